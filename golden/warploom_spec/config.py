@@ -1,0 +1,196 @@
+"""Parameters of one generated front end, validated, with named presets (spec 0, 'Widths and presets')."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from warploom_spec.errors import WarploomError
+
+POLICIES: Final = ("first_fit", "round_robin", "least_loaded", "freed_first")
+RECLAIMS: Final = ("in_order", "out_of_order")
+WARP_SIZES: Final = (8, 16, 32, 64)
+
+# Field widths of a launch as it arrives, the same for every preset, so that a small
+# configuration can see and refuse what is too large for it.
+GRID_FIELD_BITS: Final = (31, 16, 16)
+BLOCK_FIELD_BITS: Final = (11, 11, 7)
+BLOCK_LIMITS: Final = (1024, 1024, 64)
+REGISTER_FIELD_BITS: Final = 9
+SHARED_FIELD_BITS: Final = 11
+BARRIER_FIELD_BITS: Final = 6
+MAX_BLOCK_BARRIERS: Final = 16
+
+
+def _int(default: int, low: int, high: int) -> int:
+    """Declare an integer field with its legal range."""
+    return dataclasses.field(default=default, metadata={"low": low, "high": high})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """One configuration of the front end.
+
+    Every integer field has a legal range; :class:`WarploomError` names the field, its value and the
+    range when it is left. Widths derived from the fields are properties.
+
+    Attributes
+    ----------
+    sms : int
+        Streaming multiprocessors behind the dispatcher.
+    warp_size : int
+        Lanes of a warp, W: 8, 16, 32 or 64.
+    block_slots, warp_slots : int
+        Blocks and warps that one SM holds.
+    register_units, shared_units, barriers : int
+        Resources of one SM: units of 256 registers, units of 128 bytes, barriers.
+    max_threads : int
+        Most threads of one block.
+    grid_bits : tuple[int, int, int]
+        Width of each grid dimension; the largest dimension is 2**bits - 1.
+    history_entries, index_memory_warps : int
+        Block shapes that ConfigFilter remembers; warps that the index memory holds.
+    word_bits : int
+        Bits of one packed thread index.
+    inline_args : int
+        Argument words of 64 bits that travel in the launch.
+    stream_bits, priority_bits, task_bits : int
+        Widths of these fields.
+    max_tables : int
+        Mapping tables; handle 0 means none.
+    reference_bits : int
+        Width of a history entry's reference count.
+    retire_width : int
+        Blocks retired a cycle under ``in_order``.
+    kill_timeout : int
+        Cycles after which an SM that does not answer a kill is lost.
+    cores : int
+        Execution stages of one SM that IncrementalScheduler feeds.
+    policy, reclaim : str
+        Placement and reclaim policy, fixed when the hardware is generated.
+    step_from_host : bool
+        Whether an index configuration carries the index of thread W, as in the source.
+    """
+
+    sms: int = _int(8, 1, 256)
+    warp_size: int = 32
+    block_slots: int = _int(32, 1, 64)
+    warp_slots: int = _int(64, 1, 128)
+    register_units: int = _int(256, 1, 511)
+    shared_units: int = _int(1824, 1, 2047)
+    barriers: int = _int(32, 1, 63)
+    max_threads: int = _int(1024, 1, 65536)
+    grid_bits: tuple[int, int, int] = (31, 16, 16)
+    history_entries: int = _int(8, 1, 64)
+    index_memory_warps: int = _int(512, 2, 65536)
+    word_bits: int = _int(16, 8, 32)
+    inline_args: int = _int(4, 0, 16)
+    stream_bits: int = _int(4, 1, 8)
+    priority_bits: int = _int(2, 1, 4)
+    task_bits: int = _int(4, 1, 8)
+    max_tables: int = _int(4, 1, 7)
+    reference_bits: int = _int(4, 1, 8)
+    retire_width: int = _int(4, 1, 16)
+    kill_timeout: int = _int(1024, 4, 65535)
+    cores: int = _int(4, 1, 16)
+    policy: str = "round_robin"
+    reclaim: str = "out_of_order"
+    step_from_host: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a field outside its range, naming the field, its value and the range."""
+        for field in dataclasses.fields(self):
+            if "low" in field.metadata:
+                _check_int(field.name, getattr(self, field.name), field.metadata)
+        _check_choice("warp_size", self.warp_size, WARP_SIZES)
+        _check_choice("policy", self.policy, POLICIES)
+        _check_choice("reclaim", self.reclaim, RECLAIMS)
+        _check_grid_bits(self.grid_bits)
+        if not isinstance(self.step_from_host, bool):
+            raise WarploomError(f"step_from_host is {self.step_from_host!r}; legal: True, False")
+
+    @property
+    def max_grid(self) -> tuple[int, int, int]:
+        """Largest grid dimensions."""
+        x, y, z = self.grid_bits
+        return (1 << x) - 1, (1 << y) - 1, (1 << z) - 1
+
+    @property
+    def max_warps(self) -> int:
+        """Warps of the largest block."""
+        return -(-self.max_threads // self.warp_size)
+
+    @property
+    def warps_bits(self) -> int:
+        """Width of a block's warp count."""
+        return self.max_warps.bit_length()
+
+    @property
+    def index_address_bits(self) -> int:
+        """Width of an address in the index memory, in warps."""
+        return (self.index_memory_warps - 1).bit_length()
+
+    @property
+    def slot_bits(self) -> int:
+        """Width of a block slot's number (at least 1)."""
+        return max(1, (self.block_slots - 1).bit_length())
+
+    @property
+    def sm_bits(self) -> int:
+        """Width of an SM's number (at least 1)."""
+        return max(1, (self.sms - 1).bit_length())
+
+    @property
+    def entry_bits(self) -> int:
+        """Width of a history entry's number (at least 1)."""
+        return max(1, (self.history_entries - 1).bit_length())
+
+    @property
+    def table_bits(self) -> int:
+        """Width of a mapping table's handle."""
+        return self.max_tables.bit_length()
+
+
+def _check_int(name: str, value: object, legal: Mapping[str, int]) -> None:
+    low, high = legal["low"], legal["high"]
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise WarploomError(f"{name} is {value!r}; legal: {low} to {high}")
+
+
+def _check_choice(name: str, value: object, legal: tuple[object, ...]) -> None:
+    if value not in legal:
+        raise WarploomError(f"{name} is {value!r}; legal: {', '.join(map(str, legal))}")
+
+
+def _check_grid_bits(value: tuple[int, ...]) -> None:
+    legal = GRID_FIELD_BITS
+    ok = isinstance(value, tuple) and len(value) == 3
+    if not ok or not all(isinstance(b, int) and 1 <= b <= m for b, m in zip(value, legal, strict=True)):
+        raise WarploomError(f"grid_bits is {value!r}; legal: three widths from 1 to {legal}")
+
+
+PRESETS: Final[dict[str, Config]] = {
+    "tiny": Config(
+        sms=2,
+        warp_size=8,
+        block_slots=4,
+        warp_slots=16,
+        register_units=32,
+        shared_units=64,
+        barriers=4,
+        max_threads=256,
+        grid_bits=(16, 8, 8),
+        history_entries=2,
+        index_memory_warps=64,
+        inline_args=1,
+    ),
+    "default": Config(),
+    "large": Config(sms=132, index_memory_warps=4096, task_bits=6),
+}
+
+
+def preset(name: str) -> Config:
+    """Return the preset of that name; an unknown one is refused with the list of legal names."""
+    if name not in PRESETS:
+        raise WarploomError(f"config is {name!r}; legal: {', '.join(PRESETS)}")
+    return PRESETS[name]

@@ -1,0 +1,159 @@
+"""Error codes with their cause and cure, and the exception that our tools raise (spec 0, 'Bad input')."""
+
+from enum import IntEnum
+from typing import Final
+
+
+class WarploomError(ValueError):
+    """A refusal with a message for the user: names the field, its value and the legal range."""
+
+
+class Fate(IntEnum):
+    """What became of a launch, as its final record says (spec 0 and 4)."""
+
+    FINISHED = 0
+    KILLED = 1
+    DRAINED = 2
+    SKIPPED = 3
+    FAILED = 4
+
+
+class ErrorCode(IntEnum):
+    """Codes of refusals, failed launches and error records; 0 is 'no error'."""
+
+    OK = 0
+    GRID_ZERO = 1
+    GRID_RANGE = 2
+    BLOCK_ZERO = 3
+    BLOCK_RANGE = 4
+    THREADS = 5
+    INDEX_BITS = 6
+    INDEX_REGION = 7
+    BLOCK_WARPS = 8
+    BLOCK_REGISTERS = 9
+    BLOCK_SHARED = 10
+    BLOCK_BARRIERS = 11
+    TABLE_UNKNOWN = 12
+    STREAM_PRIORITY = 13
+    STREAM_BROKEN = 14
+    NO_SM = 15
+    COMPLETION_FULL = 16
+    BLOCK_FAULT = 17
+    SM_LOST = 18
+    RELEASE_UNREFERENCED = 19
+    COMPLETION_NOT_RUNNING = 20
+    ACK_NOT_OUTSTANDING = 21
+    ACK_MASK = 22
+    LOST_SM_SIGNAL = 23
+    STOP_UNKNOWN = 24
+    ORDER_RANGE = 25
+    ORDER_BUSY = 26
+
+
+ERROR_CODE_BITS: Final = 5
+
+#: For each code: (cause, cure).
+EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
+    ErrorCode.OK: ("no error", "nothing to do"),
+    ErrorCode.GRID_ZERO: (
+        "a grid dimension is zero (argument: axis 0, 1 or 2)",
+        "launch at least one block in each dimension",
+    ),
+    ErrorCode.GRID_RANGE: (
+        "a grid dimension is above the configuration's limit (argument: axis)",
+        "split the grid, or build with more grid bits",
+    ),
+    ErrorCode.BLOCK_ZERO: (
+        "a block dimension is zero (argument: axis)",
+        "give every block dimension at least 1",
+    ),
+    ErrorCode.BLOCK_RANGE: (
+        "a block dimension is above its limit (argument: axis)",
+        "make the block smaller in that dimension",
+    ),
+    ErrorCode.THREADS: (
+        "the block has more threads than the configuration allows",
+        "make the block smaller",
+    ),
+    ErrorCode.INDEX_BITS: (
+        "the three index widths do not fit one index word (argument: bits needed)",
+        "choose a shape with fewer index bits, or a wider index word",
+    ),
+    ErrorCode.INDEX_REGION: (
+        "index address plus warps passes the end of the index memory",
+        "choose a lower index address",
+    ),
+    ErrorCode.BLOCK_WARPS: (
+        "one block needs more warps than an SM has",
+        "make the block smaller",
+    ),
+    ErrorCode.BLOCK_REGISTERS: (
+        "one block needs more register units than an SM has",
+        "use fewer registers a thread or fewer threads",
+    ),
+    ErrorCode.BLOCK_SHARED: (
+        "one block needs more shared memory than an SM has",
+        "use less shared memory a block",
+    ),
+    ErrorCode.BLOCK_BARRIERS: (
+        "one block needs more barriers than a block may have",
+        "use fewer barriers",
+    ),
+    ErrorCode.TABLE_UNKNOWN: (
+        "the launch names a mapping table that does not exist (argument: handle)",
+        "load and verify the table first, or give handle 0",
+    ),
+    ErrorCode.STREAM_PRIORITY: (
+        "the stream has unfinished launches of another priority",
+        "wait until the stream is empty, or use another stream",
+    ),
+    ErrorCode.STREAM_BROKEN: (
+        "an earlier launch of the stream was lost with an SM",
+        "clear the stream, then launch again",
+    ),
+    ErrorCode.NO_SM: ("every SM is lost", "reset the device"),
+    ErrorCode.COMPLETION_FULL: (
+        "no place is left for the launch's final record",
+        "read finished records, then try again",
+    ),
+    ErrorCode.BLOCK_FAULT: (
+        "a block of the launch reported a fault",
+        "look at the SM's own fault report",
+    ),
+    ErrorCode.SM_LOST: (
+        "an SM with a block of the launch did not answer a kill in time",
+        "reset the device; do not trust what the launch wrote",
+    ),
+    ErrorCode.RELEASE_UNREFERENCED: (
+        "a history entry without references was released (argument: entry)",
+        "release once for each acceptance",
+    ),
+    ErrorCode.COMPLETION_NOT_RUNNING: (
+        "an SM completed a block that was not running (argument: SM)",
+        "complete each taken offer once",
+    ),
+    ErrorCode.ACK_NOT_OUTSTANDING: (
+        "an SM acknowledged a kill that was not outstanding (argument: SM)",
+        "acknowledge each kill once",
+    ),
+    ErrorCode.ACK_MASK: (
+        "an acknowledgement named a slot that was not killed (argument: SM)",
+        "acknowledge only slots of the kill that had not completed",
+    ),
+    ErrorCode.LOST_SM_SIGNAL: (
+        "a lost SM sent a completion or an acknowledgement (argument: SM)",
+        "reset the device",
+    ),
+    ErrorCode.STOP_UNKNOWN: (
+        "a stop named a ticket that is neither waiting nor resident",
+        "nothing to do: the launch has already ended",
+    ),
+    ErrorCode.ORDER_RANGE: (
+        "an order-table swap named a position that does not exist",
+        "use positions below the number of SMs",
+    ),
+    ErrorCode.ORDER_BUSY: (
+        "the order table was written while a launch was resident",
+        "write it while nothing is resident",
+    ),
+}

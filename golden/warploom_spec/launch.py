@@ -1,0 +1,115 @@
+"""A launch descriptor made from what a CUDA trace says (spec 0, 'Launch descriptor')."""
+
+from dataclasses import dataclass, replace
+
+from warploom_spec import layouts
+from warploom_spec.config import Config
+from warploom_spec.errors import WarploomError
+
+REGISTER_UNIT = 256
+SHARED_UNIT_BYTES = 128
+RESERVED_SHARED_BYTES = 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchDescriptor:
+    """One kernel launch: fields as in ``layouts.launch_descriptor``, one attribute each group.
+
+    Attributes
+    ----------
+    grid, block : tuple[int, int, int]
+        Blocks of the grid, threads of the block, (x, y, z).
+    warp_registers, shared, barriers : int
+        Register units of one warp, shared-memory units and barriers of one block.
+    index_address : int
+        First warp of its packed indices.
+    stream, after_previous, priority, idempotent, mode, table : int
+        Order and preemption (spec 0 and 4).
+    code, arguments, address_space : int
+        Kernel words; ``inline`` holds the argument words that travel along.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    warp_registers: int = 0
+    shared: int = 0
+    barriers: int = 1
+    index_address: int = 0
+    stream: int = 0
+    after_previous: int = 1
+    priority: int = 0
+    idempotent: int = 0
+    mode: int = 0
+    table: int = 0
+    code: int = 0
+    arguments: int = 0
+    address_space: int = 0
+    inline: tuple[int, ...] = ()
+
+    @classmethod
+    def from_cuda(
+        cls,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        registers: int,
+        shared_bytes: int,
+        config: Config,
+    ) -> "LaunchDescriptor":
+        """Make a descriptor with the rounding rules of the architecture.
+
+        Registers of a warp count in units of 256; shared memory in units of 128 bytes, plus 1,024
+        reserved bytes a block; one barrier.
+
+        Parameters
+        ----------
+        grid, block : tuple[int, int, int]
+            As the trace gives them.
+        registers : int
+            Registers per thread.
+        shared_bytes : int
+            Shared memory of a block in bytes, static and dynamic.
+        config : Config
+            Gives the warp size.
+
+        Raises
+        ------
+        WarploomError
+            If a value does not fit the descriptor's field.
+        """
+        launch = cls(
+            grid=grid,
+            block=block,
+            warp_registers=-(-registers * config.warp_size // REGISTER_UNIT),
+            shared=-(-(shared_bytes + RESERVED_SHARED_BYTES) // SHARED_UNIT_BYTES),
+        )
+        launch.pack(config)
+        return launch
+
+    def at(self, index_address: int, stream: int | None = None) -> "LaunchDescriptor":
+        """Return a copy with another index address (and stream)."""
+        changed = replace(self, index_address=index_address)
+        return changed if stream is None else replace(changed, stream=stream)
+
+    def values(self, config: Config) -> dict[str, int]:
+        """Return the fields of ``layouts.launch_descriptor`` with their values."""
+        if len(self.inline) > config.inline_args:
+            raise WarploomError(
+                f"inline has {len(self.inline)} words; legal: 0 to {config.inline_args}"
+            )
+        result = {
+            name: int(getattr(self, name))
+            for name in (
+                *("code", "arguments", "address_space", "index_address", "warp_registers"),
+                *("shared", "barriers", "stream", "after_previous", "priority", "idempotent"),
+                *("mode", "table"),
+            )
+        }
+        for axis, g, d in zip("xyz", self.grid, self.block, strict=True):
+            result |= {f"g{axis}": g, f"d{axis}": d}
+        for k in range(config.inline_args):
+            result[f"inline{k}"] = self.inline[k] if k < len(self.inline) else 0
+        return result
+
+    def pack(self, config: Config) -> int:
+        """Return the descriptor's word; a value that does not fit its field is refused by name."""
+        return layouts.launch_descriptor(config).pack(self.values(config))

@@ -1,0 +1,397 @@
+"""The packets that travel between blocks, as functions of the configuration (spec 0)."""
+
+from warploom_spec.config import (
+    BARRIER_FIELD_BITS,
+    BLOCK_FIELD_BITS,
+    GRID_FIELD_BITS,
+    REGISTER_FIELD_BITS,
+    SHARED_FIELD_BITS,
+    Config,
+)
+from warploom_spec.errors import ERROR_CODE_BITS
+from warploom_spec.packet import Field, Packet
+
+TICKET_BITS = 32
+CYCLES_BITS = 32
+FATE_BITS = 3
+MODE_BITS = 2
+WIDTH_FIELD_BITS = (4, 4, 3)
+ARGUMENT_BITS = 16
+
+
+def _kernel(config: Config) -> tuple[Field, ...]:
+    inline = tuple(
+        Field(f"inline{k}", 64, f"argument word {k}") for k in range(config.inline_args)
+    )
+    return (
+        Field("code", 64, "code pointer"),
+        Field("arguments", 64, "argument pointer"),
+        Field("address_space", 16, "address-space id"),
+        *inline,
+    )
+
+
+def _axes(prefix: str, bits: tuple[int, ...], what: str) -> tuple[Field, ...]:
+    return tuple(
+        Field(f"{prefix}{axis}", b, f"{what} in {axis}") for axis, b in zip("xyz", bits, strict=True)
+    )
+
+
+def _order(config: Config) -> tuple[Field, ...]:
+    return (
+        Field("stream", config.stream_bits, "stream"),
+        Field("after_previous", 1, "1: starts after every earlier launch of its stream has ended"),
+        Field("priority", config.priority_bits, "priority, 0 is the lowest"),
+        Field("idempotent", 1, "1: may be killed and run again (spec 4)"),
+        Field("mode", MODE_BITS, "preemption mode (spec 4)"),
+        Field("table", config.table_bits, "0, or the handle of a mapping table (spec 2)"),
+    )
+
+
+def _widths() -> tuple[Field, ...]:
+    return tuple(
+        Field(f"width_{axis}", b, f"bits of {axis} in a packed index")
+        for axis, b in zip("xyz", WIDTH_FIELD_BITS, strict=True)
+    )
+
+
+def launch_descriptor(config: Config) -> Packet:
+    """One kernel launch as the host gives it. Dimension and resource fields have one width in all
+    presets, so that a small configuration sees and refuses what is too large for it."""
+    return Packet(
+        "launch_descriptor",
+        (
+            *_kernel(config),
+            *_axes("g", GRID_FIELD_BITS, "blocks of the grid"),
+            *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
+            Field("index_address", config.index_address_bits, "first warp of its packed indices"),
+            Field("warp_registers", REGISTER_FIELD_BITS, "register units of one warp"),
+            Field("shared", SHARED_FIELD_BITS, "shared-memory units of one block"),
+            Field("barriers", BARRIER_FIELD_BITS, "barriers of one block"),
+            *_order(config),
+        ),
+    )
+
+
+def checked_launch(config: Config) -> Packet:
+    """A launch behind LaunchCheck; of one with ``code`` other than 0 only code and argument count."""
+    return Packet(
+        "checked_launch",
+        (
+            Field("error", ERROR_CODE_BITS, "0, or why it is refused"),
+            Field("argument", ARGUMENT_BITS, "argument of the error"),
+            *_launch_body(config),
+        ),
+    )
+
+
+def _launch_body(config: Config) -> tuple[Field, ...]:
+    return (
+        *_kernel(config),
+        *_axes("g", config.grid_bits, "blocks of the grid"),
+        *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
+        Field("warps", config.warps_bits, "warps of one block, ceil(dx dy dz / W)"),
+        *_widths(),
+        Field("index_address", config.index_address_bits, "first warp of its packed indices"),
+        Field("registers", config.register_units.bit_length(), "register units of one block"),
+        Field("shared", config.shared_units.bit_length(), "shared-memory units of one block"),
+        Field("barriers", config.barriers.bit_length(), "barriers of one block"),
+        *_order(config),
+    )
+
+
+def dispatch_launch(config: Config) -> Packet:
+    """A launch as BlockDispatcher takes it."""
+    return Packet(
+        "dispatch_launch",
+        (
+            Field("ticket", TICKET_BITS, "ticket"),
+            Field("entries", config.history_entries, "mask of the history entries it refers to"),
+            *_axes("start_", config.grid_bits, "first block to place"),
+            *_launch_body(config),
+        ),
+    )
+
+
+def launch_words(config: Config) -> Packet:
+    """What is the same for all blocks of a resident launch, common to all SMs (spec 0)."""
+    return Packet(
+        "launch_words",
+        (
+            Field("ticket", TICKET_BITS, "ticket"),
+            *_kernel(config),
+            *_axes("g", config.grid_bits, "blocks of the grid"),
+            *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
+            Field("warps", config.warps_bits, "warps launched and counted in the barrier"),
+            *_widths(),
+        ),
+    )
+
+
+def block_index(config: Config) -> Packet:
+    """A block's place in its grid."""
+    return Packet("block_index", _axes("b", config.grid_bits, "place in the grid"))
+
+
+def grid_walk(config: Config) -> Packet:
+    """A grid to walk, from a starting block."""
+    return Packet(
+        "grid_walk",
+        (
+            *_axes("g", config.grid_bits, "blocks of the grid"),
+            *_axes("start_", config.grid_bits, "first block"),
+        ),
+    )
+
+
+def walked_block(config: Config) -> Packet:
+    """A block as GridWalker gives it."""
+    return Packet(
+        "walked_block",
+        (
+            *_axes("b", config.grid_bits, "place in the grid"),
+            Field("last", 1, "1: the grid's last block"),
+        ),
+    )
+
+
+def block_offer(config: Config) -> Packet:
+    """A block offered to an SM (spec 0, 'The SM's port')."""
+    return Packet(
+        "block_offer",
+        (
+            Field("place", 1, "resident place, selects the launch words"),
+            Field("slot", config.slot_bits, "block slot on the SM"),
+            *_axes("b", config.grid_bits, "place in the grid"),
+            Field("task", config.task_bits, "task of a merged kernel, else 0"),
+            Field("index_address", config.index_address_bits, "first warp of its packed indices"),
+            Field("index_warps", config.warps_bits, "warps that have indices"),
+            *_widths(),
+        ),
+    )
+
+
+def block_completion(config: Config) -> Packet:
+    """A block's completion by an SM."""
+    return Packet(
+        "block_completion",
+        (
+            Field("slot", config.slot_bits, "block slot on the SM"),
+            Field("code", ERROR_CODE_BITS, "0: ok, else a fault"),
+        ),
+    )
+
+
+def slot_mask(config: Config) -> Packet:
+    """A pulse with a mask of block slots: a kill, or its acknowledgement."""
+    return Packet(
+        "slot_mask",
+        (
+            Field("valid", 1, "1 for one cycle"),
+            Field("mask", config.block_slots, "block slots"),
+        ),
+    )
+
+
+def launch_stop(config: Config) -> Packet:
+    """A stop of one launch."""
+    del config
+    return Packet(
+        "launch_stop",
+        (
+            Field("ticket", TICKET_BITS, "ticket"),
+            Field("drain", 1, "1: hand out no new blocks, wait for those out; 0: kill"),
+        ),
+    )
+
+
+def dispatch_end(config: Config) -> Packet:
+    """What became of a launch, as BlockDispatcher says it."""
+    return Packet(
+        "dispatch_end",
+        (
+            *_end(config),
+            Field("entries", config.history_entries, "mask of the history entries to release"),
+            Field("stream", config.stream_bits, "stream"),
+        ),
+    )
+
+
+def end_record(config: Config) -> Packet:
+    """The final record of a launch (spec 0, 'Completion of launches')."""
+    return Packet("end_record", _end(config))
+
+
+def _end(config: Config) -> tuple[Field, ...]:
+    return (
+        Field("ticket", TICKET_BITS, "ticket"),
+        Field("fate", FATE_BITS, "warploom_spec.Fate"),
+        Field("code", ERROR_CODE_BITS, "0, or why it failed"),
+        Field("cycles", CYCLES_BITS, "first offer to last completion"),
+        *_axes("next_", config.grid_bits, "next block of a drained launch, else 0"),
+    )
+
+
+def launch_answer(config: Config) -> Packet:
+    """The answer to one launch: a ticket, or why it was refused."""
+    del config
+    return Packet(
+        "launch_answer",
+        (
+            Field("ticket", TICKET_BITS, "ticket, 0 if refused"),
+            Field("code", ERROR_CODE_BITS, "0, or why it was refused"),
+            Field("argument", ARGUMENT_BITS, "argument of the code"),
+        ),
+    )
+
+
+def error_record(config: Config) -> Packet:
+    """An error record: a pulse with code and argument."""
+    del config
+    return Packet(
+        "error_record",
+        (
+            Field("valid", 1, "1 for one cycle"),
+            Field("code", ERROR_CODE_BITS, "warploom_spec.ErrorCode"),
+            Field("argument", ARGUMENT_BITS, "argument of the code"),
+        ),
+    )
+
+
+def index_config(config: Config) -> Packet:
+    """An index configuration: all of it is the history's key (spec 1)."""
+    step = _axes("step_", BLOCK_FIELD_BITS, "index of thread W") if config.step_from_host else ()
+    return Packet(
+        "index_config",
+        (
+            Field("address", config.index_address_bits, "first warp in the index memory"),
+            *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
+            Field("warps", config.warps_bits, "warps of the block"),
+            *step,
+        ),
+    )
+
+
+def index_decision(config: Config) -> Packet:
+    """ConfigFilter's answer."""
+    return Packet(
+        "index_decision",
+        (
+            Field("hit", 1, "1: the indices are there or being made; 0: they are made now"),
+            Field("entry", config.entry_bits, "history entry"),
+        ),
+    )
+
+
+def index_lanes(config: Config) -> Packet:
+    """One warp of indices between IndexIterator and IndexPacker, each already placed.
+
+    A lane's word is x | y << width_x | z << (width_x + width_y), not cut.
+    """
+    return Packet(
+        "index_lanes",
+        (
+            Field("address", config.index_address_bits, "warp in the index memory"),
+            Field("lanes", config.warp_size * lane_bits(config), "W placed indices, lane 0 lowest"),
+            Field("mask", config.warp_size, "lanes with z < dz"),
+            Field("first", 1, "1: the region's first warp"),
+            Field("last", 1, "1: the region's last warp"),
+            *_widths(),
+        ),
+    )
+
+
+def lane_bits(config: Config) -> int:
+    """Bits of a placed index between iterator and packer: the word's, no more is needed."""
+    return config.word_bits
+
+
+def packed_warp(config: Config) -> Packet:
+    """One packed warp as it is written into the index memory."""
+    return Packet(
+        "packed_warp",
+        (
+            Field("address", config.index_address_bits, "warp in the index memory"),
+            Field("words", config.warp_size * config.word_bits, "W words, lane 0 lowest"),
+            Field("mask", config.warp_size, "lanes that are threads"),
+            Field("first", 1, "1: the region's first warp"),
+            Field("last", 1, "1: the region's last warp"),
+            *_widths(),
+        ),
+    )
+
+
+def index_region(config: Config) -> Packet:
+    """A pulse: a region of the index memory is about to be written."""
+    return Packet(
+        "index_region",
+        (
+            Field("valid", 1, "1 for one cycle"),
+            Field("address", config.index_address_bits, "first warp"),
+            Field("warps", config.warps_bits, "warps"),
+        ),
+    )
+
+
+def index_read(config: Config) -> Packet:
+    """A request for one warp of packed indices."""
+    return Packet(
+        "index_read",
+        (
+            Field("address", config.index_address_bits, "first warp of the block's indices"),
+            Field("warp", config.warps_bits, "warp of the block"),
+            Field("index_warps", config.warps_bits, "warps that have indices"),
+        ),
+    )
+
+
+def index_data(config: Config) -> Packet:
+    """One warp of packed indices as read."""
+    return Packet(
+        "index_data",
+        (
+            Field("words", config.warp_size * config.word_bits, "W words, lane 0 lowest"),
+            Field("mask", config.warp_size, "lanes that are threads"),
+        ),
+    )
+
+
+def thread_index(config: Config) -> Packet:
+    """One unpacked thread index."""
+    del config
+    return Packet("thread_index", _axes("", BLOCK_FIELD_BITS, "thread index"))
+
+
+def order_swap(config: Config) -> Packet:
+    """A swap of two positions of the order table; it stays a permutation whatever comes."""
+    return Packet(
+        "order_swap",
+        (
+            Field("first", config.sm_bits, "one position"),
+            Field("second", config.sm_bits, "the other position"),
+        ),
+    )
+
+
+def schedule_request(config: Config) -> Packet:
+    """A program for IncrementalScheduler: a block's warps, and instructions for each."""
+    return Packet(
+        "schedule_request",
+        (
+            Field("address", config.index_address_bits, "first warp of the block's indices"),
+            Field("warps", config.warps_bits, "warps"),
+            Field("instructions", 16, "instructions of the program"),
+        ),
+    )
+
+
+def warp_issue(config: Config) -> Packet:
+    """One instruction of one warp on one core in this cycle."""
+    return Packet(
+        "warp_issue",
+        (
+            Field("valid", 1, "1: runs in this cycle"),
+            Field("warp", config.warps_bits, "warp"),
+            Field("instruction", 16, "instruction"),
+        ),
+    )

@@ -1,0 +1,105 @@
+"""A packet layout as data, and what is derived from it: Amaranth layout, pack/unpack, NumPy dtype."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warploom_spec.errors import WarploomError
+
+if TYPE_CHECKING:
+    from amaranth.lib import data
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a packet: name, width in bits, meaning."""
+
+    name: str
+    bits: int
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A flat packet; the first field stands in the lowest bits.
+
+    Attributes
+    ----------
+    name : str
+        Name of the packet, as the C header and the docs use it.
+    fields : tuple[Field, ...]
+        Fields from the lowest bit up. A field of width 0 is left out everywhere.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+
+    @cached_property
+    def present(self) -> tuple[Field, ...]:
+        """Fields with at least one bit."""
+        return tuple(f for f in self.fields if f.bits)
+
+    @cached_property
+    def bits(self) -> int:
+        """Width of the whole packet."""
+        return sum(f.bits for f in self.fields)
+
+    @cached_property
+    def offsets(self) -> dict[str, int]:
+        """Lowest bit of each field."""
+        place, result = 0, {}
+        for f in self.present:
+            result[f.name] = place
+            place += f.bits
+        return result
+
+    def layout(self) -> "data.StructLayout":
+        """Return the Amaranth layout with the same fields in the same places."""
+        from amaranth.lib import data
+
+        return data.StructLayout({f.name: f.bits for f in self.present})
+
+    def pack(self, values: Mapping[str, int]) -> int:
+        """Return the packet's word; every field must be given and fit its width.
+
+        Raises
+        ------
+        WarploomError
+            If a field is missing, unknown or does not fit.
+        """
+        word = 0
+        for f in self.present:
+            if f.name not in values:
+                raise WarploomError(f"{self.name}.{f.name} is missing")
+            value = int(values[f.name])
+            if not 0 <= value < 1 << f.bits:
+                raise WarploomError(
+                    f"{self.name}.{f.name} is {value}; legal: 0 to {(1 << f.bits) - 1}"
+                )
+            word |= value << self.offsets[f.name]
+        unknown = values.keys() - {f.name for f in self.fields}
+        if unknown:
+            raise WarploomError(f"{self.name} has no field {', '.join(sorted(unknown))}")
+        return word
+
+    def unpack(self, word: int) -> dict[str, int]:
+        """Return the fields of a packet's word (0 for a field of width 0)."""
+        result = {}
+        for f in self.fields:
+            mask = (1 << f.bits) - 1
+            result[f.name] = (word >> self.offsets[f.name]) & mask if f.bits else 0
+        return result
+
+    def dtype(self) -> "np.dtype[np.void]":
+        """Return the NumPy record: the smallest unsigned type for a field, uint64 words above."""
+        return np.dtype([(f.name, *_numpy_field(f.bits)) for f in self.present])
+
+
+def _numpy_field(bits: int) -> tuple[type, ...] | tuple[type, tuple[int]]:
+    for width, kind in ((8, np.uint8), (16, np.uint16), (32, np.uint32), (64, np.uint64)):
+        if bits <= width:
+            return (kind,)
+    return np.uint64, (-(-bits // 64),)

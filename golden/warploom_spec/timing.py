@@ -1,0 +1,87 @@
+"""Exact latencies and depths of every block, in cycles, shared by RTL and models (spec 0)."""
+
+from dataclasses import dataclass
+
+from warploom_spec.config import Config
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """Latencies and depths of one configuration. What each means stands on its block's page.
+
+    Attributes
+    ----------
+    launch_check : int
+        LaunchCheck: transfer at ``i`` to valid at ``o``.
+    launches_ahead : int
+        LaunchPath: launches accepted and not yet handed to the dispatcher, at most.
+    end_records : int
+        LaunchPath: places for final records.
+    done_depth : int
+        ConfigFilter: answers outstanding, at most.
+    filter_lookup : int
+        ConfigFilter: transfer to the earliest acceptance.
+    iterator_setup : int
+        IndexIterator: cycles a configuration spends in the setup unit, at least.
+    iterator_pipe : int
+        IndexIterator: a warp's first cycle in the generation unit to valid at ``o``.
+    packer : int
+        IndexPacker: ``i`` to ``o``.
+    index_read : int
+        IndexMemory: request to data.
+    stage : int
+        BlockDispatcher: transfer of a launch to the first cycle in which GridWalker can take it.
+    offer : int
+        BlockDispatcher: decision to offer.
+    returns : int
+        BlockDispatcher: completion, acknowledgement or retirement to the first decision that sees it.
+    end : int
+        BlockDispatcher: first cycle in which a launch is gone to its record.
+    stall : int
+        BlockDispatcher: stalled cycle to the counter that shows it.
+    stall_counter_bits, error_counter_bits : int
+        Widths of those counters.
+    """
+
+    launch_check: int
+    launches_ahead: int
+    end_records: int
+    done_depth: int
+    filter_lookup: int
+    iterator_setup: int
+    iterator_pipe: int
+    packer: int
+    index_read: int
+    stage: int
+    offer: int
+    returns: int
+    end: int
+    stall: int
+    stall_counter_bits: int = 32
+    error_counter_bits: int = 16
+
+    @property
+    def index_miss(self) -> int:
+        """IndexGenerator: configuration accepted to first packed warp written."""
+        return self.iterator_setup + 1 + self.iterator_pipe + self.packer
+
+
+def timing(config: Config) -> Timing:
+    """Return the latencies and depths of a configuration."""
+    small = config.sms <= 2
+    return Timing(
+        launch_check=5,
+        launches_ahead=2 if small else 4,
+        end_records=8 if small else 16,
+        done_depth=4,
+        filter_lookup=2,
+        iterator_setup=config.warp_size.bit_length() + 1,
+        iterator_pipe=3,
+        packer=1,
+        index_read=1,
+        stage=2,
+        offer=1,
+        returns=2,
+        end=2,
+        stall=2,
+    )
