@@ -1,0 +1,21 @@
+"""Lockstep comparison of a component with its golden model, on any simulator."""
+
+from warploom_sim.lockstep.case import Case, Model
+from warploom_sim.lockstep.events import Observer
+from warploom_sim.lockstep.ports import Ports, Stream
+from warploom_sim.lockstep.runner import SIMULATORS, LockstepError, Result, run, run_one
+from warploom_sim.lockstep.stimulus import (
+    Context,
+    Pace,
+    RandomStimulus,
+    Stimulus,
+    StreamDriver,
+    StreamSink,
+    random_bits,
+)
+
+__all__ = [
+    "SIMULATORS", "Case", "Context", "LockstepError", "Model", "Observer", "Pace", "Ports",
+    "RandomStimulus", "Result", "Stimulus", "Stream", "StreamDriver", "StreamSink", "random_bits",
+    "run", "run_one",
+]

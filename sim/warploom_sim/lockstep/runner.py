@@ -1,0 +1,213 @@
+"""Run cases on any simulator, and report the first difference so that it can be repeated."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from warploom_sim import simulators
+from warploom_sim.lockstep import amaranth_runner, cocotb_runner, events
+from warploom_sim.lockstep.build import build_root
+from warploom_sim.lockstep.case import Case
+from warploom_sim.lockstep.checker import Failure, Outcome, Session
+
+SIMULATORS = ("amaranth", "icarus", "verilator")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A case that passed.
+
+    Attributes
+    ----------
+    case : Case
+        What ran.
+    simulator : str
+        Where.
+    cycles, compared : int
+        Cycles run and output values compared; both more than 0.
+    counts : dict of str to int
+        Events, and ``transfers of <stream>`` for each stream.
+    cycles_per_s : float
+        Speed of the cycle loop, without build and start.
+    """
+
+    case: Case
+    simulator: str
+    cycles: int
+    compared: int
+    counts: dict[str, int]
+    cycles_per_s: float
+
+    def require(self, *names: str) -> None:
+        """Raise AssertionError unless each of these events happened."""
+        events.require(names, self.counts)
+
+
+class LockstepError(AssertionError):
+    """RTL and model differ, or a stream rule is broken.
+
+    Attributes
+    ----------
+    case : Case
+        The case, seed included.
+    simulator : str
+        Where it was found.
+    failure : Failure
+        Cycle, ports and values.
+    command : str
+        What to type to repeat it.
+    waves : Path
+        Waveform of the repeated run.
+    """
+
+    def __init__(self, case: Case, simulator: str, failure: Failure, command: str, waves: Path):
+        self.case = case
+        self.simulator = simulator
+        self.failure = failure
+        self.command = command
+        self.waves = waves
+        super().__init__(self._report())
+
+    def _report(self) -> str:
+        failure = self.failure
+        lines = [
+            f"{self.case.block} on {self.simulator}, cycle {failure.cycle}:"
+            f" seed {self.case.seed}, params {json.dumps(self.case.params)}",
+            *(f"  {port}: got {got}, want {want}" for port, got, want in failure.differences),
+            *(f"  {problem}" for problem in failure.problems),
+            f"  last {len(failure.history)} cycles:",
+            *(f"  {line}" for line in failure.history),
+            f"  waveform: {self.waves}",
+            f"  repeat with: {self.command}",
+        ]
+        return "\n".join(lines)
+
+
+def run(cases: Sequence[Case], simulator: str) -> list[Result]:
+    """Run cases; those with equal ``make`` and ``params`` share one simulation.
+
+    Parameters
+    ----------
+    cases : sequence of Case
+        What to run, at least one.
+    simulator : str
+        ``amaranth``, ``icarus`` or ``verilator``.
+
+    Returns
+    -------
+    list of Result
+        In the order of ``cases``. Their counts are also recorded in `events_folder`.
+
+    Raises
+    ------
+    LockstepError
+        At the first difference, after a second run of the same case wrote a waveform.
+    ValueError
+        If there are no cases or no such simulator.
+    """
+    if simulator not in SIMULATORS:
+        raise ValueError(f"simulator must be one of {', '.join(SIMULATORS)}, got {simulator!r}")
+    if not cases:
+        raise ValueError("cases must hold at least one case")
+    if simulator != "amaranth":
+        simulators.require(simulator)
+    groups: dict[str, list[int]] = {}
+    for index, case in enumerate(cases):
+        groups.setdefault(json.dumps([str(case.make), case.params]), []).append(index)
+    results: dict[int, Result] = {}
+    for indexes in groups.values():
+        group = [cases[index] for index in indexes]
+        results.update(zip(indexes, _run_group(group, simulator), strict=True))
+    return [results[index] for index in range(len(cases))]
+
+
+def run_one(case: Case, simulator: str) -> Result:
+    """Run one case; see `run`."""
+    return run([case], simulator)[0]
+
+
+def events_folder() -> Path:
+    """Return the folder in which the counts of all passed runs are recorded."""
+    return build_root() / "lockstep" / "events"
+
+
+def repeat_command(cases: Sequence[Case], simulator: str) -> str:
+    """Return the shell command that runs ``cases`` again."""
+    modules = {__name__, *(str(case.make).partition(":")[0] for case in cases)}
+    roots = {str(_root(module)) for module in modules if "site-packages" not in str(_root(module))}
+    for package in ("warploom", "warploom_spec", "warploom_golden"):
+        if package in sys.modules and "site-packages" not in str(_root(package)):
+            roots.add(str(_root(package)))
+    relative = sorted(os.path.relpath(root) for root in roots)
+    text = json.dumps([case.to_json() for case in cases])
+    return (f"PYTHONPATH={':'.join(relative)} {os.path.relpath(sys.executable)}"
+            f" -m warploom_sim.lockstep {simulator} {shlex.quote(text)}")
+
+
+def _root(module: str) -> Path:
+    """Return the folder that must be on the path for a module to be importable."""
+    file = sys.modules[module].__file__
+    assert file is not None, f"{module} has no file"
+    levels = module.count(".") + (1 if Path(file).name == "__init__.py" else 0)
+    return Path(file).parents[levels]
+
+
+def _run_group(cases: Sequence[Case], simulator: str) -> list[Result]:
+    """Run cases of one component in one simulation."""
+    folder = _new_folder(cases[0], simulator)
+    outcomes = _simulate(cases, simulator, folder, waves=False)
+    if outcomes[-1].failure is not None:
+        raise _repeated(cases[:len(outcomes)], simulator, outcomes[-1].failure, folder)
+    shutil.rmtree(folder)
+    results = []
+    for case, outcome in zip(cases, outcomes, strict=True):
+        if not outcome.compared:
+            raise AssertionError(f"{case.block}: no value was compared")
+        counts = outcome.counts | {
+            f"transfers of {name}": count for name, count in outcome.transfers.items()}
+        speed = outcome.cycles / outcome.wall_s
+        results.append(Result(case, simulator, outcome.cycles, outcome.compared, counts, speed))
+        label = f"{case.block} on {simulator}, seed {case.seed}"
+        events.record(events_folder(), label, outcome.counts)
+    return results
+
+
+def _simulate(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) -> list[Outcome]:
+    if simulator != "amaranth":
+        return cocotb_runner.run_cases(cases, simulator, folder, waves)
+    session = Session(cases)
+    amaranth_runner.run_session(session, folder / amaranth_runner.WAVES if waves else None)
+    return session.outcomes
+
+
+def _repeated(cases: Sequence[Case], simulator: str, failure: Failure, folder: Path
+              ) -> LockstepError:
+    """Run the failed case again with a waveform, alone if that suffices to fail alike.
+
+    A case alone starts from power-up, not from the memories that the cases before it left behind.
+    """
+    for attempt in (cases[-1:], cases):
+        again = _simulate(attempt, simulator, folder, waves=True)[-1].failure
+        if again is not None and again.cycle == failure.cycle:
+            break
+    else:
+        failure.problems.append("this did not repeat: something in the case is not deterministic")
+    name = amaranth_runner.WAVES if simulator == "amaranth" else cocotb_runner.WAVES[simulator]
+    command = repeat_command(attempt, simulator)
+    waves = Path(os.path.relpath(folder / name))
+    return LockstepError(cases[-1], simulator, failure, command, waves)
+
+
+def _new_folder(case: Case, simulator: str) -> Path:
+    name = f"{case.block}-{simulator}-{case.seed}-{uuid.uuid4().hex[:8]}"
+    folder = build_root() / "lockstep" / name
+    folder.mkdir(parents=True)
+    return folder
