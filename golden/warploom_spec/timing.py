@@ -13,7 +13,7 @@ class Timing:
     ----------
     launch_check : int
         LaunchCheck: transfer at ``i`` to valid at ``o``.
-    launches_ahead : int
+    launch_queue : int
         LaunchPath: launches accepted and not yet handed to the dispatcher, at most.
     end_records : int
         LaunchPath: places for final records.
@@ -44,7 +44,7 @@ class Timing:
     """
 
     launch_check: int
-    launches_ahead: int
+    launch_queue: int
     end_records: int
     done_depth: int
     filter_lookup: int
@@ -61,6 +61,11 @@ class Timing:
     error_counter_bits: int = 16
 
     @property
+    def launches_ahead(self) -> int:
+        """LaunchPath: launches accepted and not started, at most (the queue and two places)."""
+        return self.launch_queue + 2
+
+    @property
     def index_miss(self) -> int:
         """IndexGenerator: configuration accepted to first packed warp written."""
         return self.iterator_setup + 1 + self.iterator_pipe + self.packer
@@ -71,7 +76,7 @@ def timing(config: Config) -> Timing:
     small = config.sms <= 2
     return Timing(
         launch_check=5,
-        launches_ahead=2 if small else 4,
+        launch_queue=2 if small else 4,
         end_records=8 if small else 16,
         done_depth=4,
         filter_lookup=2,

