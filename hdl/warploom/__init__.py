@@ -1,0 +1,1 @@
+"""Warploom's RTL: one block in each module."""

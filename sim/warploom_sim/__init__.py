@@ -1,0 +1,1 @@
+"""The tool: traces in, simulators, lockstep comparison, reports out."""

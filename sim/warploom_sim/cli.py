@@ -1,0 +1,44 @@
+"""The ``warploom`` command."""
+
+import sys
+from typing import Any
+
+import click
+
+from warploom_sim.commands.sim import sim
+from warploom_sim.commands.trace import trace
+from warploom_sim.commands.verilog import verilog
+from warploom_spec import WarploomError
+
+#: Exit code of everything that is refused, as click has it for a wrong option.
+REFUSED = 2
+
+
+class _Group(click.Group):
+    """Commands whose refusals are one line and an exit code, never a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except WarploomError as error:
+            click.echo(f"Error: {' '.join(str(error).split())}", err=True)
+            sys.exit(REFUSED)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="warploom")
+def main() -> None:
+    """Replay GPU kernel-launch traces through Warploom's RTL, and generate its Verilog.
+
+    \b
+    Examples:
+      warploom sim                            the recorded traces, default configuration
+      warploom sim mine.json.gz --json r.json your own trace, figures to a file
+      warploom trace info mine.json.gz        what a trace holds
+      warploom verilog --config large         Verilog of every block
+    """
+
+
+main.add_command(sim)
+main.add_command(trace)
+main.add_command(verilog)

@@ -1,0 +1,1 @@
+"""The commands of ``warploom``, one in each module."""

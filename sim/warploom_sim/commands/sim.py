@@ -1,0 +1,105 @@
+"""``warploom sim``: replay traces through the RTL."""
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from warploom_sim.commands.parameters import TRACE_FILE, TimeScale, json_option
+from warploom_sim.options import ReplayOptions
+from warploom_sim.simulators import SIMULATORS
+from warploom_spec import PRESETS, WarploomError
+from warploom_spec.config import POLICIES, RECLAIMS
+
+#: Replayed when none is named: one network's inference, and blocks of three dimensions.
+DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
+
+
+@click.command()
+@click.argument("traces", metavar="[TRACE]...", nargs=-1, type=TRACE_FILE)
+@click.option(
+    "--sim",
+    "simulator",
+    type=click.Choice(SIMULATORS),
+    default=SIMULATORS[0],
+    show_default=True,
+    help="Simulator that runs the RTL.",
+)
+@click.option(
+    "--config",
+    type=click.Choice(list(PRESETS)),
+    default="default",
+    show_default=True,
+    help="Preset that the RTL is generated from.",
+)
+@click.option(
+    "--launches",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only the first N launches of each trace.",
+)
+@click.option(
+    "--policy", type=click.Choice(POLICIES), help="Placement policy instead of the preset's."
+)
+@click.option(
+    "--reclaim", type=click.Choice(RECLAIMS), help="Reclaim policy instead of the preset's."
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Seed of the jitter of the block lengths.",
+)
+@click.option(
+    "--time-scale",
+    type=TimeScale(),
+    metavar="FRACTION",
+    default=Fraction(1, 32),
+    show_default=True,
+    help="Block lengths are the recorded ones times this.",
+)
+@click.option("--waves", is_flag=True, help="Also write a waveform.")
+@json_option(help="Also write the figures to FILE.")
+@click.option("--forced-fault", hidden=True, help="Plant a fault, to see it found.")
+def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> None:
+    """Replay kernel-launch traces through the RTL and compare it with the golden models.
+
+    A trace is what the PyTorch profiler writes (Chrome trace JSON, plain or gzip). Without one the
+    repository's resnet50_infer and stencil3d_shapes are replayed.
+
+    The exit code is 0 if all was equal, 1 if something differed, 2 if the input was refused.
+
+    \b
+    Examples:
+      warploom sim
+      warploom sim --sim icarus --launches 20
+      warploom sim mine.json.gz --config large --policy least_loaded --json report.json
+    """
+    # The replay pulls in simulators and NumPy: --help and refusals need neither.
+    from warploom_sim import replay
+
+    sys.exit(
+        replay.run(ReplayOptions(traces=traces or default_traces(), json=json_file, **options))
+    )
+
+
+def default_traces() -> tuple[Path, ...]:
+    """Return the repository's traces that are replayed when none is named.
+
+    Raises
+    ------
+    WarploomError
+        If this is an installed package: the recordings are the repository's.
+    """
+    folder = Path(__file__).parents[3] / "traces"
+    found = tuple(folder / name for name in DEFAULT_TRACES)
+    if not all(path.is_file() for path in found):
+        raise WarploomError(
+            f"no trace named, and the recordings ({', '.join(DEFAULT_TRACES)}) come with the"
+            " repository, not with the package; name one: warploom sim FILE"
+        )
+    return found

@@ -1,0 +1,43 @@
+"""``warploom trace``: look at trace files."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from warploom_sim.commands.parameters import TRACE_FILE, json_option, write_json
+
+
+@click.group()
+def trace() -> None:
+    """Look at trace files.
+
+    \b
+    Example:
+      warploom trace info traces/resnet50_infer.json.gz
+    """
+
+
+@trace.command()
+@click.argument("file", type=TRACE_FILE)
+@json_option(help="Also write the figures to FILE.")
+def info(file: Path, json_file: Path | None) -> None:
+    """Say what a trace holds: launches, blocks, shapes, streams, time.
+
+    \b
+    Examples:
+      warploom trace info mine.json.gz
+      warploom trace info mine.json.gz --json figures.json
+    """
+    from warploom_sim import traces
+
+    figures = traces.summary(traces.read(file))
+    table = Table("figure", "value", title=str(file))
+    for name, value in figures.items():
+        table.add_row(
+            name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)
+        )
+    Console().print(table)
+    if json_file:
+        write_json(json_file, figures)
