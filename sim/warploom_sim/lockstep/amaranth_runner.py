@@ -5,9 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
-from amaranth.hdl import ClockDomain, Module
-from amaranth.sim import Simulator
-from amaranth.sim._async import TestbenchContext
+from amaranth.hdl import ClockDomain, Module, ResetSignal, Signal
+from amaranth.sim import Simulator, SimulatorContext
 
 from warploom_sim.lockstep.checker import Session
 
@@ -17,19 +16,21 @@ WAVES = "waves.vcd"
 def run_session(session: Session, waves: Path | None) -> None:
     """Run all cases of ``session``, with a VCD at ``waves`` if given."""
     top = Module()
-    domain = ClockDomain("sync")
-    top.domains += domain
+    # Declared here because a component without registers declares no domain.
+    top.domains += ClockDomain("sync")
+    reset = Signal()
+    top.d.comb += ResetSignal().eq(reset)
     top.submodules.dut = session.component
     ports = session.ports
 
-    async def bench(ctx: TestbenchContext) -> None:
+    async def bench(ctx: SimulatorContext) -> None:
         written: dict[str, int] = {}
         while (checker := session.current) is not None:
             for name, value in checker.inputs.items():
                 if written.get(name) != value:
                     ctx.set(ports.inputs[name], value)
             written = checker.inputs
-            ctx.set(domain.rst, checker.rst)
+            ctx.set(reset, checker.rst)
             session.step({name: ctx.get(value) for name, value in ports.outputs.items()})
             await ctx.tick()
 

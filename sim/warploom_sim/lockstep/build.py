@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
-from amaranth.back import rtlil, verilog
+from amaranth.back import rtlil, verilog  # type: ignore[attr-defined]
 from amaranth.lib import wiring
 from cocotb_tools.runner import get_runner
 

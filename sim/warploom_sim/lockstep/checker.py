@@ -12,7 +12,7 @@ from typing import Any
 from warploom_sim.lockstep.case import Case, Model
 from warploom_sim.lockstep.events import make_observers, total
 from warploom_sim.lockstep.names import resolve
-from warploom_sim.lockstep.ports import RESET, Ports
+from warploom_sim.lockstep.ports import Ports
 from warploom_sim.lockstep.stimulus import Context, RandomStimulus, Stimulus
 from warploom_sim.lockstep.streams import StreamWatches
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import uuid
@@ -54,8 +53,12 @@ def make_observers(events: Mapping[str, Any]) -> list[Observer]:
     """Make the observers that a case names."""
     observers: list[Observer] = []
     for name, target in events.items():
-        found = resolve(str(target))
-        observers.append(found() if inspect.isclass(found) else PredicateObserver(name, found))
+        found: Any = resolve(str(target))
+        if isinstance(found, type):
+            made: Any = found()
+            observers.append(made)
+        else:
+            observers.append(PredicateObserver(name, found))
     return observers
 
 
