@@ -9,7 +9,7 @@ import click
 
 from warploom_sim.commands.parameters import TRACE_FILE, TimeScale, json_option
 from warploom_sim.options import ReplayOptions
-from warploom_sim.simulators import SIMULATORS
+from warploom_sim.simulators import SIMULATORS, require
 from warploom_spec import PRESETS, WarploomError
 from warploom_spec.config import POLICIES, RECLAIMS
 
@@ -79,12 +79,12 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> Non
       warploom sim --sim icarus --launches 20
       warploom sim mine.json.gz --config large --policy least_loaded --json report.json
     """
-    # The replay pulls in simulators and NumPy: --help and refusals need neither.
+    request = ReplayOptions(traces=traces or default_traces(), json=json_file, **options)
+    require(request.simulator)
+    # The replay pulls in Amaranth and NumPy: --help and refusals need neither.
     from warploom_sim import replay
 
-    sys.exit(
-        replay.run(ReplayOptions(traces=traces or default_traces(), json=json_file, **options))
-    )
+    sys.exit(replay.run(request))
 
 
 def default_traces() -> tuple[Path, ...]:

