@@ -1,0 +1,114 @@
+"""From a trace to the launches of a replay: descriptors, streams, index addresses, block lengths."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from warploom_golden.index_memory_allocator import SHARED_ADDRESS, IndexMemoryAllocator
+from warploom_golden.index_reference import warps
+from warploom_sim.traces import Device, KernelLaunch, Trace
+from warploom_spec import Config, LaunchDescriptor, WarploomError
+from warploom_spec.launch import REGISTER_UNIT, RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES
+
+#: Cycles of a microsecond: the recorded GPU's clock of 1.98 GHz.
+CLOCK_MHZ: Final = 1980
+SHORTEST_LENGTH: Final = 4
+#: Longest base length whose jitter is exact in the 32-bit arithmetic of the stand-in.
+LONGEST_LENGTH: Final = 2**26 - 1
+
+
+def make_launches(
+    trace: Trace, config: Config, time_scale: Fraction, count: int | None = None
+) -> list[LaunchDescriptor]:
+    """Return the first ``count`` launches of a trace (None: all) as they are sent to LaunchPath.
+
+    ``code`` is the launch's number from 0, ``arguments`` its blocks' base length in cycles.
+
+    Raises
+    ------
+    WarploomError
+        If a launch does not fit the descriptor, did not fit the recorded GPU, or its blocks are
+        too long for this time scale; names file, event, field and value.
+    """
+    chosen = trace.launches[:count]
+    streams = _stream_numbers(chosen, config)
+    addresses = _index_addresses(chosen, config)
+    result = []
+    for number, launch in enumerate(chosen):
+        try:
+            made = LaunchDescriptor.from_cuda(
+                launch.grid, launch.block, launch.registers, launch.shared_bytes, config
+            )
+        except WarploomError as error:
+            raise trace.place(launch).refuse(str(error)) from error
+        result.append(
+            replace(
+                made,
+                code=number,
+                arguments=base_length(trace, launch, time_scale),
+                stream=streams[number],
+                index_address=addresses[number],
+            )
+        )
+    return result
+
+
+def _stream_numbers(launches: Sequence[KernelLaunch], config: Config) -> list[int]:
+    """Number the trace's streams 0, 1, ... in order of first launch, modulo what there are."""
+    seen: dict[tuple[int, int], int] = {}
+    return [
+        seen.setdefault((launch.device, launch.stream), len(seen)) % (1 << config.stream_bits)
+        for launch in launches
+    ]
+
+
+def _index_addresses(launches: Sequence[KernelLaunch], config: Config) -> list[int]:
+    """Let the allocator place each launch's indices; a block that is refused anyway gets any."""
+    allocator = IndexMemoryAllocator(config)
+    return [
+        allocator.address(launch.block, warps(launch.block, config.warp_size))
+        if 1 <= warps(launch.block, config.warp_size) <= config.max_warps
+        else SHARED_ADDRESS
+        for launch in launches
+    ]
+
+
+def base_length(trace: Trace, launch: KernelLaunch, time_scale: Fraction) -> int:
+    """Return a launch's base length: its recorded time, shared among its waves, in cycles.
+
+    Raises
+    ------
+    WarploomError
+        If not one block fits the recorded GPU, or the length is above `LONGEST_LENGTH`.
+    """
+    device = trace.devices[launch.device]
+    resident = resident_blocks(launch, device)
+    if resident == 0:
+        raise trace.place(launch).refuse(
+            f"not one block of {launch.block} threads, {launch.registers} registers a thread and"
+            f" {launch.shared_bytes} bytes fits an SM of the recorded {device.name}"
+        )
+    waves = max(1, -(-launch.blocks // (device.sms * resident)))
+    length = round(Fraction(launch.duration) * CLOCK_MHZ / waves * time_scale)
+    if length > LONGEST_LENGTH:
+        raise trace.place(launch).refuse(
+            f"'dur' is {launch.duration}, {length} cycles a block at time scale {time_scale};"
+            f" legal: up to {LONGEST_LENGTH} (choose a smaller time scale)"
+        )
+    return max(SHORTEST_LENGTH, length)
+
+
+def resident_blocks(launch: KernelLaunch, device: Device) -> int:
+    """Return how many blocks of a launch an SM of the recorded GPU holds at once."""
+    block_warps = max(1, warps(launch.block, device.warp_size))
+    warp_registers = -(-launch.registers * device.warp_size // REGISTER_UNIT) * REGISTER_UNIT
+    shared = -(-(launch.shared_bytes + RESERVED_SHARED_BYTES) // SHARED_UNIT_BYTES)
+    limits = [
+        device.block_slots,
+        device.warp_slots // block_warps,
+        device.shared_bytes // (shared * SHARED_UNIT_BYTES),
+    ]
+    if warp_registers:
+        limits.append(device.registers // (warp_registers * block_warps))
+    return min(limits)

@@ -1,0 +1,135 @@
+"""A trace file's JSON, plain or gzip, and checked access to the fields of its events."""
+
+import gzip
+import json
+import math
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from warploom_spec import WarploomError
+
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+#: Longest piece of a wrong value that a message repeats.
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a file something stands, for messages: the file, and what in it."""
+
+    path: Path
+    what: str = ""
+
+    def refuse(self, problem: str) -> WarploomError:
+        """Return the error that says what is wrong here."""
+        return WarploomError(f"{self.path}: {f'{self.what}: ' * bool(self.what)}{problem}")
+
+    def field(self, values: Any, name: str) -> Any:
+        """Return a field of a JSON object; refuse one that is missing."""
+        if name not in values:
+            raise self.refuse(f"field {name!r} is missing")
+        return values[name]
+
+    def integer(self, values: Any, name: str, low: int = 0, high: int = 2**63 - 1) -> int:
+        """Return an integer field within its range, ends included."""
+        value = self.field(values, name)
+        if not _is_integer(value) or not low <= value <= high:
+            raise self.refuse(f"{name!r} is {shown(value)}; legal: an integer from {low} to {high}")
+        return int(value)
+
+    def number(self, values: Any, name: str) -> float:
+        """Return a number field that is finite and not negative."""
+        value = self.field(values, name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not _is_time(value):
+            raise self.refuse(f"{name!r} is {shown(value)}; legal: a finite number from 0")
+        return float(value)
+
+    def triple(self, values: Any, name: str, high: int) -> tuple[int, int, int]:
+        """Return a field of three integers from 0 to ``high``."""
+        value = self.field(values, name)
+        ok = isinstance(value, list) and len(value) == 3
+        if not ok or not all(_is_integer(v) and 0 <= v <= high for v in value):
+            raise self.refuse(
+                f"{name!r} is {shown(value)}; legal: three integers from 0 to {high}"
+            )
+        x, y, z = value
+        return x, y, z
+
+    def text(self, values: Any, name: str) -> str:
+        """Return a field that is a string."""
+        value = self.field(values, name)
+        if not isinstance(value, str):
+            raise self.refuse(f"{name!r} is {shown(value)}; legal: a string")
+        return value
+
+    def object(self, values: Any, name: str) -> dict[str, Any]:
+        """Return a field that is a JSON object."""
+        value = self.field(values, name)
+        if not isinstance(value, dict):
+            raise self.refuse(f"{name!r} is {shown(value)}; legal: an object")
+        return value
+
+
+def shown(value: Any) -> str:
+    """Return a value as JSON, cut to what fits a message."""
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_time(value: int | float) -> bool:
+    try:
+        return math.isfinite(value) and value >= 0
+    except OverflowError:  # an integer beyond every float
+        return False
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file, plain or gzip (told apart by its first bytes).
+
+    Raises
+    ------
+    WarploomError
+        If the file cannot be read, is empty, cut off or damaged, or is not JSON; says where.
+    """
+    place = Place(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise place.refuse(error.strerror or str(error)) from error
+    if data.startswith(_GZIP_MAGIC):
+        data = _unzip(place, data)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise place.refuse(f"not JSON: byte {error.start} is not UTF-8") from error
+    if not text.strip():
+        raise place.refuse("the file is empty")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        problem = "cut off: the JSON ends in the middle" if cut else "not JSON"
+        raise place.refuse(
+            f"{problem}, line {error.lineno} column {error.colno}: {error.msg}"
+        ) from error
+    except RecursionError as error:
+        raise place.refuse("not a trace: nested too deeply") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise place.refuse(f"not a trace: {error}") from error
+
+
+def _unzip(place: Place, data: bytes) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except EOFError as error:
+        raise place.refuse("cut off: the gzip data ends in the middle") from error
+    except gzip.BadGzipFile as error:
+        raise place.refuse(f"the gzip data is damaged: {error}") from error
+    except zlib.error as error:
+        raise place.refuse(f"the gzip data is damaged: {error}") from error
