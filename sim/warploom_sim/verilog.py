@@ -81,6 +81,8 @@ def _run_child(
     blocks: Sequence[str], config: str, folder: Path, report: Callable[[Generated], None]
 ) -> list[Generated]:
     environment = {
+        # The Yosys of the locked packages first: another version writes other Verilog.
+        "AMARANTH_USE_YOSYS": "builtin,system",
         **os.environ,
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

