@@ -76,7 +76,7 @@ create_venv() {
 
 # --- groups ----------------------------------------------------------------------------------
 pip_install() {
-    "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --no-deps "$@"
+    "$venv/bin/python" -m pip --disable-pip-version-check install -qq --no-deps "$@"
 }
 
 # stamp_of GROUP: what the group's installation depends on, the place of the checkout included.
