@@ -19,8 +19,9 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; refuse one in a folder that does not exist."""
-        path = super().convert(value, param, ctx)
-        if not Path(path).parent.is_dir():
+        super().convert(value, param, ctx)
+        path = Path(value)
+        if not path.parent.is_dir():
             self.fail(f"{value!r} is in a folder that does not exist.", param, ctx)
         return path
 

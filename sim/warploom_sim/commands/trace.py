@@ -32,7 +32,7 @@ def info(file: Path, json_file: Path | None) -> None:
     """
     from warploom_sim import traces
 
-    figures = traces.summary(traces.read(file))
+    figures = traces.load(file).summary()
     table = Table("figure", "value", title=str(file))
     for name, value in figures.items():
         table.add_row(
