@@ -53,5 +53,6 @@ def grid_places(grid: tuple[int, int, int]) -> tuple[Words, Words, Words]:
     """Return (bx, by, bz) of all blocks of a grid in order of their id, x fastest."""
     gx, gy, gz = grid
     number = np.arange(gx * gy * gz, dtype=np.uint64)
-    row = number // gx
-    return tuple(a.astype(np.uint32) for a in (number % gx, row % gy, row // gy))  # type: ignore[return-value]
+    row = number // np.uint64(gx)
+    bx, by, bz = number % np.uint64(gx), row % np.uint64(gy), row // np.uint64(gy)
+    return bx.astype(np.uint32), by.astype(np.uint32), bz.astype(np.uint32)

@@ -1,4 +1,4 @@
-"""From a trace to the launches of a replay: descriptors, streams, index addresses, block lengths."""
+"""From a trace to the launches of a replay: descriptors, streams, addresses, block lengths."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,0 +1,218 @@
+"""What each SM has free, as BlockDispatcher sees it, and the policies that choose one (spec 2).
+
+Sets of SMs are bit masks in an int, so that a decision costs the same for 2 SMs and for 132.
+"""
+
+from collections import deque
+from typing import Final, NamedTuple, Protocol
+
+from warploom_spec import Config
+
+#: Resources in the order of the stall counters.
+RESOURCES: Final = ("slots", "warps", "registers", "shared", "barriers")
+
+
+class Need(NamedTuple):
+    """What one block takes of an SM beside its slot."""
+
+    warps: int
+    registers: int
+    shared: int
+    barriers: int
+
+
+def lowest(mask: int) -> int:
+    """Return the number of the lowest set bit."""
+    return (mask & -mask).bit_length() - 1
+
+
+def first_from(mask: int, start: int) -> int:
+    """Return the first set bit from ``start`` on, cyclically."""
+    above = mask >> start
+    return start + lowest(above) if above else lowest(mask)
+
+
+class Room:
+    """Free resources of all SMs, and which SMs have room for the block that is next.
+
+    Parameters
+    ----------
+    config : Config
+        Number and size of the SMs.
+
+    Attributes
+    ----------
+    room : int
+        Mask of the SMs in which every resource suffices for the current need.
+    lacking : list of int
+        For each of `RESOURCES` the mask of the SMs that lack it.
+    by_warps : list of int
+        For each number of free warp slots the mask of the SMs that have it.
+    """
+
+    def __init__(self, config: Config):
+        self._sms = config.sms
+        self._slots = [(1 << config.block_slots) - 1] * config.sms
+        self._free = [
+            [amount] * config.sms
+            for amount in (
+                config.warp_slots,
+                config.register_units,
+                config.shared_units,
+                config.barriers,
+            )
+        ]
+        self._all = (1 << config.sms) - 1
+        self._need = Need(0, 0, 0, 0)
+        self.by_warps = [0] * config.warp_slots + [self._all]
+        self.room = self._all
+        self.lacking = [0] * len(RESOURCES)
+
+    def fit(self, need: Need) -> None:
+        """Make this the need that ``room`` and ``lacking`` speak of."""
+        self._need = need
+        self.room = 0
+        for sm in range(self._sms):
+            self._judge(sm)
+
+    def _judge(self, sm: int) -> None:
+        bit, lacking, need = 1 << sm, self.lacking, self._need
+        warps, registers, shared, barriers = self._free
+        lacks = (
+            not self._slots[sm],
+            warps[sm] < need.warps,
+            registers[sm] < need.registers,
+            shared[sm] < need.shared,
+            barriers[sm] < need.barriers,
+        )
+        for k in range(5):
+            if lacks[k]:
+                lacking[k] |= bit
+            else:
+                lacking[k] &= ~bit
+        if True in lacks:
+            self.room &= ~bit
+        else:
+            self.room |= bit
+
+    def take(self, sm: int) -> int:
+        """Take the current need and the lowest free slot of an SM; return the slot."""
+        mask = self._slots[sm]
+        slot = lowest(mask)
+        self._slots[sm] = mask & mask - 1
+        self._change(sm, self._need, -1)
+        return slot
+
+    def give(self, sm: int, slot: int, need: Need) -> None:
+        """Return a block's slot and resources."""
+        self._slots[sm] |= 1 << slot
+        self._change(sm, need, 1)
+
+    def _change(self, sm: int, need: Need, sign: int) -> None:
+        warps, registers, shared, barriers = self._free
+        bit, by_warps = 1 << sm, self.by_warps
+        by_warps[warps[sm]] &= ~bit
+        warps[sm] += sign * need.warps
+        by_warps[warps[sm]] |= bit
+        registers[sm] += sign * need.registers
+        shared[sm] += sign * need.shared
+        barriers[sm] += sign * need.barriers
+        self._judge(sm)
+
+
+class Policy(Protocol):
+    """A placement policy; all but `FreedFirst` need the first call alone."""
+
+    def choose(self, room: int) -> int:
+        """Return the SM of a decision, ``room`` (not 0) being the SMs that have room."""
+
+    def freed(self, sm: int) -> None:
+        """Take note that one slot of an SM became free at the end of this cycle."""
+
+    def tick(self, resident: bool) -> bool:
+        """End a cycle, before `freed`; return whether the next one may change something."""
+
+
+class FirstFit:
+    """Lowest number."""
+
+    def choose(self, room: int) -> int:
+        return lowest(room)
+
+    def freed(self, sm: int) -> None:
+        pass
+
+    def tick(self, resident: bool) -> bool:
+        return False
+
+
+class RoundRobin(FirstFit):
+    """First from one past the SM that got the last block."""
+
+    def __init__(self, sms: int):
+        self._sms = sms
+        self._pointer = 0
+
+    def choose(self, room: int) -> int:
+        chosen = first_from(room, self._pointer)
+        self._pointer = (chosen + 1) % self._sms
+        return chosen
+
+
+class LeastLoaded(FirstFit):
+    """Fewest occupied warps, ties to the lowest number."""
+
+    def __init__(self, by_warps: list[int]):
+        self._by_warps = by_warps
+
+    def choose(self, room: int) -> int:
+        return next(lowest(sms & room) for sms in reversed(self._by_warps) if sms & room)
+
+
+class FreedFirst:
+    """The SM whose slot became free first, else the next in the order table (the identity)."""
+
+    def __init__(self, sms: int):
+        self._table = RoundRobin(sms)
+        self._sms = sms
+        self._queue: deque[int] = deque()
+        self._waiting = [0] * sms
+        self._waits = 0
+        self._pointer = 0
+
+    def choose(self, room: int) -> int:
+        if self._queue:
+            head = self._queue.popleft()
+            if room >> head & 1:
+                return head
+        return self._table.choose(room)
+
+    def freed(self, sm: int) -> None:
+        self._waiting[sm] += 1
+        self._waits |= 1 << sm
+
+    def tick(self, resident: bool) -> bool:
+        entering = None
+        if self._waits:
+            entering = first_from(self._waits, self._pointer)
+            self._pointer = (entering + 1) % self._sms
+        if not resident:
+            self._queue.clear()
+            self._waiting = [0] * self._sms
+            self._waits = 0
+        elif entering is not None:
+            self._queue.append(entering)
+            self._waiting[entering] -= 1
+            if not self._waiting[entering]:
+                self._waits &= ~(1 << entering)
+        return entering is not None
+
+
+def policy(config: Config, room: Room) -> Policy:
+    """Return the configuration's placement policy in its initial state."""
+    return {
+        "first_fit": lambda: FirstFit(),
+        "round_robin": lambda: RoundRobin(config.sms),
+        "least_loaded": lambda: LeastLoaded(room.by_warps),
+        "freed_first": lambda: FreedFirst(config.sms),
+    }[config.policy]()
