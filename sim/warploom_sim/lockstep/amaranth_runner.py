@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from amaranth.hdl import ClockDomain, Module, ResetSignal, Signal
-from amaranth.sim import Simulator, SimulatorContext
+from amaranth.sim import Simulator, SimulatorContext  # type: ignore[attr-defined]
 
 from warploom_sim.lockstep.checker import Session
 
@@ -21,17 +21,18 @@ def run_session(session: Session, waves: Path | None) -> None:
     reset = Signal()
     top.d.comb += ResetSignal().eq(reset)
     top.submodules.dut = session.component
-    ports = session.ports
+    inputs, outputs = ({name: value.as_unsigned() for name, value in side.items()}
+                       for side in (session.ports.inputs, session.ports.outputs))
 
     async def bench(ctx: SimulatorContext) -> None:
         written: dict[str, int] = {}
         while (checker := session.current) is not None:
             for name, value in checker.inputs.items():
                 if written.get(name) != value:
-                    ctx.set(ports.inputs[name], value)
+                    ctx.set(inputs[name], value)
             written = checker.inputs
             ctx.set(reset, checker.rst)
-            session.step({name: ctx.get(value) for name, value in ports.outputs.items()})
+            session.step({name: ctx.get(value) for name, value in outputs.items()})
             await ctx.tick()
 
     simulator = Simulator(top)

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,13 +22,16 @@ from amaranth.lib import wiring
 from cocotb_tools.runner import get_runner
 
 from warploom_sim import simulators
+from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
 
 TOP = "dut"
 #: Build arguments; C++ optimisation is what matters most for Verilator's speed.
 FLAGS = {
     "icarus": (),
-    "verilator": ("-Wno-fatal", "-Wno-WIDTH", "-O3", "--x-assign", "fast", "--x-initial", "fast",
-                  "--noassert", "-CFLAGS", "-O2"),
+    # cocotb makes every signal public, which stops most of Verilator's optimisation: the ports do,
+    # and `_public` names them.
+    "verilator": ("--no-public-flat-rw", "-Wno-fatal", "-Wno-WIDTH", "-O3", "--x-assign", "fast",
+                  "--x-initial", "fast", "--noassert", "-CFLAGS", "-O2"),
 }
 WAVE_FLAGS = {"icarus": (), "verilator": ("--trace-fst",)}
 #: Packages that have a part in a simulation.
@@ -44,6 +48,8 @@ def build_root() -> Path:
 def simulator_environment(simulator: str) -> Iterator[None]:
     """Find the simulator's programs while the block runs."""
     before = dict(os.environ)
+    for name in ("WAVES", "GUI"):  # cocotb would take them for itself
+        os.environ.pop(name, None)
     os.environ.update(simulators.environment(simulator))
     try:
         yield
@@ -68,7 +74,8 @@ def built(component: wiring.Component, simulator: str, waves: bool = False) -> P
     the others wait for it.
     """
     # The Verilog follows from the RTLIL and Yosys, which takes seconds to start.
-    text = rtlil.convert(component, name=TOP, emit_src=False)
+    ports = Ports.of(component).to_convert()
+    text = rtlil.convert(component, name=TOP, ports=ports, emit_src=False)
     flags = FLAGS[simulator] + (WAVE_FLAGS[simulator] if waves else ())
     parts = [text, *(metadata.version(package) for package in PACKAGES), version(simulator),
              flags, waves]
@@ -91,18 +98,67 @@ def _build(component: wiring.Component, simulator: str, folder: Path, flags: tup
     print(f"building {name} for {simulator}{' with waveform' * waves}", file=sys.stderr, flush=True)
     unfinished = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}")
     unfinished.mkdir()
-    source = unfinished / f"{TOP}.v"
-    source.write_text(verilog.convert(component, name=TOP, emit_src=False))
+    sources = [unfinished / f"{TOP}.v"]
+    ports = Ports.of(component).to_convert()
+    sources[0].write_text(verilog.convert(component, name=TOP, ports=ports, emit_src=False))
+    if simulator == "verilator":
+        sources.insert(0, unfinished / "public.vlt")
+        sources[0].write_text(_public(component))
+        runtime = _runtime_folder(flags)
+        _copy_objects(runtime, unfinished)
     log = unfinished / "build.log"
     try:
         with simulator_environment(simulator):
             get_runner(simulator).build(
-                sources=[source], hdl_toplevel=TOP, build_dir=unfinished, build_args=list(flags),
+                sources=sources, hdl_toplevel=TOP, build_dir=unfinished, build_args=list(flags),
                 waves=waves, timescale=("1ns", "1ps"), log_file=log)
     except (subprocess.CalledProcessError, SystemExit) as error:
         tail = log.read_text().splitlines()[-20:] if log.exists() else []
         raise RuntimeError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
     else:
+        if simulator == "verilator" and not runtime.exists():
+            _keep_runtime(unfinished, runtime)
         os.replace(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _public(component: wiring.Component) -> str:
+    """Return Verilator's control file that makes the ports visible to cocotb."""
+    ports = Ports.of(component)
+    names = (CLOCK, RESET, *ports.inputs, *ports.outputs)
+    rules = (f'public_flat_rw -module "{TOP}" -var "{name}"' for name in names)
+    return "\n".join(["`verilator_config", *rules, ""])
+
+
+def _runtime_folder(flags: tuple[str, ...]) -> Path:
+    """Return where the objects are kept that are the same for every design.
+
+    Compiling them takes ten seconds, a block of ours one.
+    """
+    parts = [version("verilator"), flags]
+    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+    return build_root() / "simulations" / f"verilator-runtime-{digest}"
+
+
+def _keep_runtime(build: Path, runtime: Path) -> None:
+    """Keep a build's common objects; where another process was first, its own stay."""
+    unfinished = runtime.with_name(f"{runtime.name}.{uuid.uuid4().hex}")
+    unfinished.mkdir()
+    _copy_objects(build, unfinished)
+    try:
+        os.replace(unfinished, runtime)
+    except OSError:
+        shutil.rmtree(unfinished)
+
+
+def _copy_objects(source: Path, target: Path) -> None:
+    """Copy the objects of Verilator's own C++.
+
+    cocotb's main program is not among them: it knows the size of the model.
+    """
+    # The makefile that Verilator is about to write must be older, or `make` compiles them again.
+    tomorrow = time.time() + 86_400
+    for file in source.glob("verilated*.o"):
+        shutil.copyfile(file, target / file.name)
+        os.utime(target / file.name, (tomorrow, tomorrow))

@@ -95,7 +95,7 @@ class Case:
             object.__setattr__(self, attribute, value)
         for attribute in ("params", "options", "withdrawable"):
             value = dict(getattr(self, attribute))
-            if json.loads(json.dumps(value)) != value:
+            if not _is_plain(value):
                 raise ValueError(f"{attribute} must be plain JSON data, got {value!r}")
             object.__setattr__(self, attribute, value)
         if self.cycles < 2:
@@ -138,6 +138,14 @@ class Case:
     def from_json(cls, data: Mapping[str, Any]) -> Case:
         """Rebuild a case from `to_json`'s data."""
         return cls(**data)
+
+
+def _is_plain(value: object) -> bool:
+    """Tell whether JSON gives the value back as it is."""
+    try:
+        return bool(json.loads(json.dumps(value)) == value)
+    except TypeError:
+        return False
 
 
 @functools.cache

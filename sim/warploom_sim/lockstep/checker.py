@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 import traceback
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from warploom_sim.lockstep.case import Case, Model
-from warploom_sim.lockstep.events import make_observers, total
+from warploom_sim.lockstep.events import Observer, make_observers, total
 from warploom_sim.lockstep.names import resolve
 from warploom_sim.lockstep.ports import Ports
 from warploom_sim.lockstep.stimulus import Context, RandomStimulus, Stimulus
@@ -94,7 +94,10 @@ class Outcome:
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
         """Rebuild an outcome from `to_json`'s data."""
         failure = data["failure"]
-        return cls(**{**data, "failure": None if failure is None else Failure(**failure)})
+        if failure is not None:
+            differences = [tuple(difference) for difference in failure["differences"]]
+            failure = Failure(**{**failure, "differences": differences})
+        return cls(**{**data, "failure": failure})
 
 
 class CaseError(Exception):
@@ -131,11 +134,13 @@ class Checker:
         self._history: deque[tuple[int, int, dict[str, int], Mapping[str, int]]]
         self._history = deque(maxlen=HISTORY)
         self._began = time.perf_counter()
-        self._input_names = ports.inputs.keys()
+        self._widths = {name: len(value) for name, value in ports.inputs.items()}
         self._output_names = ports.outputs.keys()
-        self._watches = StreamWatches(ports.streams.values(), case.withdrawable)
-        self._observers = make_observers(case.events)
+        self._watches = StreamWatches(ports.streams.values())
+        self._observers: list[Observer] = []
         try:
+            self._watches.exempt(case.withdrawable)
+            self._observers = make_observers(case.events)
             model.reset()
             make = RandomStimulus if case.stimulus is None else resolve(str(case.stimulus))
             self._stimulus: Stimulus = make(Context(ports, case, case.rng("stimulus")))
@@ -195,8 +200,13 @@ class Checker:
     def _draw(self, outputs: Mapping[str, int] | None) -> None:
         """Get the next cycle's inputs."""
         self.inputs = dict(self._stimulus.next(outputs))
-        if self.inputs.keys() != self._input_names:
-            raise CaseError(_ports_differ("the stimulus", self.inputs, self._input_names))
+        widths = self._widths
+        if self.inputs.keys() != widths.keys():
+            raise CaseError(_ports_differ("the stimulus", self.inputs, widths))
+        for name, value in self.inputs.items():
+            if value >> widths[name]:
+                raise CaseError(f"the stimulus gives {name} = {value:#x}; legal: 0 to"
+                                f" {(1 << widths[name]) - 1:#x}")
 
     def _fail(self, differences: list[tuple[str, str, str]], problems: list[str]) -> None:
         history = [_history_line(*entry) for entry in self._history]
@@ -265,7 +275,7 @@ class Session:
             self.current = Checker(self._waiting.pop(0), self.ports, self._model)
 
 
-def _ports_differ(who: str, have: Mapping[str, object], want: Mapping[str, object] | Any) -> str:
+def _ports_differ(who: str, have: Collection[str], want: Collection[str]) -> str:
     """Say which ports are missing and which are unknown."""
     return (f"{who} and the component's ports differ:"
             f" missing {sorted(set(want) - set(have))}, unknown {sorted(set(have) - set(want))}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from amaranth.hdl import Const, Value
+from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
 
 CLOCK, RESET = "clk", "rst"
@@ -45,7 +46,7 @@ class Ports:
     Attributes
     ----------
     inputs, outputs : dict of str to Value
-        Raw (unsigned) values by flattened name.
+        By flattened name; constants (the ready of a stream that is always ready) are no ports.
     streams : dict of str to Stream
         By flattened name.
     """
@@ -69,11 +70,19 @@ class Ports:
             name = "__".join(str(part) for part in path)
             if name in (CLOCK, RESET):
                 raise ValueError(f"port {name!r} of {type(component).__name__} has a reserved name")
-            raw = Value.cast(value)
-            if not isinstance(raw, Const):
-                side = inputs if member.flow is wiring.In else outputs
-                side[name] = raw.as_unsigned()
-        return cls(inputs, outputs, _streams(inputs, outputs))
+            side = inputs if member.flow is wiring.In else outputs
+            side[name] = Value.cast(value)
+        streams = _streams(inputs, outputs)
+        return cls(_real(inputs), _real(outputs), streams)
+
+    def to_convert(self) -> dict[str, tuple[Value, PortDirection]]:
+        """Return what Amaranth's back ends take as ``ports``."""
+        return {
+            name: (value, direction)
+            for side, direction in ((self.inputs, PortDirection.Input),
+                                    (self.outputs, PortDirection.Output))
+            for name, value in side.items()
+        }
 
     @property
     def plain_inputs(self) -> dict[str, Value]:
@@ -86,16 +95,21 @@ class Ports:
 
 
 def _streams(inputs: dict[str, Value], outputs: dict[str, Value]) -> dict[str, Stream]:
-    """Find the streams: a payload with a valid on its side, a ready on the other, or both."""
+    """Find the streams: a payload with a valid on its side and a ready on the other."""
     streams: dict[str, Stream] = {}
     for side, other in ((inputs, outputs), (outputs, inputs)):
         for name, value in side.items():
             root, _, leaf = name.rpartition("__")
             valid, ready = f"{root}__valid", f"{root}__ready"
-            if leaf == "payload" and root and (valid in side or ready in other):
+            if leaf == "payload" and root and valid in side and ready in other:
                 streams[root] = Stream(
                     name=root, width=len(value), is_input=side is inputs,
-                    valid=valid if valid in side else None,
-                    ready=ready if ready in other else None,
+                    valid=None if isinstance(side[valid], Const) else valid,
+                    ready=None if isinstance(other[ready], Const) else ready,
                 )
     return streams
+
+
+def _real(ports: dict[str, Value]) -> dict[str, Value]:
+    """Leave out what is tied to a constant: the valid or ready of a stream without one."""
+    return {name: value for name, value in ports.items() if not isinstance(value, Const)}

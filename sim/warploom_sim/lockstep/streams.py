@@ -14,19 +14,19 @@ class StreamWatch:
     ----------
     stream : Stream
         What to watch.
-    exempt : bool
-        Whether refused transfers may be withdrawn.
 
     Attributes
     ----------
+    exempt : bool
+        Whether refused transfers may be withdrawn or changed.
     transfers : int
         Transfers so far; one in a cycle with reset is none.
     """
 
-    def __init__(self, stream: Stream, exempt: bool):
+    def __init__(self, stream: Stream):
         self.stream = stream
         self.transfers = 0
-        self._exempt = exempt
+        self.exempt = False
         self._stalled: int | None = None
 
     def see(self, inputs: Mapping[str, int], outputs: Mapping[str, int], rst: int) -> str | None:
@@ -47,25 +47,30 @@ class StreamWatch:
         if valid == 1 and not rst:
             if ready == 1:
                 self.transfers += 1
-            elif not self._exempt:
+            elif not self.exempt:
                 self._stalled = source[stream.payload]
         return broken
 
 
 class StreamWatches:
-    """Watch all streams of a component, inputs (the stimulus) and outputs (the RTL) alike.
+    """Watch all streams of a component, inputs (the stimulus) and outputs (the RTL) alike."""
 
-    Raises
-    ------
-    ValueError
-        If an exempt name is no stream.
-    """
+    def __init__(self, streams: Iterable[Stream]):
+        self._watches = [StreamWatch(stream) for stream in streams]
 
-    def __init__(self, streams: Iterable[Stream], exempt: Collection[str]):
-        self._watches = [StreamWatch(stream, stream.name in exempt) for stream in streams]
-        unknown = set(exempt) - {watch.stream.name for watch in self._watches}
+    def exempt(self, names: Collection[str]) -> None:
+        """Allow withdrawal on these streams.
+
+        Raises
+        ------
+        ValueError
+            If a name is no stream.
+        """
+        unknown = set(names) - {watch.stream.name for watch in self._watches}
         if unknown:
             raise ValueError(f"withdrawable names no stream: {sorted(unknown)}")
+        for watch in self._watches:
+            watch.exempt = watch.stream.name in names
 
     def see(self, inputs: Mapping[str, int], outputs: Mapping[str, int], rst: int) -> list[str]:
         """Take in one cycle; return the broken rules."""
