@@ -1,0 +1,161 @@
+"""Configurations, shapes and stimulus of the index blocks' test benches."""
+
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from tb.record import Levels, Sender
+from warploom_golden.index_reference import Dims, indices, is_legal, warps
+from warploom_sim.lockstep import Context
+from warploom_spec import PRESETS, Config, layouts
+
+#: Presets, and configurations that are odd in one respect each.
+CONFIGS: Final[dict[str, Config]] = {
+    "tiny": PRESETS["tiny"],
+    "default": PRESETS["default"],
+    "one_entry": replace(PRESETS["tiny"], history_entries=1, reference_bits=1),
+    "three_entries": replace(PRESETS["tiny"], history_entries=3, reference_bits=2, cores=3),
+    "warp_16": replace(PRESETS["tiny"], warp_size=16, cores=1),
+    "warp_64": replace(PRESETS["default"], warp_size=64, history_entries=4, cores=16),
+    "host_step": replace(PRESETS["tiny"], step_from_host=True),
+    "many_threads": replace(
+        PRESETS["default"], max_threads=65536, word_bits=18, index_memory_warps=4096
+    ),
+}
+
+#: Shapes with something special about them; a configuration takes those that are legal in it.
+SPECIAL: Final[tuple[Dims, ...]] = (
+    *((1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (1, 1, 64), (1, 64, 1), (64, 1, 1), (1, 7, 1)),
+    *((7, 1, 1), (8, 1, 1), (9, 1, 1), (33, 1, 1), (32, 1, 1), (128, 1, 1), (256, 1, 1)),
+    *((3, 5, 7), (5, 7, 3), (7, 3, 5), (10, 10, 10), (5, 7, 9), (4, 4, 4), (100, 2, 2)),
+    *((1024, 1, 1), (1, 1024, 1), (16, 16, 4), (33, 31, 1), (31, 33, 1), (2, 2, 64), (1, 3, 60)),
+    *((17, 33, 33), (33, 33, 33), (1024, 64, 1), (1, 1024, 64), (32, 64, 1), (15, 17, 1)),
+)
+
+
+def special_shapes(config: Config) -> list[Dims]:
+    """Return the special shapes that are legal in a configuration."""
+    return [dims for dims in SPECIAL if is_legal(dims, config)]
+
+
+def random_shape(rng: random.Random, config: Config, threads: int | None = None) -> Dims:
+    """Return a legal shape, special or random, of at most ``threads`` threads."""
+    most = config.max_threads if threads is None else threads
+    while True:
+        if rng.random() < 0.4:
+            dims = rng.choice(SPECIAL)
+        else:
+            dx = rng.randint(1, min(1024, most))
+            dy = rng.randint(1, min(1024, most // dx))
+            dz = rng.randint(1, min(64, most // (dx * dy)))
+            x, y, z = rng.sample((dx, dy, dz), 3)
+            dims = x, y, z
+        if is_legal(dims, config) and dims[0] * dims[1] * dims[2] <= most:
+            return dims
+
+
+def index_config(
+    config: Config, address: int, dims: Dims, count: int | None = None
+) -> int:
+    """Return an index configuration's word; ``count`` warps instead of those of the shape."""
+    fields = {
+        "address": address,
+        "dx": dims[0],
+        "dy": dims[1],
+        "dz": dims[2],
+        "warps": warps(dims, config.warp_size) if count is None else count,
+    }
+    if config.step_from_host:
+        fields |= dict(zip(("step_x", "step_y", "step_z"), indices(config.warp_size, dims),
+                           strict=True))
+    return layouts.index_config(config).pack(fields)
+
+
+def built(block: Any, model: Any, config: str, **params: Any) -> tuple[Any, Any]:
+    """Return component and model; ``fault`` is the component's alone."""
+    arguments = {name: value for name, value in params.items() if name != "fault"}
+    return block(CONFIGS[config], **params), model(CONFIGS[config], **arguments)
+
+
+def config_of(context: Context) -> Config:
+    """Return the configuration of a case."""
+    return CONFIGS[context.params["config"]]
+
+
+def any_configurations(context: Context) -> Iterator[int]:
+    """Yield legal shapes with any address, now and then with another count of warps."""
+    config, rng = config_of(context), context.rng
+    while True:
+        dims = random_shape(rng, config, rng.choice((64, 256, config.max_threads)))
+        count = warps(dims, config.warp_size)
+        if rng.random() < 0.2:
+            count = rng.randint(0, config.max_warps)
+        address = rng.randrange(config.index_memory_warps)
+        yield index_config(config, address, dims, count)
+
+
+def few_configurations(context: Context) -> Iterator[int]:
+    """Yield few shapes at few addresses, so that hits, waits, drops and evictions are common.
+
+    Every 60 configurations the choice changes: addresses of their own, one shared by all, or
+    regions that overlap in part.
+    """
+    config, rng = config_of(context), context.rng
+    size = config.index_memory_warps
+    most = min(config.max_threads, 12 * config.warp_size)
+    while True:
+        shapes = [random_shape(rng, config, most) for _ in range(rng.randint(1, 4))]
+        room = size - max(warps(dims, config.warp_size) for dims in shapes)
+        kind = rng.choice(("own", "shared", "near"))
+        start = rng.randint(0, room)
+        addresses = {
+            "own": [place * 12 % (room + 1) for place in range(config.history_entries + 2)],
+            "shared": [start],
+            "near": [min(start + offset, room) for offset in range(4)],
+        }[kind]
+        for _ in range(60):
+            yield index_config(config, rng.choice(addresses), rng.choice(shapes))
+
+
+def rarely(context: Context) -> Iterator[int]:
+    """Yield 1 in one cycle of 20, or never, in turns of 300 cycles."""
+    while True:
+        for rate in (0.05, 0.0):
+            for _ in range(300):
+                yield int(context.rng.random() < rate)
+
+
+class OneAtATime(Sender):
+    """Launch one configuration after the other, and release each when it is done.
+
+    Parameters
+    ----------
+    config : Config
+        Of the block.
+    words : sequence of int
+        Index configurations.
+    levels : callable
+        All inputs but the streams ``i`` and ``release``; decisions and answers must be taken.
+    resident : collection of int
+        Launches, by number, that are not released; the next one follows at once.
+    """
+
+    def __init__(
+        self, config: Config, words: Sequence[int], levels: Levels, resident: Collection[int] = ()
+    ):
+        super().__init__({"i": words[:1], "release": ()}, levels)
+        self._decision = layouts.index_decision(config)
+        self._words = list(words)
+        self._resident = resident
+        self._done = 0
+
+    def see(self, outputs: Mapping[str, int | None]) -> None:
+        """Release what is done and launch the next."""
+        super().see(outputs)
+        if outputs["done__valid"] and self.inputs["done__ready"]:
+            if self._done not in self._resident:
+                answer = self._decision.unpack(outputs["done__payload"] or 0)
+                self.waiting["release"].append(answer["entry"])
+            self._done += 1
+            self.waiting["i"].extend(self._words[self._done : self._done + 1])
