@@ -19,7 +19,7 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,RECLAIM,reclaim) $(call option,SEED,seed) \
     $(call option,TIME_SCALE,time-scale) $(if $(filter-out 0,$(WAVES)),--waves)
 
-.PHONY: help sim verilog lint types test test-deep setup clean
+.PHONY: help sim verilog lint types test test-deep exhaustive setup clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ test: lint types  ## Lint, types, and every test on Amaranth's simulator, Icarus
 test-deep:  ## The tests that take minutes and that `make test` leaves out
 	@$(SETUP) sim dev icarus verilator
 	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
+
+exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
+	@$(SETUP) sim dev verilator
+	$(BIN)/pytest -m deep tb/deep $(call option,SEED,seed) $(ARGS)
 
 setup:  ## Only set up: .venv, locked packages, simulators
 	@$(SETUP) sim dev icarus verilator

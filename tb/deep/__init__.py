@@ -1,0 +1,1 @@
+"""Test benches that take minutes."""
