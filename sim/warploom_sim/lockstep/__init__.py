@@ -3,7 +3,14 @@
 from warploom_sim.lockstep.case import Case, Model
 from warploom_sim.lockstep.events import Observer
 from warploom_sim.lockstep.ports import Ports, Stream
-from warploom_sim.lockstep.runner import SIMULATORS, LockstepError, Result, run, run_one
+from warploom_sim.lockstep.runner import (
+    SIMULATORS,
+    LockstepError,
+    Result,
+    events_folder,
+    run,
+    run_one,
+)
 from warploom_sim.lockstep.stimulus import (
     Context,
     Pace,
@@ -16,6 +23,6 @@ from warploom_sim.lockstep.stimulus import (
 
 __all__ = [
     "SIMULATORS", "Case", "Context", "LockstepError", "Model", "Observer", "Pace", "Ports",
-    "RandomStimulus", "Result", "Stimulus", "Stream", "StreamDriver", "StreamSink", "random_bits",
-    "run", "run_one",
+    "RandomStimulus", "Result", "Stimulus", "Stream", "StreamDriver", "StreamSink", "events_folder",
+    "random_bits", "run", "run_one",
 ]

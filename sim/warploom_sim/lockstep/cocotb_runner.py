@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,8 +36,7 @@ def run_cases(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) 
     RuntimeError
         If the simulator ended without outcomes; with the end of its log.
     """
-    component, _ = cases[0].build()
-    simulation = built(component, simulator, waves)
+    simulation = _simulation(str(cases[0].make), json.dumps(cases[0].params), simulator, waves)
     plan, outcomes, log = folder / "plan.json", folder / "outcomes.json", folder / "simulator.log"
     plan.write_text(json.dumps({
         "cases": [case.to_json() for case in cases], "outcomes": str(outcomes),
@@ -52,13 +52,22 @@ def run_cases(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) 
                 extra_env={PLAN: str(plan)}, log_file=log)
     except (Exception, SystemExit) as error:
         if not outcomes.exists():
-            raise RuntimeError(_no_outcomes(simulator, log)) from error
+            raise RuntimeError(_no_outcomes(cases, simulator, log)) from error
         raise
     if not outcomes.exists():
-        raise RuntimeError(_no_outcomes(simulator, log))
+        raise RuntimeError(_no_outcomes(cases, simulator, log))
     return [Outcome.from_json(outcome) for outcome in json.loads(outcomes.read_text())]
 
 
-def _no_outcomes(simulator: str, log: Path) -> str:
+@functools.cache
+def _simulation(make: str, params: str, simulator: str, waves: bool) -> Path:
+    """Build once in a process: only to elaborate a large block again takes seconds."""
+    component, _ = Case(make=make, params=json.loads(params), seed=0).build()
+    return built(component, simulator, waves)
+
+
+def _no_outcomes(cases: Sequence[Case], simulator: str, log: Path) -> str:
+    seeds = ", ".join(str(case.seed) for case in cases)
     tail = log.read_text().splitlines()[-40:] if log.exists() else ["no log"]
-    return "\n".join([f"{simulator} ended without outcomes; the end of {log}:", *tail])
+    return "\n".join([f"{cases[0].block}, seeds {seeds}: {simulator} ended without outcomes;"
+                      f" the end of {log}:", *tail])

@@ -18,6 +18,8 @@ from warploom_sim.lockstep.build import build_root
 from warploom_sim.lockstep.case import Case
 from warploom_sim.lockstep.checker import Failure, Outcome, Session
 
+#: So many failures' waveforms are kept, and runs that go on side by side with them.
+KEPT_FAILURES = 64
 SIMULATORS = ("amaranth", "icarus", "verilator")
 
 
@@ -64,11 +66,12 @@ class LockstepError(AssertionError):
         Cycle, ports and values.
     command : str
         What to type to repeat it.
-    waves : Path
-        Waveform of the repeated run.
+    waves : Path or None
+        Waveform of the repeated run, if one was wanted.
     """
 
-    def __init__(self, case: Case, simulator: str, failure: Failure, command: str, waves: Path):
+    def __init__(self, case: Case, simulator: str, failure: Failure, command: str,
+                 waves: Path | None):
         self.case = case
         self.simulator = simulator
         self.failure = failure
@@ -85,13 +88,13 @@ class LockstepError(AssertionError):
             *(f"  {problem}" for problem in failure.problems),
             f"  last {len(failure.history)} cycles:",
             *(f"  {line}" for line in failure.history),
-            f"  waveform: {self.waves}",
+            *([f"  waveform: {self.waves}"] if self.waves else []),
             f"  repeat with: {self.command}",
         ]
         return "\n".join(lines)
 
 
-def run(cases: Sequence[Case], simulator: str) -> list[Result]:
+def run(cases: Sequence[Case], simulator: str, *, waves: bool = True) -> list[Result]:
     """Run cases; those with equal ``make`` and ``params`` share one simulation.
 
     Parameters
@@ -100,6 +103,9 @@ def run(cases: Sequence[Case], simulator: str) -> list[Result]:
         What to run, at least one.
     simulator : str
         ``amaranth``, ``icarus`` or ``verilator``.
+    waves : bool
+        Whether a difference is repeated with a waveform. Without, a test that expects one (a seeded
+        bug) is quicker and leaves nothing behind.
 
     Returns
     -------
@@ -109,7 +115,7 @@ def run(cases: Sequence[Case], simulator: str) -> list[Result]:
     Raises
     ------
     LockstepError
-        At the first difference, after a second run of the same case wrote a waveform.
+        At the first difference.
     ValueError
         If there are no cases or no such simulator.
     """
@@ -125,13 +131,13 @@ def run(cases: Sequence[Case], simulator: str) -> list[Result]:
     results: dict[int, Result] = {}
     for indexes in groups.values():
         group = [cases[index] for index in indexes]
-        results.update(zip(indexes, _run_group(group, simulator), strict=True))
+        results.update(zip(indexes, _run_group(group, simulator, waves), strict=True))
     return [results[index] for index in range(len(cases))]
 
 
-def run_one(case: Case, simulator: str) -> Result:
+def run_one(case: Case, simulator: str, *, waves: bool = True) -> Result:
     """Run one case; see `run`."""
-    return run([case], simulator)[0]
+    return run([case], simulator, waves=waves)[0]
 
 
 def events_folder() -> Path:
@@ -160,13 +166,18 @@ def _root(module: str) -> Path:
     return Path(file).parents[levels]
 
 
-def _run_group(cases: Sequence[Case], simulator: str) -> list[Result]:
+def _run_group(cases: Sequence[Case], simulator: str, waves: bool) -> list[Result]:
     """Run cases of one component in one simulation."""
     folder = _new_folder(cases[0], simulator)
     outcomes = _simulate(cases, simulator, folder, waves=False)
-    if outcomes[-1].failure is not None:
-        raise _repeated(cases[:len(outcomes)], simulator, outcomes[-1].failure, folder)
+    failure = outcomes[-1].failure
+    if failure is not None and waves:
+        _remove_old_folders()
+        raise _repeated(cases[:len(outcomes)], simulator, failure, folder)
     shutil.rmtree(folder)
+    if failure is not None:
+        ran = cases[:len(outcomes)]
+        raise LockstepError(ran[-1], simulator, failure, repeat_command(ran, simulator), None)
     results = []
     for case, outcome in zip(cases, outcomes, strict=True):
         if not outcome.compared:
@@ -204,6 +215,14 @@ def _repeated(cases: Sequence[Case], simulator: str, failure: Failure, folder: P
     command = repeat_command(attempt, simulator)
     waves = Path(os.path.relpath(folder / name))
     return LockstepError(cases[-1], simulator, failure, command, waves)
+
+
+def _remove_old_folders() -> None:
+    """Remove the waveforms of old failures."""
+    folders = [path for path in (build_root() / "lockstep").iterdir() if path != events_folder()]
+    by_age = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)
+    for folder in by_age[KEPT_FAILURES:]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _new_folder(case: Case, simulator: str) -> Path:
