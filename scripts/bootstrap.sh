@@ -25,12 +25,13 @@ root_command() {
 try_apt() {
     local prefix log
     command -v apt-get >/dev/null && prefix=$(root_command) || return 1
+    # shellcheck disable=SC2086 # an empty prefix must vanish
+    apt() { $prefix env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 "$@"; }
     log=$(mktemp)
     say "installing $* through apt-get"
-    # shellcheck disable=SC2086 # an empty prefix must vanish
-    if $prefix apt-get install -y --no-install-recommends "$@" >"$log" 2>&1 \
-        || { $prefix apt-get update >"$log" 2>&1 \
-            && $prefix apt-get install -y --no-install-recommends "$@" >"$log" 2>&1; }
+    # A machine that has never fetched the lists of packages does so first.
+    if apt install -y --no-install-recommends "$@" >"$log" 2>&1 \
+        || { apt update >"$log" 2>&1 && apt install -y --no-install-recommends "$@" >"$log" 2>&1; }
     then rm -f "$log"
     else say "apt-get failed; its last lines:"; tail -n 3 "$log" >&2; rm -f "$log"; return 1
     fi

@@ -158,7 +158,7 @@ def bare(tmp_path: Path) -> Path:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, tmp_path / name)
     (tmp_path / "bin").mkdir()
-    for tool in ("bash", "cat", "dirname", "grep", "head", "id", "sha256sum"):
+    for tool in ("bash", "cat", "dirname", "env", "grep", "head", "id", "sha256sum"):
         found = shutil.which(tool)
         assert found
         (tmp_path / "bin" / tool).symlink_to(found)
@@ -189,12 +189,41 @@ def test_what_cannot_be_set_up_is_one_line(
     assert done.stderr.count("\n") == 1
 
 
-def test_a_python_that_cannot_make_environments_is_one_line(bare: Path) -> None:
-    crippled = bare / "bin" / "python3"
-    crippled.write_text(
-        f'#!/bin/bash\n[[ $* == *ensurepip* ]] && exit 1\nexec "{sys.executable}" "$@"\n'
+def add_program(bare: Path, name: str, script: str) -> None:
+    program = bare / "bin" / name
+    program.unlink(missing_ok=True)
+    program.write_text(f"#!/bin/bash\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_root_gets_icarus_through_apt_get(bare: Path) -> None:
+    """On a machine that has no list of packages yet: the first try fails."""
+    for tool in ("mktemp", "rm", "tail", "cp", "touch"):
+        found = shutil.which(tool)
+        assert found
+        (bare / "bin" / tool).symlink_to(found)
+    add_program(bare, "id", "echo 0")
+    add_program(
+        bare,
+        "apt-get",
+        """
+        echo "$*" >> "$HOME/calls"
+        if [[ $* == *update* ]]; then touch "$HOME/lists"; exit; fi
+        [ -e "$HOME/lists" ] && cp "$(command -v id)" "$HOME/bin/iverilog"
+        """,
     )
-    crippled.chmod(0o755)
+    done = bootstrap(bare, "icarus")
+    assert (done.returncode, done.stderr) == (0, "setup: installing iverilog through apt-get\n")
+    calls = [line.split() for line in (bare / "calls").read_text().splitlines()]
+    assert [("update" in call, call[-1]) for call in calls] == [
+        (False, "iverilog"),
+        (True, "update"),
+        (False, "iverilog"),
+    ]
+
+
+def test_a_python_that_cannot_make_environments_is_one_line(bare: Path) -> None:
+    add_program(bare, "python3", f'[[ $* == *ensurepip* ]] && exit 1\nexec "{sys.executable}" "$@"')
     done = bootstrap(bare, "sim")
     assert done.returncode == 1
     assert re.fullmatch(
