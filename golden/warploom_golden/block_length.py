@@ -46,7 +46,8 @@ def block_lengths(seed: int, launch: int, base: int, bx: Words, by: Words, bz: W
     """
     length = np.array([base & 0xFFFF_FFFF], np.uint32)
     jitter = (length >> np.uint32(2)) * (block_hash(seed, launch, bx, by, bz) >> np.uint32(24))
-    return np.maximum(np.uint32(4), length - (length >> np.uint32(3)) + (jitter >> np.uint32(8)))
+    lengths: Words = length - (length >> np.uint32(3)) + (jitter >> np.uint32(8))
+    return np.maximum(lengths, np.uint32(4))
 
 
 def grid_places(grid: tuple[int, int, int]) -> tuple[Words, Words, Words]:

@@ -102,9 +102,7 @@ def _done(dispatch: EventDispatch) -> Table:
     return _columns(rows, ("cycle", "hit", "entry"))
 
 
-def _warps(
-    dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config
-) -> Table:
+def _warps(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config) -> Table:
     """Return every packed warp that is written."""
     names = [field.name for field in layouts.packed_warp(config).fields]
     parts: list[Table] = [_columns([], ("cycle", *names))]
@@ -145,9 +143,7 @@ def _join(words: NDArray[np.uint32], config: Config) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
-def _words(
-    dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config
-) -> Table:
+def _words(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config) -> Table:
     """Return the launch words of each place from the cycle on in which they stand there."""
     names = [field.name for field in layouts.launch_words(config).fields]
     rows = []
@@ -173,9 +169,7 @@ def _placed(events: Sequence[int]) -> Table:
     }
 
 
-def _offers(
-    dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config
-) -> Table:
+def _offers(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config) -> Table:
     """Return every offer: all blocks of a launch in a row, in order of their id."""
     rows = []
     places = [(np.zeros(0, np.uint32),) * 3]

@@ -51,9 +51,7 @@ class Place:
         value = self.field(values, name)
         ok = isinstance(value, list) and len(value) == 3
         if not ok or not all(_is_integer(v) and 0 <= v <= high for v in value):
-            raise self.refuse(
-                f"{name!r} is {shown(value)}; legal: three integers from 0 to {high}"
-            )
+            raise self.refuse(f"{name!r} is {shown(value)}; legal: three integers from 0 to {high}")
         x, y, z = value
         return x, y, z
 

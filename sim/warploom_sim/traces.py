@@ -189,9 +189,7 @@ def _order(
     return calls[correlation], launch.start, launch.event
 
 
-def _kernel(
-    path: Path, number: int, event: Any, devices: Mapping[int, Device]
-) -> KernelLaunch:
+def _kernel(path: Path, number: int, event: Any, devices: Mapping[int, Device]) -> KernelLaunch:
     place = _event_place(path, number, event.get("name"))
     arguments = place.object(event, "args")
     launch = KernelLaunch(
@@ -208,9 +206,7 @@ def _kernel(
     )
     if launch.device not in devices:
         known = ", ".join(map(str, devices)) or "none"
-        raise place.refuse(
-            f"'device' is {launch.device}; 'deviceProperties' describes: {known}"
-        )
+        raise place.refuse(f"'device' is {launch.device}; 'deviceProperties' describes: {known}")
     return launch
 
 
@@ -235,9 +231,7 @@ def _device(place: Place, properties: Any) -> Device:
     )
     if capability not in BLOCK_SLOTS:
         known = ", ".join(f"{major}.{minor}" for major, minor in BLOCK_SLOTS)
-        raise place.refuse(
-            f"compute capability is {capability[0]}.{capability[1]}; known: {known}"
-        )
+        raise place.refuse(f"compute capability is {capability[0]}.{capability[1]}; known: {known}")
     warp_size = positive("warpSize")
     return Device(
         name=place.text(properties, "name"),

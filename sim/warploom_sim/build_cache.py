@@ -1,0 +1,56 @@
+"""Folders that are built once, named after the hash of all that goes into them."""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+
+def build_root() -> Path:
+    """Return the folder for everything that is built: ``build`` in the current directory."""
+    return Path("build").absolute()
+
+
+def digest(parts: Sequence[object]) -> str:
+    """Return a short hash of parts that JSON can hold."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+
+def cached(kind: str, parts: Sequence[object], make: Callable[[Path], None]) -> Path:
+    """Return the folder of what ``make`` builds, built now or before.
+
+    Safe beside other processes and a broken-off build: one process builds, in a folder of its own
+    that it then renames; the others wait for it.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the folder of builds, and of what is built.
+    parts : sequence
+        All that the result depends on.
+    make : callable
+        Fills an empty folder.
+    """
+    folder = build_root() / kind / digest(parts)
+    if folder.exists():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            _make(folder, make)
+    return folder
+
+
+def _make(folder: Path, make: Callable[[Path], None]) -> None:
+    unfinished = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}")
+    unfinished.mkdir()
+    try:
+        make(unfinished)
+        os.replace(unfinished, folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)

@@ -1,0 +1,118 @@
+"""What a replay must show at least, counted from the launches alone: no model has a part in it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warploom_spec import Config, ErrorCode, LaunchDescriptor
+from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Totals of one replay.
+
+    Attributes
+    ----------
+    launches : int
+        Launches sent.
+    refused : dict of str to int
+        Launches that the configuration refuses, by the code's name.
+    blocks : int
+        Blocks of the launches that are not refused.
+    warps : int
+        Warps of indices to write: at least once for each region and shape in it, and again
+        whenever another shape was written over it in between.
+    warps_exact : bool
+        Whether more cannot be needed: the history never has to forget a shape for want of entries.
+    """
+
+    launches: int
+    refused: dict[str, int]
+    blocks: int
+    warps: int
+    warps_exact: bool
+
+    @property
+    def accepted(self) -> int:
+        """Launches that are not refused."""
+        return self.launches - sum(self.refused.values())
+
+    def events(self) -> dict[str, int]:
+        """Return the events that must have been compared, by kind; of ``warps`` at least."""
+        accepted = dict.fromkeys(("decisions", "done", "words", "ended"), self.accepted)
+        blocks = dict.fromkeys(("offers", "completions"), self.blocks)
+        return {"answers": self.launches, **accepted, **blocks, "warps": self.warps}
+
+
+def count(launches: Sequence[LaunchDescriptor], config: Config) -> Expected:
+    """Count what the launches demand of a configuration."""
+    codes = refusal_codes(launches, config)
+    refused = Counter(ErrorCode(int(code)).name for code in codes[codes > 0])
+    accepted = [launch for launch, code in zip(launches, codes, strict=True) if not code]
+    warps, exact = _warps_to_write(accepted, config)
+    return Expected(
+        launches=len(launches),
+        refused=dict(sorted(refused.items(), key=lambda item: ErrorCode[item[0]])),
+        blocks=sum(x * y * z for x, y, z in (launch.grid for launch in accepted)),
+        warps=warps,
+        warps_exact=exact,
+    )
+
+
+def refusal_codes(launches: Sequence[LaunchDescriptor], config: Config) -> NDArray[np.int64]:
+    """Return for each launch the lowest code that refuses it, or 0."""
+    grid = np.array([launch.grid for launch in launches], np.int64).reshape(-1, 3)
+    block = np.array([launch.block for launch in launches], np.int64).reshape(-1, 3)
+    names = ("index_address", "warp_registers", "shared", "barriers", "table")
+    address, registers, shared, barriers, table = (
+        np.array([getattr(launch, name) for launch in launches], np.int64) for name in names
+    )
+    threads = block.prod(axis=1)
+    warps = (threads + config.warp_size - 1) // config.warp_size
+    # Powers of two up to a dimension count the bits that its largest index needs.
+    powers = 1 << np.arange(32)
+    index_bits = (powers < block[:, :, None]).sum(axis=(1, 2))
+    grounds = {
+        ErrorCode.GRID_ZERO: (grid == 0).any(axis=1),
+        ErrorCode.GRID_RANGE: (grid > config.max_grid).any(axis=1),
+        ErrorCode.BLOCK_ZERO: (block == 0).any(axis=1),
+        ErrorCode.BLOCK_RANGE: (block > BLOCK_LIMITS).any(axis=1),
+        ErrorCode.THREADS: threads > config.max_threads,
+        ErrorCode.INDEX_BITS: index_bits > config.word_bits,
+        ErrorCode.INDEX_REGION: address + warps > config.index_memory_warps,
+        ErrorCode.BLOCK_WARPS: warps > config.warp_slots,
+        ErrorCode.BLOCK_REGISTERS: registers * warps > config.register_units,
+        ErrorCode.BLOCK_SHARED: shared > config.shared_units,
+        ErrorCode.BLOCK_BARRIERS: barriers > min(MAX_BLOCK_BARRIERS, config.barriers),
+        ErrorCode.TABLE_UNKNOWN: table != 0,
+    }
+    return np.select(list(grounds.values()), [int(code) for code in grounds], 0)
+
+
+def _warps_to_write(accepted: Sequence[LaunchDescriptor], config: Config) -> tuple[int, bool]:
+    """Return the warps to write with a history that never runs out of entries, and if it did not.
+
+    What stands in such a history is all that could stand in a smaller one: the count is a floor.
+    """
+    standing: dict[tuple[int, tuple[int, int, int]], range] = {}
+    total, most = 0, 0
+    for launch in accepted:
+        key = launch.index_address, launch.block
+        if key in standing:
+            continue
+        x, y, z = launch.block
+        warps = -(-x * y * z // config.warp_size)
+        region = range(launch.index_address, launch.index_address + warps)
+        standing = {
+            other: place
+            for other, place in standing.items()
+            if place.stop <= region.start or region.stop <= place.start
+        }
+        standing[key] = region
+        total += warps
+        most = max(most, len(standing))
+    return total, most <= config.history_entries

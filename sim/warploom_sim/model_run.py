@@ -1,0 +1,85 @@
+"""Child process: runs the golden event model of a replay.
+
+It is given trace, configuration and seed, and writes what the model expects. It knows nothing of
+the RTL's run, not even where that writes.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warploom_golden import event_model
+from warploom_golden.event_model import Events
+from warploom_sim import traces
+from warploom_sim.launches import make_launches
+from warploom_spec import Config
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelJob:
+    """All that the model may know."""
+
+    trace: Path
+    config: Config
+    launches: int | None
+    time_scale: Fraction
+    seed: int
+
+    def to_json(self) -> str:
+        """Return the job as text."""
+        plain = {"trace": str(self.trace), "time_scale": str(self.time_scale)}
+        return json.dumps(asdict(self) | plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ModelJob":
+        """Return the job that was written as text."""
+        job = json.loads(text)
+        return cls(
+            trace=Path(job["trace"]),
+            config=config_of(job["config"]),
+            launches=job["launches"],
+            time_scale=Fraction(job["time_scale"]),
+            seed=job["seed"],
+        )
+
+    def run(self) -> Events:
+        """Return what the model expects."""
+        trace = traces.load(self.trace)
+        launches = make_launches(trace, self.config, self.time_scale, self.launches)
+        return event_model.run(launches, self.config, self.seed)
+
+
+def config_of(fields: Mapping[str, Any]) -> Config:
+    """Return the configuration whose fields were written as JSON."""
+    return Config(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+
+
+def write_events(events: Events, path: Path) -> None:
+    """Write events as an uncompressed NumPy archive."""
+    arrays: dict[str, Any] = {
+        f"{kind}.{name}": column
+        for kind, table in events.tables.items()
+        for name, column in table.items()
+    }
+    np.savez(path, stalls=np.array(json.dumps(events.stalls)), **arrays)
+
+
+def read_events(path: Path) -> Events:
+    """Read what `write_events` wrote."""
+    tables: dict[str, event_model.Table] = {}
+    with np.load(path) as archive:
+        for key in archive.files:
+            if key != "stalls":
+                kind, name = key.split(".")
+                tables.setdefault(kind, {})[name] = archive[key]
+        return Events(tables, json.loads(str(archive["stalls"])))
+
+
+if __name__ == "__main__":
+    write_events(ModelJob.from_json(sys.argv[1]).run(), Path(sys.argv[2]))

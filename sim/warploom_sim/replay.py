@@ -1,0 +1,253 @@
+"""The main job: recorded traces through LaunchPath's RTL, every event compared with the model's."""
+
+import dataclasses
+import json
+import os
+import shutil
+import time
+import uuid
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from warploom_golden.event_model import Events
+from warploom_sim import bench_build, expected, figures, report, traces
+from warploom_sim.build_cache import build_root
+from warploom_sim.compare import Comparison, compare
+from warploom_sim.expected import Expected
+from warploom_sim.launches import make_launches
+from warploom_sim.model_run import ModelJob
+from warploom_sim.options import ReplayOptions
+from warploom_sim.records import record_packets
+from warploom_sim.simulation_run import (
+    Flip,
+    read_model,
+    read_recorded,
+    start_model,
+    start_simulation,
+    wait,
+)
+from warploom_sim.traces import Trace
+from warploom_spec import Config, LaunchDescriptor, WarploomError, preset
+
+EQUAL: Final = "equal"
+DIFFERENT: Final = "different"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one trace.
+
+    Attributes
+    ----------
+    figures : dict
+        What ``--json`` gets.
+    problems : list of str
+        Why the verdict is not `EQUAL`, in words; empty if it is.
+    """
+
+    figures: dict[str, Any]
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """One trace, ready to run."""
+
+    trace: Trace
+    launches: list[LaunchDescriptor]
+    config: Config
+    options: ReplayOptions
+
+
+def run(options: ReplayOptions) -> int:
+    """Replay traces one after the other, print what came of them, write ``--json``.
+
+    Returns
+    -------
+    int
+        0 if everything was equal, else 1.
+
+    Raises
+    ------
+    WarploomError
+        If a trace, an option or the simulator is refused; before anything runs or is written.
+    RuntimeError
+        If the simulator or the model fails.
+    """
+    config = config_of(options)
+    replays = []
+    for path in options.traces:
+        trace = traces.load(path)
+        launches = make_launches(trace, config, options.time_scale, options.launches)
+        replays.append(_Replay(trace, launches, config, options))
+    console = Console()
+    outcomes = []
+    for replay in replays:
+        outcome = _run_one(replay, console)
+        report.show(console, outcome.figures, outcome.problems)
+        outcomes.append(outcome)
+    verdict = DIFFERENT if any(outcome.problems for outcome in outcomes) else EQUAL
+    if options.json:
+        _write_json(options.json, outcomes, verdict)
+    return int(verdict != EQUAL)
+
+
+def config_of(options: ReplayOptions) -> Config:
+    """Return the preset with the policies that the options put in their place."""
+    config = preset(options.config)
+    return dataclasses.replace(
+        config,
+        policy=options.policy or config.policy,
+        reclaim=options.reclaim or config.reclaim,
+    )
+
+
+def _write_json(path: Path, outcomes: list[Outcome], verdict: str) -> None:
+    first, *more = (outcome.figures for outcome in outcomes)
+    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    unfinished.write_text(json.dumps(first | {"verdict": verdict, "more": more}, indent=2) + "\n")
+    os.replace(unfinished, path)
+
+
+def _flip_of(options: ReplayOptions, config: Config) -> Flip | None:
+    """Return the event bit to flip, if the planted fault is ``event.<kind>.<number>.<bit>``."""
+    kind, *rest = (options.forced_fault or "").removeprefix("event.").split(".")
+    if not (options.forced_fault or "").startswith("event."):
+        return None
+    kinds = record_packets(config)
+    if kind not in kinds or len(rest) != 2 or not all(part.isdecimal() for part in rest):
+        raise WarploomError(
+            f"forced fault is {options.forced_fault!r}; legal: event.<kind>.<number>.<bit>,"
+            f" kind one of {', '.join(kinds)}"
+        )
+    return Flip(kind, int(rest[0]), int(rest[1]))
+
+
+def _run_one(replay: _Replay, console: Console) -> Outcome:
+    options, config = replay.options, replay.config
+    flip = _flip_of(options, config)
+    fault = None if flip else options.forced_fault
+    began = time.monotonic()
+    status = Console(stderr=True).status(
+        f"building LaunchPath ({options.config}) for {options.simulator}, once"
+    )
+    with status:
+        simulation = bench_build.build(
+            config, options.simulator, len(replay.launches), fault, options.waves
+        )
+    built = time.monotonic()
+    folder = build_root() / "replays" / f"{replay.trace.path.name.split('.')[0]}-{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    rtl_folder, model_folder = folder / "rtl", folder / "model"
+    for each in (rtl_folder, model_folder):
+        each.mkdir(parents=True)
+    demanded = expected.count(replay.launches, config)
+    job = ModelJob(
+        trace=replay.trace.path.absolute(),
+        config=config,
+        launches=options.launches,
+        time_scale=options.time_scale,
+        seed=options.seed,
+    )
+    with ExitStack() as stack:
+        progress = stack.enter_context(_progress())
+        task = progress.add_task(f"{replay.trace.path.name}: blocks", total=demanded.blocks)
+        model = start_model(job, model_folder)
+        running = start_simulation(
+            simulation, replay.launches, config, options.simulator, options.seed, rtl_folder
+        )
+        wait(
+            running,
+            model,
+            rtl_folder / "offers.bin",
+            config,
+            lambda blocks: progress.update(task, completed=blocks),
+        )
+    recorded = read_recorded(rtl_folder, config, flip)
+    modelled = read_model(model_folder)
+    outcome = _judge(replay, recorded.events, modelled, demanded, recorded.stopped)
+    outcome.figures["wall_s"] = round(time.monotonic() - built, 2)
+    outcome.figures["build_s"] = round(built - began, 2)
+    if outcome.problems or options.waves:
+        outcome.figures["folder"] = str(folder)
+    else:
+        shutil.rmtree(folder)
+    if simulation.waves:
+        outcome.figures["waveform"] = str(rtl_folder / simulation.waves)
+    return outcome
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def _judge(
+    replay: _Replay, rtl: Events, model: Events, demanded: Expected, stopped: str
+) -> Outcome:
+    """Compare, and demand that enough was compared."""
+    compared = compare(rtl, model)
+    problems = [stopped] if stopped else []
+    problems += shortfalls(compared, demanded, rtl)
+    if compared.first:
+        names = [launch.name for launch in replay.trace.launches]
+        problems.append(report.describe(compared.first, names, replay.options))
+    return Outcome(_figures(replay, rtl, compared, demanded, problems), problems)
+
+
+def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[str]:
+    """Return in words where less was compared than the launches demand, or refused otherwise."""
+    problems = []
+    for kind, least in demanded.events().items():
+        got = compared.compared[kind]
+        exact = kind != "warps" or demanded.warps_exact
+        if got < least or (exact and got > least):
+            problems.append(
+                f"{kind}: {got:,} compared, but the launches alone demand"
+                f" {'' if exact else 'at least '}{least:,}"
+            )
+    refused = report.refused_by_code(rtl)
+    if refused != demanded.refused:
+        problems.append(f"refused: {refused}, but the launches alone demand {demanded.refused}")
+    return problems
+
+
+def _figures(
+    replay: _Replay, rtl: Events, compared: Comparison, demanded: Expected, problems: list[str]
+) -> dict[str, Any]:
+    options, config = replay.options, replay.config
+    blocks, cycles = len(rtl.tables["offers"]["cycle"]), figures.cycles(rtl)
+    return {
+        "trace": replay.trace.path.name,
+        "simulator": options.simulator,
+        "config": options.config,
+        "policy": config.policy,
+        "reclaim": config.reclaim,
+        "seed": options.seed,
+        "time_scale": str(options.time_scale),
+        "launches": len(rtl.tables["answers"]["cycle"]),
+        "refused": report.refused_by_code(rtl),
+        "blocks": blocks,
+        "cycles": cycles,
+        "blocks_per_cycle": round(blocks / cycles, 4),
+        # A run that went wrong has no offers and completions that belong together.
+        "occupancy": {} if problems else figures.occupancy(rtl, replay.launches, config),
+        "stalls": {name.removeprefix("stall_"): n for name, n in rtl.stalls.items()},
+        "history_hits": int(rtl.tables["decisions"]["hit"].sum()),
+        "warps_written": len(rtl.tables["warps"]["cycle"]),
+        "compared_events": sum(compared.compared.values()),
+        "demanded_events": sum(demanded.events().values()),
+        "mismatches": compared.mismatches,
+        "verdict": DIFFERENT if problems else EQUAL,
+    }

@@ -1,0 +1,100 @@
+"""What a replay prints: the table of figures, and a mismatch in words."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from warploom_golden.event_model import Events
+from warploom_sim.compare import Mismatch
+from warploom_sim.options import ReplayOptions
+from warploom_spec import ErrorCode
+
+#: Figures whose names alone would not say their unit.
+_LABELS: Final = {
+    "time_scale": "time scale (of the recorded time)",
+    "blocks_per_cycle": "blocks a cycle",
+    "demanded_events": "events demanded by the launches",
+    "wall_s": "run and comparison, seconds",
+    "build_s": "build, seconds",
+}
+
+
+def refused_by_code(events: Events) -> dict[str, int]:
+    """Return how many launches were refused, by the code's name, in order of the codes."""
+    codes = events.tables["answers"]["code"]
+    counts = Counter(int(code) for code in codes if code)
+    return {_code_name(code): counts[code] for code in sorted(counts)}
+
+
+def _code_name(code: int) -> str:
+    # A faulty run may show a code that does not exist.
+    return ErrorCode(code).name if code in list(ErrorCode) else f"code {code}"
+
+
+def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) -> None:
+    """Print one trace's figures and, below, what went wrong."""
+    table = Table("figure", "value", title=f"{figures['trace']}: {figures['verdict']}")
+    for name, value in figures.items():
+        if name not in ("trace", "verdict"):
+            table.add_row(_LABELS.get(name, name.replace("_", " ")), escape(_text(name, value)))
+    console.print(table)
+    for problem in problems:
+        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, dict):
+        parts = (f"{key} {_text(name, part)}" for key, part in value.items())
+        return "\n".join(parts) or ("0" if name == "refused" else "-")
+    if isinstance(value, float) and name == "occupancy":
+        return f"{value:.1%}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def describe(mismatch: Mismatch, names: Sequence[str], options: ReplayOptions) -> str:
+    """Return a mismatch in words: where, both values, how to see it again."""
+    launch, block = mismatch.launch, mismatch.block
+    where = "no launch" if launch is None else f"launch {launch} ({names[launch]})"
+    lines = [
+        f"first mismatch: {mismatch.kind} {mismatch.number}, {where},"
+        f" block {block if block else 'none yet'}, cycle {mismatch.cycle}",
+    ]
+    for side, values in (("RTL", mismatch.rtl), ("model", mismatch.model)):
+        lines.append(f"  {side + ':':6} {_values(values)}")
+    if mismatch.differing():
+        lines.append(f"  differs: {', '.join(mismatch.differing())}")
+    return "\n".join([*lines, f"  again with: {command(options)}"])
+
+
+def _values(values: Mapping[str, int] | None) -> str:
+    if values is None:
+        return "no such event"
+    return ", ".join(f"{name} {_number(value)}" for name, value in values.items())
+
+
+def _number(value: int) -> str:
+    return str(value) if value < 1 << 32 else hex(value)
+
+
+def command(options: ReplayOptions) -> str:
+    """Return the command that does the same replay again."""
+    words = ["warploom", "sim", *(str(path) for path in options.traces)]
+    given = {
+        "sim": options.simulator,
+        "config": options.config,
+        "launches": options.launches,
+        "policy": options.policy,
+        "reclaim": options.reclaim,
+        "seed": options.seed,
+        "time-scale": options.time_scale,
+        "forced-fault": options.forced_fault,
+    }
+    for name, value in given.items():
+        if value is not None:
+            words += [f"--{name}", str(value)]
+    return shlex.join(words)

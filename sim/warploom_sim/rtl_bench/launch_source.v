@@ -1,0 +1,35 @@
+// Sends the launches of a file (one descriptor a line, hexadecimal) as fast as they are taken,
+// from the second cycle after reset on.
+module launch_source #(
+    parameter BITS = 512,
+    parameter PLACES = 4096
+) (
+    input clk,
+    input rst,
+    input ready,
+    output reg valid,
+    output reg [BITS-1:0] payload,
+    output reg [31:0] launches
+);
+  reg [BITS-1:0] memory [0:PLACES-1];
+  reg [32767:0] file;
+  integer next;
+
+  initial begin
+    valid = 0;
+    payload = 0;
+    next = 0;
+    if (!$value$plusargs("launches=%d", launches)) launches = 0;
+    if ($value$plusargs("launch_file=%s", file)) $readmemh(file, memory, 0, launches - 1);
+  end
+
+  always @(posedge clk)
+    if (rst) begin
+      valid <= 0;
+      next = 0;
+    end else if (!valid || ready) begin
+      valid <= next < launches;
+      if (next < launches) payload <= memory[next];
+      next = next + 1;
+    end
+endmodule

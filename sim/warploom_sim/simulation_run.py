@@ -1,0 +1,178 @@
+"""One run of the replay's simulation and of its model, side by side, and what both wrote."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warploom_golden.event_model import Events
+from warploom_sim import simulators
+from warploom_sim.bench_build import Simulation
+from warploom_sim.model_run import ModelJob, read_events
+from warploom_sim.records import (
+    FINISHED,
+    SILENT,
+    STALLS,
+    decode,
+    end_packet,
+    read_records,
+    record_packets,
+    record_words,
+)
+from warploom_spec import Config, LaunchDescriptor, Packet, WarploomError
+
+#: Seconds between two looks at how far the simulation is.
+POLL: Final = 0.1
+#: Cycles without any event, above the longest block, after which a run is given up.
+PATIENCE: Final = 10_000
+#: Cycles that a run goes on after its last record, above a block's warps: writes may still come.
+DRAIN: Final = 64
+
+_STOPPED: Final = {
+    SILENT: "nothing happened any more although launches wait",
+    FINISHED: "",
+}
+
+
+@dataclass(frozen=True)
+class Flip:
+    """One bit of one recorded event, to be flipped: the comparison must find it."""
+
+    kind: str
+    number: int
+    bit: int
+
+    def apply(self, rows: NDArray[np.uint64], packet: Packet) -> None:
+        """Flip the bit; refuse an event or a bit that does not exist."""
+        if not self.number < len(rows) or not self.bit < packet.bits:
+            raise WarploomError(
+                f"event {self.kind}.{self.number}.{self.bit} does not exist; legal: numbers below"
+                f" {len(rows)}, bits below {packet.bits}"
+            )
+        rows[self.number, self.bit // 64] ^= np.uint64(1) << np.uint64(self.bit % 64)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the RTL's run wrote.
+
+    Attributes
+    ----------
+    events : Events
+        Every recorded event and the final stall counters.
+    stopped : str
+        Why the run was given up, or "" if it came to its end.
+    """
+
+    events: Events
+    stopped: str
+
+
+def start_model(job: ModelJob, folder: Path) -> subprocess.Popen[str]:
+    """Start the model in a process of its own; it writes ``events.npz`` into its folder."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "warploom_sim.model_run", job.to_json(), "events.npz"]
+    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def start_simulation(
+    simulation: Simulation,
+    launches: Sequence[LaunchDescriptor],
+    config: Config,
+    simulator: str,
+    seed: int,
+    folder: Path,
+) -> subprocess.Popen[str]:
+    """Start the simulation; it writes its event files into its folder."""
+    lines = (f"{launch.pack(config):x}\n" for launch in launches)
+    (folder / "launches.hex").write_text("".join(lines))
+    longest = max((launch.arguments for launch in launches), default=0)
+    values = {
+        "launches": len(launches),
+        "launch_file": "launches.hex",
+        "seed": seed,
+        # A block is at most an eighth longer than its base length.
+        "patience": PATIENCE + 2 * longest,
+        "offer_limit": 1000 + 2 * sum(x * y * z for x, y, z in (n.grid for n in launches)),
+        "drain": DRAIN + config.max_warps,
+    }
+    if simulation.waves:
+        values["waves"] = simulation.waves
+    environment = {**os.environ, **simulators.environment(simulator)}
+    command = [*simulation.command, *(f"+{name}={value}" for name, value in values.items())]
+    if simulator == "icarus":
+        command.append("-fst")
+    with (folder / "simulator.log").open("w") as log:
+        return subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True
+        )
+
+
+def wait(
+    simulation: subprocess.Popen[str],
+    model: subprocess.Popen[str],
+    offers: Path,
+    config: Config,
+    report: Callable[[int], None],
+) -> None:
+    """Wait for both, reporting how many blocks were offered so far.
+
+    Raises
+    ------
+    RuntimeError
+        If one of them fails.
+    """
+    size = 8 * record_words(record_packets(config)["offers"])
+    try:
+        while simulation.poll() is None:
+            if model.poll():
+                break
+            time.sleep(POLL)
+            report(offers.stat().st_size // size if offers.exists() else 0)
+        _, complaint = model.communicate()
+        if model.returncode:
+            raise RuntimeError(f"the model failed:\n{complaint}")
+        if simulation.returncode:
+            log = (offers.parent / "simulator.log").read_text().splitlines()[-20:]
+            raise RuntimeError("\n".join(["the simulator failed:", *log]))
+    finally:
+        for process in (simulation, model):
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def read_model(folder: Path) -> Events:
+    """Return what the model expects."""
+    return read_events(folder / "events.npz")
+
+
+def read_recorded(folder: Path, config: Config, flip: Flip | None = None) -> Recorded:
+    """Return what the RTL's run recorded, with one bit flipped if a test asks for it.
+
+    Raises
+    ------
+    RuntimeError
+        If the run ended without its end record.
+    """
+    tables = {}
+    for kind, packet in record_packets(config).items():
+        rows = read_records(folder / f"{kind}.bin", packet)
+        if flip and flip.kind == kind:
+            flip.apply(rows, packet)
+        tables[kind] = decode(rows, packet)
+    end = decode(read_records(folder / "end.bin", end_packet()), end_packet())
+    if not len(end["cycle"]):
+        log = (folder / "simulator.log").read_text().splitlines()[-20:]
+        raise RuntimeError("\n".join(["the simulation ended without its end record:", *log]))
+    stalls = {name: int(end[name][0]) for name in STALLS}
+    why = _STOPPED.get(int(end["reason"][0]), "more blocks were offered than there are")
+    stopped = f"given up in cycle {int(end['cycle'][0])}: {why}" if why else ""
+    return Recorded(Events(tables, stalls), stopped)
