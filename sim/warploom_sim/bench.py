@@ -175,23 +175,26 @@ def _recorder(config: Config) -> Iterator[str]:
 
 
 def _write(packet: Packet, condition: str, content: str) -> Iterator[str]:
+    yield f"    if ({condition}) {_fwrite(packet, content)}"
+
+
+def _fwrite(packet: Packet, content: str) -> str:
+    """Return the statement that writes a record: the cycle lowest, filled up to whole words."""
     padding = 64 * record_words(packet) - packet.bits
     zeros = f"{padding}'d0, " if padding else ""
-    yield f'    if ({condition}) $fwrite(file_{packet.name}, "%u", {{{zeros}{content}, cycle}});'
+    return f'$fwrite(file_{packet.name}, "%u", {{{zeros}{content}, cycle}});'
 
 
 def _stop(config: Config) -> Iterator[str]:
     """Stop when all launches are answered and ended, or when that cannot come any more."""
     offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
     completed = " | ".join(f"completion__{sm}__valid" for sm in range(config.sms))
-    packet = end_packet()
-    padding = 64 * record_words(packet) - packet.bits
     stalls = ", ".join(reversed(STALLS))
     yield "  reg [63:0] quiet, patience, offers, offer_limit;"
     yield "  reg [31:0] answers, accepted, records, rest, drain;"
     yield "  task stop(input [31:0] reason);"
     yield "    begin"
-    yield f'      $fwrite(file_end, "%u", {{{padding}\'d0, {stalls}, reason, cycle}});'
+    yield f"      {_fwrite(end_packet(), f'{stalls}, reason')}"
     for kind in (*record_packets(config), "end"):
         yield f"      $fclose(file_{kind});"
     yield "      $finish;"

@@ -102,7 +102,7 @@ def _unequal(rtl: Table, model: Table, length: int) -> NDArray[np.bool_]:
     result = np.zeros(length, bool)
     for name, column in model.items():
         different = rtl[name][:length] != column[:length]
-        result |= different.reshape(length, -1).any(axis=1)
+        result |= different if different.ndim == 1 else different.any(axis=1)
     return result
 
 
