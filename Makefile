@@ -9,7 +9,7 @@ SETUP := scripts/bootstrap.sh
 BIN := .venv/bin
 
 # Options of `make sim`, handed on when set.
-OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SEED TIME_SCALE WAVES ARGS
+OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SEED TIME_SCALE WAVES CHECK ARGS
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -19,13 +19,14 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,RECLAIM,reclaim) $(call option,SEED,seed) \
     $(call option,TIME_SCALE,time-scale) $(if $(filter-out 0,$(WAVES)),--waves)
 
-.PHONY: help sim verilog lint types test test-deep exhaustive setup clean
+.PHONY: help sim verilog synth lint types test test-deep exhaustive setup clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Options: make sim [TRACE=FILE] [SIM=verilator|icarus] [CONFIG=tiny|default|large]"
 	@echo "  [LAUNCHES=N] [POLICY=first_fit|round_robin|least_loaded|freed_first]"
 	@echo "  [RECLAIM=in_order|out_of_order] [SEED=N] [TIME_SCALE=1/32] [WAVES=1] [ARGS=...]"
+	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make verilog|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
 
 sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared with the model
@@ -35,6 +36,10 @@ sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared wi
 verilog:  ## Write build/verilog/<preset>/<block>.v for every block and preset
 	@$(SETUP) sim
 	@$(BIN)/warploom verilog $(ARGS)
+
+synth:  ## Measure area and clock rate on an ECP5 against the committed figures
+	@$(SETUP) sim fpga
+	@$(BIN)/warploom synth $(if $(filter-out 0,$(CHECK)),--check) $(ARGS)
 
 lint:  ## Check style, docstrings and the direction of imports (ruff)
 	@$(SETUP) sim dev

@@ -11,10 +11,10 @@ from warploom_spec import Config, WarploomError
 Factory = Callable[[Config], wiring.Component]
 
 
-def _block(module: str, component: str) -> Factory:
+def _block(module: str, component: str, **options: bool) -> Factory:
     # Imported only when asked for: a list of names must not cost the import of all the RTL.
     def factory(config: Config) -> wiring.Component:
-        made = getattr(importlib.import_module(f"warploom.{module}"), component)(config)
+        made = getattr(importlib.import_module(f"warploom.{module}"), component)(config, **options)
         if not isinstance(made, wiring.Component):
             raise TypeError(f"warploom.{module}.{component} is no component")
         return made
@@ -35,6 +35,9 @@ BLOCKS: Final[dict[str, Factory]] = {
     "block_dispatcher": _block("block_dispatcher", "BlockDispatcher"),
     "launch_path": _block("launch_path", "LaunchPath"),
 }
+
+#: The index generator that ends at the packer, for a user who has a memory.
+BARE_INDEX_GENERATOR: Final = _block("index_generator", "IndexGenerator", memory=False)
 
 
 def block(name: str) -> Factory:

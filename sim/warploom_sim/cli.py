@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from warploom_sim.commands.sim import sim
+from warploom_sim.commands.synth import synth
 from warploom_sim.commands.trace import trace
 from warploom_sim.commands.verilog import verilog
 from warploom_spec import WarploomError
@@ -40,5 +41,6 @@ def main() -> None:
 
 
 main.add_command(sim)
+main.add_command(synth)
 main.add_command(trace)
 main.add_command(verilog)

@@ -77,20 +77,24 @@ def generate(
         return [file for job in jobs for file in job.result()]
 
 
-def _run_child(
-    blocks: Sequence[str], config: str, folder: Path, report: Callable[[Generated], None]
-) -> list[Generated]:
-    environment = {
+def child_environment() -> dict[str, str]:
+    """Return the environment of a child process that generates the same Verilog every time."""
+    return {
         # The Yosys of the locked packages first: another version writes other Verilog.
         "AMARANTH_USE_YOSYS": "builtin,system",
         **os.environ,
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
+
+
+def _run_child(
+    blocks: Sequence[str], config: str, folder: Path, report: Callable[[Generated], None]
+) -> list[Generated]:
     command = [sys.executable, "-m", __name__, config, str(folder), *blocks]
     files = []
     with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=child_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
         assert child.stdout and child.stderr
         for line in child.stdout:
@@ -123,7 +127,11 @@ def module_text(name: str, config: str) -> str:
 
     The order of names in it depends on Python's hash seed.
     """
-    component = block(name)(preset(config))
+    return component_text(block(name)(preset(config)), name, config)
+
+
+def component_text(component: wiring.Component, name: str, config: str) -> str:
+    """Return a component's Verilog as `module_text` does, under the names given."""
     try:
         text = verilog.convert(
             component, name=PREFIX + name, emit_src=False, strip_internal_attrs=True

@@ -1,0 +1,120 @@
+"""``warploom synth``: area and clock rate on an FPGA."""
+
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from warploom_sim.commands.parameters import json_option, write_json
+from warploom_spec import PRESETS
+
+if TYPE_CHECKING:
+    from warploom_sim.synth.measure import Row
+    from warploom_sim.synth.targets import Target
+
+#: Keeps what was made; may be removed at any time.
+BUILD: Final = Path("build/synth")
+#: Columns of a table that goes into a file or a pipe.
+PIPE_WIDTH: Final = 160
+
+
+@click.command()
+@click.option(
+    "--block", "blocks", metavar="NAME", multiple=True, help="Only this block; may be repeated."
+)
+@click.option(
+    "--config",
+    "configs",
+    type=click.Choice(list(PRESETS)),
+    multiple=True,
+    help="Only rows of this preset; may be repeated.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Place and route each row with N seeds; 0 measures area alone.  [default: the row's]",
+)
+@click.option("--check", is_flag=True, help="Fail if the committed figures are stale.")
+@click.option("--update", is_flag=True, help="Write the committed figures and their page.")
+@click.option("--breakdown", is_flag=True, help="Also say where area and critical path are.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=os.cpu_count(),
+    help="Programs that run side by side.  [default: one a core]",
+)
+@json_option(help="Also write the figures to FILE.")
+def synth(
+    blocks: tuple[str, ...],
+    configs: tuple[str, ...],
+    seeds: int | None,
+    check: bool,
+    update: bool,
+    breakdown: bool,
+    jobs: int,
+    json_file: Path | None,
+) -> None:
+    """Measure the blocks' area and clock rate on an ECP5, beside the committed figures.
+
+    What was measured before and has not changed is not measured again: build/synth keeps it. Run it
+    in the repository, where docs/figures/synth.json is.
+
+    The exit code is 0, or 1 if the committed figures are stale (--check).
+
+    \b
+    Examples:
+      warploom synth
+      warploom synth --block BlockDispatcher --seeds 1
+      warploom synth --block IndexGenerator --seeds 0 --breakdown
+      warploom synth --check
+    """
+    if check and (update or seeds):
+        raise click.UsageError("--check measures area alone and writes nothing.")
+    from warploom_sim.synth import figures, report, targets
+
+    chosen = targets.select(blocks, configs)
+    if check or seeds is not None:
+        chosen = tuple(dataclasses.replace(t, seeds=0 if check else seeds or 0) for t in chosen)
+    committed = figures.read(figures.FILE)
+    rows = [figures.with_rates(row, committed) for row in _measure(chosen, jobs)]
+    # Into a file or a pipe the tables go whole: there is no screen to fit.
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console.print(report.figures_table(rows, committed))
+    if (peers := report.peers_table(row.block for row in rows)).row_count:
+        console.print(peers)
+    if breakdown:
+        from warploom_sim.synth.breakdown import breakdown_text
+
+        for target in chosen:
+            console.print(breakdown_text(target, BUILD), highlight=False, soft_wrap=True)
+    if json_file:
+        write_json(json_file, [row.to_json() for row in rows])
+    if update:
+        kept = committed | {row.key: row for row in rows}
+        figures.write(figures.FILE, kept.values())
+        report.write_page(figures.read(figures.FILE))
+    if check and (wrong := figures.stale(committed, rows)):
+        for line in wrong:
+            click.echo(f"stale: {line}", err=True)
+        click.echo(f"{figures.FILE} is stale; run: make synth ARGS=--update", err=True)
+        sys.exit(1)
+
+
+def _measure(chosen: "Sequence[Target]", jobs: int) -> "list[Row]":
+    from warploom_sim.synth import measure
+
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("synthesis", total=measure.steps(chosen))
+
+        def step(done: str) -> None:
+            progress.update(task, advance=1, description=done)
+
+        return measure.measure(chosen, BUILD, jobs, step)

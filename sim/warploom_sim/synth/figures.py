@@ -1,0 +1,87 @@
+"""The committed figures: read, compare, write."""
+
+import dataclasses
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from warploom_sim.synth.measure import Row
+from warploom_sim.synth.targets import all_targets
+from warploom_spec import WarploomError
+
+#: Where the committed figures are, in the repository.
+FILE: Final = Path("docs/figures/synth.json")
+#: Figures that follow from the Verilog and the tools alone, without place and route.
+AREA: Final = ("lut4", "ccu2c", "dpr16x4", "lut4eq", "ff", "ebr", "dsp", "port_bits")
+HASH: Final = "netlist_hash"
+
+Key = tuple[str, str, str | None, str | None]
+
+
+def read(path: Path) -> dict[Key, Row]:
+    """Read figures; a file that is not there holds none.
+
+    Raises
+    ------
+    WarploomError
+        If the file is no list of rows, or a row is there twice; says which.
+    """
+    if not path.exists():
+        return {}
+    try:
+        data = json.loads(path.read_text())
+        rows = [Row.from_json(row) for row in data]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise WarploomError(f"{path} is no list of figures: {error}") from error
+    found: dict[Key, Row] = {}
+    for row in rows:
+        if row.key in found:
+            raise WarploomError(f"{path} has two rows for {' '.join(filter(None, row.key))}")
+        found[row.key] = row
+    return found
+
+
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """Write rows in the targets' order; rows of no target are dropped."""
+    by_key = {row.key: row for row in rows}
+    kept = [by_key[target.key] for target in all_targets() if target.key in by_key]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([row.to_json() for row in kept], indent=2) + "\n")
+
+
+def stale(committed: dict[Key, Row], measured: Sequence[Row]) -> list[str]:
+    """Say what the committed figures have wrong; nothing when they are those of this Verilog."""
+    found = []
+    for row in measured:
+        name = " ".join(filter(None, row.key))
+        if row.key not in committed:
+            found.append(f"{name}: not in the committed figures")
+            continue
+        old = committed[row.key]
+        found += (
+            f"{name}: {field} is {getattr(old, field)}, measured {getattr(row, field)}"
+            for field in (HASH, *AREA)
+            if getattr(old, field) != getattr(row, field)
+        )
+    return found
+
+
+def missing(committed: dict[Key, Row]) -> list[str]:
+    """Say which targets the committed figures lack, and which have fewer seeds than they need."""
+    found = []
+    for target in all_targets():
+        row = committed.get(target.key)
+        if row is None:
+            found.append(f"{target.name}: not there")
+        elif len(row.seeds) < target.seeds or (target.seeds and row.fmax_mhz is None):
+            found.append(f"{target.name}: placed with {len(row.seeds)} seeds, not {target.seeds}")
+    return found
+
+
+def with_rates(row: Row, committed: dict[Key, Row]) -> Row:
+    """Take the clock rate from the committed row where this run placed none and nothing changed."""
+    old = committed.get(row.key)
+    if row.seeds or old is None or old.netlist_hash != row.netlist_hash:
+        return row
+    return dataclasses.replace(row, fmax_mhz=old.fmax_mhz, fmax_each=old.fmax_each, seeds=old.seeds)

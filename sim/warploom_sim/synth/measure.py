@@ -1,0 +1,248 @@
+"""Measure targets: only what changed is synthesised, placed and routed again."""
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from warploom_sim.synth import flow
+from warploom_sim.synth.source import Source, generate, top_module
+from warploom_sim.synth.targets import Target
+from warploom_spec import WarploomError
+
+#: What a cell weighs in LUT4s: a carry cell holds two, a distributed RAM takes a slice's worth.
+LUT4_WEIGHTS: Final = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
+_DSP: Final = ("MULT18X18D", "ALU54B")
+_EBR: Final = ("DP16KD", "PDPW16KD")
+#: Blocks that may hold multipliers: those with LaunchCheck in them.
+MULTIPLYING: Final = frozenset({"LaunchCheck", "LaunchPath"})
+#: Blocks that may hold block memory, by the part of its cells' names that says which memory it is.
+MEMORIES: Final = {
+    "IndexMemory": "",
+    "IndexGenerator+IndexMemory": "memory",
+    "LaunchPath": "memory",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """The figures of one target.
+
+    Attributes
+    ----------
+    block, config, policy, reclaim : str
+        The target's.
+    lut4, ccu2c, dpr16x4, ff, ebr, dsp : int
+        Cells of the block alone.
+    lut4eq : int
+        LUT4 + 2 CCU2C + 6 for each TRELLIS_DPR16X4.
+    fmax_mhz : float or None
+        Median over the seeds; None if it was not placed.
+    fmax_each : tuple[float, ...]
+        One a seed.
+    seeds : tuple[int, ...]
+        Seeds of place and route.
+    port_bits : int
+        All ports but clock and reset.
+    netlist_hash : str
+        SHA-256 of the Verilog without its comments.
+    """
+
+    block: str
+    config: str
+    policy: str | None
+    reclaim: str | None
+    lut4: int
+    ccu2c: int
+    dpr16x4: int
+    lut4eq: int
+    ff: int
+    ebr: int
+    dsp: int
+    fmax_mhz: float | None
+    fmax_each: tuple[float, ...]
+    seeds: tuple[int, ...]
+    port_bits: int
+    netlist_hash: str
+
+    @property
+    def key(self) -> tuple[str, str, str | None, str | None]:
+        """What tells a row from the others."""
+        return self.block, self.config, self.policy, self.reclaim
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as the committed file holds it."""
+        return {**asdict(self), "seeds": list(self.seeds), "fmax_each": list(self.fmax_each)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Row":
+        """Return the row that `to_json` gave."""
+        lists = {name: tuple(data[name]) for name in ("seeds", "fmax_each")}
+        return cls(**{**data, **lists})
+
+
+@dataclass(frozen=True)
+class Job:
+    """A target on its way: its Verilog, and the folder that keeps what was made of it."""
+
+    target: Target
+    source: Source
+    folder: Path
+
+
+def measure(
+    targets: Sequence[Target],
+    root: Path,
+    workers: int,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[Row]:
+    """Measure targets, a few at a time.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        Their order is the rows'.
+    root : Path
+        Keeps what was made, by the hash of netlist and flow: equal input is not made again.
+    workers : int
+        Programs that run side by side.
+    progress : callable
+        Called after each step with what was done; `steps` says how many there are.
+
+    Raises
+    ------
+    WarploomError
+        If a tool is missing, a port has a width of its own, or a block holds a cell that it must
+        not.
+    """
+    flow.versions()
+
+    def prepare(target: Target) -> Job:
+        job = _prepare(target, root)
+        progress(f"{target.name}: synthesised")
+        return job
+
+    def place(job: Job, seed: int) -> float:
+        rate = _placed(job, seed)
+        progress(f"{job.target.name}: placed with seed {seed}")
+        return rate
+
+    with ThreadPoolExecutor(workers) as pool:
+        jobs = list(pool.map(prepare, targets))
+        rates = [
+            [pool.submit(place, job, seed + 1) for seed in range(job.target.seeds)] for job in jobs
+        ]
+        return [
+            row(job.target, job.source, _area(job), tuple(rate.result() for rate in each))
+            for job, each in zip(jobs, rates, strict=True)
+        ]
+
+
+def steps(targets: Sequence[Target]) -> int:
+    """Return how often `measure` reports progress."""
+    return sum(1 + target.seeds for target in targets)
+
+
+def row(target: Target, source: Source, cells: Counter[str], rates: tuple[float, ...]) -> Row:
+    """Make a row of what was measured; refuse cells that must not be there."""
+    ebr, dsp = (sum(cells[name] for name in names) for names in (_EBR, _DSP))
+    if dsp and target.block not in MULTIPLYING:
+        raise WarploomError(f"{target.name} holds {dsp} DSP; legal: {', '.join(MULTIPLYING)}")
+    return Row(
+        block=target.block,
+        config=target.config,
+        policy=target.policy,
+        reclaim=target.reclaim,
+        lut4=cells["LUT4"],
+        ccu2c=cells["CCU2C"],
+        dpr16x4=cells["TRELLIS_DPR16X4"],
+        lut4eq=sum(cells[name] * weight for name, weight in LUT4_WEIGHTS.items()),
+        ff=cells["TRELLIS_FF"],
+        ebr=ebr,
+        dsp=dsp,
+        fmax_mhz=median(rates) if rates else None,
+        fmax_each=rates,
+        seeds=tuple(range(1, len(rates) + 1)),
+        port_bits=source.port_bits,
+        netlist_hash=source.netlist_hash,
+    )
+
+
+def _prepare(target: Target, root: Path) -> Job:
+    """Generate and synthesise, or find what was made before."""
+    source = generate(target)
+    key = json.dumps([source.netlist_hash, flow.recipe()])
+    digest = hashlib.sha256(key.encode()).hexdigest()[:12]
+    job = Job(target, source, root / f"{target.name}-{digest}")
+    if not job.folder.exists():
+        unfinished = root / f"{job.folder.name}.{uuid.uuid4().hex[:8]}"
+        unfinished.mkdir(parents=True)
+        try:
+            cells = flow.synthesise(top_module(target), source.text, unfinished)
+            (unfinished / "cells.json").write_text(json.dumps(cells))
+            _keep(unfinished, job.folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    _check_memories(job)
+    if target.seeds:
+        _wrapped(job)
+    return job
+
+
+def _keep(made: Path, place: Path) -> None:
+    """Rename a finished folder; where another process was first, its own stays."""
+    try:
+        os.replace(made, place)
+    except OSError:
+        if not place.exists():
+            raise
+
+
+def _area(job: Job) -> Counter[str]:
+    return Counter(json.loads((job.folder / "cells.json").read_text()))
+
+
+def _check_memories(job: Job) -> None:
+    """Refuse block memory that is none of the named memories.
+
+    Raises
+    ------
+    WarploomError
+        Names the cells.
+    """
+    named = MEMORIES.get(job.target.block)
+    found = flow.cell_names(job.folder, _EBR)
+    stray = [name for name in found if named is None or named not in name]
+    if stray:
+        raise WarploomError(f"{job.target.name} holds block memory: {', '.join(stray[:4])}")
+
+
+def _wrapped(job: Job) -> None:
+    """Wrap the block for place and route, if no earlier run has."""
+    if (job.folder / flow.WRAPPED).exists():
+        return
+    unfinished = job.folder / uuid.uuid4().hex[:8]
+    unfinished.mkdir()
+    try:
+        for name in ("block.il", "block.json"):
+            shutil.copy(job.folder / name, unfinished)
+        flow.wrap(job.source.ports, unfinished)
+        os.replace(unfinished / flow.WRAPPED, job.folder / flow.WRAPPED)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _placed(job: Job, seed: int) -> float:
+    """Place and route with a seed, or read what an earlier run placed."""
+    report = job.folder / f"placed{seed}.json"
+    if not report.exists():
+        flow.place(seed, job.folder)
+    return flow.rate(json.loads(report.read_text()))

@@ -1,0 +1,167 @@
+"""Bits of each block's ports, from the packets of the specification and not from the RTL."""
+
+from collections.abc import Callable
+from typing import Final
+
+from warploom_spec import Config, layouts
+from warploom_spec.packet import Packet
+from warploom_spec.timing import timing
+
+#: Port -> bits; a stream's valid and ready are counted with it.
+Ports = dict[str, int]
+Layout = Callable[[Config], Packet]
+
+STALLS: Final = ("order", "slots", "warps", "registers", "shared", "barriers", "offer")
+
+
+def _streams(config: Config, **ports: Layout) -> Ports:
+    return {name: layout(config).bits + 2 for name, layout in ports.items()}
+
+
+def _signals(config: Config, **ports: Layout) -> Ports:
+    return {name: layout(config).bits for name, layout in ports.items()}
+
+
+def _error(config: Config, prefix: str = "") -> Ports:
+    count = {f"{prefix}error_count": timing(config).error_counter_bits}
+    return _signals(config, **{f"{prefix}error": layouts.error_record}) | count
+
+
+def _launch_check(config: Config) -> Ports:
+    streams = _streams(config, i=layouts.launch_descriptor, o=layouts.checked_launch)
+    return streams | {"tables": config.max_tables}
+
+
+def _filter_front(config: Config) -> Ports:
+    streams = _streams(
+        config, i=layouts.index_config, decision=layouts.index_decision, done=layouts.index_decision
+    )
+    pulses = _signals(config, accepted=layouts.index_region)
+    return streams | pulses | _error(config) | {"cancel": 1, "release": config.entry_bits + 2}
+
+
+def _config_filter(config: Config) -> Ports:
+    return _filter_front(config) | _streams(config, o=layouts.index_config) | {"finished": 1}
+
+
+def _index_iterator(config: Config) -> Ports:
+    return _streams(config, i=layouts.index_config, o=layouts.index_lanes)
+
+
+def _index_packer(config: Config) -> Ports:
+    return _streams(config, i=layouts.index_lanes, o=layouts.packed_warp)
+
+
+def _index_unpacker(config: Config) -> Ports:
+    widths = zip("xyz", layouts.WIDTH_FIELD_BITS, strict=True)
+    index = _signals(config, index=layouts.thread_index)
+    return index | {"word": config.word_bits} | {f"width_{axis}": bits for axis, bits in widths}
+
+
+def _memory_read(config: Config) -> Ports:
+    return _streams(config, read=layouts.index_read, data=layouts.index_data)
+
+
+def _index_memory(config: Config) -> Ports:
+    accepted = _signals(config, accepted=layouts.index_region)
+    return accepted | _streams(config, write=layouts.packed_warp) | _memory_read(config)
+
+
+def _written(config: Config) -> Ports:
+    return _signals(config, written=layouts.packed_warp) | {"written_valid": 1}
+
+
+def _index_generator(config: Config) -> Ports:
+    return _filter_front(config) | _streams(config, write=layouts.packed_warp)
+
+
+def _index_generator_with_memory(config: Config) -> Ports:
+    return _filter_front(config) | _written(config) | _memory_read(config)
+
+
+def _incremental_scheduler(config: Config) -> Ports:
+    streams = _streams(
+        config, i=layouts.schedule_request, read=layouts.index_read, data=layouts.index_data
+    )
+    issue = {"issue": config.cores * layouts.warp_issue(config).bits}
+    word = _signals(config, word=layouts.index_data)
+    return streams | issue | word | {"stall": 1, "finished": 1}
+
+
+def _grid_walker(config: Config) -> Ports:
+    return _streams(config, i=layouts.grid_walk, o=layouts.walked_block) | {"flush": 1}
+
+
+def _sms(config: Config) -> Ports:
+    """The dispatcher's ports that LaunchPath hands on."""
+    each = _streams(config, offer=layouts.block_offer, completion=layouts.block_completion)
+    each |= _signals(config, kill=layouts.slot_mask, acknowledge=layouts.slot_mask)
+    table = _streams(config, order_table=layouts.order_swap)
+    bits = timing(config).stall_counter_bits
+    return {
+        **{name: config.sms * bits for name, bits in each.items()},
+        **(table if config.policy == "freed_first" else {}),
+        **{f"stall_{cause}": bits for cause in STALLS},
+        "words": 2 * layouts.launch_words(config).bits,
+        "enable": config.sms,
+        "lost": config.sms,
+    }
+
+
+def _block_dispatcher(config: Config) -> Ports:
+    streams = _streams(
+        config,
+        launch=layouts.dispatch_launch,
+        ended=layouts.dispatch_end,
+        stop=layouts.launch_stop,
+    )
+    return streams | _sms(config) | _error(config)
+
+
+def _launch_path(config: Config) -> Ports:
+    streams = _streams(
+        config,
+        launch=layouts.launch_descriptor,
+        answer=layouts.launch_answer,
+        stop=layouts.launch_stop,
+        ended=layouts.end_record,
+    )
+    decision = layouts.index_decision(config).bits
+    return {
+        **streams,
+        **_sms(config),
+        **_memory_read(config),
+        **_written(config),
+        **_error(config, "dispatch_"),
+        **_error(config, "index_"),
+        "tables": config.max_tables,
+        "clear_stream": config.stream_bits + 2,
+        "decided": decision,
+        "decided_valid": 1,
+        "decided_ticket": layouts.TICKET_BITS,
+        "done": decision,
+        "done_valid": 1,
+    }
+
+
+def _divider(config: Config) -> Ports:
+    streams = _streams(config, i=layouts.index_config)
+    lanes = config.warp_size * layouts.thread_index(config).bits
+    return streams | {"o": lanes + config.warp_size + 2}
+
+
+PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
+    "LaunchCheck": _launch_check,
+    "ConfigFilter": _config_filter,
+    "IndexIterator": _index_iterator,
+    "IndexPacker": _index_packer,
+    "IndexUnpacker": _index_unpacker,
+    "IndexMemory": _index_memory,
+    "IndexGenerator": _index_generator,
+    "IndexGenerator+IndexMemory": _index_generator_with_memory,
+    "IncrementalScheduler": _incremental_scheduler,
+    "GridWalker": _grid_walker,
+    "BlockDispatcher": _block_dispatcher,
+    "LaunchPath": _launch_path,
+    "DividerIndexGenerator": _divider,
+}
