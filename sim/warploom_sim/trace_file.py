@@ -111,8 +111,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-        problem = "cut off: the JSON ends in the middle" if cut else "not JSON"
+        problem = "cut off: the JSON ends in the middle" if _is_cut(text, error) else "not JSON"
         raise place.refuse(
             f"{problem}, line {error.lineno} column {error.colno}: {error.msg}"
         ) from error
@@ -120,6 +119,12 @@ def read_json(path: Path) -> Any:
         raise place.refuse("not a trace: nested too deeply") from error
     except ValueError as error:  # a number of thousands of digits
         raise place.refuse(f"not a trace: {error}") from error
+
+
+def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
+    """Tell JSON that stops in the middle from what is no JSON: it begins well, and has no end."""
+    begun, ended = text.lstrip()[:1] in ("{", "["), text.rstrip()
+    return begun and (error.pos >= len(ended) or ended[-1] not in "]}")
 
 
 def _unzip(place: Place, data: bytes) -> bytes:
