@@ -357,6 +357,22 @@ def test_counts_of_a_failed_run_are_not_recorded(
     assert events.merge(events_folder()) == {}
 
 
+class SilentModel(StreamBufferModel):
+    """Compares nothing at all."""
+
+    def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
+        return dict.fromkeys(super().outputs(inputs))
+
+
+def make_silent() -> tuple[StreamBuffer, SilentModel]:
+    return StreamBuffer(), SilentModel()
+
+
+def test_a_run_that_compares_nothing_fails(seed: int) -> None:
+    with pytest.raises(AssertionError, match="^StreamBuffer: no value was compared$"):
+        run_one(Case(make=make_silent, seed=seed, stimulus=FaultyStimulus), "amaranth")
+
+
 # Bad input
 
 
