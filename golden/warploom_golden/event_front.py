@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warploom_golden.event_filter import Accepted, EventFilter
-from warploom_golden.index_reference import is_legal, threads, warps, widths
+from warploom_golden.index_reference import warps
+from warploom_golden.launch_check import refusals
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, timing
-from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
 
 #: A cycle that never comes.
 NEVER = 1 << 62
@@ -19,34 +19,8 @@ NEVER = 1 << 62
 
 def judge(launch: LaunchDescriptor, config: Config) -> tuple[int, int]:
     """Return LaunchCheck's error code and its argument, (0, 0) for a launch that passes."""
-    for values, limits, zero, beyond in (
-        (launch.grid, config.max_grid, ErrorCode.GRID_ZERO, ErrorCode.GRID_RANGE),
-        (launch.block, BLOCK_LIMITS, ErrorCode.BLOCK_ZERO, ErrorCode.BLOCK_RANGE),
-    ):
-        for axis in range(3):
-            if values[axis] == 0:
-                return zero, axis
-        for axis in range(3):
-            if values[axis] > limits[axis]:
-                return beyond, axis
-    if threads(launch.block) > config.max_threads:
-        return ErrorCode.THREADS, 0
-    if not is_legal(launch.block, config):
-        return ErrorCode.INDEX_BITS, sum(widths(launch.block))
-    count = warps(launch.block, config.warp_size)
-    if launch.index_address + count > config.index_memory_warps:
-        return ErrorCode.INDEX_REGION, 0
-    if count > config.warp_slots:
-        return ErrorCode.BLOCK_WARPS, 0
-    if count * launch.warp_registers > config.register_units:
-        return ErrorCode.BLOCK_REGISTERS, 0
-    if launch.shared > config.shared_units:
-        return ErrorCode.BLOCK_SHARED, 0
-    if launch.barriers > min(MAX_BLOCK_BARRIERS, config.barriers):
-        return ErrorCode.BLOCK_BARRIERS, 0
-    if launch.table:  # a replay has no mapping tables
-        return ErrorCode.TABLE_UNKNOWN, launch.table
-    return ErrorCode.OK, 0
+    # A replay has no mapping tables.
+    return next(refusals(launch.values(config), 0, config), (ErrorCode.OK, 0))
 
 
 @dataclass

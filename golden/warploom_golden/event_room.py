@@ -172,15 +172,18 @@ class LeastLoaded(FirstFit):
 class FreedFirst:
     """The SM whose slot became free first, else the next in the order table (the identity)."""
 
-    def __init__(self, sms: int):
+    def __init__(self, sms: int, slots: int):
         self._table = RoundRobin(sms)
         self._sms = sms
+        self._depth = sms * slots
         self._queue: deque[int] = deque()
+        self._stood = 0
         self._waiting = [0] * sms
         self._waits = 0
         self._pointer = 0
 
     def choose(self, room: int) -> int:
+        self._stood = len(self._queue)
         if self._queue:
             head = self._queue.popleft()
             if room >> head & 1:
@@ -192,8 +195,11 @@ class FreedFirst:
         self._waits |= 1 << sm
 
     def tick(self, resident: bool) -> bool:
+        # Full is judged before this cycle's decision.
+        full = max(self._stood, len(self._queue)) == self._depth
+        self._stood = 0
         entering = None
-        if self._waits:
+        if self._waits and not full:
             entering = first_from(self._waits, self._pointer)
             self._pointer = (entering + 1) % self._sms
         if not resident:
@@ -214,5 +220,5 @@ def policy(config: Config, room: Room) -> Policy:
         "first_fit": lambda: FirstFit(),
         "round_robin": lambda: RoundRobin(config.sms),
         "least_loaded": lambda: LeastLoaded(room.by_warps),
-        "freed_first": lambda: FreedFirst(config.sms),
+        "freed_first": lambda: FreedFirst(config.sms, config.block_slots),
     }[config.policy]()
