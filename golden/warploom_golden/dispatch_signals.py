@@ -1,0 +1,172 @@
+"""What SMs send to BlockDispatcher's cycle model: completions, acknowledgements, silence."""
+
+from collections.abc import Mapping, Sequence
+
+from warploom_golden.dispatch_place import Place, Stop
+from warploom_golden.dispatch_reclaim import Reclaim
+from warploom_golden.dispatch_sm import Block, Sm
+from warploom_spec import layouts
+from warploom_spec.config import Config
+from warploom_spec.errors import ErrorCode
+from warploom_spec.timing import timing
+
+#: An error record's code and argument.
+Error = tuple[ErrorCode, int]
+
+
+class Signals:
+    """The registers behind the SMs' completions and acknowledgements.
+
+    Parameters
+    ----------
+    config : Config
+        Widths, number of SMs.
+    """
+
+    def __init__(self, config: Config):
+        assert timing(config).returns == 2, "this model registers what SMs send once"
+        self._completion = layouts.block_completion(config)
+        self._mask = layouts.slot_mask(config)
+        self._ports = [
+            (n, f"completion__{n}__valid", f"completion__{n}__payload", f"acknowledge__{n}")
+            for n in range(config.sms)
+        ]
+        self._completions: list[tuple[int, int]] = []
+        self._acknowledgements: list[tuple[int, int]] = []
+
+    def register(self, inputs: Mapping[str, int]) -> None:
+        """Take in what stands at the ports."""
+        self._completions = []
+        self._acknowledgements = []
+        for sm, valid, payload, acknowledge in self._ports:
+            if inputs[valid]:
+                self._completions.append((sm, inputs[payload]))
+            if inputs[acknowledge] & 1:
+                self._acknowledgements.append((sm, inputs[acknowledge]))
+
+    def process(self, cycle: int, sms: Sequence[Sm], reclaim: Reclaim, errors: list[Error]) -> None:
+        """Process what was registered: completions, then acknowledgements, then returns.
+
+        Parameters
+        ----------
+        cycle : int
+            The current cycle.
+        sms : sequence of Sm
+            All SMs.
+        reclaim : Reclaim
+            Says which blocks return what they held.
+        errors : list
+            Gets the errors.
+        """
+        ended: list[Block] = []
+        for number, payload in self._completions:
+            self._complete(cycle, sms[number], payload, ended, errors)
+        for number, payload in self._acknowledgements:
+            self._acknowledge(cycle, sms[number], payload, ended, errors)
+        for block in reclaim.returned(ended):
+            if not block.sm.lost:
+                block.sm.give(block)
+                block.place.out -= 1
+
+    def _complete(
+        self, cycle: int, sm: Sm, payload: int, ended: list[Block], errors: list[Error]
+    ) -> None:
+        if sm.lost:
+            errors.append((ErrorCode.LOST_SM_SIGNAL, sm.number))
+            return
+        fields = self._completion.unpack(payload)
+        block = sm.running(fields["slot"])
+        if block is None:
+            errors.append((ErrorCode.COMPLETION_NOT_RUNNING, sm.number))
+            return
+        self._end(cycle, block, ended)
+        if fields["code"]:
+            block.place.fault = True
+            block.place.end_with(Stop.KILL, cycle)
+
+    def _acknowledge(
+        self, cycle: int, sm: Sm, payload: int, ended: list[Block], errors: list[Error]
+    ) -> None:
+        if sm.lost:
+            errors.append((ErrorCode.LOST_SM_SIGNAL, sm.number))
+            return
+        if not sm.outstanding:
+            errors.append((ErrorCode.ACK_NOT_OUTSTANDING, sm.number))
+            return
+        mask = self._mask.unpack(payload)["mask"]
+        for slot in range(mask.bit_length()):
+            if not mask >> slot & 1:
+                continue
+            block = sm.running(slot) if sm.named >> slot & 1 else None
+            if block is None:
+                errors.append((ErrorCode.ACK_MASK, sm.number))
+            else:
+                block.place.killed = True
+                self._end(cycle, block, ended)
+        sm.outstanding = False
+        sm.named = 0
+
+    def _end(self, cycle: int, block: Block, ended: list[Block]) -> None:
+        block.running = False
+        block.done = True
+        block.place.last_seen = cycle - 1
+        ended.append(block)
+
+
+def kill_mask(sm: Sm, places: Sequence[Place]) -> int:
+    """Return the slots that a kill decided in this cycle names, 0 for no kill."""
+    if sm.lost or sm.outstanding or not any(place.stop is Stop.KILL for place in places):
+        return 0
+    return sum(
+        1 << block.slot
+        for block in sm.blocks
+        if block is not None and block.running and block.place.stop is Stop.KILL
+    )
+
+
+def send_kill(sm: Sm, mask: int, cycle: int) -> None:
+    """Let a kill be outstanding from the cycle after ``cycle`` on."""
+    sm.kill = mask
+    if mask:
+        sm.outstanding = True
+        sm.named = mask
+        sm.killed_at = cycle + 1
+
+
+def is_overdue(sm: Sm, stands: bool, cycle: int, kill_timeout: int) -> bool:
+    """Tell whether an SM is lost at the end of this cycle, once its signals are processed.
+
+    Parameters
+    ----------
+    sm : Sm
+        The SM.
+    stands : bool
+        Whether its offer was refused in this cycle.
+    cycle : int
+        The current cycle.
+    kill_timeout : int
+        Cycles it has.
+    """
+    if sm.lost:
+        return False
+    if sm.outstanding and cycle == sm.killed_at + kill_timeout + 1:
+        return True
+    if not stands or sm.standing is None:
+        return False
+    place = sm.standing.place
+    return place.stop is Stop.KILL and cycle == place.kill_since + kill_timeout
+
+
+def lose(sm: Sm, cycle: int) -> None:
+    """Take an SM out of use; no block on it is out any more."""
+    sm.lost = True
+    sm.kill = 0
+    sm.outstanding = False
+    sm.named = 0
+    for block in sm.held():
+        block.place.out -= 1
+        if not block.done:
+            block.done = True
+            block.running = False
+            block.place.lost = True
+            block.place.end_with(Stop.DRAIN, cycle)
