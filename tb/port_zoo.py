@@ -107,3 +107,44 @@ class ForgetfulModel:
 def make_sticky() -> tuple[Sticky, ForgetfulModel]:
     """Make the bit and its wrong model."""
     return Sticky(), ForgetfulModel()
+
+
+class Mark(wiring.Component):
+    """A register and a combinational default that nothing but the register can change."""
+
+    i: In(1)
+    mark: Out(4)
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the mark."""
+        m = Module()
+        seen = Signal()
+        with m.If(self.i):
+            m.d.sync += seen.eq(1)
+        with m.If(seen):
+            m.d.comb += self.mark.eq(5)
+        return m
+
+
+class MarkModel:
+    """Model of `Mark`."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
+        """Return the mark."""
+        return {"mark": 5 if self.seen else 0}
+
+    def tick(self, inputs: Mapping[str, int]) -> None:
+        """Set the register."""
+        self.seen |= inputs["i"]
+
+    def reset(self) -> None:
+        """Clear the register."""
+        self.seen = 0
+
+
+def make_mark() -> tuple[Mark, MarkModel]:
+    """Make the mark and its model."""
+    return Mark(), MarkModel()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tb.port_zoo import make_sticky, make_zoo
+from tb.port_zoo import make_mark, make_sticky, make_zoo
 from tb.stream_buffer import (
     WIDTH,
     Emptied,
@@ -77,6 +77,16 @@ def test_every_kind_of_port_is_compared(simulator: str, seed: int) -> None:
     result = run_one(Case(make=make_zoo, seed=seed, cycles=500), simulator)
     assert result.compared == 500 * 8
     result.require("transfers of pulse", "transfers of level")
+
+
+def late(context: Context) -> Iterator[int]:
+    return iter([0] * 40 + [1] * 60)
+
+
+@on_every_simulator
+def test_combinational_defaults_stand_from_the_first_cycle(simulator: str, seed: int) -> None:
+    case = Case(make=make_mark, seed=seed, cycles=100, resets=0, sources={"i": late})
+    assert run_one(case, simulator).compared == 100
 
 
 # Seeded bugs

