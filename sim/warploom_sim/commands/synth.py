@@ -15,11 +15,9 @@ from warploom_sim.commands.parameters import json_option, write_json
 from warploom_spec import PRESETS
 
 if TYPE_CHECKING:
-    from warploom_sim.synth.measure import Row
+    from warploom_sim.synth.measure import Job, Row
     from warploom_sim.synth.targets import Target
 
-#: Keeps what was made; may be removed at any time.
-BUILD: Final = Path("build/synth")
 #: Columns of a table that goes into a file or a pipe.
 PIPE_WIDTH: Final = 160
 
@@ -84,7 +82,8 @@ def synth(
     if check or seeds is not None:
         chosen = tuple(dataclasses.replace(t, seeds=0 if check else seeds or 0) for t in chosen)
     committed = figures.read(figures.FILE)
-    rows = [figures.with_rates(row, committed) for row in _measure(chosen, jobs)]
+    measured = _measure(chosen, jobs)
+    rows = [figures.with_rates(row, committed) for _, row in measured]
     # Into a file or a pipe the tables go whole: there is no screen to fit.
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     console.print(report.figures_table(rows, committed))
@@ -93,8 +92,8 @@ def synth(
     if breakdown:
         from warploom_sim.synth.breakdown import breakdown_text
 
-        for target in chosen:
-            console.print(breakdown_text(target, BUILD), highlight=False, soft_wrap=True)
+        for job, _ in measured:
+            click.echo(breakdown_text(job))
     if json_file:
         write_json(json_file, [row.to_json() for row in rows])
     if update:
@@ -108,7 +107,7 @@ def synth(
         sys.exit(1)
 
 
-def _measure(chosen: "Sequence[Target]", jobs: int) -> "list[Row]":
+def _measure(chosen: "Sequence[Target]", jobs: int) -> "list[tuple[Job, Row]]":
     from warploom_sim.synth import measure
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
@@ -117,4 +116,4 @@ def _measure(chosen: "Sequence[Target]", jobs: int) -> "list[Row]":
         def step(done: str) -> None:
             progress.update(task, advance=1, description=done)
 
-        return measure.measure(chosen, BUILD, jobs, step)
+        return measure.measure(chosen, jobs, step)

@@ -9,8 +9,7 @@ from typing import Any, Final
 from amaranth.back import rtlil  # type: ignore[attr-defined]
 
 from warploom_sim.synth import flow
-from warploom_sim.synth.measure import LUT4_WEIGHTS
-from warploom_sim.synth.targets import Target
+from warploom_sim.synth.measure import LUT4_WEIGHTS, Job
 
 #: Lines of source that are listed.
 LINES: Final = 30
@@ -31,18 +30,33 @@ _KINDS: Final = ("luts", "carry", "ff")
 _GATE_LUTS: Final = {"$_MUX_": 1.0}
 
 
-def breakdown_text(target: Target, root: Path) -> str:
-    """Return the breakdown of a target as lines of text; files go to a folder in ``root``.
+def breakdown_text(job: Job) -> str:
+    """Return the breakdown of what was measured as lines of text.
 
     Areas by module are those of the block synthesised with its hierarchy kept; those by line are an
     estimate, from gates: LUTs do not know the lines that they hold.
     """
-    folder = root / f"{target.name}-breakdown"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "block.il").write_text(rtlil.convert(target.component(), name="top"))
+    folder = job.folder / "breakdown"
+    folder.mkdir(exist_ok=True)
+    (folder / "block.il").write_text(rtlil.convert(job.target.component(), name="top"))
     flow.run_yosys("breakdown", _SCRIPT, folder)
-    parts = [target.name, _modules(folder / "modules.json"), _lines(folder / "gates.json")]
+    parts = [job.target.name, _modules(folder / "modules.json"), _lines(folder / "gates.json")]
+    for report in sorted(job.folder.glob("placed*.json")):
+        parts.append(_path(json.loads(report.read_text())))
     return "\n".join(parts)
+
+
+def _path(report: dict[str, Any]) -> str:
+    """Return the longest path: where it is after each step, in ns, and what the step took."""
+    longest = max(report["critical_paths"], key=lambda path: sum(s["delay"] for s in path["path"]))
+    lines, now = [f"longest path at {flow.rate(report)} MHz"], 0.0
+    for step in longest["path"]:
+        now += step["delay"]
+        if not step["delay"]:
+            continue
+        where = step.get("net") or f"{step['to']['cell']}.{step['to']['port']}"
+        lines.append(f"{now:7.2f} {step['delay']:5.2f} {step['type']:9} {where}")
+    return "\n".join(lines)
 
 
 def _modules(path: Path) -> str:

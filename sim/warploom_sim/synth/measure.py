@@ -1,10 +1,6 @@
 """Measure targets: only what changed is synthesised, placed and routed again."""
 
-import hashlib
 import json
-import os
-import shutil
-import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from warploom_sim.build_cache import cached
 from warploom_sim.synth import flow
 from warploom_sim.synth.source import Source, generate, top_module
 from warploom_sim.synth.targets import Target
@@ -100,18 +97,17 @@ class Job:
 
 def measure(
     targets: Sequence[Target],
-    root: Path,
     workers: int,
     progress: Callable[[str], None] = lambda _: None,
-) -> list[Row]:
+) -> list[tuple[Job, Row]]:
     """Measure targets, a few at a time.
+
+    What was made before from an equal netlist and an equal flow is not made again.
 
     Parameters
     ----------
     targets : sequence of Target
         Their order is the rows'.
-    root : Path
-        Keeps what was made, by the hash of netlist and flow: equal input is not made again.
     workers : int
         Programs that run side by side.
     progress : callable
@@ -126,7 +122,7 @@ def measure(
     flow.versions()
 
     def prepare(target: Target) -> Job:
-        job = _prepare(target, root)
+        job = _prepare(target)
         progress(f"{target.name}: synthesised")
         return job
 
@@ -141,7 +137,7 @@ def measure(
             [pool.submit(place, job, seed + 1) for seed in range(job.target.seeds)] for job in jobs
         ]
         return [
-            row(job.target, job.source, _area(job), tuple(rate.result() for rate in each))
+            (job, row(job.target, job.source, _area(job), tuple(rate.result() for rate in each)))
             for job, each in zip(jobs, rates, strict=True)
         ]
 
@@ -176,34 +172,19 @@ def row(target: Target, source: Source, cells: Counter[str], rates: tuple[float,
     )
 
 
-def _prepare(target: Target, root: Path) -> Job:
-    """Generate and synthesise, or find what was made before."""
+def _prepare(target: Target) -> Job:
+    """Generate, synthesise and wrap, or find what was made before."""
     source = generate(target)
-    key = json.dumps([source.netlist_hash, flow.recipe()])
-    digest = hashlib.sha256(key.encode()).hexdigest()[:12]
-    job = Job(target, source, root / f"{target.name}-{digest}")
-    if not job.folder.exists():
-        unfinished = root / f"{job.folder.name}.{uuid.uuid4().hex[:8]}"
-        unfinished.mkdir(parents=True)
-        try:
-            cells = flow.synthesise(top_module(target), source.text, unfinished)
-            (unfinished / "cells.json").write_text(json.dumps(cells))
-            _keep(unfinished, job.folder)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+
+    def make(folder: Path) -> None:
+        cells = flow.synthesise(top_module(target), source.text, folder)
+        (folder / "cells.json").write_text(json.dumps(cells))
+        flow.wrap(source.ports, folder)
+
+    folder = cached("synth", [target.name, source.netlist_hash, flow.recipe()], make)
+    job = Job(target, source, folder)
     _check_memories(job)
-    if target.seeds:
-        _wrapped(job)
     return job
-
-
-def _keep(made: Path, place: Path) -> None:
-    """Rename a finished folder; where another process was first, its own stays."""
-    try:
-        os.replace(made, place)
-    except OSError:
-        if not place.exists():
-            raise
 
 
 def _area(job: Job) -> Counter[str]:
@@ -223,21 +204,6 @@ def _check_memories(job: Job) -> None:
     stray = [name for name in found if named is None or named not in name]
     if stray:
         raise WarploomError(f"{job.target.name} holds block memory: {', '.join(stray[:4])}")
-
-
-def _wrapped(job: Job) -> None:
-    """Wrap the block for place and route, if no earlier run has."""
-    if (job.folder / flow.WRAPPED).exists():
-        return
-    unfinished = job.folder / uuid.uuid4().hex[:8]
-    unfinished.mkdir()
-    try:
-        for name in ("block.il", "block.json"):
-            shutil.copy(job.folder / name, unfinished)
-        flow.wrap(job.source.ports, unfinished)
-        os.replace(unfinished / flow.WRAPPED, job.folder / flow.WRAPPED)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def _placed(job: Job, seed: int) -> float:
