@@ -1,0 +1,165 @@
+"""What a ledger knows of one launch and its blocks."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+from warploom_spec.errors import ErrorCode, Fate
+
+#: Stops as the ``drain`` bit says.
+KILL, DRAIN = 0, 1
+#: (x, y, z)
+Coordinates = tuple[int, int, int]
+
+
+class State(Enum):
+    """What an offered block has come to."""
+
+    OPEN = auto()
+    COMPLETED = auto()
+    KILLED = auto()
+    LOST = auto()
+
+
+@dataclass(eq=False)
+class Entry:
+    """One accepted launch.
+
+    Attributes
+    ----------
+    ticket, stream, after_previous : int
+        As accepted.
+    age : int
+        Launches accepted before it.
+    grid, start : tuple of int
+        Blocks in x, y, z; the one to begin with.
+    need : tuple of int
+        Warps, register units, shared units, barriers and slots of one block.
+    words : mapping
+        What its launch words must show.
+    index : tuple of int
+        What its offers must show: index address, warps, widths of x, y, z.
+    tally : Counter
+        Offered blocks by what they have come to.
+    offered : int
+        Blocks offered; they are offered in the order of their ids, so this says which.
+    stops : set of int
+        Stops asked for.
+    fault : bool
+        Whether a block completed with a fault.
+    closed : str
+        Why no further block may be offered; empty while one may.
+    last_offer : int or None
+        Last cycle in which an offer may become valid.
+    first_offer, last_seen : int or None
+        Cycle of the first offer; port cycle of the last completion or effective acknowledgement.
+    """
+
+    ticket: int
+    stream: int
+    after_previous: int
+    age: int
+    grid: Coordinates
+    start: Coordinates
+    need: tuple[int, ...]
+    words: Mapping[str, int]
+    index: tuple[int, ...]
+    tally: Counter[State] = field(default_factory=Counter)
+    offered: int = 0
+    stops: set[int] = field(default_factory=set)
+    fault: bool = False
+    closed: str = ""
+    last_offer: int | None = None
+    first_offer: int | None = None
+    last_seen: int | None = None
+
+    def id_of(self, block: Coordinates) -> int:
+        """Return the block id, bx + gx (by + gy bz)."""
+        (bx, by, bz), (gx, gy, _) = block, self.grid
+        return bx + gx * (by + gy * bz)
+
+    @property
+    def count(self) -> int:
+        """Blocks from its start to the grid's end."""
+        gx, gy, gz = self.grid
+        return gx * gy * gz - self.id_of(self.start)
+
+    @property
+    def next_block(self) -> Coordinates:
+        """The block that must be offered next, by division."""
+        gx, gy, _ = self.grid
+        rows, bx = divmod(self.id_of(self.start) + self.offered, gx)
+        bz, by = divmod(rows, gy)
+        return bx, by, bz
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every block was offered."""
+        return self.offered == self.count
+
+    def close(self, why: str) -> None:
+        """Forbid further offers if there are blocks left."""
+        if not self.exhausted and not self.closed:
+            self.closed = why
+
+    def judge(self, record: Mapping[str, int], all_lost: bool, broken: bool) -> str:
+        """Return what is wrong with the final record, or an empty string.
+
+        Parameters
+        ----------
+        record : mapping
+            Fields of ``layouts.end_record``.
+        all_lost : bool
+            Whether every SM is lost.
+        broken : bool
+            Whether an SM was lost with a block of its stream before.
+        """
+        fate, code = Fate(record["fate"]), ErrorCode(record["code"])
+        if self.tally[State.OPEN]:
+            return f"{self.tally[State.OPEN]} of its blocks are on SMs"
+        wanted = self._possible(all_lost, broken)
+        if (fate, code) not in wanted:
+            return f"fate {fate.name}, {code.name}; possible: {wanted}"
+        lasted = 0
+        if self.last_seen is not None and self.first_offer is not None:
+            lasted = (self.last_seen - self.first_offer) % (1 << 32)
+        if record["cycles"] != lasted:
+            return f"cycles {record['cycles']}, want {lasted}"
+        following = self.next_block if fate is Fate.DRAINED else (0, 0, 0)
+        told = record["next_x"], record["next_y"], record["next_z"]
+        return "" if told == following else f"next block {told}, want {following}"
+
+    def _possible(self, all_lost: bool, broken: bool) -> list[tuple[Fate, ErrorCode]]:
+        """Return the fates that fit what was seen of the launch."""
+        if self.tally[State.LOST]:
+            return [(Fate.FAILED, ErrorCode.SM_LOST)]
+        if self.fault and not all_lost:
+            return [(Fate.FAILED, ErrorCode.BLOCK_FAULT)]
+        possible = []
+        if self.fault:
+            possible.append((Fate.FAILED, ErrorCode.BLOCK_FAULT))
+        if all_lost and not self.exhausted:
+            possible.append((Fate.FAILED, ErrorCode.NO_SM))
+        if broken and not self.offered:
+            possible.append((Fate.FAILED, ErrorCode.STREAM_BROKEN))
+        if self.fault:
+            return possible
+        return possible + [(fate, ErrorCode.OK) for fate in self._plain_fates()]
+
+    def _plain_fates(self) -> list[Fate]:
+        """Return the possible fates of a launch that did not fail."""
+        if self.exhausted and not self.tally[State.KILLED]:
+            return [Fate.FINISHED]
+        if not self.stops:
+            return []
+        if not self.offered:
+            return [Fate.SKIPPED]
+        if self.tally[State.KILLED]:
+            return [Fate.KILLED]
+        # A second stop may have come after the launch was gone.
+        return [
+            fate
+            for fate, stop in ((Fate.KILLED, KILL), (Fate.DRAINED, DRAIN))
+            if stop in self.stops
+        ]

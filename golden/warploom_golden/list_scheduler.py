@@ -1,0 +1,209 @@
+"""List scheduling without time: which block goes where, the reference above the cycle model.
+
+Nothing here takes cycles. A test lets the cycle model come to rest between two changes; then it
+must have placed the same blocks on the same SMs in the same order.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from warploom_spec.config import Config
+
+#: Warps, register units, shared units, barriers.
+Need = tuple[int, int, int, int]
+
+
+@dataclass(eq=False)
+class Job:
+    """One launch.
+
+    Attributes
+    ----------
+    ticket, stream : int
+        As launched.
+    after_previous : bool
+        Whether it waits for the earlier launches of its stream.
+    grid : tuple of int
+        Blocks in x, y, z.
+    need : tuple of int
+        What one block takes of an SM beside a slot.
+    placed, returned : int
+        Blocks so far.
+    """
+
+    ticket: int
+    stream: int
+    after_previous: bool
+    grid: tuple[int, int, int]
+    need: Need
+    placed: int = 0
+    returned: int = 0
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the grid."""
+        x, y, z = self.grid
+        return x * y * z
+
+    @property
+    def over(self) -> bool:
+        """Whether all blocks were placed and returned."""
+        return self.returned == self.blocks
+
+    def block(self, number: int) -> tuple[int, int, int]:
+        """Return the block with an id, by division."""
+        rows, x = divmod(number, self.grid[0])
+        z, y = divmod(rows, self.grid[1])
+        return x, y, z
+
+
+@dataclass(frozen=True)
+class Placement:
+    """One block and where it went."""
+
+    ticket: int
+    block: tuple[int, int, int]
+    sm: int
+
+
+@dataclass(eq=False)
+class _Placed:
+    """A placed block that holds its room."""
+
+    job: Job
+    sm: int
+    done: bool = False
+
+
+@dataclass
+class _Room:
+    """What is free on one SM."""
+
+    slots: int
+    free: list[int]
+    warps_used: int = 0
+
+    def fits(self, need: Need) -> bool:
+        """Whether one more block fits."""
+        enough = (have >= one for have, one in zip(self.free, need, strict=True))
+        return self.slots > 0 and all(enough)
+
+    def charge(self, need: Need, sign: int) -> None:
+        """Take one block's room (1) or give it back (-1)."""
+        self.slots -= sign
+        self.free = [have - sign * one for have, one in zip(self.free, need, strict=True)]
+        self.warps_used += sign * need[0]
+
+
+class ListScheduler:
+    """Place the next block whenever some SM has room.
+
+    Parameters
+    ----------
+    config : Config
+        SMs, placement policy, reclaim policy.
+    """
+
+    def __init__(self, config: Config):
+        sizes = [config.warp_slots, config.register_units, config.shared_units, config.barriers]
+        self._config = config
+        self._rooms = [_Room(config.block_slots, list(sizes)) for _ in range(config.sms)]
+        self._jobs: list[Job] = []
+        self._placed: dict[tuple[int, tuple[int, int, int]], _Placed] = {}
+        self._order: deque[tuple[int, tuple[int, int, int]]] = deque()
+        self._pointer = 0
+        self._freed: deque[int] = deque()
+        self.table = list(range(config.sms))
+
+    def launch(self, job: Job) -> None:
+        """Add a launch behind the earlier ones."""
+        self._jobs.append(job)
+
+    def run(self) -> list[Placement]:
+        """Place blocks until the next one fits nowhere; return them in their order."""
+        placements = []
+        while (placement := self._place()) is not None:
+            placements.append(placement)
+        return placements
+
+    def complete(self, ticket: int, block: tuple[int, int, int]) -> None:
+        """End one block; its room is free at once, or after that of all blocks placed before it.
+
+        Raises
+        ------
+        KeyError
+            If the block is not placed.
+        """
+        self._placed[ticket, block].done = True
+        if self._config.reclaim == "out_of_order":
+            self._order.remove((ticket, block))
+            self._give((ticket, block))
+            return
+        while self._order and self._placed[self._order[0]].done:
+            self._give(self._order.popleft())
+
+    @property
+    def outstanding(self) -> list[tuple[int, tuple[int, int, int]]]:
+        """Ticket and block of every block that runs, in order of placement."""
+        return [key for key, placed in self._placed.items() if not placed.done]
+
+    @property
+    def finished(self) -> list[int]:
+        """Tickets of the launches that are over."""
+        return [job.ticket for job in self._jobs if job.over]
+
+    def _give(self, key: tuple[int, tuple[int, int, int]]) -> None:
+        placed = self._placed.pop(key)
+        self._rooms[placed.sm].charge(placed.job.need, -1)
+        placed.job.returned += 1
+        self._freed.append(placed.sm)
+
+    def _next(self) -> Job | None:
+        """Return the launch whose block is next: two at most are resident, in order."""
+        waiting = [job for job in self._jobs if not job.over][:2]
+        for job in waiting:
+            if job.placed == job.blocks:
+                continue
+            older = waiting[0]
+            if job is not older and job.after_previous and job.stream == older.stream:
+                return None
+            return job
+        return None
+
+    def _place(self) -> Placement | None:
+        job = self._next()
+        if not any(one.placed and not one.over for one in self._jobs):
+            self._freed.clear()
+        if job is None:
+            return None
+        fits = [sm for sm, room in enumerate(self._rooms) if room.fits(job.need)]
+        if not fits:
+            return None
+        sm = self._choose(fits)
+        block = job.block(job.placed)
+        job.placed += 1
+        self._rooms[sm].charge(job.need, 1)
+        self._placed[job.ticket, block] = _Placed(job, sm)
+        self._order.append((job.ticket, block))
+        return Placement(job.ticket, block, sm)
+
+    def _choose(self, fits: list[int]) -> int:
+        """Return the SM that the policy picks among those with room."""
+        policy = self._config.policy
+        if policy == "first_fit":
+            return min(fits)
+        if policy == "least_loaded":
+            return min(fits, key=lambda sm: (self._rooms[sm].warps_used, sm))
+        if policy == "freed_first" and self._freed:
+            head = self._freed.popleft()
+            if head in fits:
+                return head
+        return self._from_pointer(fits)
+
+    def _from_pointer(self, fits: list[int]) -> int:
+        """Return the first SM in the table from the pointer on, and move the pointer past it."""
+        count = len(self.table)
+        steps = (self.table.index(sm) for sm in fits)
+        position = min(steps, key=lambda place: (place - self._pointer) % count)
+        self._pointer = (position + 1) % count
+        return self.table[position]
