@@ -1,0 +1,74 @@
+"""``warploom bench``: how quick simulators and models are here."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from warploom_sim.commands.parameters import TRACE_FILE, json_option, write_json
+from warploom_sim.commands.sim import default_traces
+from warploom_sim.simulators import SIMULATORS, require
+
+
+@click.command()
+@click.option(
+    "--sim",
+    "simulators",
+    type=click.Choice(SIMULATORS),
+    multiple=True,
+    help="Only this Verilog simulator; may be repeated.  [default: all]",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="Repetitions, beside a first one that is not counted.",
+)
+@click.option("--trace", type=TRACE_FILE, help="Replay this trace.  [default: resnet50_infer]")
+@json_option(help="Also write the figures to FILE.")
+def bench(
+    simulators: tuple[str, ...], repeat: int, trace: Path | None, json_file: Path | None
+) -> None:
+    """Measure cycles a second on each simulator, and how quick models and trace import are.
+
+    The median of the repetitions is what counts; the spread, highest minus lowest, says how much
+    the machine was disturbed.
+
+    \b
+    Examples:
+      warploom bench
+      warploom bench --sim verilator --repeat 3 --json bench.json
+    """
+    simulators = simulators or SIMULATORS
+    for simulator in simulators:
+        require(simulator)
+    # Amaranth and NumPy: --help and refusals need neither.
+    from warploom_sim.benchmarks import benchmarks
+
+    todo = list(benchmarks(trace or default_traces()[0], simulators))
+    measured = []
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=repeat * len(todo))
+        for benchmark in todo:
+            progress.update(task, description=benchmark.name)
+            measured.append(benchmark.run(repeat, lambda: progress.advance(task)))
+    table = Table("what", "median", "unit", "lowest", "highest", "spread")
+    for result in measured:
+        low, high = min(result.values), max(result.values)
+        figures = (_figure(value) for value in (low, high))
+        table.add_row(
+            result.name, _figure(result.median), result.unit, *figures, f"{result.spread:.0%}"
+        )
+    for column in (1, 3, 4, 5):
+        table.columns[column].justify = "right"
+    Console().print(table)
+    if json_file:
+        write_json(json_file, {"benchmarks": [result.to_json() for result in measured]})
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
