@@ -116,8 +116,8 @@ class BlockDispatcher:
         none_left = all(sm.lost for sm in self._sms)
         self._reclaim.tick()
         # Changed at the end of the cycle:
-        self._policy.tick(resident, self._process(kills, errors))
         self._place_head(chosen, flushes, given)
+        self._policy.tick(resident, self._process(kills, errors))
         self._move_offers(inputs)
         if none_left:
             self._give_up()

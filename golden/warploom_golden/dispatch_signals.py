@@ -90,17 +90,14 @@ class Signals:
         if sm.lost:
             errors.append((ErrorCode.LOST_SM_SIGNAL, sm.number))
             return
-        if not sm.outstanding:
+        if not sm.outstanding or sm.killed_at == cycle:
             errors.append((ErrorCode.ACK_NOT_OUTSTANDING, sm.number))
             return
-        mask = self._mask.unpack(payload)["mask"]
-        for slot in range(mask.bit_length()):
-            if not mask >> slot & 1:
-                continue
+        if self._mask.unpack(payload)["mask"] & ~sm.named:
+            errors.append((ErrorCode.ACK_MASK, sm.number))
+        for slot in range(sm.named.bit_length()):
             block = sm.running(slot) if sm.named >> slot & 1 else None
-            if block is None:
-                errors.append((ErrorCode.ACK_MASK, sm.number))
-            else:
+            if block is not None:
                 block.place.killed = True
                 self._end(cycle, block, ended)
         sm.outstanding = False

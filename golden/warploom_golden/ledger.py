@@ -136,7 +136,7 @@ class Ledger:
         self._broken: set[int] = set()
         self._sms = [Account() for _ in range(self._config.sms)]
         self._enabled = (0, 0)
-        self._signals: list[tuple[int, int | None, int]] = []
+        self._signals: list[tuple[int, int | None]] = []
 
     def counts(self) -> dict[str, int]:
         """Return how many entries of each kind there were, and how often nothing was open."""
@@ -152,8 +152,8 @@ class Ledger:
         self._now = cycle
         before = bool(self._open)
         self._see_losses(outputs["lost"])
-        self._see_kills(outputs)
         self._see_signals()
+        self._see_kills(outputs)
         if "answer__valid" in outputs:
             self._see_path(inputs, outputs)
         self._see_offers(inputs, outputs)
@@ -259,9 +259,9 @@ class Ledger:
         self._signals = []
         for n in range(len(self._sms)):
             if inputs[f"completion__{n}__valid"]:
-                self._signals.append((n, inputs[f"completion__{n}__payload"], 0))
+                self._signals.append((n, inputs[f"completion__{n}__payload"]))
             if inputs[f"acknowledge__{n}"] & 1:
-                self._signals.append((n, None, inputs[f"acknowledge__{n}"]))
+                self._signals.append((n, None))
 
     def _see_losses(self, lost: int) -> None:
         """Write off every block of an SM that is lost from this cycle on."""
@@ -287,8 +287,11 @@ class Ledger:
         self._counts[f"blocks {state.name.lower()}"] += 1
 
     def _see_signals(self) -> None:
-        """Take in what SMs sent in the cycle before; completions stand before acknowledgements."""
-        for n, payload, acknowledgement in self._signals:
+        """Take in what SMs sent in the cycle before; completions stand before acknowledgements.
+
+        An acknowledgement that was at the port before its kill was seen is none.
+        """
+        for n, payload in self._signals:
             sm = self._sms[n]
             if sm.lost_since is not None:
                 continue
@@ -301,9 +304,8 @@ class Ledger:
                         tenant.entry.fault = True
                         self._stop_offers(tenant.entry, self._now + 1)
             elif sm.named:
-                mask = self._mask.unpack(acknowledgement)["mask"] & sm.named
-                for slot in range(mask.bit_length()):
-                    tenant = sm.running(slot, self._now) if mask >> slot & 1 else None
+                for slot in range(sm.named.bit_length()):
+                    tenant = sm.running(slot, self._now) if sm.named >> slot & 1 else None
                     if tenant is not None:
                         self._leave(sm, tenant, State.KILLED)
                 sm.named = 0
