@@ -13,8 +13,8 @@ from warploom_sim.records import STALLS, record_packets
 from warploom_spec import Config, LaunchDescriptor, layouts
 
 WORD = 0xFFFF_FFFF
-#: Cycles after the last record in which indices may still be written.
-DRAIN = 100
+#: Cycles after the last record, above the warps of two blocks, whose indices may still be written.
+DRAIN = 64
 #: No small replay lasts longer.
 LIMIT = 200_000
 
@@ -70,7 +70,7 @@ class Replay:
             self.model.tick(inputs)
             answered = len(self.rows["answers"]) == len(self.launches)
             rest += answered and len(self.rows["ended"]) == self.accepted
-            if rest == DRAIN:
+            if rest == DRAIN + 2 * self.config.max_warps:
                 return Events(self._tables(), {name: outputs[name] for name in STALLS})
         raise AssertionError(f"not over after {LIMIT} cycles")
 

@@ -1,6 +1,5 @@
 """The trace reader: what it gives, and that it refuses the rest in one line that says where."""
 
-import copy
 import gzip
 import json
 from collections.abc import Callable
@@ -10,60 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from tb.trace_files import DEVICE, call, document, kernel, write
 from warploom_sim import cli, traces
 from warploom_spec import WarploomError
 
 TRACES = Path(__file__).parents[1] / "traces"
-
-DEVICE = {
-    "id": 0,
-    "name": "NVIDIA H200",
-    "computeMajor": 9,
-    "computeMinor": 0,
-    "maxThreadsPerMultiprocessor": 2048,
-    "regsPerMultiprocessor": 65536,
-    "sharedMemPerMultiprocessor": 233472,
-    "warpSize": 32,
-    "numSms": 132,
-}
-
-
-def kernel(correlation: int, ts: float = 1000.0, **arguments: Any) -> dict[str, Any]:
-    return {
-        "ph": "X",
-        "cat": "kernel",
-        "name": f"kernel{correlation}",
-        "ts": ts,
-        "dur": 5.0,
-        "args": {
-            "device": 0,
-            "stream": 7,
-            "correlation": correlation,
-            "registers per thread": 32,
-            "shared memory": 0,
-            "grid": [4, 2, 1],
-            "block": [128, 1, 1],
-        }
-        | arguments,
-    }
-
-
-def call(correlation: int, ts: float, cat: str = "cuda_runtime") -> dict[str, Any]:
-    name = {"cuda_runtime": "cudaLaunchKernel", "cuda_driver": "cuLaunchKernel"}[cat]
-    return {"ph": "X", "cat": cat, "name": name, "ts": ts, "args": {"correlation": correlation}}
-
-
-def document() -> dict[str, Any]:
-    return {
-        "deviceProperties": [copy.deepcopy(DEVICE)],
-        "traceEvents": [call(1, 10.0), call(2, 20.0), kernel(1), kernel(2)],
-    }
-
-
-def write(folder: Path, content: Any) -> Path:
-    path = folder / "trace.json"
-    path.write_text(json.dumps(content))
-    return path
 
 
 def refusal(path: Path) -> str:

@@ -32,7 +32,8 @@ from warploom_spec import Config, LaunchDescriptor, Packet, WarploomError
 POLL: Final = 0.1
 #: Cycles without any event, above the longest block, after which a run is given up.
 PATIENCE: Final = 10_000
-#: Cycles that a run goes on after its last record, above a block's warps: writes may still come.
+#: Cycles that a run goes on after its last record, above the warps of two blocks, whose indices
+#: may still be written: one region in the iterator's setup, one being generated.
 DRAIN: Final = 64
 
 _STOPPED: Final = {
@@ -101,7 +102,7 @@ def start_simulation(
         # A block is at most an eighth longer than its base length.
         "patience": PATIENCE + 2 * longest,
         "offer_limit": 1000 + 2 * sum(x * y * z for x, y, z in (n.grid for n in launches)),
-        "drain": DRAIN + config.max_warps,
+        "drain": DRAIN + 2 * config.max_warps,
     }
     if simulation.waves:
         values["waves"] = simulation.waves
