@@ -14,8 +14,11 @@ from warploom_golden.index_reference import packed_warps
 from warploom_golden.lanes import join
 from warploom_spec import Config, layouts, timing
 
-#: Rare events that a test may demand.
-EVENTS = ("wait_overlap", "wait_victim", "entry_dropped", "release_with_acceptance", "cancel")
+#: Rare events that a test may demand: why a configuration waits, and what else happens to it.
+EVENTS = (
+    *("wait_overlap", "wait_victim", "wait_generating", "wait_count", "wait_answers"),
+    *("entry_dropped", "release_with_acceptance", "cancel"),
+)
 
 Values = Mapping[str, int]
 
@@ -104,13 +107,22 @@ class HistoryMonitor:
         stage = self._stage
         if stage is None or self._age < self._timing.filter_lookup or outputs["decision__valid"]:
             return
-        if len(self._undone) == self._timing.done_depth or self._entry_of(stage) is not None:
-            return
-        full = len(self._entries) == self.config.history_entries
-        if any(entry.busy and entry.meets(stage) for entry in self._entries.values()):
-            self._counts["wait_overlap"] += 1
-        elif full and all(entry.busy for entry in self._entries.values()):
-            self._counts["wait_victim"] += 1
+        cause = self._cause(stage)
+        if cause is not None:
+            self._counts[cause] += 1
+
+    def _cause(self, stage: Shape) -> str | None:
+        """Return what a configuration waits for; None where it is the iterator."""
+        if len(self._undone) == self._timing.done_depth:
+            return "wait_answers"
+        number = self._entry_of(stage)
+        if number is not None:
+            return "wait_generating" if self._entries[number].generating else "wait_count"
+        entries = self._entries.values()
+        if any(entry.busy and entry.meets(stage) for entry in entries):
+            return "wait_overlap"
+        full = len(entries) == self.config.history_entries
+        return "wait_victim" if full and all(entry.busy for entry in entries) else None
 
     def _entry_of(self, shape: Shape) -> int | None:
         found = [number for number, entry in self._entries.items() if entry.key == shape.key]

@@ -1,14 +1,15 @@
 """Configurations, shapes and stimulus of the index blocks' test benches."""
 
 import random
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from tb.record import Levels, Sender
 from warploom_golden.index_reference import Dims, indices, is_legal, warps
-from warploom_sim.lockstep import Context
-from warploom_spec import PRESETS, Config, layouts
+from warploom_sim.lockstep import Context, RandomStimulus
+from warploom_spec import PRESETS, Config, layouts, timing
 
 #: Presets, and configurations that are odd in one respect each.
 CONFIGS: Final[dict[str, Config]] = {
@@ -98,7 +99,9 @@ def any_configurations(context: Context) -> Iterator[int]:
 def few_configurations(context: Context) -> Iterator[int]:
     """Yield few shapes at few addresses, so that hits, waits, drops and evictions are common.
 
-    Every 60 configurations the choice changes: addresses of their own, one shared by all, or
+    A word may come up to three times in a row.
+
+    Every 40 words the choice changes: addresses of their own, one shared by all, or
     regions that overlap in part.
     """
     config, rng = config_of(context), context.rng
@@ -114,8 +117,9 @@ def few_configurations(context: Context) -> Iterator[int]:
             "shared": [start],
             "near": [min(start + offset, room) for offset in range(4)],
         }[kind]
-        for _ in range(60):
-            yield index_config(config, rng.choice(addresses), rng.choice(shapes))
+        for _ in range(40):
+            word = index_config(config, rng.choice(addresses), rng.choice(shapes))
+            yield from [word] * rng.choice((1, 1, 2, 3))
 
 
 def rarely(context: Context) -> Iterator[int]:
@@ -124,6 +128,32 @@ def rarely(context: Context) -> Iterator[int]:
         for rate in (0.05, 0.0):
             for _ in range(300):
                 yield int(context.rng.random() < rate)
+
+
+class TimelyReleases(RandomStimulus):
+    """Random, with releases in the cycle in which a configuration may first be accepted.
+
+    Mostly of the entry decided on last, which the same word hits again.
+    """
+
+    def __init__(self, context: Context):
+        super().__init__(context)
+        self._config, self._rng = config_of(context), context.rng
+        delay = timing(self._config).filter_lookup
+        self._loaded = deque([False] * delay, maxlen=delay)
+        self._entry = 0
+
+    def next(self, outputs: Mapping[str, int] | None) -> dict[str, int]:
+        """Return the next cycle's inputs."""
+        inputs = super().next(outputs)
+        decided = self.streams["decision"].taken
+        if decided is not None:
+            self._entry = layouts.index_decision(self._config).unpack(decided)["entry"]
+        self._loaded.append(self.streams["i"].taken is not None)
+        if self._loaded[0] and self._rng.random() < 0.4:
+            inputs["release__valid"] = 1
+            inputs["release__payload"] = self._entry
+        return inputs
 
 
 class OneAtATime(Sender):
