@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from warploom_golden.event_model import Events
-from warploom_sim import bench_build, expected, figures, report, traces
+from warploom_sim import bench_build, expected, figures, report, simulators, traces
+from warploom_sim.bench_build import Simulation
 from warploom_sim.build_cache import build_root
 from warploom_sim.compare import Comparison, compare
 from warploom_sim.expected import Expected
@@ -25,10 +26,10 @@ from warploom_sim.options import ReplayOptions
 from warploom_sim.records import record_packets
 from warploom_sim.simulation_run import (
     Flip,
+    model_process,
     read_model,
     read_recorded,
-    start_model,
-    start_simulation,
+    simulation_process,
     wait,
 )
 from warploom_sim.traces import Trace
@@ -62,6 +63,7 @@ class _Replay:
     launches: list[LaunchDescriptor]
     config: Config
     options: ReplayOptions
+    flip: Flip | None
 
 
 def run(options: ReplayOptions) -> int:
@@ -80,15 +82,17 @@ def run(options: ReplayOptions) -> int:
         If the simulator or the model fails.
     """
     config = config_of(options)
+    simulators.require(options.simulator)
+    flip = _flip_of(options, config)
     replays = []
     for path in options.traces:
         trace = traces.load(path)
         launches = make_launches(trace, config, options.time_scale, options.launches)
-        replays.append(_Replay(trace, launches, config, options))
+        replays.append(_Replay(trace, launches, config, options, flip))
     console = Console()
     outcomes = []
     for replay in replays:
-        outcome = _run_one(replay, console)
+        outcome = _run_one(replay)
         report.show(console, outcome.figures, outcome.problems)
         outcomes.append(outcome)
     verdict = DIFFERENT if any(outcome.problems for outcome in outcomes) else EQUAL
@@ -128,25 +132,48 @@ def _flip_of(options: ReplayOptions, config: Config) -> Flip | None:
     return Flip(kind, int(rest[0]), int(rest[1]))
 
 
-def _run_one(replay: _Replay, console: Console) -> Outcome:
-    options, config = replay.options, replay.config
-    flip = _flip_of(options, config)
-    fault = None if flip else options.forced_fault
+def _run_one(replay: _Replay) -> Outcome:
+    """Build, run both sides, compare; the run's folder stays if it is wanted afterwards."""
+    options = replay.options
     began = time.monotonic()
-    status = Console(stderr=True).status(
-        f"building LaunchPath ({options.config}) for {options.simulator}, once"
-    )
-    with status:
-        simulation = bench_build.build(
-            config, options.simulator, len(replay.launches), fault, options.waves
-        )
+    simulation = _build(replay)
     built = time.monotonic()
     folder = build_root() / "replays" / f"{replay.trace.path.name.split('.')[0]}-{os.getpid()}"
     shutil.rmtree(folder, ignore_errors=True)
     rtl_folder, model_folder = folder / "rtl", folder / "model"
     for each in (rtl_folder, model_folder):
         each.mkdir(parents=True)
-    demanded = expected.count(replay.launches, config)
+    demanded = expected.count(replay.launches, replay.config)
+    _run_both(replay, simulation, rtl_folder, model_folder, demanded.blocks)
+    recorded = read_recorded(rtl_folder, replay.config, replay.flip)
+    model = read_model(model_folder)
+    outcome = _judge(replay, recorded.events, model, demanded, recorded.stopped)
+    outcome.figures["wall_s"] = round(time.monotonic() - built, 2)
+    outcome.figures["build_s"] = round(built - began, 2)
+    if simulation.waves:
+        outcome.figures["waveform"] = str(rtl_folder / simulation.waves)
+    if outcome.problems:
+        outcome.figures["event_files"] = str(folder)
+    elif not options.waves:
+        shutil.rmtree(folder)
+    return outcome
+
+
+def _build(replay: _Replay) -> Simulation:
+    options = replay.options
+    fault = None if replay.flip else options.forced_fault
+    what = f"building LaunchPath ({options.config}) for {options.simulator}, once"
+    with Console(stderr=True).status(what):
+        return bench_build.build(
+            replay.config, options.simulator, len(replay.launches), fault, options.waves
+        )
+
+
+def _run_both(
+    replay: _Replay, simulation: Simulation, rtl_folder: Path, model_folder: Path, blocks: int
+) -> None:
+    """Run RTL and model side by side, with a progress bar over the blocks."""
+    options, config = replay.options, replay.config
     job = ModelJob(
         trace=replay.trace.path.absolute(),
         config=config,
@@ -156,30 +183,21 @@ def _run_one(replay: _Replay, console: Console) -> Outcome:
     )
     with ExitStack() as stack:
         progress = stack.enter_context(_progress())
-        task = progress.add_task(f"{replay.trace.path.name}: blocks", total=demanded.blocks)
-        model = start_model(job, model_folder)
-        running = start_simulation(
-            simulation, replay.launches, config, options.simulator, options.seed, rtl_folder
+        task = progress.add_task(f"{replay.trace.path.name}: blocks", total=blocks)
+        model = stack.enter_context(model_process(job, model_folder))
+        running = stack.enter_context(
+            simulation_process(
+                simulation, replay.launches, config, options.simulator, options.seed, rtl_folder
+            )
         )
         wait(
             running,
             model,
-            rtl_folder / "offers.bin",
+            rtl_folder,
+            model_folder,
             config,
-            lambda blocks: progress.update(task, completed=blocks),
+            lambda offered: progress.update(task, completed=offered),
         )
-    recorded = read_recorded(rtl_folder, config, flip)
-    modelled = read_model(model_folder)
-    outcome = _judge(replay, recorded.events, modelled, demanded, recorded.stopped)
-    outcome.figures["wall_s"] = round(time.monotonic() - built, 2)
-    outcome.figures["build_s"] = round(built - began, 2)
-    if outcome.problems or options.waves:
-        outcome.figures["folder"] = str(folder)
-    else:
-        shutil.rmtree(folder)
-    if simulation.waves:
-        outcome.figures["waveform"] = str(rtl_folder / simulation.waves)
-    return outcome
 
 
 def _progress() -> Progress:

@@ -22,6 +22,8 @@ _LABELS: Final = {
     "wall_s": "run and comparison, seconds",
     "build_s": "build, seconds",
 }
+#: Figures that are paths, too long for the table.
+_PATHS: Final = {"waveform": "waveform", "event_files": "event files"}
 
 
 def refused_by_code(events: Events) -> dict[str, int]:
@@ -40,9 +42,12 @@ def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) 
     """Print one trace's figures and, below, what went wrong."""
     table = Table("figure", "value", title=f"{figures['trace']}: {figures['verdict']}")
     for name, value in figures.items():
-        if name not in ("trace", "verdict"):
+        if name not in ("trace", "verdict", *_PATHS):
             table.add_row(_LABELS.get(name, name.replace("_", " ")), escape(_text(name, value)))
     console.print(table)
+    for name, label in _PATHS.items():
+        if name in figures:
+            console.print(f"{label}: {figures[name]}", markup=False, soft_wrap=True)
     for problem in problems:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
 

@@ -4,7 +4,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,9 @@ from warploom_sim.records import (
 )
 from warploom_spec import Config, LaunchDescriptor, Packet, WarploomError
 
+Process = subprocess.Popen[str]
+#: What a process of a run said.
+LOG: Final = "log.txt"
 #: Seconds between two looks at how far the simulation is.
 POLL: Final = 0.1
 #: Cycles without any event, above the longest block, after which a run is given up.
@@ -76,22 +80,36 @@ class Recorded:
     stopped: str
 
 
-def start_model(job: ModelJob, folder: Path) -> subprocess.Popen[str]:
-    """Start the model in a process of its own; it writes ``events.npz`` into its folder."""
+@contextmanager
+def model_process(job: ModelJob, folder: Path) -> Iterator[Process]:
+    """Run the model in a process of its own; it writes ``events.npz`` into its folder."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "warploom_sim.model_run", job.to_json(), "events.npz"]
-    return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    with (folder / LOG).open("w") as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stderr=log, text=True)
+    yield from _until_left(process)
 
 
-def start_simulation(
+def _until_left(process: Process) -> Iterator[Process]:
+    """Give the process away, and end it if it still runs when it is not needed any more."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+@contextmanager
+def simulation_process(
     simulation: Simulation,
     launches: Sequence[LaunchDescriptor],
     config: Config,
     simulator: str,
     seed: int,
     folder: Path,
-) -> subprocess.Popen[str]:
-    """Start the simulation; it writes its event files into its folder."""
+) -> Iterator[Process]:
+    """Run the simulation; it writes its event files into its folder."""
     lines = (f"{launch.pack(config):x}\n" for launch in launches)
     (folder / "launches.hex").write_text("".join(lines))
     longest = max((launch.arguments for launch in launches), default=0)
@@ -110,16 +128,18 @@ def start_simulation(
     command = [*simulation.command, *(f"+{name}={value}" for name, value in values.items())]
     if simulator == "icarus":
         command.append("-fst")
-    with (folder / "simulator.log").open("w") as log:
-        return subprocess.Popen(
+    with (folder / LOG).open("w") as log:
+        process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True
         )
+    yield from _until_left(process)
 
 
 def wait(
-    simulation: subprocess.Popen[str],
-    model: subprocess.Popen[str],
-    offers: Path,
+    simulation: Process,
+    model: Process,
+    folder: Path,
+    model_folder: Path,
     config: Config,
     report: Callable[[int], None],
 ) -> None:
@@ -128,26 +148,22 @@ def wait(
     Raises
     ------
     RuntimeError
-        If one of them fails.
+        If one of them fails; with the end of what it said.
     """
+    offers = folder / "offers.bin"
     size = 8 * record_words(record_packets(config)["offers"])
-    try:
-        while simulation.poll() is None:
-            if model.poll():
-                break
-            time.sleep(POLL)
-            report(offers.stat().st_size // size if offers.exists() else 0)
-        _, complaint = model.communicate()
-        if model.returncode:
-            raise RuntimeError(f"the model failed:\n{complaint}")
-        if simulation.returncode:
-            log = (offers.parent / "simulator.log").read_text().splitlines()[-20:]
-            raise RuntimeError("\n".join(["the simulator failed:", *log]))
-    finally:
-        for process in (simulation, model):
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+    while (simulation.poll() is None or model.poll() is None) and not model.poll():
+        time.sleep(POLL)
+        report(offers.stat().st_size // size if offers.exists() else 0)
+    if model.returncode:
+        raise RuntimeError(_failure("the model failed", model_folder))
+    if simulation.returncode:
+        raise RuntimeError(_failure("the simulator failed", folder))
+
+
+def _failure(what: str, folder: Path) -> str:
+    """Return what went wrong, with the end of what the process said."""
+    return "\n".join([f"{what}:", *(folder / LOG).read_text().splitlines()[-20:]])
 
 
 def read_model(folder: Path) -> Events:
@@ -171,8 +187,7 @@ def read_recorded(folder: Path, config: Config, flip: Flip | None = None) -> Rec
         tables[kind] = decode(rows, packet)
     end = decode(read_records(folder / "end.bin", end_packet()), end_packet())
     if not len(end["cycle"]):
-        log = (folder / "simulator.log").read_text().splitlines()[-20:]
-        raise RuntimeError("\n".join(["the simulation ended without its end record:", *log]))
+        raise RuntimeError(_failure("the simulator ended without its end record", folder))
     stalls = {name: int(end[name][0]) for name in STALLS}
     why = _STOPPED.get(int(end["reason"][0]), "more blocks were offered than there are")
     stopped = f"given up in cycle {int(end['cycle'][0])}: {why}" if why else ""
