@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tb.index_cases import CONFIGS
+from tb.record import Recording
 from warploom_golden.index_reference import packed_warps
 from warploom_golden.lanes import join
 from warploom_spec import Config, layouts, timing
@@ -262,3 +263,14 @@ INDEX_MONITORS = {name: _of(IndexMonitor, name) for name in CONFIGS}
 globals().update(
     {kind.__name__: kind for kind in (*HISTORY_MONITORS.values(), *INDEX_MONITORS.values())}
 )
+
+
+def watch(
+    recording: Recording, config: Config, base: type[HistoryMonitor] = HistoryMonitor
+) -> dict[str, int]:
+    """Let a monitor look at a recording; return what it counted."""
+    monitor = type(base.__name__, (base,), {"config": config})()
+    cycles = zip(recording.inputs, recording.outputs, strict=True)
+    for cycle, (inputs, outputs) in enumerate(cycles):
+        monitor.see(cycle, inputs, outputs)
+    return monitor.counts()

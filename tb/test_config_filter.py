@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb.history_monitor import EVENTS, HISTORY_MONITORS
+from tb.history_monitor import EVENTS, HISTORY_MONITORS, watch
 from tb.index_cases import (
     CONFIGS,
     OneAtATime,
@@ -83,6 +83,20 @@ def test_lockstep_finds_a_fault(fault, seed):
         run([case("three_entries", seed + k, fault=fault) for k in range(4)], "amaranth")
 
 
+class NeverDrops(Model):
+    """As the source: a miss forgets nothing of what it overwrites."""
+
+    def _drop(self, stage):
+        pass
+
+
+class IgnoresReaders(Model):
+    """As the source: nothing protects indices that are being read."""
+
+    def _must_wait_for_readers(self, stage):
+        return False
+
+
 # Cycles, of RTL and model alike
 
 
@@ -102,10 +116,13 @@ def everything_taken(cycle):
     }
 
 
-def send(filter_, words, levels=lambda cycle: {}, releases=(), cycles=60):
+def send(block, words, levels=lambda cycle: {}, releases=(), cycles=60, config=TINY):
+    """Send configurations as fast as they are taken, releases from cycle 40 on."""
     def inputs(cycle):
         return {"release__hold": int(cycle < 40)} | everything_taken(cycle) | levels(cycle)
-    return record(filter_, Sender({"i": words, "release": releases}, inputs), cycles)
+    seen = record(block(config), Sender({"i": words, "release": releases}, inputs), cycles)
+    watch(seen, config)
+    return seen
 
 
 def decisions(recording, config=TINY):
@@ -124,7 +141,7 @@ def hold_i_until(cycle_of_second):
 
 
 def test_accepted_two_cycles_after_its_transfer(block):
-    seen = send(block(TINY), [A])
+    seen = send(block, [A])
     assert timing(TINY).filter_lookup == 2
     assert seen.transfers("i") == [(0, A)]
     assert seen.transfers("o") == [(2, A)]
@@ -134,7 +151,7 @@ def test_accepted_two_cycles_after_its_transfer(block):
 
 def test_hit_decided_in_one_cycle_done_in_two(block):
     """Nothing in flight: accepted in t, decision in t + 1, done in t + 2; no word goes on."""
-    seen = send(block(TINY), [A, A], hold_i_until(20))
+    seen = send(block, [A, A], hold_i_until(20))
     accepted = 20 + 2
     assert decisions(seen)[1] == (accepted + 1, 1)
     assert [cycle for cycle, _ in seen.transfers("done")] == [4, accepted + 2]
@@ -142,7 +159,7 @@ def test_hit_decided_in_one_cycle_done_in_two(block):
 
 
 def test_done_of_a_miss_in_the_cycle_of_its_last_write(block):
-    seen = send(block(TINY), [A, B], lambda cycle: {"finished": int(cycle in (9, 13))})
+    seen = send(block, [A, B], lambda cycle: {"finished": int(cycle in (9, 13))})
     assert [cycle for cycle, _ in seen.transfers("done")] == [9, 13]
 
 
@@ -150,19 +167,19 @@ def test_done_keeps_the_order_of_acceptance(block):
     """A hit behind a miss waits for the miss's last write."""
     def levels(cycle):
         return {"finished": int(cycle in (9, 30)), "i__hold": int(1 <= cycle < 15)}
-    seen = send(block(TINY), [A, B, A], levels)
+    seen = send(block, [A, B, A], levels)
     assert hits(seen) == [0, 0, 1]
     assert [cycle for cycle, _ in seen.transfers("done")] == [9, 30, 31]
 
 
 def test_a_decision_that_is_not_taken_stands_and_holds_the_next(block):
-    seen = send(block(TINY), [A, B], lambda cycle: {"decision__ready": int(cycle >= 20)})
+    seen = send(block, [A, B], lambda cycle: {"decision__ready": int(cycle >= 20)})
     assert decisions(seen) == [(20, 0), (22, 0)]
     assert seen.cycles("accepted") == [2, 21]
 
 
 def test_a_miss_waits_for_the_iterator(block):
-    seen = send(block(TINY), [A], lambda cycle: {"o__ready": int(cycle >= 9)})
+    seen = send(block, [A], lambda cycle: {"o__ready": int(cycle >= 9)})
     assert seen.cycles("o__valid") == list(range(2, 10))
     assert seen.cycles("accepted") == [9]
 
@@ -170,20 +187,20 @@ def test_a_miss_waits_for_the_iterator(block):
 def test_no_more_answers_outstanding_than_done_depth(block):
     depth = timing(TINY).done_depth
     assert depth == 4
-    seen = send(block(TINY), [A] * 8, lambda cycle: {"done__ready": int(cycle >= 30)})
+    seen = send(block, [A] * 8, lambda cycle: {"done__ready": int(cycle >= 30)})
     assert len([cycle for cycle, _ in decisions(seen) if cycle <= 30]) == depth
     assert decisions(seen)[depth][0] == 30 + 2
 
 
 def test_a_shape_that_is_being_made_is_waited_for(block):
-    seen = send(block(TINY), [A, A], lambda cycle: {"finished": int(cycle == 20)})
+    seen = send(block, [A, A], lambda cycle: {"finished": int(cycle == 20)})
     assert decisions(seen) == [(3, 0), (22, 1)]
 
 
 def test_a_count_at_its_highest_is_waited_for(block):
     config = CONFIGS["one_entry"]
     word = index_config(config, 0, FOUR)
-    seen = send(block(config), [word, word], releases=[0])
+    seen = send(block, [word, word], releases=[0], config=config)
     assert config.reference_bits == 1
     assert decisions(seen, config) == [(3, 0), (42, 1)]
 
@@ -191,9 +208,13 @@ def test_a_count_at_its_highest_is_waited_for(block):
 # History
 
 
-def launch(filter_, config, words, resident=(), cycles=None):
+def launch(block, config, words, resident=(), cycles=None):
+    """Launch one configuration after the other."""
     stimulus = OneAtATime(config, words, everything_taken, resident)
-    return record(filter_, stimulus, cycles or 12 * len(words))
+    seen = record(block(config), stimulus, cycles or 12 * len(words))
+    if block not in (NeverDrops, IgnoresReaders):
+        watch(seen, config)
+    return seen
 
 
 def shared(config, shapes, address=1):
@@ -208,19 +229,19 @@ def test_example_addresses_of_their_own(block):
     """The source's (1, 32, 64, 1), (2, 100, 2, 2) and the first again; addresses in regions."""
     words = [index_config(WIDE, address, dims)
              for address, dims in zip((1, 65, 1), SOURCE_SHAPES, strict=True)]
-    assert hits(launch(block(WIDE), WIDE, words), WIDE) == [0, 0, 1]
+    assert hits(launch(block, WIDE, words), WIDE) == [0, 0, 1]
 
 
 def test_example_one_address_for_all(block):
     words = shared(WIDE, SOURCE_SHAPES)
-    assert hits(launch(block(WIDE), WIDE, words), WIDE) == [0, 0, 0]
+    assert hits(launch(block, WIDE, words), WIDE) == [0, 0, 0]
 
 
 def test_example_overlapping_regions_drop_too(block):
     """Addresses 1 and 2 as the source writes them: 64 warps from 1 on cover 2."""
     words = [index_config(WIDE, address, dims)
              for address, dims in zip((1, 2, 1), SOURCE_SHAPES, strict=True)]
-    assert hits(launch(block(WIDE), WIDE, words), WIDE) == [0, 0, 0]
+    assert hits(launch(block, WIDE, words), WIDE) == [0, 0, 0]
 
 
 def test_example_five_kernels(block):
@@ -228,20 +249,20 @@ def test_example_five_kernels(block):
     config = CONFIGS["default"]
     kernels = {(8, 8, 4): 0, (16, 16, 1): 32, (100, 2, 2): 64, (4, 4, 4): 0, (64, 1, 1): 0}
     words = [index_config(config, address, dims) for dims, address in kernels.items()]
-    assert hits(launch(block(config), config, words * 2), config) == [0] * 5 + [0, 1, 1, 0, 0]
+    assert hits(launch(block, config, words * 2), config) == [0] * 5 + [0, 1, 1, 0, 0]
 
 
 def test_two_resident_kernels_with_one_address_and_two_shapes(block):
     words = shared(TINY, (FOUR, OTHER_FOUR))
-    assert hits(launch(block(TINY), TINY, words, resident=[0], cycles=80)) == [0]
-    assert hits(launch(block(TINY), TINY, words, cycles=80)) == [0, 0]
+    assert hits(launch(block, TINY, words, resident=[0], cycles=80)) == [0]
+    assert hits(launch(block, TINY, words, cycles=80)) == [0, 0]
 
 
 def test_a_reader_s_region_is_waited_for_until_its_last_reference_is_gone(block):
     """D overlaps A, to which two launches refer."""
     def levels(cycle):
         return {"release__hold": int(cycle not in (40, 50))}
-    seen = send(block(TINY), [A, A, D], levels, releases=[0, 0], cycles=70)
+    seen = send(block, [A, A, D], levels, releases=[0, 0], cycles=70)
     assert hits(seen) == [0, 1, 0]
     assert decisions(seen)[2][0] == 50 + 2
 
@@ -252,7 +273,7 @@ def test_a_region_that_is_being_written_is_waited_for_without_references_too(blo
     config = CONFIGS["one_entry"]
     def levels(cycle):
         return {"release__hold": int(cycle != 5), "finished": int(cycle == 20)}
-    seen = send(block(config), [A, second], levels, releases=[0])
+    seen = send(block, [A, second], levels, releases=[0], config=config)
     assert not seen.cycles("error")
     assert seen.cycles("accepted") == [2, 21]
 
@@ -261,7 +282,7 @@ def test_release_and_acceptance_in_one_cycle_leave_the_count(block):
     """A second reference and the release of the first in cycle 22: one is left, so D waits."""
     def levels(cycle):
         return {"i__hold": int(0 < cycle < 20), "release__hold": int(cycle not in (22, 40))}
-    seen = send(block(TINY), [A, A, D], levels, releases=[0, 0])
+    seen = send(block, [A, A, D], levels, releases=[0, 0])
     assert decisions(seen)[1:] == [(23, 1), (42, 0)]
 
 
@@ -269,14 +290,14 @@ def test_a_release_counts_from_the_next_cycle(block):
     """Judged on the state at the cycle's start: the victim's last release is in 40."""
     config = CONFIGS["one_entry"]
     words = [index_config(config, 0, FOUR), index_config(config, 8, FOUR)]
-    seen = send(block(config), words, releases=[0])
+    seen = send(block, words, releases=[0], config=config)
     assert seen.cycles("accepted") == [2, 41]
 
 
 def test_the_victim_is_invalid_else_least_recently_accepted(block):
     """With two entries: A, B, A again, C replaces B, A still hits, B does not."""
     words = [A, B, A, C, A, B]
-    assert hits(launch(block(TINY), TINY, words)) == [0, 0, 1, 0, 1, 0]
+    assert hits(launch(block, TINY, words)) == [0, 0, 1, 0, 1, 0]
 
 
 def test_a_miss_drops_every_overlapping_entry(block):
@@ -284,39 +305,29 @@ def test_a_miss_drops_every_overlapping_entry(block):
     one, two = index_config(config, 0, FOUR), index_config(config, 4, FOUR)
     both = index_config(config, 0, EIGHT)
     words = [one, two, one, two, both, one, two, both]
-    assert hits(launch(block(config), config, words), config) == [0, 0, 1, 1, 0, 0, 0, 0]
+    assert hits(launch(block, config, words), config) == [0, 0, 1, 1, 0, 0, 0, 0]
 
 
 def test_the_key_is_all_of_the_configuration(block):
     config = CONFIGS["three_entries"]
     words = [index_config(config, 0, (8, 4, 1)), index_config(config, 4, (8, 4, 1)),
              index_config(config, 8, (4, 8, 1)), index_config(config, 0, (8, 4, 1))]
-    assert hits(launch(block(config), config, words), config) == [0, 0, 0, 1]
-
-
-class NeverDrops(Model):
-    """As the source: a miss forgets nothing of what it overwrites."""
-
-    def _drop(self, stage):
-        pass
-
-
-class IgnoresReaders(Model):
-    """As the source: nothing protects indices that are being read."""
-
-    def _must_wait_for_readers(self, stage):
-        return False
+    assert hits(launch(block, config, words), config) == [0, 0, 0, 1]
 
 
 def test_without_dropping_the_third_launch_hits_stale_indices():
-    words = shared(WIDE, SOURCE_SHAPES)
-    assert hits(launch(NeverDrops(WIDE), WIDE, words), WIDE) == [0, 0, 1]
+    seen = launch(NeverDrops, WIDE, shared(WIDE, SOURCE_SHAPES))
+    assert hits(seen, WIDE) == [0, 0, 1]
+    with pytest.raises(AssertionError, match="a hit of another shape"):
+        watch(seen, WIDE)
 
 
 def test_without_references_the_second_kernel_does_not_wait():
     words = shared(TINY, (FOUR, OTHER_FOUR))
-    seen = launch(IgnoresReaders(TINY), TINY, words, resident=[0], cycles=80)
+    seen = launch(IgnoresReaders, TINY, words, resident=[0], cycles=80)
     assert hits(seen) == [0, 0]
+    with pytest.raises(AssertionError, match="a region is overwritten that is read or written"):
+        watch(seen, TINY)
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 2, 4, 8, 16]),
@@ -329,7 +340,7 @@ def test_decisions_are_those_of_the_untimed_history(launches, name):
     history = History(config.history_entries)
     expected = [history.look_up(address, dims, warps(dims, config.warp_size))
                 for address, dims in launches]
-    assert hits(launch(Model(config), config, words), config) == expected
+    assert hits(launch(Model, config, words), config) == expected
 
 
 # Cancel
@@ -337,19 +348,19 @@ def test_decisions_are_those_of_the_untimed_history(launches, name):
 
 @pytest.mark.parametrize(("cycle", "accepted"), [(1, []), (2, [2]), (3, [2])])
 def test_cancel_empties_the_stage_unless_it_is_accepted_in_that_cycle(block, cycle, accepted):
-    seen = send(block(TINY), [A], lambda now: {"cancel": int(now == cycle)})
+    seen = send(block, [A], lambda now: {"cancel": int(now == cycle)})
     assert seen.cycles("accepted") == accepted
 
 
 def test_cancel_takes_a_waiting_configuration_back(block):
     """D waits for A's readers; cancelled, B behind it goes on."""
-    seen = send(block(TINY), [A, D, B], lambda cycle: {"cancel": int(cycle == 20)})
+    seen = send(block, [A, D, B], lambda cycle: {"cancel": int(cycle == 20)})
     assert [word for _, word in seen.transfers("o")] == [A, B]
     assert seen.transfers("i")[2] == (21, B)
 
 
 def test_cancel_refuses_what_stands_at_the_port(block):
-    seen = send(block(TINY), [A], lambda cycle: {"cancel": int(cycle < 7)})
+    seen = send(block, [A], lambda cycle: {"cancel": int(cycle < 7)})
     assert seen.transfers("i") == [(7, A)]
 
 
@@ -361,7 +372,7 @@ def error(word, config=TINY):
 
 
 def test_a_release_without_a_reference_is_an_error_record(block):
-    seen = send(block(TINY), [A], releases=[0, 0, 1])
+    seen = send(block, [A], releases=[0, 0, 1])
     assert seen.cycles("error") == [42, 43]
     code = ErrorCode.RELEASE_UNREFERENCED
     assert [error(word) for word in seen.port("error") if word] == [
@@ -371,7 +382,7 @@ def test_a_release_without_a_reference_is_an_error_record(block):
 
 def test_a_release_of_an_entry_that_does_not_exist_is_an_error_record(block):
     config = CONFIGS["three_entries"]
-    seen = send(block(config), [], releases=[3])
+    seen = send(block, [], releases=[3], config=config)
     assert error(seen.port("error")[41], config)["argument"] == 3
 
 
@@ -379,7 +390,7 @@ def test_a_release_in_the_cycle_of_the_first_acceptance_is_an_error_and_changes_
     """Accepted in 2 with the release in the same cycle: the reference is kept, so D waits."""
     def levels(cycle):
         return {"release__hold": int(cycle != 2)}
-    seen = send(block(TINY), [A, D], levels, releases=[0])
+    seen = send(block, [A, D], levels, releases=[0])
     assert seen.cycles("error") == [3]
     assert hits(seen) == [0]
 
