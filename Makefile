@@ -19,7 +19,7 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,RECLAIM,reclaim) $(call option,SEED,seed) \
     $(call option,TIME_SCALE,time-scale) $(if $(filter-out 0,$(WAVES)),--waves)
 
-.PHONY: help sim verilog synth bench lint types test test-deep exhaustive setup clean
+.PHONY: help sim verilog synth test-synth bench lint types test test-deep exhaustive setup clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ verilog:  ## Write build/verilog/<preset>/<block>.v for every block and preset
 synth:  ## Measure area and clock rate on an ECP5 against the committed figures
 	@$(SETUP) sim fpga
 	@$(BIN)/warploom synth $(if $(filter-out 0,$(CHECK)),--check) $(ARGS)
+
+test-synth:  ## Tests of what `make synth` measures with, on small designs
+	@$(SETUP) sim dev fpga
+	$(BIN)/pytest -n 2 -m fpga tb/test_synth.py $(ARGS)
 
 bench:  ## Measure cycles a second on each simulator, and the golden models' and the import's speed
 	@$(SETUP) sim icarus verilator

@@ -31,6 +31,8 @@ def read(path: Path) -> dict[Key, Row]:
         return {}
     try:
         data = json.loads(path.read_text())
+        if not isinstance(data, list):
+            raise TypeError(f"it is a {type(data).__name__}")
         rows = [Row.from_json(row) for row in data]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise WarploomError(f"{path} is no list of figures: {error}") from error

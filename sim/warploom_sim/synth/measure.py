@@ -183,7 +183,7 @@ def _prepare(target: Target) -> Job:
 
     folder = cached("synth", [target.name, source.netlist_hash, flow.recipe()], make)
     job = Job(target, source, folder)
-    _check_memories(job)
+    check_memories(job)
     return job
 
 
@@ -191,7 +191,7 @@ def _area(job: Job) -> Counter[str]:
     return Counter(json.loads((job.folder / "cells.json").read_text()))
 
 
-def _check_memories(job: Job) -> None:
+def check_memories(job: Job) -> None:
     """Refuse block memory that is none of the named memories.
 
     Raises

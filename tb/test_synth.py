@@ -1,0 +1,353 @@
+"""What `make synth` refuses and finds: checks of the measuring itself."""
+
+import dataclasses
+import io
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from amaranth.back import verilog
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from click.testing import CliRunner
+from rich.console import Console
+
+from warploom_sim import cli
+from warploom_sim.synth import figures, flow, measure, report, targets
+from warploom_sim.synth.measure import Job, Row, row
+from warploom_sim.synth.port_bits import PORTS
+from warploom_sim.synth.source import Port, Source, check_ports
+from warploom_sim.synth.targets import Target, all_targets
+from warploom_spec import WarploomError
+
+WALKER = Target(block="GridWalker")
+BITS = PORTS["GridWalker"](WALKER.parameters)
+
+
+def walker_ports(**changed: int) -> tuple[Port, ...]:
+    return tuple(
+        Port(name=f"{name}__payload", direction="in", bits=bits)
+        for name, bits in (BITS | changed).items()
+    )
+
+
+def measured(**changed: object) -> Row:
+    source = Source(text="module\n", ports=walker_ports())
+    made = row(WALKER, source, Counter(LUT4=100, CCU2C=10, TRELLIS_DPR16X4=2, TRELLIS_FF=7), ())
+    return dataclasses.replace(made, **changed)  # type: ignore[arg-type]
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+def test_area_counts_carry_cells_twice_and_distributed_memory_six_times() -> None:
+    assert measured().lut4eq == 100 + 2 * 10 + 6 * 2
+
+
+def test_the_median_is_the_figure() -> None:
+    made = row(WALKER, Source(text="", ports=()), Counter(), (100.0, 140.0, 110.0))
+    assert (made.fmax_mhz, made.fmax_each, made.seeds) == (110.0, (100.0, 140.0, 110.0), (1, 2, 3))
+
+
+def test_a_multiplier_outside_launch_check_is_refused() -> None:
+    source = Source(text="", ports=())
+    with pytest.raises(WarploomError, match="GridWalker-default holds 1 DSP; legal: Launch"):
+        row(WALKER, source, Counter(MULT18X18D=1), ())
+    assert row(Target(block="LaunchCheck"), source, Counter(MULT18X18D=1, ALU54B=1), ()).dsp == 2
+
+
+@pytest.mark.parametrize(
+    ("block", "cell", "refused"),
+    [
+        ("GridWalker", "storage.0.0", True),
+        ("IndexMemory", "storage.0.0", False),
+        ("LaunchPath", "generator.memory.storage.0.0", False),
+        ("LaunchPath", "queue.storage.0.0", True),
+    ],
+)
+def test_block_memory_is_the_index_memory_alone(
+    block: str, cell: str, refused: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "block.il").write_text(f"module \\dut\n  cell \\DP16KD \\{cell}\n  end\nend\n")
+    job = Job(Target(block=block), Source(text="", ports=()), tmp_path)
+    if refused:
+        with pytest.raises(WarploomError, match=f"{block}-default holds block memory: "):
+            measure.check_memories(job)
+    else:
+        measure.check_memories(job)
+
+
+def test_a_netlist_without_cells_is_no_pass(tmp_path: Path) -> None:
+    (tmp_path / "block.il").write_text("module \\dut\nend\n")
+    with pytest.raises(RuntimeError, match="nothing was checked"):
+        flow.cell_names(tmp_path, ["DP16KD"])
+
+
+@pytest.mark.parametrize(("name", "bits"), [("i", BITS["i"] - 1), ("o", BITS["o"] + 1), ("x", 1)])
+def test_a_port_of_another_width_is_refused_by_name(name: str, bits: int) -> None:
+    check_ports(WALKER, walker_ports())
+    with pytest.raises(WarploomError, match=f"^port {name} of GridWalker-default has {bits} bits"):
+        check_ports(WALKER, walker_ports(**{name: bits}))
+
+
+def test_the_hash_is_of_the_netlist_and_not_of_its_comments() -> None:
+    made = Source(text="// a\nmodule m;\n/* b */\nendmodule\n", ports=())
+    again = Source(text="// c\nmodule m;\nendmodule\n", ports=())
+    other = Source(text="// a\nmodule n;\nendmodule\n", ports=())
+    assert made.netlist_hash == again.netlist_hash != other.netlist_hash
+
+
+# --- the committed figures ---------------------------------------------------------------------
+
+
+def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
+    made = measured(fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
+    target = next(target for target in all_targets() if target.block == "GridWalker")
+    assert target.key == made.key
+    figures.write(tmp_path / "synth.json", [made])
+    assert figures.read(tmp_path / "synth.json") == {made.key: made}
+    assert figures.read(tmp_path / "nothing.json") == {}
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[1]", '[{"block": "GridWalker"}]'])
+def test_a_file_that_holds_no_figures_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "synth.json").write_text(text)
+    with pytest.raises(WarploomError, match="synth.json is no list of figures"):
+        figures.read(tmp_path / "synth.json")
+
+
+def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "synth.json").write_text(json.dumps([measured().to_json()] * 2))
+    with pytest.raises(WarploomError, match="two rows for GridWalker default"):
+        figures.read(tmp_path / "synth.json")
+
+
+def test_equal_figures_are_not_stale() -> None:
+    made = measured()
+    placed = dataclasses.replace(made, fmax_mhz=1.0, fmax_each=(1.0,), seeds=(1,))
+    assert not figures.stale({made.key: placed}, [made])
+
+
+@pytest.mark.parametrize("field", [figures.HASH, *figures.AREA])
+def test_each_figure_that_differs_is_stale(field: str) -> None:
+    made = measured()
+    value = "0" * 64 if field == figures.HASH else getattr(made, field) + 1
+    old = dataclasses.replace(made, **{field: value})
+    assert figures.stale({made.key: old}, [made]) == [
+        f"GridWalker default: {field} is {value}, measured {getattr(made, field)}"
+    ]
+
+
+def test_a_row_that_is_not_there_is_stale() -> None:
+    assert figures.stale({}, [measured()]) == ["GridWalker default: not in the committed figures"]
+
+
+def test_rows_that_are_missing_are_named() -> None:
+    rows = {t.key: measured(seeds=(1, 2, 3), fmax_mhz=1.0) for t in all_targets()}
+    assert not figures.missing(rows)
+    first = all_targets()[0]
+    rows[first.key] = measured(seeds=(1,), fmax_mhz=1.0)
+    assert figures.missing(rows) == [f"{first.name}: placed with 1 seeds, not 3"]
+    del rows[first.key]
+    assert figures.missing(rows) == [f"{first.name}: not there"]
+
+
+def test_a_clock_rate_stays_with_its_netlist() -> None:
+    made = measured()
+    placed = dataclasses.replace(made, fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
+    assert figures.with_rates(made, {made.key: placed}) == placed
+    assert figures.with_rates(made, {}) == made
+    other = dataclasses.replace(placed, netlist_hash="0" * 64)
+    assert figures.with_rates(made, {made.key: other}) == made
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def shown(rows: list[Row], committed: dict[figures.Key, Row]) -> str:
+    console = Console(width=200, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(report.figures_table(rows, committed))
+    return captured.get()
+
+
+def test_the_table_shows_what_differs() -> None:
+    made = measured(fmax_mhz=110.5)
+    assert "132 (new)" in shown([made], {})
+    assert "(" not in shown([made], {made.key: made})
+    old = dataclasses.replace(made, lut4eq=1_132, fmax_mhz=100.0)
+    text = shown([made], {made.key: old})
+    assert "132 (-1,000)" in text and "110.5 (+10.5)" in text
+
+
+def test_the_pages_tables_are_written_between_their_lines() -> None:
+    page = (Path(__file__).parents[1] / report.PAGE).read_text()
+    written = report.page_text(page, [measured()])
+    assert "| GridWalker | default | - | - | 132 | 100 | 10 | 2 | 7 |" in written
+    assert "| 16,037 | 15,494 |" in written
+    assert report.page_text(written, [measured()]) == written
+    with pytest.raises(WarploomError, match="synth.md lacks a line: <!-- Written"):
+        report.page_text("nothing", [])
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_every_target_is_a_row_of_its_own() -> None:
+    keys = [target.key for target in all_targets()]
+    assert len(set(keys)) == len(keys)
+    assert {target.block for target in all_targets()} == set(PORTS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--block", "Nothing"), "block is 'Nothing'; legal: IndexGenerator, BlockDispatcher"),
+        (("--block", "GridWalker", "--config", "tiny"), "nothing is measured of GridWalker"),
+        (("--check", "--update"), "--check measures area alone"),
+        (("--seeds", "-1"), "x>=0"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(cli.main, ["synth", *arguments])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_missing_tool_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow, "TOOLS", ("no-such-tool",))
+    result = CliRunner().invoke(cli.main, ["synth", "--block", "GridWalker"])
+    assert result.exit_code == 2
+    assert result.stderr.strip().startswith("Error: no-such-tool is not installed; run: make synth")
+
+
+def stub_measure(monkeypatch: pytest.MonkeyPatch, made: Row) -> list[tuple[Target, ...]]:
+    asked: list[tuple[Target, ...]] = []
+
+    def measure_(chosen: tuple[Target, ...], *_: object) -> list[tuple[None, Row]]:
+        asked.append(chosen)
+        return [(None, made)]
+
+    monkeypatch.setattr(measure, "measure", measure_)
+    return asked
+
+
+@pytest.mark.parametrize(("changed", "code"), [({}, 0), ({"lut4": 101}, 1)])
+def test_check_fails_when_figures_are_stale(
+    changed: dict[str, int], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    figures.write(figures.FILE, [measured(**changed)])
+    before = figures.FILE.read_text()
+    asked = stub_measure(monkeypatch, measured())
+    result = CliRunner().invoke(cli.main, ["synth", "--check", "--block", "GridWalker"])
+    assert result.exit_code == code
+    assert ("stale: GridWalker default: lut4 is 101, measured 100" in result.stderr) == bool(code)
+    assert [target.seeds for target in asked[0]] == [0], "nothing is placed"
+    assert figures.FILE.read_text() == before
+
+
+def test_update_writes_figures_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[1] / report.PAGE).read_text()
+    monkeypatch.chdir(tmp_path)
+    report.PAGE.parent.mkdir()
+    report.PAGE.write_text(page)
+    stub_measure(monkeypatch, measured())
+    out = str(tmp_path / "r.json")
+    arguments = ["synth", "--update", "--block", "GridWalker", "--json", out]
+    assert CliRunner().invoke(cli.main, arguments).exit_code == 0
+    assert figures.read(figures.FILE) == {WALKER.key: measured()}
+    assert json.loads(Path(out).read_text()) == [measured().to_json()]
+    assert "| GridWalker |" in report.PAGE.read_text()
+
+
+def test_a_block_without_policy_says_so() -> None:
+    for target in targets.all_targets():
+        holds_one = target.block in ("BlockDispatcher", "LaunchPath")
+        assert (target.policy is not None) == (target.reclaim is not None) == holds_one
+
+
+# --- the flow itself: needs the FPGA tools -----------------------------------------------------
+
+
+class Small(wiring.Component):
+    """Registers, and one of: a product, a memory, a counter that nothing reads."""
+
+    a: In(16)
+    b: In(16)
+    o: Out(32)
+
+    def __init__(self, inside: str) -> None:
+        self._inside = inside
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        if self._inside == "product":
+            m.d.sync += self.o.eq(self.a * self.b)
+        elif self._inside == "memory":
+            m.submodules.memory = memory = Memory(shape=32, depth=1024, init=[])
+            port, reader = memory.write_port(), memory.read_port()
+            m.d.comb += [port.addr.eq(self.a), port.en.eq(1), port.data.eq(self.b)]
+            m.d.comb += [reader.addr.eq(self.b), self.o.eq(reader.data)]
+        else:
+            held = Signal(16)
+            m.d.sync += [held.eq(self.a), self.o.eq(held + self.b)]
+        return m
+
+
+SMALL_PORTS = (
+    Port(name="a", direction="in", bits=16),
+    Port(name="b", direction="in", bits=16),
+    Port(name="o", direction="out", bits=32),
+)
+
+
+def synthesised(inside: str, folder: Path) -> Counter[str]:
+    return flow.synthesise("small", verilog.convert(Small(inside), name="small"), folder)
+
+
+@pytest.mark.fpga
+def test_cells_are_counted_and_all_are_placed(tmp_path: Path) -> None:
+    cells = synthesised("registers", tmp_path)
+    # The sum has 17 bits, two in a carry cell; 16 registers more hold a for a cycle.
+    assert cells["TRELLIS_FF"] == 16 + 17
+    assert cells["CCU2C"] == 9
+    own = flow.wrap(SMALL_PORTS, tmp_path)
+    # 33 inputs and the pin's bit before them; 32 outputs, folded to 8, 2 and 1.
+    assert own["TRELLIS_FF"] == 34 + 32 + 8 + 2 + 1
+    flow.place(1, tmp_path)
+    assert 50 < flow.rate(json.loads((tmp_path / "placed1.json").read_text())) < 1000
+
+
+@pytest.mark.fpga
+@pytest.mark.parametrize(
+    ("inside", "cell"), [("product", "MULT18X18D"), ("memory", "DP16KD"), ("registers", "CCU2C")]
+)
+def test_special_cells_are_seen(inside: str, cell: str, tmp_path: Path) -> None:
+    assert synthesised(inside, tmp_path)[cell]
+    assert flow.cell_names(tmp_path, [cell])
+
+
+@pytest.mark.fpga
+def test_a_swept_register_is_found(tmp_path: Path) -> None:
+    synthesised("registers", tmp_path)
+    netlist = tmp_path / "block.il"
+    text = netlist.read_text()
+    start = text.index("  cell \\TRELLIS_FF ")
+    netlist.write_text(text[:start] + text[text.index("  end\n", start) + len("  end\n") :])
+    with pytest.raises(RuntimeError, match=r"changed the block's cells .*'TRELLIS_FF': \(33, 32\)"):
+        flow.wrap(SMALL_PORTS, tmp_path)
+
+
+@pytest.mark.fpga
+def test_a_failing_tool_shows_its_last_lines(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="Yosys failed in .*"):
+        flow.synthesise("small", "module broken", tmp_path)
+    (tmp_path / flow.WRAPPED).write_text("{}")
+    with pytest.raises(RuntimeError, match="nextpnr failed in .*"):
+        flow.place(1, tmp_path)
