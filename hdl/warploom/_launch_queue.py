@@ -1,0 +1,191 @@
+"""LaunchPath's waiting queue: launches that are accepted and not yet handed over."""
+
+from amaranth.hdl import Array, Cat, Module, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom_spec import Config, layouts, timing
+from warploom_spec.layouts import TICKET_BITS
+
+
+def waiting_launch(config: Config) -> data.StructLayout:
+    """Return the layout of a launch that waits: a checked one without its verdict."""
+    fields = layouts.checked_launch(config).present
+    return data.StructLayout(
+        {f.name: f.bits for f in fields if f.name not in ("error", "argument")}
+    )
+
+
+class LaunchQueue(wiring.Component):
+    """Hold accepted launches in order; present their configurations; take launches back.
+
+    Parameters
+    ----------
+    config : Config
+        Widths; the depth is ``timing.launch_queue``, a power of two.
+
+    Attributes
+    ----------
+    accept, launch, ticket : In
+        A launch enters at the end of this cycle; only while not ``full``.
+    full : Out(1)
+        No room (a register's state).
+    request : Stream[index_config], out
+        Configuration to look up. ``valid`` may fall when its launch is taken back.
+    cancel : Out(1)
+        Take the configuration in flight back. A decision in the same cycle comes first.
+    decision, decision_valid : In
+        The index generator's decision; ``decided_ticket`` says whose it is.
+    oldest, oldest_ticket, oldest_entry : Out
+        The oldest launch.
+    ready_to_go, taken_back, prepared : Out(1)
+        Of the oldest launch: its indices are decided and nobody took it back; it was taken back
+        and no configuration of it is in flight; its indices are decided.
+    leave : In(1)
+        The oldest launch leaves.
+    sought, mark : In
+        Take the launch with the ticket ``sought`` back, if it is here (``found``).
+    found : Out(1)
+        The launch ``sought`` is in the queue.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._depth = timing(config).launch_queue
+        super().__init__(
+            {
+                "accept": In(1),
+                "launch": In(waiting_launch(config)),
+                "ticket": In(TICKET_BITS),
+                "full": Out(1),
+                "request": Out(stream.Signature(layouts.index_config(config).layout())),
+                "cancel": Out(1),
+                "decision": In(layouts.index_decision(config).layout()),
+                "decision_valid": In(1),
+                "decided_ticket": Out(TICKET_BITS),
+                "oldest": Out(waiting_launch(config)),
+                "oldest_ticket": Out(TICKET_BITS),
+                "oldest_entry": Out(config.entry_bits),
+                "ready_to_go": Out(1),
+                "taken_back": Out(1),
+                "prepared": Out(1),
+                "leave": In(1),
+                "sought": In(TICKET_BITS),
+                "mark": In(1),
+                "found": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the block."""
+        del platform
+        m = Module()
+        slots = range(self._depth)
+        self._head = Signal(range(self._depth))
+        self._occupied = Array(Signal(name=f"occupied_{n}") for n in slots)
+        self._tickets = Array(Signal(TICKET_BITS, name=f"ticket_{n}") for n in slots)
+        self._presented = Array(Signal(name=f"presented_{n}") for n in slots)
+        self._prepared = Array(Signal(name=f"prepared_{n}") for n in slots)
+        self._marked = Array(Signal(name=f"marked_{n}") for n in slots)
+        self._entries = Array(Signal(self._config.entry_bits, name=f"entry_{n}") for n in slots)
+        flying = Signal()
+        flight = Signal(range(self._depth))
+
+        tail = self._enter(m)
+        self._present(m, flying, flight, tail)
+        self._decide(m, flying, flight)
+        self._show_oldest(m, tail, flying, flight)
+        self._mark(m)
+        return m
+
+    def _enter(self, m: Module) -> Signal:
+        """Let an accepted launch enter; return the place where the next one will stand."""
+        tail = Signal(range(self._depth))
+        m.d.comb += self.full.eq(self._occupied[tail])
+        with m.If(self.accept):
+            m.d.sync += [
+                tail.eq(tail + 1),
+                self._occupied[tail].eq(1),
+                self._tickets[tail].eq(self.ticket),
+                self._presented[tail].eq(0),
+                self._prepared[tail].eq(0),
+                self._marked[tail].eq(0),
+            ]
+        with m.If(self.leave):
+            m.d.sync += [self._head.eq(self._head + 1), self._occupied[self._head].eq(0)]
+        return tail
+
+    def _present(self, m: Module, flying: Signal, flight: Signal, tail: Signal) -> None:
+        """Present the oldest configuration that was not presented, one at a time."""
+        shape = self.request.payload.shape()
+        m.submodules.shapes = shapes = memory.Memory(shape=shape, depth=self._depth, init=[])
+        write, read = shapes.write_port(), shapes.read_port(domain="comb")
+        launch = self.launch
+        m.d.comb += [write.addr.eq(tail), write.en.eq(self.accept)]
+        m.d.comb += [
+            write.data.address.eq(launch.index_address),
+            *(write.data[f"d{axis}"].eq(launch[f"d{axis}"]) for axis in "xyz"),
+            write.data.warps.eq(launch.warps),
+        ]
+        candidate = Signal(range(self._depth))
+        exists = Signal()
+        for age in reversed(range(self._depth)):
+            slot = Signal(range(self._depth), name=f"slot_of_age_{age}")
+            m.d.comb += slot.eq(self._head + age)
+            waits = self._occupied[slot] & ~self._presented[slot] & ~self._marked[slot]
+            with m.If(waits):
+                m.d.comb += [candidate.eq(slot), exists.eq(1)]
+        m.d.comb += [
+            read.addr.eq(candidate),
+            self.request.payload.eq(read.data),
+            self.request.valid.eq(exists & ~flying),
+        ]
+        with m.If(self.request.valid & self.request.ready):
+            m.d.sync += [flying.eq(1), flight.eq(candidate), self._presented[candidate].eq(1)]
+
+    def _decide(self, m: Module, flying: Signal, flight: Signal) -> None:
+        """Follow the configuration in flight to its decision, or take it back."""
+        cancelled = Signal()
+        m.d.comb += [
+            self.cancel.eq(flying & self._marked[flight] & ~cancelled & ~self.decision_valid),
+            self.decided_ticket.eq(self._tickets[flight]),
+        ]
+        m.d.sync += cancelled.eq(self.cancel)
+        with m.If(flying & self.decision_valid):
+            m.d.sync += [
+                flying.eq(0),
+                self._prepared[flight].eq(1),
+                self._entries[flight].eq(self.decision.entry),
+            ]
+        with m.Elif(cancelled):
+            m.d.sync += flying.eq(0)
+
+    def _show_oldest(self, m: Module, tail: Signal, flying: Signal, flight: Signal) -> None:
+        m.submodules.bodies = bodies = memory.Memory(
+            shape=self.launch.shape(), depth=self._depth, init=[]
+        )
+        write, read = bodies.write_port(), bodies.read_port(domain="comb")
+        m.d.comb += [
+            write.addr.eq(tail),
+            write.en.eq(self.accept),
+            write.data.eq(self.launch),
+            read.addr.eq(self._head),
+            self.oldest.eq(read.data),
+        ]
+        head = self._head
+        here = self._occupied[head]
+        m.d.comb += [
+            self.oldest_ticket.eq(self._tickets[head]),
+            self.oldest_entry.eq(self._entries[head]),
+            self.prepared.eq(here & self._prepared[head]),
+            self.ready_to_go.eq(self.prepared & ~self._marked[head]),
+            self.taken_back.eq(here & self._marked[head] & ~(flying & (flight == head))),
+        ]
+
+    def _mark(self, m: Module) -> None:
+        """Mark the launch that is sought; one that enters in this cycle is not here yet."""
+        hits = [self._occupied[n] & (self._tickets[n] == self.sought) for n in range(self._depth)]
+        for n, hit in enumerate(hits):
+            with m.If(self.mark & hit):
+                m.d.sync += self._marked[n].eq(1)
+        m.d.comb += self.found.eq(Cat(hits).any())

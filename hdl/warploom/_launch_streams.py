@@ -1,0 +1,95 @@
+"""What LaunchPath knows of streams and final records: who may be accepted."""
+
+from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom_spec import Config, ErrorCode, timing
+from warploom_spec.errors import ERROR_CODE_BITS
+
+
+class LaunchStreams(wiring.Component):
+    """Count each stream's unfinished launches, remember broken streams, judge a newcomer.
+
+    Parameters
+    ----------
+    config : Config
+        Number of streams and SMs.
+
+    Attributes
+    ----------
+    stream, priority : In
+        The launch that asks.
+    lost : In(sms)
+        SMs that are lost.
+    refusal : Out
+        0, or the lowest code that refuses it (combinational, on the state).
+    accept : In(1)
+        It is accepted in this cycle.
+    record, record_stream, record_breaks : In
+        A launch of that stream ends in this cycle; with ``record_breaks`` its stream is broken.
+    taken : In(1)
+        A final record is taken in this cycle.
+    mend, mend_stream : In
+        Mend a broken stream. A break of the same stream in the same cycle wins.
+    asked, broken : In, Out
+        Whether the stream ``asked`` is broken.
+    no_sm : Out(1)
+        Every SM is lost.
+    """
+
+    def __init__(self, config: Config) -> None:
+        bits = config.stream_bits
+        self._config = config
+        super().__init__(
+            {
+                "stream": In(bits),
+                "priority": In(config.priority_bits),
+                "lost": In(config.sms),
+                "refusal": Out(ERROR_CODE_BITS),
+                "accept": In(1),
+                "record": In(1),
+                "record_stream": In(bits),
+                "record_breaks": In(1),
+                "taken": In(1),
+                "mend": In(1),
+                "mend_stream": In(bits),
+                "asked": In(bits),
+                "broken": Out(1),
+                "no_sm": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the block."""
+        del platform
+        m = Module()
+        places = timing(self._config).end_records
+        streams = range(1 << self._config.stream_bits)
+        unfinished = Array(Signal(range(places + 1), name=f"unfinished_{n}") for n in streams)
+        priority = Array(Signal(self._config.priority_bits, name=f"priority_{n}") for n in streams)
+        broken = Array(Signal(name=f"broken_{n}") for n in streams)
+        reserved = Signal(range(places + 1))
+
+        with m.If(self.accept):
+            m.d.sync += priority[self.stream].eq(self.priority)
+        for n in streams:
+            rises = self.accept & (self.stream == n)
+            ends = self.record & (self.record_stream == n)
+            m.d.sync += unfinished[n].eq(unfinished[n] + rises - ends)
+            with m.If(ends & self.record_breaks):
+                m.d.sync += broken[n].eq(1)
+            with m.Elif(self.mend & (self.mend_stream == n)):
+                m.d.sync += broken[n].eq(0)
+        m.d.sync += reserved.eq(reserved + self.accept - self.taken)
+
+        other = (unfinished[self.stream] != 0) & (priority[self.stream] != self.priority)
+        full = Mux(reserved == places, ErrorCode.COMPLETION_FULL, ErrorCode.OK)
+        lost = Mux(self.no_sm, ErrorCode.NO_SM, full)
+        torn = Mux(broken[self.stream], ErrorCode.STREAM_BROKEN, lost)
+        m.d.comb += [
+            self.no_sm.eq(self.lost.all()),
+            self.broken.eq(broken[self.asked]),
+            self.refusal.eq(Mux(other, ErrorCode.STREAM_PRIORITY, torn)),
+        ]
+        return m
