@@ -1,7 +1,5 @@
 """IndexMemoryAllocator, and its hit rates on the recorded traces."""
 
-import gzip
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from warploom_golden.index_memory_allocator import (
     IndexMemoryAllocator,
     hit_rate,
 )
-from warploom_golden.index_reference import warps
+from warploom_sim.traces import load
 from warploom_spec import PRESETS, Config, WarploomError
 
 ROOT = Path(__file__).parents[1]
@@ -118,18 +116,9 @@ def test_hit_rate_of_the_source_s_example():
 # The table in the docs
 
 
-def block_shapes(trace):
-    """Return the block shapes of a recorded trace's launches, in order of their start."""
-    with gzip.open(trace, "rt") as file:
-        events = json.load(file)["traceEvents"]
-    kernels = [event for event in events if event.get("cat") == "kernel"]
-    kernels.sort(key=lambda event: event["ts"])
-    return [tuple(event["args"]["block"]) for event in kernels]
-
-
 def table_row(trace, config):
     """Return a trace's line: launches, shapes, hits in percent by policy."""
-    shapes = [s for s in block_shapes(trace) if warps(s, config.warp_size) <= config.max_warps]
+    shapes = [launch.block for launch in load(trace).launches]
     rates = [hit_rate(shapes, config, IndexMemoryAllocator(config, policy)).rate
              for policy in POLICIES]
     name = trace.name.removesuffix(".json.gz")
