@@ -1,7 +1,7 @@
-"""What a ledger knows of one launch and its blocks."""
+"""What a ledger knows of one launch and its blocks, and of one SM."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
@@ -52,6 +52,8 @@ class Entry:
         Why no further block may be offered; empty while one may.
     last_offer : int or None
         Last cycle in which an offer may become valid.
+    killed_from : int or None
+        First cycle in which the launch is being killed.
     first_offer, last_seen : int or None
         Cycle of the first offer; port cycle of the last completion or effective acknowledgement.
     """
@@ -71,6 +73,7 @@ class Entry:
     fault: bool = False
     closed: str = ""
     last_offer: int | None = None
+    killed_from: int | None = None
     first_offer: int | None = None
     last_seen: int | None = None
 
@@ -97,6 +100,11 @@ class Entry:
     def exhausted(self) -> bool:
         """Whether every block was offered."""
         return self.offered == self.count
+
+    def kill(self, cycle: int) -> None:
+        """Note that it is being killed from ``cycle`` on, if it is not already."""
+        if self.killed_from is None:
+            self.killed_from = cycle
 
     def close(self, why: str) -> None:
         """Forbid further offers if there are blocks left."""
@@ -163,3 +171,68 @@ class Entry:
             for fate, stop in ((Fate.KILLED, KILL), (Fate.DRAINED, DRAIN))
             if stop in self.stops
         ]
+
+
+@dataclass(eq=False)
+class Tenant:
+    """A block on an SM.
+
+    Attributes
+    ----------
+    entry : Entry
+        Its launch.
+    slot : int
+        Its slot.
+    running_from : int or None
+        Cycle from which it runs; None while its offer stands.
+    processed : int or None
+        Cycle in which its completion or kill counted.
+    outlived : bool
+        Its offer still stood when its launch was being killed.
+    """
+
+    entry: Entry
+    slot: int
+    running_from: int | None = None
+    processed: int | None = None
+    outlived: bool = False
+
+
+class Account:
+    """What is on one SM.
+
+    Attributes
+    ----------
+    tenants : dict
+        Slot -> its last block, kept after its end until the slot is offered again.
+    used : list of int
+        Warps, register units, shared units, barriers and slots of the blocks that have not ended.
+    standing : Tenant or None
+        The block whose offer stands.
+    named : int
+        Slots of the kill that waits for its acknowledgement.
+    lost_since : int or None
+        First cycle in which the SM counts as lost.
+    """
+
+    def __init__(self) -> None:
+        self.tenants: dict[int, Tenant] = {}
+        self.used = [0] * 5
+        self.standing: Tenant | None = None
+        self.named = 0
+        self.lost_since: int | None = None
+
+    def charge(self, need: tuple[int, ...], sign: int) -> None:
+        """Add a block's need, or take it off."""
+        self.used = [used + sign * one for used, one in zip(self.used, need, strict=True)]
+
+    def running(self, slot: int, cycle: int) -> Tenant | None:
+        """Return the block that runs in a slot in this cycle."""
+        tenant = self.tenants.get(slot)
+        if tenant is None or tenant.processed is not None or tenant.running_from is None:
+            return None
+        return tenant if tenant.running_from <= cycle else None
+
+    def living(self) -> Iterator[Tenant]:
+        """Yield the blocks that have not ended."""
+        return (tenant for tenant in self.tenants.values() if tenant.processed is None)

@@ -1,0 +1,199 @@
+"""What surrounds a dispatcher or a launch path in a lockstep run: a host, and SMs with cores."""
+
+import random
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+from tb.dispatch_configs import config_of
+from tb.launches import dispatch_launches, legal_launch, spoiled_launch
+from tb.sm_cores import SmCores
+from tb.weather import Forecast
+from warploom_sim.lockstep import Context, Pace
+from warploom_spec import Config, layouts
+
+Ports = Mapping[str, int]
+#: Cycles at a run's end in which everything must come to its end.
+DRAIN = 700
+
+
+class Chance:
+    """A coin whose probability is set from outside; None stands for random phases."""
+
+    def __init__(self, rng: random.Random, probability: float | None = None):
+        self._rng = rng
+        self._phases = Pace(rng)
+        self.probability = probability
+
+    def __call__(self) -> bool:
+        if self.probability is None:
+            return self._phases()
+        return self._rng.random() < self.probability
+
+
+class Host:
+    """Random launches, stops and changes, with the SMs behind the dispatcher.
+
+    Options: ``climate`` (`tb.weather`), ``streams``, ``busy`` (launches as fast as they are taken).
+
+    In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left.
+    """
+
+    def __init__(self, context: Context):
+        rng = context.rng
+        self.rng = rng
+        self.config: Config = config_of(context.params["config"])
+        self.climate: str = context.options["climate"]
+        self.streams: int = context.options.get("streams", 3)
+        self.forecast = Forecast(context.case.rng("weather"), self.climate)
+        self._cores = SmCores(self.config, context.case.rng("cores"))
+        self._cycles = context.case.cycles
+        self._cycle = -1
+        self._enable = (1 << self.config.sms) - 1
+        self._stop_packet = layouts.launch_stop(self.config)
+        self.recent: deque[int] = deque(maxlen=8)
+        self.open: set[int] = set()
+        self._last_stops: deque[int] = deque()
+        self._stopped: set[int] = set()
+        self._launching, self._stopping = Chance(rng), Chance(rng, 0.0)
+        self._other, self._taking = Chance(rng, 0.0), Chance(rng)
+        self.launch = context.driver("launch", self.launches(), self._launching)
+        self.stop = context.driver("stop", self._stops(), self._stopping)
+        self.ended = context.sink("ended", self._taking)
+        self._swaps = None
+        if "order_table" in context.ports.streams:
+            self._swaps = context.driver("order_table", pace=self._other)
+
+    def launches(self) -> Iterator[int]:
+        """Yield the packed launches."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """Keep track of what was accepted and what has ended in the last cycle."""
+        raise NotImplementedError
+
+    def accepted(self, ticket: int) -> None:
+        """Note that a launch got its ticket."""
+        self.open.add(ticket)
+        self.recent.append(ticket)
+
+    @property
+    def draining(self) -> bool:
+        """Whether the run is about to end."""
+        return self._cycle >= self._cycles - DRAIN
+
+    def next(self, outputs: Ports | None) -> dict[str, int]:
+        """Return the next cycle's inputs."""
+        self._cycle += 1
+        if self._cycle == self._cycles - DRAIN:
+            self.forecast.clear_up()
+        if outputs is None:
+            for known in (self.open, self.recent, self._last_stops, self._stopped):
+                known.clear()
+        weather = self.forecast.next()
+        self._stopping.probability, self._other.probability = weather.stop, 0.05
+        if self.draining:
+            self._drain()
+        values = self.launch.next(outputs) | self.stop.next(outputs) | self.ended.next(outputs)
+        if self._swaps is not None:
+            values |= self._swaps.next(outputs)
+        self.settle()
+        values |= self._cores.next(self._cycle, outputs, self.forecast)
+        values["enable"] = self._next_enable(weather.enable)
+        if self._cycle == self._cycles - 1:
+            assert not self.open, f"launches without a final record: {sorted(self.open)}"
+        return values
+
+    def _drain(self) -> None:
+        """Launch nothing more, take everything, stop what may go on for ever."""
+        self._launching.probability = self._other.probability = 0.0
+        self._taking.probability = 1.0
+        if self.climate != "calm":
+            self._last_stops.extend(sorted(self.open - self._stopped))
+            self._stopped |= self.open
+        self._stopping.probability = float(bool(self._last_stops))
+
+    def _stops(self) -> Iterator[int]:
+        """Yield stops of launches that are or were there, now and then of one that never was."""
+        while True:
+            ticket = self.rng.getrandbits(32)
+            drain = int(self.rng.random() < self.forecast.now.drain)
+            if self._last_stops:
+                ticket, drain = self._last_stops.popleft(), 0
+            elif self.recent and self.rng.random() < 0.95:
+                ticket = self.rng.choice(self.recent)
+            yield self._stop_packet.pack({"ticket": ticket, "drain": drain})
+
+    def _next_enable(self, chance: float) -> int:
+        """Return the enable mask; all SMs are in use at a run's end."""
+        everything = (1 << self.config.sms) - 1
+        if self.draining:
+            self._enable = everything
+        elif self.rng.random() < chance:
+            self._enable = self.rng.choice((everything, self.rng.getrandbits(self.config.sms)))
+        return self._enable
+
+
+class DispatcherHost(Host):
+    """The surroundings of BlockDispatcher."""
+
+    def __init__(self, context: Context):
+        self._packet = layouts.dispatch_launch(config_of(context.params["config"]))
+        super().__init__(context)
+        self._ends = layouts.dispatch_end(self.config)
+
+    def launches(self) -> Iterator[int]:
+        """Yield launches that LaunchCheck let through."""
+        huge = self.climate != "calm"
+        for fields in dispatch_launches(self.rng, self.config, self.streams, huge):
+            yield self._packet.pack(fields)
+
+    def settle(self) -> None:
+        """Follow `launch` and `ended`."""
+        if self.launch.taken is not None:
+            self.accepted(self._packet.unpack(self.launch.taken)["ticket"])
+        if self.ended.taken is not None:
+            self.open.discard(self._ends.unpack(self.ended.taken)["ticket"])
+
+
+class PathHost(Host):
+    """The surroundings of LaunchPath: also index reads, streams to mend, launches to refuse."""
+
+    def __init__(self, context: Context):
+        self._descriptor = layouts.launch_descriptor(config_of(context.params["config"]))
+        super().__init__(context)
+        self._answer = layouts.launch_answer(self.config)
+        self._ends = layouts.end_record(self.config)
+        self.answer = context.sink("answer", self._taking)
+        self._parts = (
+            context.driver("clear_stream", pace=self._other),
+            context.driver("read"),
+            context.sink("data", self._taking),
+        )
+        self._tables = 0
+
+    def launches(self) -> Iterator[int]:
+        """Yield launches, one in eight spoiled."""
+        while True:
+            fields = legal_launch(self.rng, self.config, self.streams, self.climate != "calm")
+            if self.rng.random() < 0.125:
+                fields = spoiled_launch(self.rng, self.config, fields)
+            yield self._descriptor.pack(fields)
+
+    def settle(self) -> None:
+        """Follow `answer` and `ended`; guess the next ticket now and then."""
+        if self.answer.taken is not None:
+            ticket = self._answer.unpack(self.answer.taken)["ticket"]
+            if ticket:
+                self.accepted(ticket)
+                self.recent.append(ticket + 1)
+        if self.ended.taken is not None:
+            self.open.discard(self._ends.unpack(self.ended.taken)["ticket"])
+
+    def next(self, outputs: Ports | None) -> dict[str, int]:
+        """Return the next cycle's inputs."""
+        values = self.answer.next(outputs)
+        for part in self._parts:
+            values |= part.next(outputs)
+        if self.rng.random() < 0.01:
+            self._tables = self.rng.getrandbits(self.config.max_tables)
+        return super().next(outputs) | values | {"tables": self._tables}

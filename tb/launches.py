@@ -1,0 +1,161 @@
+"""Random launches, such as LaunchCheck lets through and such as it refuses."""
+
+import random
+from collections.abc import Iterator
+
+from warploom_spec import Config, layouts
+from warploom_spec.config import BLOCK_FIELD_BITS, BLOCK_LIMITS, GRID_FIELD_BITS, MAX_BLOCK_BARRIERS
+
+#: The resource that a launch's blocks run out of first.
+THEMES = ("slots", "warps", "registers", "shared", "barriers", "mixed")
+
+
+def random_fields(rng: random.Random, names: Iterator[tuple[str, int]]) -> dict[str, int]:
+    """Return a random value for each (name, bits)."""
+    return {name: rng.getrandbits(bits) for name, bits in names if bits}
+
+
+def random_need(rng: random.Random, config: Config) -> dict[str, int]:
+    """Return what one block takes: a lot of one resource and little else, or a bit of all."""
+    theme = rng.choice(THEMES)
+    sizes = {
+        "warps": min(config.warp_slots, config.max_warps),
+        "registers": config.register_units,
+        "shared": config.shared_units,
+        "barriers": min(MAX_BLOCK_BARRIERS, config.barriers),
+    }
+    need = {"warps": 1, "registers": 0, "shared": 0, "barriers": 0}
+    for name, size in sizes.items():
+        if theme == name:
+            need[name] = rng.randint(max(1, size // 4), size)
+        elif theme == "mixed":
+            need[name] = rng.randint(need[name], max(1, size // 2))
+    return need
+
+
+def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[int], list[int]]:
+    """Return a grid and the block to begin with.
+
+    Parameters
+    ----------
+    rng : random.Random
+        For all choices.
+    config : Config
+        The limits.
+    huge : bool
+        Whether the grid may have more blocks than ever run.
+    """
+    limits = config.max_grid
+    kind = rng.random()
+    if kind < 0.1:
+        # The last blocks of a grid that is as large as can be, with a carry into one axis.
+        axis = rng.randrange(3)
+        grid = [min(2, limit) for limit in limits[:axis]] + [limits[axis]]
+        grid += [rng.randint(1, limit) for limit in limits[axis + 1 :]]
+        start = [0] * axis + [max(0, limits[axis] - 3)] + [g - 1 for g in grid[axis + 1 :]]
+        return grid, start
+    if huge and kind < 0.2:
+        return [rng.randint(1, limit) for limit in limits], [0, 0, 0]
+    if kind < 0.4:
+        return [min(limits[0], rng.randint(1, 40)), 1, 1], [0, 0, 0]
+    grid = [min(limit, rng.randint(1, 4)) for limit in limits]
+    start = [rng.randrange(size) for size in grid] if rng.random() < 0.3 else [0, 0, 0]
+    return grid, start
+
+
+def dispatch_launches(
+    rng: random.Random, config: Config, streams: int, huge: bool
+) -> Iterator[dict[str, int]]:
+    """Yield the fields of ``layouts.dispatch_launch``, tickets counting up and wrapping.
+
+    Parameters
+    ----------
+    rng : random.Random
+        For all choices.
+    config : Config
+        Limits and widths.
+    streams : int
+        How many streams there are.
+    huge : bool
+        See `random_grid`.
+    """
+    packet = layouts.dispatch_launch(config)
+    ticket = rng.choice((1, (1 << 32) - 20, rng.randrange(1, 1 << 32)))
+    while True:
+        grid, start = random_grid(rng, config, huge)
+        fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
+        fields |= random_need(rng, config)
+        for axis, blocks, first in zip("xyz", grid, start, strict=True):
+            fields |= {f"g{axis}": blocks, f"start_{axis}": first}
+        fields |= {"ticket": ticket, "entries": 1 << rng.randrange(config.history_entries)}
+        fields |= {"stream": rng.randrange(streams), "after_previous": int(rng.random() < 0.8)}
+        yield fields
+        ticket = ticket % ((1 << 32) - 1) + 1
+
+
+#: Shapes that come again and again: of 1 to 4 warps under every preset.
+SHAPES = ((8, 1, 1), (4, 4, 1), (3, 3, 3), (32, 1, 1), (5, 2, 3), (1, 1, 17))
+
+
+def random_shape(rng: random.Random, config: Config) -> tuple[int, int, int]:
+    """Return a block that a configuration takes, mostly a common one."""
+    limit = min(config.max_threads, config.warp_slots * config.warp_size)
+    if rng.random() < 0.8:
+        return rng.choice(SHAPES)
+    x = rng.randint(1, min(limit, BLOCK_LIMITS[0]))
+    y = rng.randint(1, max(1, min(limit // x, 8)))
+    return x, y, 1
+
+
+def legal_launch(rng: random.Random, config: Config, streams: int, huge: bool) -> dict[str, int]:
+    """Return the fields of a ``layouts.launch_descriptor`` that LaunchCheck lets through."""
+    packet = layouts.launch_descriptor(config)
+    fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
+    grid, _ = random_grid(rng, config, huge)
+    if grid[0] * grid[1] * grid[2] > 64 and not huge:
+        grid = [7, 1, 2]
+    shape = random_shape(rng, config)
+    for axis, blocks, threads in zip("xyz", grid, shape, strict=True):
+        fields |= {f"g{axis}": blocks, f"d{axis}": threads}
+    warps = -(-shape[0] * shape[1] * shape[2] // config.warp_size)
+    need = random_need(rng, config)
+    top = config.index_memory_warps - warps
+    fields |= {
+        "index_address": rng.choice((0, 4, 8, top, rng.randint(0, top))),
+        "warp_registers": need["registers"] // warps,
+        "shared": need["shared"],
+        "barriers": need["barriers"],
+        "stream": rng.randrange(streams),
+        "after_previous": int(rng.random() < 0.8),
+        "table": 0,
+    }
+    # One priority a stream, but for a launch now and then.
+    regular = fields["stream"] % (1 << config.priority_bits)
+    fields["priority"] = regular if rng.random() < 0.95 else fields["priority"]
+    return fields
+
+
+def spoiled_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> dict[str, int]:
+    """Return a launch with one to three fields changed so that most of them are refused."""
+    axis = rng.choice((0, 1, 2))
+    name = "xyz"[axis]
+    beyond = min(BLOCK_LIMITS[axis] + 1, (1 << BLOCK_FIELD_BITS[axis]) - 1)
+    changes = (
+        {f"g{name}": 0},
+        {f"g{name}": (1 << GRID_FIELD_BITS[axis]) - 1},
+        {f"g{name}": min(config.max_grid[axis] + 1, (1 << GRID_FIELD_BITS[axis]) - 1)},
+        {f"d{name}": 0},
+        {f"d{name}": beyond},
+        {"dx": 1024, "dy": 1024, "dz": 64},
+        {"dx": 1024, "dy": 1, "dz": 1},
+        {"dx": 33, "dy": 17, "dz": 1},
+        {"index_address": config.index_memory_warps - 1},
+        {"warp_registers": config.register_units},
+        {"shared": min(config.shared_units + 1, 2047)},
+        {"barriers": min(MAX_BLOCK_BARRIERS, config.barriers) + 1},
+        {"table": rng.randrange(1 << config.table_bits)},
+    )
+    result = dict(fields)
+    for change in rng.sample(changes, rng.choice((1, 1, 2, 3))):
+        result |= change
+    return result

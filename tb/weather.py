@@ -1,0 +1,125 @@
+"""How a simulated machine behaves for a while: drawn anew every so often."""
+
+import random
+from dataclasses import dataclass
+
+#: Shortest and longest spell, in cycles.
+SPELL = (40, 250)
+
+
+@dataclass
+class Weather:
+    """What holds for one spell; probabilities are for each cycle and SM unless said otherwise.
+
+    Attributes
+    ----------
+    ready : float
+        An SM takes an offer.
+    length : tuple of int
+        Cycles that a block holds its slot.
+    instant : float
+        A block completes in the very cycle in which it is taken.
+    together : bool
+        All SMs complete in every eighth cycle alone.
+    fault : float
+        A completion says that its block failed.
+    bogus : float
+        A completion or an acknowledgement that nothing asked for.
+    answer : tuple of int
+        Cycles from a kill to its acknowledgement.
+    silent : float
+        For each kill: it is never acknowledged.
+    deaf : float
+        For each SM: it takes no offers during the spell.
+    stop, drain : float
+        For each cycle: a launch is stopped; for each stop: it drains.
+    enable : float
+        For each cycle: another enable mask.
+    """
+
+    ready: float = 1.0
+    length: tuple[int, int] = (1, 3)
+    instant: float = 0.0
+    together: bool = False
+    fault: float = 0.0
+    bogus: float = 0.0
+    answer: tuple[int, int] = (1, 2)
+    silent: float = 0.0
+    deaf: float = 0.0
+    stop: float = 0.0
+    drain: float = 0.5
+    enable: float = 0.0
+
+
+def calm(rng: random.Random) -> Weather:
+    """Blocks come and go; nobody stops anything."""
+    return Weather(
+        ready=rng.choice((0.1, 0.5, 0.9, 1.0, 1.0)),
+        length=rng.choice(((1, 1), (1, 4), (2, 20), (20, 60))),
+        instant=rng.choice((0.0, 0.0, 0.5)),
+        together=rng.random() < 0.2,
+    )
+
+
+def wild(rng: random.Random) -> Weather:
+    """Stops, faults, signals that nothing asked for, changes of the enable mask."""
+    weather = calm(rng)
+    weather.fault = rng.choice((0.0, 0.0, 0.01, 0.1))
+    weather.bogus = rng.choice((0.0, 0.0, 0.01, 0.1))
+    weather.answer = rng.choice(((1, 1), (1, 4), (5, 15)))
+    weather.stop = rng.choice((0.0, 0.01, 0.05, 0.2))
+    weather.drain = rng.choice((0.0, 0.5, 1.0))
+    weather.enable = rng.choice((0.0, 0.0, 0.02, 0.2))
+    return weather
+
+
+def lossy(rng: random.Random) -> Weather:
+    """As wild, and SMs fall silent."""
+    weather = wild(rng)
+    weather.silent = rng.choice((0.0, 0.1, 0.5))
+    weather.deaf = rng.choice((0.0, 0.0, 0.3))
+    weather.answer = rng.choice(((1, 2), (10, 16), (12, 14)))
+    return weather
+
+
+CLIMATES = {"calm": calm, "wild": wild, "lossy": lossy}
+
+
+class Forecast:
+    """The weather of each cycle.
+
+    Parameters
+    ----------
+    rng : random.Random
+        For its changes.
+    climate : str
+        A name in `CLIMATES`.
+
+    Attributes
+    ----------
+    now : Weather
+        The current spell's.
+    spell : int
+        Counts the spells.
+    """
+
+    def __init__(self, rng: random.Random, climate: str):
+        self._rng = rng
+        self._draw = CLIMATES[climate]
+        self._left = 0
+        self.now = Weather()
+        self.spell = 0
+
+    def next(self) -> Weather:
+        """Move on by a cycle."""
+        if not self._left:
+            self._left = self._rng.randint(*SPELL)
+            self.now = self._draw(self._rng)
+            self.spell += 1
+        self._left -= 1
+        return self.now
+
+    def clear_up(self) -> None:
+        """Let everything that is under way end, from now on."""
+        self._draw = lambda rng: Weather()
+        self._left = 0
