@@ -1,0 +1,379 @@
+"""What IndexIterator must know of a block: steps, corrections and places, without division."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom_spec import Config, layouts, timing
+from warploom_spec.config import BLOCK_FIELD_BITS, BLOCK_LIMITS
+from warploom_spec.layouts import WIDTH_FIELD_BITS
+
+#: Lanes of a group: what hangs on one node of the tree.
+GROUP = 8
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Widths that follow from the configuration, behind `Setup`'s merging of narrow dimensions.
+
+    Behind it x has at least 3 columns or the block at most 2 threads, and y has at least 3 rows or
+    z is flat. So a warp meets at most W / 3 ends of rows and W / 9 ends of planes.
+    """
+
+    config: Config
+
+    @property
+    def warp(self) -> int:
+        """Lanes of a warp, W."""
+        return self.config.warp_size
+
+    @property
+    def nodes(self) -> range:
+        """First lanes of all groups but the first."""
+        return range(GROUP, self.warp, GROUP)
+
+    @cached_property
+    def lane(self) -> int:
+        """Bits of a lane's word that a legal shape can use."""
+        threads = self.config.max_threads
+        return min(self.config.word_bits, max(GROUP, (threads - 1).bit_length() + 2))
+
+    @cached_property
+    def near(self) -> tuple[int, int, int]:
+        """Bits that count the columns, rows and planes that one warp can meet."""
+        planes = max(self.warp // 9, (self.warp - GROUP) // 9 + 1)
+        return (self.warp - 1).bit_length(), (self.warp // 3).bit_length(), planes.bit_length()
+
+    @cached_property
+    def whole(self) -> tuple[int, int, int]:
+        """Bits of a block's last column, row and plane; always more than `near`."""
+        threads = self.config.max_threads
+        limits = (2 * BLOCK_LIMITS[1], BLOCK_LIMITS[1], BLOCK_LIMITS[2])
+        most = (min(n, threads // least) for n, least in zip(limits, (1, 3, 9), strict=True))
+        bits = (max(0, n - 1).bit_length() for n in most)
+        x, y, z = (max(b, near + 1) for b, near in zip(bits, self.near, strict=True))
+        return x, y, z
+
+
+def constants(sizes: Sizes) -> data.StructLayout:
+    """Lay out what a block's warps need while they are made.
+
+    ``last``: last column, row and plane. ``step``: index of thread W. ``left``: ``last`` minus
+    ``step`` over all three, so negative in z if the block has one warp. ``node_x``, ``node_y``,
+    ``node_z``: index of each node's lane; ``stay_x`` and ``stay_y``: its distance from the end of
+    the row and of the plane (at most 7 and 3). ``place_node``, ``place_step``: the same, placed.
+    ``fix_x``, ``fix_y``: what a wrap adds to a placed word; ``fix_x_2``, ``fix_x_4``, ``fix_xy_4``:
+    with 2 or 4 lanes added. ``beyond_4``: columns beyond 4, at most 3; ``columns_3``: there are 3.
+    """
+    x, y, z = sizes.near
+    last_x, last_y, last_z = sizes.whole
+    nodes = len(sizes.nodes)
+    return data.StructLayout(
+        {
+            "last_x": last_x,
+            "last_y": last_y,
+            "last_z": last_z,
+            "step_x": x + 1,
+            "step_y": y,
+            "step_z": z,
+            "left_x": last_x,
+            "left_y": last_y,
+            "left_z": last_z + 1,
+            "node_x": data.ArrayLayout(x, nodes),
+            "node_y": data.ArrayLayout(y, nodes),
+            "node_z": data.ArrayLayout(z, nodes),
+            "stay_x": data.ArrayLayout(3, nodes),
+            "stay_y": data.ArrayLayout(2, nodes),
+            "place_node": data.ArrayLayout(sizes.lane, nodes),
+            "place_step": sizes.lane,
+            "fix_x": sizes.lane,
+            "fix_y": sizes.lane,
+            "fix_x_2": sizes.lane,
+            "fix_x_4": sizes.lane,
+            "fix_xy_4": sizes.lane,
+            "beyond_4": 2,
+            "columns_3": 1,
+            **{f"width_{a}": b for a, b in zip("xyz", WIDTH_FIELD_BITS, strict=True)},
+        }
+    )
+
+
+def up_to(value: Value, bits: int) -> Value:
+    """Return the value, or the highest that fits the bits if it is more."""
+    return value[:bits] | value[bits:].any().replicate(bits)
+
+
+def _bit_length(value: Value) -> Value:
+    """Return the place of the highest set bit, counted from 1; 0 for 0."""
+    result: Value = C(0, len(value).bit_length())
+    for bit in range(len(value)):
+        result = Mux(value[bit], bit + 1, result)
+    return result
+
+
+def _fix(last: Value) -> Value:
+    """Return 2**width - d of a dimension with d - 1 = ``last``."""
+    return Cat(~last[bit] & last[bit + 1 :].any() for bit in range(len(last)))
+
+
+def _table(m: Module, name: str, key: Value, bits: int, values: list[int]) -> Signal:
+    """Register a table's value; keys beyond the table's end get its last value."""
+    target = Signal(bits, name=name, reset_less=True)
+    with m.Switch(key):
+        for k, value in enumerate(values[:-1]):
+            with m.Case(k):
+                m.d.sync += target.eq(value)
+        with m.Default():
+            m.d.sync += target.eq(values[-1])
+    return target
+
+
+class Setup(wiring.Component):
+    """One configuration on its way to the generation unit.
+
+    Narrow dimensions are merged with the next one, which changes no placed word: (1, b, c) is
+    (b, c, 1) and (2, b, c) is (2 b, c, 1), where x has no bit or one; y and z likewise. Then at
+    most one row ends in any three lanes. Which index lane 8, 16, ... and the next warp have
+    follows from tables over the columns and rows, small since only as many as W matter.
+
+    Parameters
+    ----------
+    config : Config
+        Widths, ``warp_size``, ``step_from_host``.
+
+    Attributes
+    ----------
+    i : Stream[index_config], in
+        ``ready`` while the unit is empty (a register).
+    ripe : Out(1)
+        The constants are good: `timing.iterator_setup` cycles after the transfer, until ``take``.
+    take : In(1)
+        The generation unit takes them.
+    address, warps : Out
+        Of the configuration.
+    constants : Out
+        See `constants`.
+    """
+
+    i: stream.Interface
+    ripe: Signal
+    take: Signal
+    address: Signal
+    warps: Signal
+    constants: data.View
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._sizes = Sizes(config)
+        super().__init__(
+            {
+                "i": In(stream.Signature(layouts.index_config(config).layout())),
+                "ripe": Out(1),
+                "take": In(1),
+                "address": Out(config.index_address_bits),
+                "warps": Out(config.warps_bits),
+                "constants": Out(constants(self._sizes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        loaded = Signal()
+        age = Signal(timing(self._config).iterator_setup)
+        address, warps = Signal.like(self.address), Signal.like(self.warps)
+        m.d.comb += [
+            loaded.eq(self.i.valid & self.i.ready),
+            self.i.ready.eq(~age.any()),
+            self.ripe.eq(age[-1]),
+            self.address.eq(address),
+            self.warps.eq(warps),
+        ]
+        m.d.sync += age.eq(Cat(loaded, age[:-2], (age[-2] | age[-1]) & ~self.take))
+        with m.If(self.i.ready):
+            m.d.sync += [
+                address.eq(self.i.payload.address),
+                warps.eq(self.i.payload.warps),
+            ]
+        last, step = self._merge(m)
+        width_x, width_xy = self._fixes(m, last)
+        self._steps(m, last, step, width_x, width_xy)
+        for axis in "xyz":
+            m.d.comb += self.constants[f"last_{axis}"].eq(last[axis])
+        return m
+
+    def _merge(self, m: Module) -> tuple[dict[str, Signal], dict[str, Signal]]:
+        """Load a configuration and merge its narrow dimensions, in two cycles.
+
+        Returns the last column, row and plane, and the host's step (none without a host's).
+        """
+        given = self.i.payload
+        narrow = {
+            (axis, size): Signal(name=f"d{axis}_is_{size}", reset_less=True)
+            for axis in "xy"
+            for size in (1, 2)
+        }
+        raw = {
+            axis: Signal((most - 1).bit_length(), name=f"raw_{axis}", reset_less=True)
+            for axis, most in zip("xyz", BLOCK_LIMITS, strict=True)
+        }
+        host = {
+            axis: Signal(bits, name=f"raw_step_{axis}", reset_less=True)
+            for axis, bits in zip("xyz", BLOCK_FIELD_BITS, strict=True)
+        }
+        with m.If(self.i.ready):
+            m.d.sync += [raw[axis].eq(given[f"d{axis}"] - 1) for axis in "xyz"]
+            m.d.sync += [flag.eq(given[f"d{a}"] == size) for (a, size), flag in narrow.items()]
+            if self._config.step_from_host:
+                m.d.sync += [host[axis].eq(given[f"step_{axis}"]) for axis in "xyz"]
+        for axis in "xyz":
+            width = Signal.like(self.constants[f"width_{axis}"], name=f"width_{axis}")
+            m.d.sync += width.eq(_bit_length(raw[axis]))
+            m.d.comb += self.constants[f"width_{axis}"].eq(width)
+        # The last of 2 b columns is the last of b, and a bit 1 below it.
+        last = self._merged(m, "last", raw, (C(1, 1), C(1, 1)), narrow)
+        if not self._config.step_from_host:
+            return last, {}
+        return last, self._merged(m, "step", host, (host["x"][0], host["y"][0]), narrow)
+
+    def _merged(
+        self,
+        m: Module,
+        name: str,
+        raw: dict[str, Signal],
+        low: tuple[Value, Value],
+        narrow: dict[tuple[str, int], Signal],
+    ) -> dict[str, Signal]:
+        """Register an index of the merged dimensions; ``low`` are bits below y and z."""
+        merged = {
+            axis: Signal(bits, name=f"{name}_{axis}", reset_less=True)
+            for axis, bits in zip("xyz", self._sizes.whole, strict=True)
+        }
+        x, y, z = raw["x"], raw["y"], raw["z"]
+        one_x, two_x = narrow["x", 1], narrow["x", 2]
+        one_y, two_y = narrow["y", 1], narrow["y", 2]
+        with m.If((one_x & (one_y | two_y)) | (two_x & one_y)):
+            one_row = Cat(Mux(one_x, low[1], low[0]), z)
+            m.d.sync += [merged["x"].eq(Mux(one_x & one_y, z, one_row)), merged["y"].eq(0)]
+        with m.Elif(one_x | two_x):
+            m.d.sync += [merged["x"].eq(Mux(one_x, y, Cat(low[0], y))), merged["y"].eq(z)]
+        with m.Else():
+            rows = Mux(two_y, Cat(low[1], z), y)
+            m.d.sync += [merged["x"].eq(x), merged["y"].eq(Mux(one_y, z, rows))]
+        m.d.sync += merged["z"].eq(Mux(Cat(narrow.values()).any(), 0, z))
+        return merged
+
+    def _fixes(self, m: Module, last: dict[str, Signal]) -> tuple[Signal, Signal]:
+        """Derive what a wrap adds: 2**width - d in the dimension's place carries into the next.
+
+        Returns the places of y and z.
+        """
+        k = self.constants
+        placed = self._sizes.lane
+        fix_x, fix_y, fix_x_4 = (
+            Signal(placed, name=n, reset_less=True) for n in ("fix_x", "fix_y", "fix_x_4")
+        )
+        loose_y = Signal(len(last["y"]), reset_less=True)
+        beyond_4, columns_3 = Signal(2, reset_less=True), Signal(reset_less=True)
+        width_x, width_xy = (Signal(4, name=n, reset_less=True) for n in ("width_mx", "width_mxy"))
+        m.d.sync += [
+            fix_x.eq(_fix(last["x"])),
+            loose_y.eq(_fix(last["y"])),
+            width_x.eq(_bit_length(last["x"])),
+            width_xy.eq(_bit_length(last["x"]) + _bit_length(last["y"])),
+            columns_3.eq(last["x"] == 2),
+            beyond_4.eq(Mux(last["x"] >= 6, 3, last["x"][:2] - 3)),
+            fix_y.eq(loose_y << width_x),
+            fix_x_4.eq(fix_x + 4),
+        ]
+        m.d.comb += [
+            k.fix_x.eq(fix_x),
+            k.fix_y.eq(fix_y),
+            k.fix_x_2.eq(fix_x + 2),
+            k.fix_x_4.eq(fix_x_4),
+            k.fix_xy_4.eq(fix_x_4 + fix_y),
+            k.columns_3.eq(columns_3),
+            k.beyond_4.eq(beyond_4),
+        ]
+        return width_x, width_xy
+
+    def _steps(
+        self,
+        m: Module,
+        last: dict[str, Signal],
+        host: dict[str, Signal],
+        width_x: Signal,
+        width_xy: Signal,
+    ) -> None:
+        """Derive the index of thread s for each node's lane s and for the next warp."""
+        k = self.constants
+        for node, lane in enumerate(self._sizes.nodes):
+            x, y, z = self._index_of(m, last, lane)
+            columns = range(1, lane + GROUP)
+            stay = [min(d - 1 - lane % d, GROUP - 1) for d in columns]
+            left = last["y"][: len(y)] - y
+            far = last["y"][len(y) :].any()
+            m.d.comb += [
+                k.node_x[node].eq(x),
+                k.node_y[node].eq(y),
+                k.node_z[node].eq(z),
+                k.stay_x[node].eq(_table(m, f"stay_{lane}", last["x"], 3, stay)),
+                k.stay_y[node].eq(up_to(left[: len(y)], 2) | far.replicate(2)),
+                k.place_node[node].eq(self._placed(x, y, z, width_x, width_xy)),
+            ]
+        if self._config.step_from_host:
+            x, y, z = (host[a][: len(k[f"step_{a}"])] for a in "xyz")
+        else:
+            x, y, z = self._index_of(m, last, self._sizes.warp)
+        ends = len(last["x"]), len(last["x"]) + len(last["y"])
+        step = x | (y << ends[0]) | (z << ends[1])
+        m.d.comb += [
+            k.step_x.eq(x),
+            k.step_y.eq(y),
+            k.step_z.eq(z),
+            k.place_step.eq(self._placed(x, y, z, width_x, width_xy)),
+            # One subtraction over all three: a borrow runs on into the next dimension.
+            Cat(k.left_x, k.left_y, k.left_z).eq(Cat(last["x"], last["y"], last["z"]) - step),
+        ]
+
+    def _index_of(
+        self, m: Module, last: dict[str, Signal], lane: int
+    ) -> tuple[Signal, Signal, Signal]:
+        """Look up the index of a lane of the first warp, in two cycles.
+
+        Where a dimension has fewer than 3, the lane is beyond the block's end, and any index that
+        leaves its row (plane) will do.
+        """
+        # Fewer than 3 columns answer as 3 and 4.
+        columns = [d if d > 2 else d + 2 for d in range(1, lane + 2)]
+        near_x, near_y, near_z = self._sizes.near
+        x = _table(m, f"x_of_{lane}", last["x"], near_x + 1, [lane % d for d in columns])
+        most = lane // 3
+        row = _table(
+            m, f"row_of_{lane}", last["x"], most.bit_length(), [lane // d for d in columns]
+        )
+        y, z = (
+            Signal(bits, name=f"{axis}_of_{lane}", reset_less=True)
+            for axis, bits in (("y", near_y), ("z", near_z))
+        )
+        m.d.sync += [y.eq(row), z.eq(0)]
+        last_row = up_to(last["y"], most.bit_length())
+        with m.Switch(Cat(last_row, row)):
+            for r in range(3, most + 1):
+                for d in range(3, r + 1):
+                    with m.Case((r << len(last_row)) | (d - 1)):
+                        m.d.sync += [y.eq(r % d), z.eq(r // d)]
+        return x, y, z
+
+    def _placed(self, x: Value, y: Value, z: Value, width_x: Value, width_xy: Value) -> Value:
+        """Put an index of one warp into its places.
+
+        y is 0 unless x's width is between 2 and log2(W), z unless both widths make 4 or more.
+        """
+        bits = ((self._sizes.warp - 1).bit_length() - 2).bit_length()
+        up_y = (width_x - 2)[:bits]
+        up_z = (width_xy - 4)[:bits]
+        return (x | (y << 2 << up_y) | (z << 4 << up_z))[: self._sizes.lane]

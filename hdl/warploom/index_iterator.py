@@ -1,0 +1,263 @@
+"""A warp of thread indices a cycle, by adders and comparators alone."""
+
+from typing import Final
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom import faults
+from warploom._iterator_lanes import Lanes, base
+from warploom._iterator_setup import Setup, Sizes, constants
+from warploom_spec import Config, layouts
+
+
+class IndexIterator(wiring.Component):
+    """Make the indices of all threads of a block, W of them in every cycle.
+
+    Three units in a row: `Setup` derives what is constant for the block, `_Walk` steps the first
+    lane's place from warp to warp, and `Lanes` makes the other lanes from it. Everything is kept
+    as the distance from the end of the row, the plane and the block: then stepping is one
+    subtraction over all three, its borrows run on from x to y to z by themselves, and what is left
+    below 0 at the end says that the warp was the last.
+
+    Parameters
+    ----------
+    config : Config
+        ``warp_size``, ``max_threads``, ``word_bits``, ``step_from_host``.
+    fault : str, optional
+        One of `FAULTS`, for tests of the tests.
+
+    Attributes
+    ----------
+    i : Stream[index_config], in
+        A block shape. ``ready`` while the setup unit is empty.
+    o : Stream[index_lanes], out
+        One warp a cycle; the first `timing.iterator_setup` + 1 + `timing.iterator_pipe` cycles
+        after the transfer at ``i``. While a warp is refused everything but the setup unit stands
+        still.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    #: ``carry_y``: x's wrap from one warp to the next does not count for y.
+    #: ``late_last``: only the number of warps ends a block.
+    FAULTS: Final = ("carry_y", "late_last")
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = faults.checked("IndexIterator", fault, self.FAULTS)
+        super().__init__(
+            {
+                "i": In(stream.Signature(layouts.index_config(config).layout())),
+                "o": Out(stream.Signature(layouts.index_lanes(config).layout())),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        sizes = Sizes(self._config)
+        m.submodules.setup = setup = Setup(self._config)
+        m.submodules.walk = walk = _Walk(self._config, self._fault)
+        m.submodules.lanes = lanes = Lanes(sizes)
+        enable = Signal()
+        wiring.connect(m, wiring.flipped(self.i), setup.i)
+        m.d.comb += [
+            enable.eq(~self.o.valid | self.o.ready),
+            walk.enable.eq(enable),
+            walk.ripe.eq(setup.ripe),
+            setup.take.eq(walk.take),
+            walk.new_address.eq(setup.address),
+            walk.new_warps.eq(setup.warps),
+            walk.new.eq(setup.constants),
+            lanes.enable.eq(enable),
+            lanes.constants.eq(walk.constants),
+            lanes.base.eq(walk.base),
+        ]
+        self._output(m, enable, walk, lanes)
+        return m
+
+    def _output(self, m: Module, enable: Signal, walk: "_Walk", lanes: Lanes) -> None:
+        """Let address, flags and widths go beside the lanes."""
+        config = self._config
+        k = walk.constants
+        o = self.o.payload
+        moving: list[tuple[Value, Value]] = [
+            (o.address, walk.address),
+            (o.first, walk.first),
+            (o.last, walk.last),
+            *((o[f"width_{axis}"], k[f"width_{axis}"]) for axis in "xyz"),
+        ]
+        beside = Cat(value for _, value in moving)
+        valid = walk.valid
+        for stage in range(1, Lanes.STAGES + 1):
+            kept = Signal.like(beside, name=f"beside_{stage}", reset_less=True)
+            there = Signal(name=f"valid_{stage}")
+            with m.If(enable):
+                m.d.sync += [kept.eq(beside), there.eq(valid)]
+            beside, valid = kept, there
+        m.d.comb += [
+            Cat(value for value, _ in moving).eq(beside),
+            self.o.valid.eq(valid),
+            o.mask.eq(lanes.mask),
+        ]
+        bits, lane = config.word_bits, Sizes(config).lane
+        m.d.comb += [
+            o.lanes.word_select(n, bits).eq(lanes.lanes.word_select(n, lane))
+            for n in range(config.warp_size)
+        ]
+
+
+class _Walk(wiring.Component):
+    """The generation unit: the place of each warp's first thread, one a cycle.
+
+    Registers hold the next warp's place, so that whether this warp is the last one is known at the
+    beginning of its cycle. A dimension that wrapped is left below 0; the number of its columns or
+    rows is added with the next step, and separately to the few low bits that the lanes need.
+    """
+
+    enable: Signal
+    ripe: Signal
+    take: Signal
+    new_address: Signal
+    new_warps: Signal
+    new: data.View
+    valid: Signal
+    first: Signal
+    last: Signal
+    address: Signal
+    constants: data.View
+    base: data.View
+
+    def __init__(self, config: Config, fault: str | None) -> None:
+        self._config = config
+        self._fault = fault
+        self._sizes = Sizes(config)
+        block = constants(self._sizes)
+        super().__init__(
+            {
+                "enable": In(1),
+                "ripe": In(1),
+                "take": Out(1),
+                "new_address": In(config.index_address_bits),
+                "new_warps": In(config.warps_bits),
+                "new": In(block),
+                "valid": Out(1),
+                "first": Out(1),
+                "last": Out(1),
+                "address": Out(config.index_address_bits),
+                "constants": Out(block),
+                "base": Out(base(self._sizes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        block = data.View(
+            self.constants.shape(),
+            Signal(self.constants.shape().size, name="block", reset_less=True),
+        )
+        ended = Signal()
+        m.d.comb += [self.constants.eq(block)]
+        with m.If(self.take):
+            m.d.sync += block.eq(self.new)
+        self._count(m, ended)
+        self._step(m, ended)
+        return m
+
+    def _count(self, m: Module, ended: Signal) -> None:
+        """Count warps and addresses; take the next block when this one ends."""
+        full, nothing, first = Signal(), Signal(), Signal()
+        address = Signal.like(self.address, reset_less=True)
+        left = Signal(self._config.warps_bits, reset_less=True)
+        counted = Signal()
+        m.d.comb += [
+            self.last.eq(counted | ended),
+            self.take.eq(self.enable & self.ripe & (~full | self.last)),
+            self.valid.eq(full & ~nothing),
+            self.first.eq(first),
+            self.address.eq(address),
+            self.base.restart.eq(self.last | ~full),
+        ]
+        with m.If(self.take):
+            m.d.sync += [
+                full.eq(1),
+                first.eq(1),
+                nothing.eq(self.new_warps == 0),
+                address.eq(self.new_address),
+                left.eq(self.new_warps),
+                counted.eq(self.new_warps <= 1),
+            ]
+        with m.Elif(self.enable):
+            m.d.sync += [
+                full.eq(full & ~self.last),
+                first.eq(0),
+                address.eq(address + 1),
+                left.eq(left - 1),
+                counted.eq(left == 2),
+            ]
+
+    def _step(self, m: Module, ended: Signal) -> None:
+        """Subtract the step from the next warp's distances, over all dimensions at once."""
+        k, new = self.constants, self.new
+        whole = self._sizes.whole
+        layout = data.StructLayout(
+            {"x": whole[0], "low_x": 1, "y": whole[1], "low_y": 1, "z": whole[2] + 1}
+        )
+        fresh = Signal()
+        wraps = {a: Signal(name=f"wraps_{a}") for a in "xy"}
+        held, place, step, stepped = (
+            data.View(layout, Signal(layout.size, name=n, reset_less=True))
+            for n in ("held", "place", "step", "stepped")
+        )
+        for axis in "xyz":
+            m.d.comb += place[axis].eq(Mux(fresh, k[f"left_{axis}"], held[axis]))
+        # A wrapped dimension gets its d back: last - step is d - 1 - step.
+        for axis in "xy":
+            m.d.comb += step[axis].eq(Mux(wraps[axis], ~k[f"left_{axis}"], k[f"step_{axis}"]))
+        m.d.comb += [
+            step.z.eq(k.step_z),
+            place.low_x.eq(self._fault == "carry_y"),
+            stepped.as_value().eq(place.as_value() - step.as_value()),
+        ]
+        below_x = stepped.low_x ^ (self._fault == "carry_y")
+        with m.If(self.take):
+            m.d.sync += [fresh.eq(1), wraps["x"].eq(0), wraps["y"].eq(0)]
+            m.d.sync += ended.eq(0 if self._fault == "late_last" else new.left_z[-1])
+        with m.Elif(self.enable):
+            m.d.sync += [fresh.eq(0), wraps["x"].eq(below_x), wraps["y"].eq(stepped.low_y)]
+            m.d.sync += ended.eq(0 if self._fault == "late_last" else stepped.z[-1])
+        with m.If(self.enable):
+            m.d.sync += held.eq(stepped)
+        m.d.comb += [self.base.wraps_x.eq(wraps["x"]), self.base.wraps_y.eq(wraps["y"])]
+        self._corrected(m, place, wraps)
+
+    def _corrected(self, m: Module, place: data.View, wraps: dict[str, Signal]) -> None:
+        """Keep the low bits of a warp's distances, with what a wrap added."""
+        for axis, bits in zip("xyz", self._sizes.near, strict=True):
+            low = Signal(bits, name=f"low_{axis}", reset_less=True)
+            far = Signal(name=f"far_{axis}", reset_less=True)
+            distance = place[axis]
+            near, beyond = distance[:bits], distance[bits:].any()
+            if axis in wraps:
+                wrapped = wraps[axis]
+                last = self.constants[f"last_{axis}"]
+                # Wrapped, it is between -2**bits and -1: only d's own high bits are left.
+                total = near + Mux(wrapped, last[:bits], 0) + wrapped
+                high = last[bits:]
+                reaches = (high[1:].any()) | (high[0] & total[bits])
+                near, beyond = total[:bits], Mux(wrapped, reaches, beyond)
+            new = self.new[f"last_{axis}"]
+            with m.If(self.take):
+                m.d.sync += [low.eq(new[:bits]), far.eq(new[bits:].any())]
+            with m.Elif(self.enable):
+                m.d.sync += [low.eq(near), far.eq(beyond)]
+            m.d.comb += [self.base[axis].eq(low), self.base[f"far_{axis}"].eq(far)]
