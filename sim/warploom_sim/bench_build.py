@@ -81,7 +81,7 @@ def build(
     places = max(LEAST_LAUNCHES, 1 << (launches - 1).bit_length())
     job = {"config": dataclasses.asdict(config), "launches": places, "fault": fault}
     tools = [metadata.version(tool) for tool in TOOLS]
-    generator = [_hash(Path(__file__).with_name(name)) for name in GENERATOR]
+    generator = [_hash(Path(__file__).parent / name) for name in GENERATOR]
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
     text = cached("replay-verilog", parts, functools.partial(_generate, job))
     files = [*sorted(text.glob("*.v")), *_bench_sources(simulator)]
