@@ -1,0 +1,298 @@
+"""The two places of resident launches: who is walked next, who is stopped."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom._launch_end import LaunchEnd
+from warploom._sm_resources import amounts
+from warploom_spec import Config, layouts, timing
+
+#: What an offer takes from its launch: field of the offer, field of the launch.
+OFFERED = (
+    ("index_address", "index_address"),
+    ("index_warps", "warps"),
+    ("width_x", "width_x"),
+    ("width_y", "width_y"),
+    ("width_z", "width_z"),
+)
+
+
+def both(bit: Value) -> Value:
+    """Return the bit for each of the two places."""
+    return bit.replicate(2)
+
+
+class ResidentPlaces(wiring.Component):
+    """Hold at most two launches from their acceptance to their end record.
+
+    Vectors of 2 bits are indexed by place. A launch keeps its place, and the outputs that depend on
+    it, from its acceptance until the place is occupied again.
+
+    Parameters
+    ----------
+    config : Config
+        The configuration.
+    fault : str, optional
+        ``"stream_order"``: launches of one stream overlap.
+
+    Attributes
+    ----------
+    launch, stop, ended, words :
+        The dispatcher's ports.
+    walk : Out(stream of grid_walk)
+        The grid to walk next.
+    flush : Out(1)
+        The head's launch is stopped: the walker forgets it at the end of the cycle.
+    head, head_valid : In
+        The walker's block.
+    head_place, active : Out(1)
+        Whose block the head is; whether it may be decided.
+    next_place : Out(1)
+        Whose grid stands at ``walk``.
+    offered : Out(array of 2)
+        What offers take from their launch.
+    needs : Out(array of 2)
+        What one block needs.
+    decided : In(1)
+        The head is decided in this cycle.
+    completed, faulty, killed, struck, present : In(2)
+        What happens on any SM in this cycle; whether blocks are out.
+    all_lost : In(1)
+        No SM is left.
+    stop_kill, late : Out(2)
+        Launches being killed; those whose standing offers make an SM lost in this cycle.
+    resident : Out(1)
+        A launch has started and has not ended.
+    ordered : Out(1)
+        No head stands, and stream order alone holds a launch back.
+    unknown : Out(1)
+        A stop in this cycle names nobody here.
+    """
+
+    launch: stream.Interface
+    stop: stream.Interface
+    ended: stream.Interface
+    words: "list[data.View[data.StructLayout]]"
+    walk: stream.Interface
+    flush: Signal
+    head: data.View
+    head_valid: Signal
+    head_place: Signal
+    active: Signal
+    next_place: Signal
+    offered: "list[data.View[data.StructLayout]]"
+    needs: "list[data.View[data.StructLayout]]"
+    decided: Signal
+    completed: Signal
+    faulty: Signal
+    killed: Signal
+    struck: Signal
+    present: Signal
+    all_lost: Signal
+    stop_kill: Signal
+    late: Signal
+    resident: Signal
+    ordered: Signal
+    unknown: Signal
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = fault
+        offer = layouts.block_offer(config).layout()
+        offered = data.StructLayout({name: offer[name].width for name, _ in OFFERED})
+        super().__init__(
+            {
+                "launch": In(stream.Signature(layouts.dispatch_launch(config).layout())),
+                "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
+                "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
+                "words": Out(layouts.launch_words(config).layout()).array(2),
+                "walk": Out(stream.Signature(layouts.grid_walk(config).layout())),
+                "flush": Out(1),
+                "head": In(layouts.walked_block(config).layout()),
+                "head_valid": In(1),
+                "head_place": Out(1),
+                "active": Out(1),
+                "next_place": Out(1),
+                "offered": Out(offered).array(2),
+                "needs": Out(amounts(config)).array(2),
+                "decided": In(1),
+                "completed": In(2),
+                "faulty": In(2),
+                "killed": In(2),
+                "struck": In(2),
+                "present": In(2),
+                "all_lost": In(1),
+                "stop_kill": Out(2),
+                "late": Out(2),
+                "resident": Out(1),
+                "ordered": Out(1),
+                "unknown": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        m.submodules.end = end = LaunchEnd(self._config)
+        occupied, newest, accepted = Signal(2), Signal(), Signal(2)
+        free = ~occupied.all()
+        m.d.comb += [
+            self.launch.ready.eq(free),
+            accepted.eq(Cat(~occupied[0], occupied[0]) & both(self.launch.valid & free)),
+        ]
+        with m.If(accepted.any()):
+            m.d.sync += newest.eq(accepted[1])
+        m.d.sync += occupied.eq((occupied & ~end.freed) | accepted)
+
+        # Of the head's place alone; of which launch there is an older one, that still has blocks.
+        own = Cat(~self.head_place, self.head_place) & both(self.head_valid)
+        decided = own & both(self.decided)
+        stopped, exhausted, started = Signal(2), Signal(2), Signal(2)
+        older = occupied & Cat(newest, ~newest)
+        last = own & both(self.head.last)
+        m.d.comb += [
+            self.flush.eq((own & stopped).any()),
+            self.active.eq(self.head_valid & ~self.flush),
+            self.resident.eq((occupied & started).any()),
+        ]
+        m.d.sync += [
+            started.eq(~accepted & (started | decided)),
+            exhausted.eq(~accepted & (exhausted | (decided & last))),
+        ]
+        self._keep(m, accepted, own & both(self.flush), end)
+        self._choose(
+            m,
+            accepted,
+            occupied & ~stopped,
+            older & ~(exhausted | stopped | last),
+            older,
+            end,
+        )
+        strays = occupied & ~exhausted & both(self.all_lost)
+        self._stop(m, accepted, occupied, strays, stopped)
+        for flag, cause in (
+            (end.fault, self.faulty),
+            (end.killed, self.killed),
+            (end.struck, self.struck),
+            (end.stranded, strays),
+        ):
+            m.d.sync += flag.eq(~accepted & (flag | cause))
+        m.d.comb += [
+            end.gone.eq(occupied & ~self.present & (exhausted | (stopped & ~own))),
+            end.newest.eq(newest),
+            end.accepted.eq(accepted),
+            end.begun.eq(decided & ~started),
+            end.started.eq(started),
+            end.exhausted.eq(exhausted),
+            end.stop_kill.eq(self.stop_kill),
+            end.last_sent.eq(self.completed | self.killed),
+        ]
+        wiring.connect(m, end.ended, wiring.flipped(self.ended))
+        return m
+
+    def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
+        """Keep what comes with a launch; where a stopped one is to go on."""
+        launch, head = self.launch.payload, self.head
+        for place in range(2):
+            words = self.words[place]
+            with m.If(accepted[place]):
+                m.d.sync += [words[name].eq(launch[name]) for name in words.shape().members]
+                m.d.sync += [
+                    self.offered[place][name].eq(launch[source]) for name, source in OFFERED
+                ]
+                m.d.sync += [
+                    self.needs[place][name].eq(launch[name])
+                    for name in self.needs[place].shape().members
+                ]
+                m.d.sync += [
+                    end.entries[place].eq(launch.entries),
+                    end.streams[place].eq(launch.stream),
+                ]
+            m.d.comb += end.tickets[place].eq(words.ticket)
+            for axis in "xyz":
+                following = end.following[place][axis]
+                with m.If(accepted[place]):
+                    m.d.sync += following.eq(launch[f"start_{axis}"])
+                with m.Elif(flushed[place]):
+                    m.d.sync += following.eq(head[f"b{axis}"])
+
+    def _choose(
+        self,
+        m: Module,
+        accepted: Value,
+        willing: Value,
+        ahead: Value,
+        older: Value,
+        end: LaunchEnd,
+    ) -> None:
+        """Give the walker the next grid: leftover policy and stream order."""
+        stage = timing(self._config).stage
+        walking, after_previous = Signal(2), Signal(2)
+        could, ordered = Signal(2), Signal(2)
+        same_stream = end.streams[0] == end.streams[1]
+        for place in range(2):
+            other = 1 - place
+            waits = Signal(range(stage), name=f"staged_{place}")
+            with m.If(accepted[place]):
+                m.d.sync += [
+                    waits.eq(stage - 1),
+                    after_previous[place].eq(self.launch.payload.after_previous),
+                ]
+            with m.Elif(waits != 0):
+                m.d.sync += waits.eq(waits - 1)
+            m.d.comb += could[place].eq(
+                willing[place] & ~walking[place] & (waits == 0) & ~ahead[other]
+            )
+            if self._fault != "stream_order":
+                m.d.comb += ordered[place].eq(
+                    after_previous[place] & older[other] & same_stream
+                )
+        given = Signal(2)
+        chosen = could & ~ordered
+        m.d.comb += [
+            self.walk.valid.eq(chosen.any()),
+            self.next_place.eq(chosen[1]),
+            given.eq(chosen & both(self.walk.ready)),
+            self.ordered.eq(~self.head_valid & (could & ordered).any()),
+        ]
+        m.d.sync += walking.eq(~accepted & (walking | given))
+        with m.If(given.any()):
+            m.d.sync += self.head_place.eq(chosen[1])
+        for axis in "xyz":
+            sizes = [self.words[place][f"g{axis}"] for place in range(2)]
+            starts = [end.following[place][axis] for place in range(2)]
+            m.d.comb += [
+                self.walk.payload[f"g{axis}"].eq(Mux(chosen[1], sizes[1], sizes[0])),
+                self.walk.payload[f"start_{axis}"].eq(Mux(chosen[1], starts[1], starts[0])),
+            ]
+
+    def _stop(
+        self, m: Module, accepted: Value, occupied: Value, strays: Value, stopped: Signal
+    ) -> None:
+        """Set each place's stop: kill wins over drain and stays."""
+        stop = self.stop
+        named = Signal(2)
+        to_kill = named & both(~stop.payload.drain) | self.faulty
+        to_drain = named | self.struck | strays
+        limit = self._config.kill_timeout
+        m.d.comb += [
+            stop.ready.eq(1),
+            named.eq(
+                Cat(
+                    stop.valid & occupied[p] & (self.words[p].ticket == stop.payload.ticket)
+                    for p in range(2)
+                )
+            ),
+            self.unknown.eq(stop.valid & ~named.any()),
+        ]
+        m.d.sync += [
+            stopped.eq(~accepted & (stopped | to_kill | to_drain)),
+            self.stop_kill.eq(~accepted & (self.stop_kill | to_kill)),
+        ]
+        for place in range(2):
+            killing = self.stop_kill[place]
+            patience = Signal(range(limit + 1), name=f"patience_{place}")
+            over = patience == limit
+            m.d.comb += self.late[place].eq(killing & over)
+            m.d.sync += patience.eq(Mux(killing, patience + ~over, 0))

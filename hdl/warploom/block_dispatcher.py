@@ -1,0 +1,310 @@
+"""Places blocks of at most two resident launches on SMs, in order, one a cycle."""
+
+from functools import reduce
+from operator import or_
+from typing import Any, Final
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom import faults
+from warploom._placement import Placement, binary_of
+from warploom._resident_places import OFFERED, ResidentPlaces
+from warploom._retire_queue import RetireQueue
+from warploom._sm_slots import lowest_of
+from warploom._sm_port import SmPort, most_returned
+from warploom._sm_resources import capacities, limits
+from warploom.grid_walker import GridWalker
+from warploom_spec import Config, ErrorCode, layouts, timing
+
+#: Stall counters in the order of `SmPort.lacks`, then those of offers and stream order.
+STALLS: Final = (
+    *("stall_slots", "stall_warps", "stall_registers", "stall_shared", "stall_barriers"),
+    *("stall_offer", "stall_order"),
+)
+
+
+class BlockDispatcher(wiring.Component):
+    """Place the blocks of at most two resident launches on SMs, lowest id first, never skipping.
+
+    A decision in t is an offer in t + 1; what an SM sends in t counts in decisions from t + 2 on.
+
+    Parameters
+    ----------
+    config : Config
+        SMs, their resources, policy and reclaim.
+    fault : str, optional
+        One of `FAULTS`, for tests of the tests.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    FAULTS: Final = (
+        *("overcommit", "wrong_slot", "pointer", "late_return", "stream_order", "stale_address"),
+        *faults.of_children({"grid_walker": GridWalker.FAULTS}),
+    )
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = faults.checked("BlockDispatcher", fault, self.FAULTS)
+        counter = timing(config).stall_counter_bits
+        mask = layouts.slot_mask(config).layout()
+        ports: dict[str, Any] = {
+            "launch": In(stream.Signature(layouts.dispatch_launch(config).layout())),
+            "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
+            "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
+            "enable": In(config.sms),
+            "lost": Out(config.sms),
+            "words": Out(layouts.launch_words(config).layout()).array(2),
+            "offer": Out(stream.Signature(layouts.block_offer(config).layout())).array(config.sms),
+            "completion": In(stream.Signature(layouts.block_completion(config).layout())).array(
+                config.sms
+            ),
+            "kill": Out(mask).array(config.sms),
+            "acknowledge": In(mask).array(config.sms),
+            **{name: Out(counter) for name in STALLS},
+            "error": Out(layouts.error_record(config).layout()),
+            "error_count": Out(timing(config).error_counter_bits),
+        }
+        if config.policy == "freed_first":
+            ports["order_table"] = In(stream.Signature(layouts.order_swap(config).layout()))
+        super().__init__(ports)
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        config, fault = self._config, self._fault
+        m.submodules.places = places = ResidentPlaces(config, fault=fault)
+        m.submodules.walker = walker = GridWalker(
+            config, fault=faults.for_child(fault, "grid_walker")
+        )
+        m.submodules.placement = placement = Placement(config, fault=fault)
+        ports = []
+        for k in range(config.sms):
+            port = SmPort(config, fault=fault)
+            m.submodules[f"sm_{k}"] = port
+            ports.append(port)
+
+        self._walk(m, places, walker, placement)
+        self._connect(m, ports)
+        self._gather(m, places, ports)
+        self._decide(m, places, walker, placement, ports)
+        self._fit(m, places, walker, placement, ports)
+        if config.reclaim == "in_order":
+            self._retire(m, places, placement, ports)
+        if config.policy == "least_loaded":
+            for k, port in enumerate(ports):
+                m.d.comb += placement.loads[k].eq(port.load)
+            needs = _chosen(places.head_place, [n.warps for n in places.needs])
+            m.d.comb += placement.warps.eq(needs)
+        causes = [
+            (ErrorCode.COMPLETION_NOT_RUNNING, Cat(port.errors[0] for port in ports)),
+            (ErrorCode.ACK_NOT_OUTSTANDING, Cat(port.errors[1] for port in ports)),
+            (ErrorCode.ACK_MASK, Cat(port.errors[2] for port in ports)),
+            (ErrorCode.LOST_SM_SIGNAL, Cat(port.errors[3] for port in ports)),
+            (ErrorCode.STOP_UNKNOWN, places.unknown),
+        ]
+        order_argument: Value | None = None
+        if config.policy == "freed_first":
+            order_argument = placement.bad_position
+            self._order(m, places, placement, ports)
+            causes += [
+                (ErrorCode.ORDER_RANGE, placement.bad_range),
+                (ErrorCode.ORDER_BUSY, placement.busy),
+            ]
+        self._report(m, causes, order_argument)
+        self._count_stalls(m, places, placement, ports)
+        return m
+
+    def _walk(
+        self, m: Module, places: ResidentPlaces, walker: GridWalker, placement: Placement
+    ) -> None:
+        """Put the walker between the places and the decision."""
+        wiring.connect(m, places.walk, walker.i)
+        for port in ("launch", "stop"):
+            wiring.connect(m, wiring.flipped(getattr(self, port)), getattr(places, port))
+        wiring.connect(m, places.ended, wiring.flipped(self.ended))
+        m.d.comb += [
+            walker.flush.eq(places.flush),
+            walker.o.ready.eq(placement.decided),
+            places.head.eq(walker.o.payload),
+            places.head_valid.eq(walker.o.valid),
+            places.decided.eq(placement.decided),
+            placement.wanted.eq(places.active),
+            *(self.words[k].eq(places.words[k]) for k in range(2)),
+        ]
+
+    def _connect(self, m: Module, ports: list[SmPort]) -> None:
+        """Give each SM its ports."""
+        for k, port in enumerate(ports):
+            wiring.connect(m, port.offer, wiring.flipped(self.offer[k]))
+            wiring.connect(m, wiring.flipped(self.completion[k]), port.completion)
+            m.d.comb += [
+                self.kill[k].eq(port.kill),
+                port.acknowledge.eq(self.acknowledge[k]),
+                port.enable.eq(self.enable[k]),
+                self.lost[k].eq(port.lost),
+            ]
+
+    def _gather(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
+        """Tell the places what happens on any SM, and every SM what is being killed."""
+        for name in ("completed", "faulty", "killed", "struck", "present"):
+            m.d.comb += getattr(places, name).eq(
+                reduce(or_, (getattr(port, name) for port in ports))
+            )
+        m.d.comb += places.all_lost.eq(self.lost.all())
+        for port in ports:
+            m.d.comb += [port.stop_kill.eq(places.stop_kill), port.late.eq(places.late)]
+
+    def _decide(
+        self,
+        m: Module,
+        places: ResidentPlaces,
+        walker: GridWalker,
+        placement: Placement,
+        ports: list[SmPort],
+    ) -> None:
+        """Offer the head to the SM that the policy chooses."""
+        m.d.comb += placement.eligible.eq(Cat(port.eligible for port in ports))
+        block = Signal(layouts.block_offer(self._config).layout())
+        head = walker.o.payload
+        m.d.comb += [
+            block.place.eq(places.head_place),
+            block.bx.eq(head.bx),
+            block.by.eq(head.by),
+            block.bz.eq(head.bz),
+        ]
+        for name, _ in OFFERED:
+            place: Value = places.head_place
+            if self._fault == "stale_address" and name == "index_address":
+                place = C(0)
+            value = _chosen(place, [offered[name] for offered in places.offered])
+            m.d.comb += block[name].eq(value)
+        for k, port in enumerate(ports):
+            m.d.comb += [port.block.eq(block), port.placed.eq(placement.placed[k])]
+
+    def _fit(
+        self,
+        m: Module,
+        places: ResidentPlaces,
+        walker: GridWalker,
+        placement: Placement,
+        ports: list[SmPort],
+    ) -> None:
+        """Say what may be in use for the next cycle's head to fit, here and elsewhere.
+
+        An SM that gets this cycle's block is charged for it one cycle later; until then its limit
+        is lower by what the block needs.
+        """
+        layout = limits(self._config)
+        elsewhere, here = Signal(layout), Signal(layout)
+        last = walker.o.payload.last
+        for resource, capacity in capacities(self._config).items():
+            needs = [needs[resource] for needs in places.needs]
+            spare = [Signal(layout[resource].shape, name=f"spare_{resource}_{k}") for k in range(2)]
+            slack = int(self._fault == "overcommit" and resource == "shared")
+            m.d.sync += [spare[k].eq(capacity + slack - needs[k]) for k in range(2)]
+            following = _chosen(places.next_place, spare)
+            same = _chosen(places.head_place, spare)
+            need = _chosen(places.head_place, needs)
+            given = ~walker.o.valid | (last & placement.decided)
+            m.d.comb += [
+                elsewhere[resource].eq(Mux(given, following, same)),
+                here[resource].eq(Mux(last, following, same) - need),
+            ]
+        multiples = [self._multiples(m, k, places.needs[k]) for k in range(2)]
+        for k, port in enumerate(ports):
+            m.d.comb += [
+                port.limit.eq(Mux(placement.placed[k], here, elsewhere)),
+                *(port.needs[place].eq(Cat(multiples[place])) for place in range(2)),
+            ]
+
+    def _multiples(self, m: Module, place: int, needs: Value) -> list[Value]:
+        """Return what 1, 2, ... of a launch's blocks need."""
+        multiples = [needs]
+        for times in range(2, most_returned(self._config) + 1):
+            multiple = Signal(needs.shape(), name=f"needs_{place}_times_{times}")
+            m.d.comb += [
+                multiple[name].eq(multiples[-1][name] + needs[name])
+                for name in capacities(self._config)
+            ]
+            multiples.append(multiple)
+        return multiples
+
+    def _retire(
+        self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
+    ) -> None:
+        """Return resources in the order of the decisions."""
+        m.submodules.queue = queue = RetireQueue(self._config)
+        m.d.comb += [
+            queue.push.eq(placement.decided),
+            queue.sm.eq(binary_of(placement.placed)),
+            queue.slot.eq(
+                reduce(
+                    or_,
+                    (Mux(placement.placed[k], port.lowest, 0) for k, port in enumerate(ports)),
+                )
+            ),
+            queue.place.eq(places.head_place),
+        ]
+        for k, port in enumerate(ports):
+            m.d.comb += [
+                queue.busy[k].eq(port.busy),
+                port.returned_slots.eq(queue.slots[k]),
+                *(port.returned[p].eq(queue.returned[k][p]) for p in range(2)),
+            ]
+
+    def _order(
+        self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
+    ) -> None:
+        """Connect what `freed_first` alone needs."""
+        swaps = getattr(self, "order_table")  # noqa: B009
+        m.d.comb += [
+            swaps.ready.eq(1),
+            placement.swap.eq(swaps.valid),
+            placement.first.eq(swaps.payload.first),
+            placement.second.eq(swaps.payload.second),
+            placement.resident.eq(places.resident),
+            *(placement.freed[k].eq(port.freed) for k, port in enumerate(ports)),
+        ]
+
+    def _report(
+        self, m: Module, causes: list[tuple[ErrorCode, Value]], order_argument: Value | None
+    ) -> None:
+        """Register the lowest error of the cycle, then the lowest SM's."""
+        code, argument = Signal.like(self.error.code), Signal.like(self.error.argument)
+        some = Cat(cause.any() for _, cause in causes).any()
+        for number, cause in reversed(causes):
+            detail: Value = lowest_of(cause)[0] if len(cause) > 1 else C(0)
+            if number is ErrorCode.ORDER_RANGE and order_argument is not None:
+                detail = order_argument
+            with m.If(cause.any()):
+                m.d.comb += [code.eq(int(number)), argument.eq(detail)]
+        m.d.sync += [
+            self.error.valid.eq(some),
+            self.error.code.eq(code),
+            self.error.argument.eq(argument),
+            self.error_count.eq(self.error_count + (some & ~self.error_count.all())),
+        ]
+
+    def _count_stalls(
+        self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
+    ) -> None:
+        """Count the cycles in which a head waits, by cause."""
+        stalled = places.active & ~placement.decided
+        lacking = reduce(or_, (port.lacks & port.in_use.replicate(5) for port in ports))
+        blocked = Cat(port.in_use & ~port.lacks.any() & ~port.open for port in ports).any()
+        causes = Signal(len(STALLS))
+        m.d.sync += causes.eq(Cat(Cat(lacking, blocked) & stalled.replicate(6), places.ordered))
+        for cause, name in zip(causes, STALLS, strict=True):
+            counter = getattr(self, name)
+            m.d.sync += counter.eq(counter + cause)
+
+
+def _chosen(place: Value, values: list[Value]) -> Value:
+    """Return the value of one of the two places."""
+    return Mux(place, values[1], values[0])
