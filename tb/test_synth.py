@@ -206,7 +206,10 @@ def test_every_target_is_a_row_of_its_own() -> None:
     ("arguments", "message"),
     [
         (("--block", "Nothing"), "block is 'Nothing'; legal: IndexGenerator, BlockDispatcher"),
-        (("--block", "GridWalker", "--config", "tiny"), "nothing is measured of GridWalker"),
+        (
+            ("--block", "GridWalker", "--config", "tiny"),
+            "nothing is measured with block GridWalker; config",
+        ),
         (("--check", "--update"), "--check measures area alone"),
         (("--seeds", "-1"), "x>=0"),
     ],

@@ -21,7 +21,7 @@ from warploom_sim import bench_build, lockstep, traces
 from warploom_sim.blocks import block
 from warploom_sim.build_cache import build_root
 from warploom_sim.launches import make_launches
-from warploom_sim.simulation_run import read_recorded, start_simulation
+from warploom_sim.simulation_run import LOG, read_recorded, simulation_process
 from warploom_spec import LaunchDescriptor, layouts, preset
 
 #: Configuration of everything that is measured.
@@ -119,9 +119,10 @@ def _replay(trace: Path, simulator: str) -> float:
     folder.mkdir(parents=True)
     try:
         began = time.perf_counter()
-        running = start_simulation(simulation, launches, config, simulator, 1, folder)
-        if running.wait():
-            raise RuntimeError((folder / "simulator.log").read_text()[-1500:])
+        with simulation_process(simulation, launches, config, simulator, 1, folder) as running:
+            failed = running.wait()
+        if failed:
+            raise RuntimeError(f"{simulator} failed:\n{(folder / LOG).read_text()[-1500:]}")
         took = time.perf_counter() - began
         ended = read_recorded(folder, config).events.tables["ended"]["cycle"]
         return int(ended.max()) / took

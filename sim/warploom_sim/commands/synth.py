@@ -13,6 +13,7 @@ from rich.progress import Progress
 
 from warploom_sim.commands.parameters import json_option, write_json
 from warploom_spec import PRESETS
+from warploom_spec.config import POLICIES, RECLAIMS
 
 if TYPE_CHECKING:
     from warploom_sim.synth.measure import Job, Row
@@ -34,6 +35,20 @@ PIPE_WIDTH: Final = 160
     help="Only rows of this preset; may be repeated.",
 )
 @click.option(
+    "--policy",
+    "policies",
+    type=click.Choice(POLICIES),
+    multiple=True,
+    help="Only dispatchers of this policy; may be repeated.",
+)
+@click.option(
+    "--reclaim",
+    "reclaims",
+    type=click.Choice(RECLAIMS),
+    multiple=True,
+    help="Only dispatchers of this reclaim; may be repeated.",
+)
+@click.option(
     "--seeds",
     type=click.IntRange(min=0),
     metavar="N",
@@ -53,6 +68,8 @@ PIPE_WIDTH: Final = 160
 def synth(
     blocks: tuple[str, ...],
     configs: tuple[str, ...],
+    policies: tuple[str, ...],
+    reclaims: tuple[str, ...],
     seeds: int | None,
     check: bool,
     update: bool,
@@ -70,7 +87,7 @@ def synth(
     \b
     Examples:
       warploom synth
-      warploom synth --block BlockDispatcher --seeds 1
+      warploom synth --block BlockDispatcher --config default --policy round_robin --seeds 1
       warploom synth --block IndexGenerator --seeds 0 --breakdown
       warploom synth --check
     """
@@ -78,7 +95,7 @@ def synth(
         raise click.UsageError("--check measures area alone and writes nothing.")
     from warploom_sim.synth import figures, report, targets
 
-    chosen = targets.select(blocks, configs)
+    chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)
     if check or seeds is not None:
         chosen = tuple(dataclasses.replace(t, seeds=0 if check else seeds or 0) for t in chosen)
     committed = figures.read(figures.FILE)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -111,8 +112,13 @@ def all_targets() -> tuple[Target, ...]:
     )
 
 
-def select(blocks: tuple[str, ...], configs: tuple[str, ...] = ()) -> tuple[Target, ...]:
-    """Return the targets of these blocks and presets; without names, of all.
+def select(**wanted: Collection[str]) -> tuple[Target, ...]:
+    """Return the targets that have one of the values of each field; of an empty one, any.
+
+    Parameters
+    ----------
+    **wanted : collection of str
+        By field: ``block``, ``config``, ``policy``, ``reclaim``.
 
     Raises
     ------
@@ -121,14 +127,15 @@ def select(blocks: tuple[str, ...], configs: tuple[str, ...] = ()) -> tuple[Targ
     """
     targets = all_targets()
     names = list(dict.fromkeys(target.block for target in targets))
-    for name in blocks:
+    for name in wanted.get("block", ()):
         if name not in names:
             raise WarploomError(f"block is {name!r}; legal: {', '.join(names)}")
     found = tuple(
         target
         for target in targets
-        if (not blocks or target.block in blocks) and (not configs or target.config in configs)
+        if all(not values or getattr(target, field) in values for field, values in wanted.items())
     )
     if not found:
-        raise WarploomError(f"nothing is measured of {', '.join(blocks)} for {', '.join(configs)}")
+        said = "; ".join(f"{k} {' or '.join(values)}" for k, values in wanted.items() if values)
+        raise WarploomError(f"nothing is measured with {said}")
     return found
