@@ -101,7 +101,7 @@ def few_configurations(context: Context) -> Iterator[int]:
 
     A word may come up to three times in a row.
 
-    Every 40 words the choice changes: addresses of their own, one shared by all, or
+    Every 15 words the choice changes: addresses of their own, one shared by all, or
     regions that overlap in part.
     """
     config, rng = config_of(context), context.rng
@@ -117,7 +117,7 @@ def few_configurations(context: Context) -> Iterator[int]:
             "shared": [start],
             "near": [min(start + offset, room) for offset in range(4)],
         }[kind]
-        for _ in range(40):
+        for _ in range(15):
             word = index_config(config, rng.choice(addresses), rng.choice(shapes))
             yield from [word] * rng.choice((1, 1, 2, 3))
 

@@ -1,0 +1,341 @@
+"""IndexGenerator: configurations in, packed indices in memory; the cycle contract of spec 1."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb.history_monitor import EVENTS, INDEX_MONITORS, IndexMonitor, watch
+from tb.index_cases import (
+    CONFIGS,
+    OneAtATime,
+    TimelyReleases,
+    built,
+    few_configurations,
+    index_config,
+    rarely,
+    special_shapes,
+)
+from tb.record import Sender, record
+from warploom.index_generator import IndexGenerator
+from warploom_golden.config_filter import ConfigFilter as FilterModel
+from warploom_golden.index_generator import IndexGenerator as Model
+from warploom_golden.index_reference import packed_warps, warps
+from warploom_golden.lanes import join
+from warploom_sim.lockstep import Case, LockstepError, events, run, run_one
+from warploom_spec import layouts, timing
+
+DEFAULT, TINY = CONFIGS["default"], CONFIGS["tiny"]
+
+
+def make(config, memory, **params):
+    return built(IndexGenerator, Model, config, memory=memory, **params)
+
+
+class Host(TimelyReleases):
+    """Releases mostly what was accepted, and reads mostly what was asked for."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        self._references, self._sent = [], []
+        self.streams["release"] = context.driver("release", self._releases())
+        if "read" in self.streams:
+            self.streams["read"] = context.driver("read", self._requests())
+
+    def next(self, outputs):
+        if outputs is None:
+            self._references.clear()
+        inputs = super().next(outputs)
+        if self.streams["decision"].taken is not None:
+            packet = layouts.index_decision(self._config)
+            self._references.append(packet.unpack(self.streams["decision"].taken)["entry"])
+        if self.streams["i"].taken is not None:
+            packet = layouts.index_config(self._config)
+            self._sent = [packet.unpack(self.streams["i"].taken), *self._sent[:2]]
+        return inputs
+
+    def _releases(self):
+        while True:
+            if self._references and self._rng.random() < 0.95:
+                yield self._references.pop(self._rng.randrange(len(self._references)))
+            else:
+                yield self._rng.randrange(1 << self._config.entry_bits)
+
+    def _requests(self):
+        while True:
+            if not self._sent:
+                yield 0
+                continue
+            shape = self._rng.choice(self._sent)
+            warp = self._rng.randrange(shape["warps"]) if self._rng.random() < 0.9 else 0
+            yield layouts.index_read(self._config).pack({
+                "address": shape["address"], "warp": warp,
+                "index_warps": self._rng.choice((shape["warps"], shape["warps"], warp))})
+
+
+def case(config, seed, memory=True, cycles=3000, **params):
+    return Case(
+        make=make,
+        params={"config": config, "memory": memory, **params},
+        seed=seed,
+        cycles=cycles,
+        stimulus=Host,
+        sources={"i": few_configurations, "cancel": rarely},
+        events={"indices": INDEX_MONITORS[config]},
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "memory", "cycles"),
+    [
+        *(("tiny", True, 3000), ("default", True, 1500), ("three_entries", True, 3000)),
+        *(("tiny", False, 3000), ("one_entry", False, 3000), ("host_step", False, 3000)),
+        *(("warp_16", False, 2000), ("warp_64", False, 1000), ("many_threads", False, 1500)),
+    ],
+)
+def test_equals_its_model(config, memory, cycles, seed):
+    result = run_one(case(config, seed, memory, cycles), "amaranth")
+    assert result.counts["shapes_written"] > 3
+
+
+@pytest.mark.parametrize(
+    ("simulator", "config", "memory"),
+    [
+        *(("icarus", "three_entries", True), ("icarus", "tiny", False)),
+        *(("verilator", "default", True), ("verilator", "default", False)),
+    ],
+)
+def test_equals_its_model_on_other_simulators(simulator, config, memory, seed):
+    run([case(config, seed + k, memory) for k in range(2)], simulator)
+
+
+def test_rare_events_happen_in_compared_runs():
+    results = run([case("three_entries", seed) for seed in (1, 2)], "amaranth")
+    events.require(EVENTS, events.total(result.counts for result in results))
+
+
+#: One fault of each part; all of them are found in the parts' own benches.
+FAULTS = {fault.partition(".")[0]: fault for fault in reversed(IndexGenerator.FAULTS)}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values())
+def test_lockstep_finds_a_fault_of_a_part(fault, seed):
+    with pytest.raises(LockstepError):
+        run([case("three_entries", seed + k, fault=fault) for k in range(4)], "amaranth")
+
+
+class NeverDrops(FilterModel):
+    """As the source: a miss forgets nothing of what it overwrites."""
+
+    def _drop(self, stage):
+        pass
+
+
+class IgnoresReaders(FilterModel):
+    """As the source: nothing protects indices that are being read."""
+
+    def _must_wait_for_readers(self, stage):
+        return False
+
+
+class WithoutDrops(Model):
+    def __init__(self, config, memory=True):
+        super().__init__(config, memory)
+        self.filter = NeverDrops(config)
+
+
+class WithoutReferences(Model):
+    def __init__(self, config, memory=True):
+        super().__init__(config, memory)
+        self.filter = IgnoresReaders(config)
+
+
+# The cycle contract, of RTL and model alike
+
+
+@pytest.fixture(params=[IndexGenerator, Model], ids=["rtl", "model"])
+def block(request):
+    return request.param
+
+
+def quiet(cycle):
+    return {"cancel": 0, "decision__ready": 1, "done__ready": 1, "write__ready": 1,
+            "read__valid": 0, "read__payload": 0, "data__ready": 1}
+
+
+def send(block, config, words, levels=lambda cycle: {}, releases=(), cycles=100):
+    """Send configurations to a generator without memory, watched by the monitor."""
+    stimulus = Sender({"i": words, "release": releases}, lambda cycle: quiet(cycle) | levels(cycle))
+    seen = record(block(config, memory=False), stimulus, cycles)
+    if block is not WithoutReferences:
+        watch(seen, config, IndexMonitor)
+    return seen
+
+
+def write_cycles(recording):
+    return [cycle for cycle, _ in recording.transfers("write")]
+
+
+def written(recording, config):
+    """Return address, words and mask of each packed warp."""
+    packet = layouts.packed_warp(config)
+    fields = [packet.unpack(word) for _, word in recording.transfers("write")]
+    return [(each["address"], each["words"], each["mask"]) for each in fields]
+
+
+def by_division(config, address, dims):
+    words, mask = packed_warps(dims, config)
+    return [(address + warp, join(words[warp], config.word_bits), join(mask[warp], 1))
+            for warp in range(len(words))]
+
+
+def misses(config, *shapes):
+    """Return configurations with regions of their own, 32 warps apart."""
+    return [index_config(config, 32 * place, dims) for place, dims in enumerate(shapes)]
+
+
+def test_first_warp_within_12_cycles(block):
+    """Configuration accepted to first packed warp written, at W = 32."""
+    seen = send(block, DEFAULT, misses(DEFAULT, (10, 10, 10)))
+    accepted, = seen.cycles("accepted")
+    assert write_cycles(seen)[0] - accepted == 12 == timing(DEFAULT).index_miss
+
+
+@pytest.mark.parametrize("config", ["tiny", "warp_16", "warp_64", "host_step"])
+def test_the_latency_is_the_same_at_every_warp_size(block, config):
+    seen = send(block, CONFIGS[config], misses(CONFIGS[config], (5, 3, 1)))
+    assert write_cycles(seen)[0] - seen.cycles("accepted")[0] == 12
+
+
+def test_one_warp_a_cycle_no_bubble_inside_a_block(block):
+    seen = send(block, DEFAULT, misses(DEFAULT, (10, 10, 10)))
+    cycles = write_cycles(seen)
+    assert cycles == list(range(cycles[0], cycles[0] + 32))
+    assert written(seen, DEFAULT) == by_division(DEFAULT, 0, (10, 10, 10))
+
+
+def test_no_bubble_between_two_misses_of_12_warps(block):
+    seen = send(block, DEFAULT, misses(DEFAULT, (32, 12, 1), (12, 32, 1), (1, 1, 1)))
+    cycles = write_cycles(seen)
+    assert cycles == list(range(cycles[0], cycles[0] + 25))
+
+
+def test_hit_decided_in_one_cycle_done_in_two(block):
+    """Sent again in 50: accepted in 52, decision in 53, done in 54, and nothing is written."""
+    word, = misses(DEFAULT, (10, 10, 10))
+    seen = send(block, DEFAULT, [word, word],
+                lambda cycle: {"i__hold": int(0 < cycle < 50)})
+    assert [cycle for cycle, _ in seen.transfers("i")] == [0, 50]
+    assert [cycle for cycle, _ in seen.transfers("decision")] == [3, 53]
+    assert [cycle for cycle, _ in seen.transfers("done")][1] == 54
+    assert len(write_cycles(seen)) == 32
+
+
+def test_done_of_a_miss_comes_with_its_last_write(block):
+    def levels(cycle):
+        return {"write__ready": int(cycle != 45)}
+    seen = send(block, DEFAULT, misses(DEFAULT, (10, 10, 10)), levels)
+    assert [cycle for cycle, _ in seen.transfers("done")] == write_cycles(seen)[-1:] == [46]
+
+
+@pytest.mark.parametrize("pattern", [0b10101010, 0b00010000, 0b11101110, 0b10000001])
+def test_stalled_memory_port_loses_nothing(block, pattern):
+    shapes = (10, 10, 10), (5, 7, 9), (1, 1, 1), (3, 5, 7)
+    def levels(cycle):
+        return {"write__ready": pattern >> cycle % 8 & 1}
+    seen = send(block, DEFAULT, misses(DEFAULT, *shapes), levels, cycles=480)
+    expected = [by_division(DEFAULT, 32 * place, dims) for place, dims in enumerate(shapes)]
+    assert written(seen, DEFAULT) == sum(expected, [])
+
+
+def test_dimension_limits(block):
+    """Each dimension at its highest, and the most threads: 32 warps at most, all by division."""
+    shapes = (1024, 1, 1), (1, 1024, 1), (1, 1, 64), (4, 4, 64), (16, 1, 64), (1, 16, 64)
+    words = [index_config(DEFAULT, 32 * place, dims) for place, dims in enumerate(shapes)]
+    seen = send(block, DEFAULT, words, cycles=260)
+    expected = [by_division(DEFAULT, 32 * place, dims) for place, dims in enumerate(shapes)]
+    assert written(seen, DEFAULT) == sum(expected, [])
+
+
+def test_a_read_that_comes_early_gets_the_right_word(block):
+    """All warps are asked for right after the decision, and stall until each is written."""
+    words = misses(DEFAULT, (10, 10, 10))
+    reads = [layouts.index_read(DEFAULT).pack({"address": 0, "warp": warp, "index_warps": 32})
+             for warp in range(32)]
+    def levels(cycle):
+        return {"cancel": 0, "decision__ready": 1, "done__ready": 1, "data__ready": 1,
+                "read__hold": int(cycle < 3)}
+    streams = {"i": words, "read": reads, "release": ()}
+    seen = record(block(DEFAULT), Sender(streams, levels), 60)
+    packet = layouts.index_data(DEFAULT)
+    found = [tuple(packet.unpack(word).values()) for _, word in seen.transfers("data")]
+    assert found == [(w, mask) for _, w, mask in by_division(DEFAULT, 0, (10, 10, 10))]
+    # The read of a warp is granted in the cycle of its write, and its data is there in the next.
+    assert [cycle for cycle, _ in seen.transfers("read")] == seen.cycles("written_valid")
+
+
+def test_a_released_entry_is_finished_and_its_done_comes(block):
+    word, = misses(TINY, (8, 8, 4))
+    seen = send(block, TINY, [word], lambda c: {"release__hold": int(c < 4)}, [0])
+    assert seen.transfers("release")[0][0] == 4 and not seen.cycles("error")
+    assert len(write_cycles(seen)) == 32
+    assert [cycle for cycle, _ in seen.transfers("done")] == write_cycles(seen)[-1:]
+
+
+# Models above the model
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40)), min_size=1, max_size=12),
+       st.sampled_from(["tiny", "default", "three_entries", "host_step"]))
+def test_memory_holds_the_indices_by_division_when_done(launches, name):
+    """Any launches, one after the other; the monitor looks at every region at its done."""
+    config = CONFIGS[name]
+    shapes = [d for d in special_shapes(config) if warps(d, config.warp_size) <= 16]
+    chosen = [(4 * place, shapes[number % len(shapes)]) for place, number in launches]
+    words = [index_config(config, address, dims) for address, dims in chosen]
+    seen = record(Model(config), OneAtATime(config, words, quiet), 50 * len(words))
+    assert len(seen.transfers("done")) == len(words)
+    assert watch(seen, config, IndexMonitor)["shapes_written"] >= 1
+
+
+def test_without_dropping_a_hit_finds_stale_indices():
+    """Two shapes at one address, the first one again: its hit finds the second one's words."""
+    words = [index_config(TINY, 0, dims) for dims in ((8, 4, 1), (5, 6, 1), (8, 4, 1))]
+    for model, stale in ((Model, False), (WithoutDrops, True)):
+        seen = record(model(TINY, memory=False), OneAtATime(TINY, words, quiet), 120)
+        memory = {address: (words, mask) for address, words, mask in written(seen, TINY)}
+        right = {address: (words, mask) for address, words, mask in by_division(TINY, 0, (8, 4, 1))}
+        assert len(seen.transfers("done")) == 3
+        assert (memory != right) == stale
+
+
+def read_cycles(warps_, instructions, cores):
+    """Return (warp, cycle) of each read when every core reads the memory by itself.
+
+    Cycle 0 is that of the first write.
+    """
+    return [(w, 1 + k // cores * max(warps_, cores) + w + k % cores)
+            for w in range(warps_) for k in range(instructions)]
+
+
+def wrong_reads(warps_, instructions, cores, overwritten):
+    """Count the reads in or after the cycle in which a second kernel overwrites their warp."""
+    return sum(cycle >= overwritten[w] for w, cycle in read_cycles(warps_, instructions, cores))
+
+
+def test_the_source_s_example_reads_the_wrong_kernel_s_data():
+    """Four warps, instructions and cores, the second kernel generated right behind the first."""
+    assert len(read_cycles(4, 4, 4)) == 16
+    assert wrong_reads(4, 4, 4, overwritten=range(4, 8)) == 4
+
+
+def test_without_references_a_second_kernel_overwrites_what_is_read():
+    """32 warps, 8 instructions, 4 cores: 128 of 256 reads; with references none."""
+    words = [index_config(TINY, 0, dims) for dims in ((16, 16, 1), (15, 17, 1))]
+    end = max(cycle for _, cycle in read_cycles(32, 8, 4))
+    for model, wrong in ((Model, 0), (WithoutReferences, 128)):
+        def levels(cycle):
+            return {"release__hold": int(cycle < 14 + end)}
+        seen = send(model, TINY, words, levels, releases=[0], cycles=200)
+        start, cycles = write_cycles(seen)[0], write_cycles(seen)
+        assert start == 14 and len(cycles) == 64
+        assert wrong_reads(32, 8, 4, [cycle - start for cycle in cycles[32:]]) == wrong
