@@ -143,6 +143,8 @@ class Setup(wiring.Component):
     ----------
     config : Config
         Widths, ``warp_size``, ``step_from_host``.
+    flat : bool
+        Test only: the end of a plane carries nothing into z.
 
     Attributes
     ----------
@@ -165,8 +167,9 @@ class Setup(wiring.Component):
     warps: Signal
     constants: data.View
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, flat: bool = False) -> None:
         self._config = config
+        self._flat = flat
         self._sizes = Sizes(config)
         super().__init__(
             {
@@ -281,7 +284,7 @@ class Setup(wiring.Component):
         width_x, width_xy = (Signal(4, name=n, reset_less=True) for n in ("width_mx", "width_mxy"))
         m.d.sync += [
             fix_x.eq(_fix(last["x"])),
-            loose_y.eq(_fix(last["y"])),
+            loose_y.eq(0 if self._flat else _fix(last["y"])),
             width_x.eq(_bit_length(last["x"])),
             width_xy.eq(_bit_length(last["x"]) + _bit_length(last["y"])),
             columns_3.eq(last["x"] == 2),

@@ -44,8 +44,8 @@ class IndexIterator(wiring.Component):
     """
 
     #: ``carry_y``: x's wrap from one warp to the next does not count for y.
-    #: ``late_last``: only the number of warps ends a block.
-    FAULTS: Final = ("carry_y", "late_last")
+    #: ``flat``: the end of a plane does not carry into z.
+    FAULTS: Final = ("carry_y", "flat")
 
     i: stream.Interface
     o: stream.Interface
@@ -64,7 +64,7 @@ class IndexIterator(wiring.Component):
         del platform
         m = Module()
         sizes = Sizes(self._config)
-        m.submodules.setup = setup = Setup(self._config)
+        m.submodules.setup = setup = Setup(self._config, flat=self._fault == "flat")
         m.submodules.walk = walk = _Walk(self._config, self._fault)
         m.submodules.lanes = lanes = Lanes(sizes)
         enable = Signal()
@@ -231,10 +231,10 @@ class _Walk(wiring.Component):
         below_x = stepped.low_x ^ (self._fault == "carry_y")
         with m.If(self.take):
             m.d.sync += [fresh.eq(1), wraps["x"].eq(0), wraps["y"].eq(0)]
-            m.d.sync += ended.eq(0 if self._fault == "late_last" else new.left_z[-1])
+            m.d.sync += ended.eq(new.left_z[-1])
         with m.Elif(self.enable):
             m.d.sync += [fresh.eq(0), wraps["x"].eq(below_x), wraps["y"].eq(stepped.low_y)]
-            m.d.sync += ended.eq(0 if self._fault == "late_last" else stepped.z[-1])
+            m.d.sync += ended.eq(stepped.z[-1])
         with m.If(self.enable):
             m.d.sync += held.eq(stepped)
         m.d.comb += [self.base.wraps_x.eq(wraps["x"]), self.base.wraps_y.eq(wraps["y"])]
