@@ -83,7 +83,7 @@ def test_block_memory_is_the_index_memory_alone(
 def test_a_netlist_without_cells_is_no_pass(tmp_path: Path) -> None:
     (tmp_path / "block.il").write_text("module \\dut\nend\n")
     with pytest.raises(RuntimeError, match="nothing was checked"):
-        flow.cell_names(tmp_path, ["DP16KD"])
+        flow.cells_by_name(tmp_path)
 
 
 @pytest.mark.parametrize(("name", "bits"), [("i", BITS["i"] - 1), ("o", BITS["o"] + 1), ("x", 1)])
@@ -333,7 +333,7 @@ def test_cells_are_counted_and_all_are_placed(tmp_path: Path) -> None:
 )
 def test_special_cells_are_seen(inside: str, cell: str, tmp_path: Path) -> None:
     assert synthesised(inside, tmp_path)[cell]
-    assert flow.cell_names(tmp_path, [cell])
+    assert cell in {kind for kind, _ in flow.cells_by_name(tmp_path)}
 
 
 @pytest.mark.fpga

@@ -2,7 +2,9 @@
 
 import json
 import linecache
+import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,12 +17,7 @@ from warploom_sim.synth.measure import LUT4_WEIGHTS, Job
 LINES: Final = 30
 #: Up to where cells still know the line that they come from: gates, before they become LUTs.
 _SCRIPT: Final = """
-read_rtlil block.il
-hierarchy -top top
-design -save source
-synth_ecp5 -noflatten -top top
-tee -q -o modules.json stat -json
-design -load source
+read_rtlil source.il
 synth_ecp5 -top top -run begin:map_luts
 select top
 write_json -selected gates.json
@@ -33,17 +30,29 @@ _GATE_LUTS: Final = {"$_MUX_": 1.0}
 def breakdown_text(job: Job) -> str:
     """Return the breakdown of what was measured as lines of text.
 
-    Areas by module are those of the block synthesised with its hierarchy kept; those by line are an
-    estimate, from gates: LUTs do not know the lines that they hold.
+    Cells are said to be in the module that their name begins with; where modules meet, that is the
+    one whose signal they make. Areas by line are an estimate from gates: LUTs do not know the lines
+    that they hold.
     """
     folder = job.folder / "breakdown"
     folder.mkdir(exist_ok=True)
-    (folder / "block.il").write_text(rtlil.convert(job.target.component(), name="top"))
+    source = rtlil.convert(job.target.component(), name="top")
+    (folder / "source.il").write_text(source)
     flow.run_yosys("breakdown", _SCRIPT, folder)
-    parts = [job.target.name, _modules(folder / "modules.json"), _lines(folder / "gates.json")]
+    parts = [
+        job.target.name,
+        _modules(flow.cells_by_name(job.folder), _hierarchy(source)),
+        _lines(folder / "gates.json"),
+    ]
     for report in sorted(job.folder.glob("placed*.json")):
         parts.append(_path(json.loads(report.read_text())))
     return "\n".join(parts)
+
+
+def _hierarchy(source: str) -> list[str]:
+    """Return the paths of all modules below the top, the longest first."""
+    names = re.findall(r"^module \\top\.([^$\s]+)", source, re.MULTILINE)
+    return sorted(set(names), key=len, reverse=True)
 
 
 def _path(report: dict[str, Any]) -> str:
@@ -59,20 +68,19 @@ def _path(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _modules(path: Path) -> str:
-    text = path.read_text()
-    modules = json.loads(text[text.index("{") :])["modules"]
-    lines = [f"{'LUT4-eq':>8} {'LUT4':>6} {'CCU2C':>6} {'DPR16':>6} {'FF':>6}  module (own cells)"]
-    own = []
-    for name, module in modules.items():
-        cells = Counter(module.get("num_cells_by_type", {}))
-        area = sum(cells[kind] * weight for kind, weight in LUT4_WEIGHTS.items())
-        if area or cells["TRELLIS_FF"]:
-            figures = (area, cells["LUT4"], cells["CCU2C"], cells["TRELLIS_DPR16X4"])
-            own.append((*figures, cells["TRELLIS_FF"], name.removeprefix("\\")))
-    for area, lut4, ccu2c, dpr, ff, name in sorted(own, reverse=True):
-        lines.append(f"{area:8} {lut4:6} {ccu2c:6} {dpr:6} {ff:6}  {name}")
-    return "\n".join(lines)
+def _modules(cells: Iterable[tuple[str, str]], hierarchy: Sequence[str]) -> str:
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for kind, name in cells:
+        inside = (path for path in hierarchy if name.startswith(f"{path}."))
+        found[next(inside, "(top)")][kind] += 1
+    rows = []
+    for name, counts in found.items():
+        area = sum(counts[kind] * weight for kind, weight in LUT4_WEIGHTS.items())
+        figures = (area, *(counts[kind] for kind in LUT4_WEIGHTS), counts["TRELLIS_FF"])
+        rows.append((" ".join(f"{figure:7,}" for figure in figures), area, name))
+    rows.sort(key=lambda row: -row[1])
+    heading = "LUT4-eq    LUT4   CCU2C DPR16X4      FF  module"
+    return "\n".join([heading, *(f"{figures}  {name}" for figures, _, name in rows)])
 
 
 def _lines(path: Path) -> str:

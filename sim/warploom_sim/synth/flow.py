@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -96,12 +95,13 @@ def synthesise(top: str, verilog: str, folder: Path) -> Counter[str]:
     return _cells(folder / "block.json")
 
 
-def cell_names(folder: Path, types: Sequence[str]) -> list[str]:
-    """Return the names of the block's cells of some types, from ``block.il``."""
-    found = re.findall(r"^  cell \\(\w+) (\S+)$", (folder / "block.il").read_text(), re.MULTILINE)
+def cells_by_name(folder: Path) -> list[tuple[str, str]]:
+    """Return type and hierarchical name of each of the block's cells, from ``block.il``."""
+    netlist = folder / "block.il"
+    found = re.findall(r"^  cell \\(\w+) \\?(\S+)$", netlist.read_text(), re.MULTILINE)
     if not found:
-        raise RuntimeError(f"{folder / 'block.il'} has no cell: nothing was checked")
-    return [name for kind, name in found if kind in types]
+        raise RuntimeError(f"{netlist} has no cell: nothing was checked")
+    return found
 
 
 def wrap(ports: tuple[Port, ...], folder: Path) -> Counter[str]:

@@ -200,7 +200,7 @@ def check_memories(job: Job) -> None:
         Names the cells.
     """
     named = MEMORIES.get(job.target.block)
-    found = flow.cell_names(job.folder, _EBR)
+    found = [name for kind, name in flow.cells_by_name(job.folder) if kind in _EBR]
     stray = [name for name in found if named is None or named not in name]
     if stray:
         raise WarploomError(f"{job.target.name} holds block memory: {', '.join(stray[:4])}")
