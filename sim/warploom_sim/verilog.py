@@ -1,13 +1,11 @@
 """Verilog of every block for every preset, the same to the byte from run to run."""
 
-import dataclasses
 import hashlib
 import inspect
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import metadata
@@ -23,6 +21,8 @@ from warploom_spec import WarploomError, preset
 
 #: Before every module's name, so that ours meet nobody else's in a larger design.
 PREFIX = "warploom_"
+#: How a child process says that it refuses, not fails.
+REFUSED = 2
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ def generate(
 ) -> list[Generated]:
     """Write ``<folder>/<preset>/<block>.v`` for each block and preset.
 
-    Each preset is generated in a process of its own whose hash seed is fixed: the order of some
-    names in Amaranth's output follows Python's hashes.
+    Each file is generated in a process of its own whose hash seed is fixed: the order of some
+    names in Amaranth's output follows Python's hashes. As many run at a time as there are cores.
 
     Parameters
     ----------
@@ -72,9 +72,15 @@ def generate(
         block(name)
     for name in configs:
         preset(name)
+    wanted = [(name, config) for config in configs for name in blocks]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(_run_child, blocks, name, folder, report) for name in configs]
-        return [file for job in jobs for file in job.result()]
+        # The last blocks of the last preset are the largest: they must not be left for the end.
+        jobs = {job: pool.submit(_generate_one, *job, folder, report) for job in reversed(wanted)}
+        try:
+            return [jobs[job].result() for job in wanted]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def child_environment() -> dict[str, str]:
@@ -88,38 +94,31 @@ def child_environment() -> dict[str, str]:
     }
 
 
-def _run_child(
-    blocks: Sequence[str], config: str, folder: Path, report: Callable[[Generated], None]
-) -> list[Generated]:
-    command = [sys.executable, "-m", __name__, config, str(folder), *blocks]
-    files = []
-    with subprocess.Popen(
-        command, env=child_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout and child.stderr
-        for line in child.stdout:
-            files.append(Generated(**json.loads(line)))
-            report(files[-1])
-        complaint = child.stderr.read()
-    if child.returncode == 2:
-        raise WarploomError(complaint.strip())
-    if child.returncode:
-        raise RuntimeError(f"generating Verilog for {config} failed:\n{complaint}")
-    return files
+def _generate_one(
+    name: str, config: str, folder: Path, report: Callable[[Generated], None]
+) -> Generated:
+    path = folder / config / f"{name}.v"
+    command = [sys.executable, "-m", __name__, name, config, str(path)]
+    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
+    if done.returncode == REFUSED:
+        raise WarploomError(done.stderr.strip())
+    if done.returncode:
+        raise RuntimeError(f"generating {path} failed:\n{done.stderr}")
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    file = Generated(name, config, str(path), content.count(b"\n"), digest)
+    report(file)
+    return file
 
 
-def _child(config: str, folder: str, *blocks: str) -> None:
-    """Write one preset's files; print a line of JSON for each."""
-    for name in blocks:
-        path = Path(folder) / config / f"{name}.v"
-        text = module_text(name, config)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(text)
-        unfinished.replace(path)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        file = Generated(name, config, str(path), text.count("\n"), digest)
-        print(json.dumps(dataclasses.asdict(file)), flush=True)
+def _write(name: str, config: str, target: str) -> None:
+    """Write one file: whole, or not at all."""
+    path = Path(target)
+    text = module_text(name, config)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.write_text(text)
+    unfinished.replace(path)
 
 
 def module_text(name: str, config: str) -> str:
@@ -179,12 +178,12 @@ def fields(shape: Any, prefix: str = "", base: int = 0) -> Iterator[tuple[str, i
             yield name, low, field.width
 
 
-def _main(arguments: Iterable[str]) -> int:
+def _main(arguments: Sequence[str]) -> int:
     try:
-        _child(*arguments)
+        _write(*arguments)
     except WarploomError as error:
         print(error, file=sys.stderr)
-        return 2
+        return REFUSED
     return 0
 
 
