@@ -158,7 +158,7 @@ class HistoryMonitor:
         error = self._error.unpack(after["error"])
         assert error["valid"] == (not right), f"release of {number}: error {error}"
         if not right:
-            assert error["argument"] == number
+            assert error["argument"] == number, f"release of {number}: error {error}"
             return None
         self._entries[number].count -= 1
         return number
@@ -217,9 +217,9 @@ class IndexMonitor(HistoryMonitor):
         assert self._unfinished, "a write without a miss"
         shape = self._unfinished[0]
         assert warp["address"] == shape.region[shape.written], "a write in the wrong place"
-        assert warp["first"] == (shape.written == 0)
+        assert warp["first"] == (shape.written == 0), "a wrong first warp"
         shape.written += 1
-        assert warp["last"] == (shape.written == len(shape.region))
+        assert warp["last"] == (shape.written == len(shape.region)), "a wrong last warp"
         self._memory[warp["address"]] = warp["words"], warp["mask"]
         if warp["last"]:
             shape.generating = False

@@ -15,7 +15,7 @@ from tb.index_cases import (
     rarely,
     special_shapes,
 )
-from tb.record import Sender, record
+from tb.record import Recording, Sender, record
 from warploom.index_generator import IndexGenerator
 from warploom_golden.config_filter import ConfigFilter as FilterModel
 from warploom_golden.index_generator import IndexGenerator as Model
@@ -279,6 +279,39 @@ def test_a_released_entry_is_finished_and_its_done_comes(block):
     assert seen.transfers("release")[0][0] == 4 and not seen.cycles("error")
     assert len(write_cycles(seen)) == 32
     assert [cycle for cycle, _ in seen.transfers("done")] == write_cycles(seen)[-1:]
+
+
+# The monitor itself
+
+
+def flipped(recording, cycle, port, field):
+    """Return a copy of a recording with the lowest bit of one field of a packet inverted."""
+    packet = {"write__payload": layouts.packed_warp, "decision__payload": layouts.index_decision,
+              "done__payload": layouts.index_decision}[port](TINY)
+    outputs = list(recording.outputs)
+    word = outputs[cycle][port] ^ 1 << packet.offsets[field]
+    outputs[cycle] = {**outputs[cycle], port: word}
+    return Recording(recording.inputs, outputs)
+
+
+@pytest.mark.parametrize(
+    ("port", "field", "complaint"),
+    [
+        ("write__payload", "words", "the memory holds wrong indices"),
+        ("write__payload", "mask", "the memory holds wrong indices"),
+        ("write__payload", "address", "a write in the wrong place"),
+        ("write__payload", "first", "a wrong first warp"),
+        ("write__payload", "last", "a wrong last warp"),
+        ("decision__payload", "hit", "a hit of another shape"),
+        ("decision__payload", "entry", "done out of order"),
+        ("done__payload", "entry", "done out of order"),
+    ],
+)
+def test_the_monitor_finds_one_wrong_bit(port, field, complaint):
+    seen = send(Model, TINY, misses(TINY, (5, 3, 1)))
+    cycle = seen.transfers(port.partition("__")[0])[0][0]
+    with pytest.raises(AssertionError, match=complaint):
+        watch(flipped(seen, cycle, port, field), TINY, IndexMonitor)
 
 
 # Models above the model
