@@ -1,0 +1,297 @@
+"""warploom_spec: literal words, numbers and texts: no table is wrong together with its users."""
+
+import dataclasses
+import inspect
+import re
+
+import pytest
+from amaranth.hdl import Value
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warploom_spec import (
+    EXPLANATIONS,
+    PRESETS,
+    Config,
+    ErrorCode,
+    LaunchDescriptor,
+    Packet,
+    WarploomError,
+    layouts,
+    preset,
+    timing,
+)
+from warploom_spec.packet import Field
+
+DEFAULT = PRESETS["default"]
+
+#: Spec 0, 'Widths and presets': what each preset has.
+PRESET_TABLE = {
+    "tiny": (2, 8, 4, 16, 32, 64, 4, 256, (16, 8, 8), 2, 64, 1),
+    "default": (8, 32, 32, 64, 256, 1824, 32, 1024, (31, 16, 16), 8, 512, 4),
+    "large": (132, 32, 32, 64, 256, 1824, 32, 1024, (31, 16, 16), 8, 4096, 4),
+}
+PRESET_FIELDS = (
+    *("sms", "warp_size", "block_slots", "warp_slots", "register_units", "shared_units"),
+    *("barriers", "max_threads", "grid_bits", "history_entries", "index_memory_warps"),
+    "inline_args",
+)
+
+#: Bits of each packet: (tiny, default, large).
+PACKET_BITS = {
+    "launch_descriptor": (345, 540, 543),
+    "checked_launch": (342, 578, 581),
+    "dispatch_launch": (387, 660, 663),
+    "launch_words": (318, 541, 541),
+    "block_index": (32, 63, 63),
+    "grid_walk": (64, 126, 126),
+    "walked_block": (33, 64, 64),
+    "block_offer": (62, 99, 104),
+    "block_completion": (7, 10, 10),
+    "slot_mask": (5, 33, 33),
+    "launch_stop": (33, 33, 33),
+    "dispatch_end": (110, 147, 147),
+    "end_record": (104, 135, 135),
+    "launch_answer": (53, 53, 53),
+    "error_record": (22, 22, 22),
+    "index_config": (41, 44, 47),
+    "index_decision": (2, 4, 4),
+    "index_lanes": (155, 566, 569),
+    "packed_warp": (155, 566, 569),
+    "index_region": (13, 16, 19),
+    "index_read": (18, 21, 24),
+    "index_data": (136, 544, 544),
+    "thread_index": (29, 29, 29),
+    "order_swap": (2, 6, 16),
+    "schedule_request": (28, 31, 34),
+    "warp_issue": (23, 23, 23),
+}
+
+
+def packets(config: Config) -> dict[str, Packet]:
+    """Return every packet of a configuration by its function's name."""
+    functions = inspect.getmembers(layouts, inspect.isfunction)
+    return {
+        name: function(config)
+        for name, function in functions
+        if function.__module__ == layouts.__name__ and name[0] != "_" and name != "lane_bits"
+    }
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_spec_0s_table(name: str) -> None:
+    config = preset(name)
+    assert tuple(getattr(config, field) for field in PRESET_FIELDS) == PRESET_TABLE[name]
+    assert (config.stream_bits, config.priority_bits) == (4, 2)
+    assert config.task_bits == (6 if name == "large" else 4)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
+    config = preset(name)
+    grid = sum(PRESET_TABLE[name][8])
+    address = {"tiny": 6, "default": 9, "large": 12}[name]  # log2 of the memory's warps
+    inline = 64 * PRESET_TABLE[name][-1]
+    kernel = 64 + 64 + 16 + inline
+    block, widths, warps, task = 11 + 11 + 7, 4 + 4 + 3, 6, 6 if name == "large" else 4
+    order = 4 + 1 + 2 + 1 + 2 + 3  # stream, after_previous, priority, idempotent, mode, table
+    slot = 2 if name == "tiny" else 5
+    descriptor = kernel + (31 + 16 + 16) + block + address + (9 + 11 + 6) + order
+    assert layouts.launch_descriptor(config).bits == descriptor
+    assert layouts.launch_words(config).bits == 32 + kernel + grid + block + warps + widths
+    assert layouts.block_offer(config).bits == 1 + slot + grid + task + address + warps + widths
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_packets_literal_bits(name: str) -> None:
+    place = list(PRESETS).index(name)
+    got = {packet: shape.bits for packet, shape in packets(preset(name)).items()}
+    assert got == {packet: bits[place] for packet, bits in PACKET_BITS.items()}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_packets_are_named_as_their_functions(name: str) -> None:
+    for function, packet in packets(preset(name)).items():
+        assert packet.name == function
+        assert all(field.meaning for field in packet.fields)
+        assert len({field.name for field in packet.fields}) == len(packet.fields)
+
+
+def test_a_launch_descriptors_literal_word() -> None:
+    launch = LaunchDescriptor(
+        grid=(1568, 3, 8),
+        block=(256, 2, 1),
+        warp_registers=4,
+        shared=41,
+        index_address=0x155,
+        stream=9,
+        priority=2,
+        code=0x0123456789ABCDEF,
+        arguments=0xFEDCBA9876543210,
+        address_space=0xBEEF,
+        inline=(0xA5,),
+    )
+    word = 0x0123456789ABCDEF | 0xFEDCBA9876543210 << 64 | 0xBEEF << 128 | 0xA5 << 144
+    word |= 1568 << 400 | 3 << 431 | 8 << 447  # grid
+    word |= 256 << 463 | 2 << 474 | 1 << 485  # block
+    word |= 0x155 << 492 | 4 << 501 | 41 << 510 | 1 << 521  # address, registers, shared, barriers
+    word |= 9 << 527 | 1 << 531 | 2 << 532  # stream, after_previous, priority
+    assert launch.pack(DEFAULT) == word
+
+
+def test_a_block_offers_literal_word() -> None:
+    values = {"place": 1, "slot": 5, "bx": 3, "by": 2, "bz": 1, "task": 0}
+    values |= {"index_address": 7, "index_warps": 8, "width_x": 8, "width_y": 1, "width_z": 0}
+    word = 1 | 5 << 1 | 3 << 6 | 2 << 37 | 1 << 53 | 7 << 73 | 8 << 82 | 8 << 88 | 1 << 92
+    assert layouts.block_offer(DEFAULT).pack(values) == word
+
+
+def test_error_codes_literal_numbers() -> None:
+    assert " ".join(code.name for code in ErrorCode) == (
+        "OK GRID_ZERO GRID_RANGE BLOCK_ZERO BLOCK_RANGE THREADS INDEX_BITS INDEX_REGION BLOCK_WARPS"
+        " BLOCK_REGISTERS BLOCK_SHARED BLOCK_BARRIERS TABLE_UNKNOWN STREAM_PRIORITY STREAM_BROKEN"
+        " NO_SM COMPLETION_FULL BLOCK_FAULT SM_LOST RELEASE_UNREFERENCED COMPLETION_NOT_RUNNING"
+        " ACK_NOT_OUTSTANDING ACK_MASK LOST_SM_SIGNAL STOP_UNKNOWN ORDER_RANGE ORDER_BUSY"
+    )
+    assert [int(code) for code in ErrorCode] == list(range(27))
+
+
+def test_every_error_code_has_a_cause_and_a_cure() -> None:
+    assert EXPLANATIONS.keys() == set(ErrorCode)
+    assert all(cause and cure for cause, cure in EXPLANATIONS.values())
+
+
+TIMINGS = {
+    "tiny": (5, 2, 8, 4, 2, 4, 6, 1, 1, 2, 1, 2, 2, 2),
+    "default": (5, 4, 16, 4, 2, 4, 6, 1, 1, 2, 1, 2, 2, 2),
+    "large": (5, 4, 16, 4, 2, 4, 6, 1, 1, 2, 1, 2, 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_latencies_literal_numbers(name: str) -> None:
+    found = timing(preset(name))
+    got = tuple(getattr(found, field.name) for field in dataclasses.fields(found))
+    assert got == (*TIMINGS[name], 32, 16)
+    assert found.launches_ahead == found.launch_queue + 2
+    assert found.index_miss == 12
+
+
+@given(data=st.data())
+def test_unpack_gives_back_what_was_packed(data: st.DataObject) -> None:
+    packet = data.draw(st.sampled_from(list(packets(DEFAULT).values())))
+    values = {
+        f.name: data.draw(st.integers(0, (1 << f.bits) - 1), label=f.name) for f in packet.fields
+    }
+    assert packet.unpack(packet.pack(values)) == values
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_amaranth_layout_and_numpy_record_agree_with_the_packet(name: str) -> None:
+    for packet in packets(preset(name)).values():
+        layout = packet.layout()
+        assert layout.size == packet.bits
+        assert {key: field.offset for key, field in layout} == packet.offsets
+        dtype = packet.dtype()
+        assert dtype.names is not None
+        for field in packet.present:
+            room = dtype.fields[field.name][0].itemsize * 8  # type: ignore[index]
+            assert room >= field.bits
+
+
+def test_layout_places_fields_as_pack_does() -> None:
+    packet = layouts.block_completion(DEFAULT)
+    word = Value.cast(packet.layout().const({"slot": 3, "code": 17}))
+    assert word.value == packet.pack({"slot": 3, "code": 17}) == 3 | 17 << 5  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        ({"a": 16, "b": 0}, r"demo\.a is 16; legal: 0 to 15"),
+        ({"a": -1, "b": 0}, r"demo\.a is -1; legal: 0 to 15"),
+        ({"a": 1}, r"demo\.b is missing"),
+        ({"a": 1, "b": 1, "c": 1}, r"demo has no field c"),
+    ],
+)
+def test_pack_refuses_by_name(values: dict[str, int], message: str) -> None:
+    packet = Packet("demo", (Field("a", 4, "one"), Field("b", 1, "other")))
+    with pytest.raises(WarploomError, match=f"^{message}$"):
+        packet.pack(values)
+
+
+@pytest.mark.parametrize(
+    "field, value, legal",
+    [
+        ("sms", 0, "1 to 256"),
+        ("sms", 257, "1 to 256"),
+        ("sms", True, "1 to 256"),
+        ("warp_size", 31, "8, 16, 32, 64"),
+        ("block_slots", 65, "1 to 64"),
+        ("max_threads", 0, "1 to 65536"),
+        ("policy", "best", "first_fit, round_robin, least_loaded, freed_first"),
+        ("reclaim", "never", "in_order, out_of_order"),
+        ("grid_bits", (32, 16, 16), "three widths from 1 to (31, 16, 16)"),
+        ("step_from_host", 1, "True, False"),
+    ],
+)
+def test_config_names_field_value_and_legal_range(field: str, value: object, legal: str) -> None:
+    message = re.escape(f"{field} is {value!r}; legal: {legal}")
+    with pytest.raises(WarploomError, match=f"^{message}$"):
+        Config(**{field: value})  # type: ignore[arg-type]
+
+
+def test_every_integer_of_a_config_has_a_range() -> None:
+    for field in dataclasses.fields(Config):
+        if field.type == "int" or field.type is int:
+            assert {"low", "high"} <= field.metadata.keys() or field.name == "warp_size"
+
+
+def test_config_is_frozen_and_takes_keywords_alone() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        DEFAULT.sms = 3  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Config(8)  # type: ignore[misc]
+
+
+def test_an_unknown_preset_is_refused_with_the_legal_names() -> None:
+    with pytest.raises(WarploomError, match=r"^config is 'huge'; legal: tiny, default, large$"):
+        preset("huge")
+
+
+@pytest.mark.parametrize(
+    "registers, shared_bytes, warp_size, units, shared",
+    [
+        (0, 0, 32, 0, 8),  # 1,024 reserved bytes are 8 units
+        (8, 1, 32, 1, 9),
+        (9, 128, 32, 2, 9),
+        (32, 4224, 32, 4, 41),
+        (255, 232448, 32, 32, 1824),
+        (32, 0, 8, 1, 8),
+        (33, 0, 8, 2, 8),
+    ],
+)
+def test_from_cuda_rounds_as_the_architecture(
+    registers: int, shared_bytes: int, warp_size: int, units: int, shared: int
+) -> None:
+    config = dataclasses.replace(DEFAULT, warp_size=warp_size)
+    launch = LaunchDescriptor.from_cuda((1, 1, 1), (32, 1, 1), registers, shared_bytes, config)
+    assert (launch.warp_registers, launch.shared, launch.barriers) == (units, shared, 1)
+
+
+def test_from_cuda_refuses_what_does_not_fit_a_field() -> None:
+    with pytest.raises(WarploomError, match=r"^launch_descriptor\.gx is 2147483648; legal: 0 to "):
+        LaunchDescriptor.from_cuda((1 << 31, 1, 1), (32, 1, 1), 0, 0, DEFAULT)
+    with pytest.raises(WarploomError, match=r"^launch_descriptor\.dz is 128; legal: 0 to 127$"):
+        LaunchDescriptor.from_cuda((1, 1, 1), (1, 1, 128), 0, 0, DEFAULT)
+
+
+def test_more_argument_words_than_the_config_has_are_refused() -> None:
+    launch = LaunchDescriptor(grid=(1, 1, 1), block=(1, 1, 1), inline=(1, 2))
+    with pytest.raises(WarploomError, match=r"^inline has 2 words; legal: 0 to 1$"):
+        launch.pack(preset("tiny"))
+
+
+def test_grid_limits_follow_from_the_widths() -> None:
+    assert preset("tiny").max_grid == (65535, 255, 255)
+    assert DEFAULT.max_grid == (2**31 - 1, 65535, 65535)
