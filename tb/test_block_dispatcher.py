@@ -1,0 +1,118 @@
+"""BlockDispatcher in lockstep: every policy, both reclaims, SMs that misbehave; seeded faults."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tb.dispatch_cases import dispatcher_case, make_dispatcher
+from tb.dispatch_configs import ODD, POLICIES_AND_RECLAIMS, config_of
+from tb.dispatch_events import DISPATCH_CASES
+from warploom.block_dispatcher import BlockDispatcher
+from warploom_golden.block_dispatcher import BlockDispatcher as Model
+from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.lockstep.events import require
+from warploom_spec import WarploomError, preset
+from warploom_spec.config import POLICIES
+
+CLIMATES = ("calm", "wild", "lossy")
+#: A time-out that a run sees many times.
+SOON = "kill_timeout=12"
+
+
+def cases(config, seed, cycles):
+    """Return a case for each climate, all on one build."""
+    return [dispatcher_case(config, climate, seed, cycles) for climate in CLIMATES]
+
+
+def merged(results):
+    total = Counter()
+    for result in results:
+        total.update(result.counts)
+    return total
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
+    results = []
+    for number, mode in enumerate(m for m in POLICIES_AND_RECLAIMS if policy in m):
+        results += run(cases(f"tiny,{mode},{SOON}", seed + number, 6000), "verilator")
+    require(DISPATCH_CASES, merged(results))
+    require(["ledger: nothing open", "ledger: fate drained"], merged(results))
+
+
+@pytest.mark.parametrize("config", ODD)
+def test_odd_machines_equal_their_model_on_icarus(config, seed):
+    mode = POLICIES_AND_RECLAIMS[(seed + len(config)) % len(POLICIES_AND_RECLAIMS)]
+    for result in run(cases(f"{config},{mode},{SOON}", seed, 2500), "icarus"):
+        result.require("transfers of launch", "transfers of ended", "ledger: blocks completed")
+
+
+@pytest.mark.parametrize("mode", ["policy=freed_first,reclaim=in_order", "policy=round_robin"])
+def test_default_equals_its_model_on_icarus(mode, seed):
+    for result in run(cases(f"default,{mode},{SOON}", seed, 1500), "icarus"):
+        result.require("transfers of launch", "ledger: blocks completed")
+
+
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS[::3])
+def test_equals_its_model_on_amaranth(mode, seed):
+    for result in run(cases(f"tiny,{mode},{SOON}", seed, 1200), "amaranth"):
+        result.require("transfers of launch")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
+@pytest.mark.parametrize("config", [*ODD, "tiny", "default"])
+def test_equals_its_model_for_long(config, mode, seed):
+    for n in range(4):
+        run(cases(f"{config},{mode},{SOON}", seed + n, 20_000), "verilator")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS[1::2])
+def test_large_equals_its_model(mode, seed):
+    run(cases(f"large,{mode},{SOON}", seed, 3000), "verilator")
+
+
+# Seeded faults
+
+#: Faults that show under one policy or reclaim alone.
+WHERE = {"pointer": "tiny,policy=round_robin", "late_return": "tiny,policy=first_fit"}
+#: Faults that the ledger sees without the model.
+SEEN_BY_THE_LEDGER = (
+    *("overcommit", "wrong_slot", "stream_order", "stale_address"),
+    *("grid_walker.skip_block", "grid_walker.no_wrap_y"),
+)
+
+
+def test_faults_are_refused_by_name():
+    with pytest.raises(WarploomError, match="fault of BlockDispatcher is 'rust'; legal: overcomm"):
+        BlockDispatcher(preset("tiny"), fault="rust")
+
+
+@pytest.mark.parametrize("fault", BlockDispatcher.FAULTS)
+def test_a_seeded_fault_is_found(fault, seed):
+    config = WHERE.get(fault, "tiny")
+    tries = [dispatcher_case(config, "calm", seed + n, 2000, fault=fault) for n in range(4)]
+    with pytest.raises(LockstepError):
+        run(tries, "icarus", waves=False)
+
+
+class BlindModel(Model):
+    """Compares nothing, so that the ledger is alone."""
+
+    def outputs(self, inputs):
+        return dict.fromkeys(super().outputs(inputs))
+
+
+def make_blind(config, **fault):
+    component, _ = make_dispatcher(config, **fault)
+    return component, BlindModel(config_of(config))
+
+
+@pytest.mark.parametrize("fault", SEEN_BY_THE_LEDGER)
+def test_the_ledger_alone_finds_a_seeded_fault(fault, seed):
+    cases = (dispatcher_case("tiny", "calm", seed + n, 2000, fault=fault) for n in range(4))
+    tries = [replace(case, make=make_blind) for case in cases]
+    with pytest.raises(LockstepError, match="LedgerError: ledger, cycle"):
+        run(tries, "icarus", waves=False)
