@@ -4,13 +4,14 @@ All shapes go through the model, a stratified sample of them through the RTL bes
 """
 
 import random
+from collections.abc import Callable
 
 import pytest
 from rich.console import Console
 from rich.progress import Progress
 
 from tb.history_monitor import INDEX_MONITORS
-from tb.index_cases import CONFIGS, config_of, index_config
+from tb.index_cases import CONFIGS, config_of, index_config, random_shape
 from tb.record import Sender
 from tb.test_index_generator import make
 from warploom_golden.index_generator import IndexGenerator as Model
@@ -20,24 +21,31 @@ from warploom_spec import Config, layouts
 
 pytestmark = pytest.mark.deep
 
-NAME = "default"
-#: Shapes that go through the generator in one run, and through the RTL in all.
-BATCH, SAMPLE = 200, 2000
-#: Regions that follow each other, so that generation never waits for a release.
-PLACES = 8
+#: Shapes that go through the generator in one run.
+BATCH = 200
+#: Shapes that go through the RTL, by configuration: other warp sizes and larger blocks too.
+SAMPLES = {
+    "default": 2000,
+    "tiny": 400,
+    "warp_16": 400,
+    "warp_64": 400,
+    "host_step": 200,
+    "many_threads": 100,
+}
 
 
 def requests(config: Config, batch: list[Dims]) -> list[int]:
-    """Return the shapes' configurations, each with a region that no recent one overlaps."""
+    """Return the shapes' configurations, their regions one behind the other and round again."""
+    places = config.index_memory_warps // config.max_warps
     return [
-        index_config(config, place % PLACES * config.max_warps, dims)
-        for place, dims in enumerate(batch)
+        index_config(config, number % places * config.max_warps, dims)
+        for number, dims in enumerate(batch)
     ]
 
 
 def cycles_for(config: Config, batch: list[Dims]) -> int:
-    """Return cycles that suffice for a batch, stalls of one cycle in eight included."""
-    return sum(max(warps(dims, config.warp_size), 12) for dims in batch) * 5 // 4 + 100
+    """Return cycles that suffice for a batch, with stalls and waits for regions."""
+    return sum(warps(dims, config.warp_size) + 24 for dims in batch) * 5 // 4
 
 
 class Releaser(Sender):
@@ -67,9 +75,10 @@ def make_releaser(context: Context) -> Releaser:
     return Releaser(config, requests(config, context.options["shapes"]))
 
 
-def through_the_model(config: Config, batch: list[Dims]) -> int:
+def through_the_model(name: str, batch: list[Dims]) -> int:
     """Return the shapes that were written; the monitor compares each with division."""
-    model, monitor = Model(config, memory=False), INDEX_MONITORS[NAME]()
+    config = CONFIGS[name]
+    model, monitor = Model(config, memory=False), INDEX_MONITORS[name]()
     stimulus = Releaser(config, requests(config, batch))
     outputs = None
     for cycle in range(cycles_for(config, batch)):
@@ -80,17 +89,17 @@ def through_the_model(config: Config, batch: list[Dims]) -> int:
     return monitor.counts()["shapes_written"]
 
 
-def through_the_rtl(config: Config, batch: list[Dims]) -> int:
+def through_the_rtl(name: str, batch: list[Dims]) -> int:
     """As `through_the_model`, on Verilator, every output compared with the model's too."""
     case = Case(
         make=make,
-        params={"config": NAME, "memory": False},
+        params={"config": name, "memory": False},
         seed=0,
-        cycles=cycles_for(config, batch),
+        cycles=cycles_for(CONFIGS[name], batch),
         resets=0,
         stimulus=make_releaser,
         options={"shapes": [list(dims) for dims in batch]},
-        events={"indices": INDEX_MONITORS[NAME]},
+        events={"indices": INDEX_MONITORS[name]},
     )
     return run_one(case, "verilator").counts["shapes_written"]
 
@@ -102,20 +111,41 @@ def stratified(every: list[Dims], count: int, rng: random.Random) -> list[Dims]:
     return [rng.choice(ordered[low:high]) for low, high in zip(edges, edges[1:], strict=False)]
 
 
-@pytest.mark.parametrize("through", [through_the_model, through_the_rtl])
-def test_every_index_of_every_thread(through, seed, capsys):
-    config = CONFIGS[NAME]
-    chosen = shapes(config.max_threads)
-    assert len(chosen) == 25_670
-    if through is through_the_rtl:
-        chosen = stratified(chosen, SAMPLE, random.Random(seed))
-        assert len(set(chosen)) == SAMPLE
-    random.Random(seed).shuffle(chosen)
-    written = 0
-    with capsys.disabled(), Progress(console=Console()) as progress:
-        title = through.__name__.replace("_", " ")
+def distinct(config: Config, count: int, rng: random.Random) -> list[Dims]:
+    """Return random legal shapes, the special ones among them."""
+    found: set[Dims] = set()
+    while len(found) < count:
+        found.add(random_shape(rng, config))
+    return sorted(found)
+
+
+def push(through: Callable[[str, list[Dims]], int], name: str, chosen: list[Dims]) -> None:
+    """Send shapes through the generator in batches, and show how far it is."""
+    written, title = 0, f"{through.__name__.replace('_', ' ')}, {name}"
+    with Progress(console=Console()) as progress:
         for start in progress.track(range(0, len(chosen), BATCH), description=title):
-            written += through(config, chosen[start : start + BATCH])
+            written += through(name, chosen[start : start + BATCH])
         total = sum(threads(dims) for dims in chosen)
         progress.console.print(f"{title}: {written} shapes, {total:,} threads equal division")
     assert written == len(chosen)
+
+
+def test_every_shape_through_the_model(seed, capsys):
+    chosen = shapes(CONFIGS["default"].max_threads)
+    assert len(chosen) == 25_670
+    random.Random(seed).shuffle(chosen)
+    with capsys.disabled():
+        push(through_the_model, "default", chosen)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_of_shapes_through_the_rtl(name, seed, capsys):
+    config, rng = CONFIGS[name], random.Random(seed)
+    if config.max_threads > 1024:
+        chosen = distinct(config, SAMPLES[name], rng)
+    else:
+        chosen = stratified(shapes(config.max_threads), SAMPLES[name], rng)
+    assert len(set(chosen)) == SAMPLES[name]
+    rng.shuffle(chosen)
+    with capsys.disabled():
+        push(through_the_rtl, name, chosen)
