@@ -112,12 +112,12 @@ class BlockDispatcher:
         loaded = self._find_end(inputs)
         resident = any(place.started for place in places)
         free = min({0, 1} - {place.number for place in places}, default=None)
-        kills = [kill_mask(sm, places) for sm in self._sms]
+        killed = [place for place in places if place.stop is Stop.KILL]
         none_left = all(sm.lost for sm in self._sms)
         self._reclaim.tick()
         # Changed at the end of the cycle:
         self._place_head(chosen, flushes, given)
-        self._policy.tick(resident, self._process(kills, errors))
+        self._policy.tick(resident, self._process(killed, errors))
         self._move_offers(inputs)
         if none_left:
             self._give_up()
@@ -205,12 +205,18 @@ class BlockDispatcher:
                 return place, self._end_packet.pack(place.record())
         return None
 
-    def _process(self, kills: list[int], errors: list[Error]) -> list[tuple[int, int]]:
-        """Process signals and send kills; return SM and number of slots that become free."""
+    def _process(self, killed: list[Place], errors: list[Error]) -> list[tuple[int, int]]:
+        """Process signals and send kills; return SM and number of slots that become free.
+
+        A kill names what runs for a launch that is being killed (state) and does not end now.
+        """
         before = [(sm, sm.free_slots) for sm in self._sms if not sm.lost]
+        silent = [sm for sm, _ in before if not sm.outstanding]
         self._signals.process(self._cycle, self._sms, self._reclaim, errors)
-        for sm, mask in zip(self._sms, kills, strict=True):
-            send_kill(sm, mask, self._cycle)
+        for sm in self._sms:
+            sm.kill = 0
+        for sm in silent if killed else ():
+            send_kill(sm, kill_mask(sm, killed), self._cycle)
         freed = ((sm.number, (sm.free_slots & ~was_free).bit_count()) for sm, was_free in before)
         return [(number, slots) for number, slots in freed if slots]
 

@@ -1,6 +1,6 @@
 """What SMs send to BlockDispatcher's cycle model: completions, acknowledgements, silence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from warploom_golden.dispatch_place import Place, Stop
 from warploom_golden.dispatch_reclaim import Reclaim
@@ -110,14 +110,12 @@ class Signals:
         ended.append(block)
 
 
-def kill_mask(sm: Sm, places: Sequence[Place]) -> int:
-    """Return the slots that a kill decided in this cycle names, 0 for no kill."""
-    if sm.lost or sm.outstanding or not any(place.stop is Stop.KILL for place in places):
-        return 0
+def kill_mask(sm: Sm, killed: Collection[Place]) -> int:
+    """Return the slots of an SM that run for a launch that is being killed."""
     return sum(
         1 << block.slot
         for block in sm.blocks
-        if block is not None and block.running and block.place.stop is Stop.KILL
+        if block is not None and block.running and block.place in killed
     )
 
 
