@@ -1,0 +1,262 @@
+"""LaunchPath in lockstep: hard cases, refusals, and what becomes of each launch."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tb.dispatch_cases import path_case
+from tb.dispatch_configs import POLICIES_AND_RECLAIMS, config_of
+from tb.dispatch_events import DISPATCH_CASES, PATH_CASES
+from tb.record import Sender, record
+from warploom.launch_path import LaunchPath
+from warploom_golden.launch_path import LaunchPath as Model
+from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.lockstep.events import require
+from warploom_spec import ErrorCode, Fate, LaunchDescriptor, WarploomError, layouts, preset, timing
+
+CLIMATES = ("calm", "wild", "lossy")
+SOON = "kill_timeout=12"
+
+
+def cases(config, seed, cycles):
+    return [path_case(config, climate, seed, cycles) for climate in CLIMATES]
+
+
+def test_equals_its_model_on_verilator_and_hard_cases_happen(seed):
+    results = []
+    for number, mode in enumerate(("policy=freed_first", "policy=round_robin,reclaim=in_order")):
+        results += run(cases(f"tiny,{mode},{SOON}", seed + number, 8000), "verilator")
+    total = Counter()
+    for result in results:
+        total.update(result.counts)
+    require((*DISPATCH_CASES, *PATH_CASES), total)
+    require([f"ledger: fate {fate.name.lower()}" for fate in Fate], total)
+
+
+def test_default_equals_its_model_on_icarus(seed):
+    for result in run(cases(f"default,policy=least_loaded,{SOON}", seed, 1500), "icarus"):
+        result.require("transfers of launch", "ledger: blocks completed")
+
+
+def test_equals_its_model_on_amaranth(seed):
+    for result in run([path_case(f"tiny,{SOON}", "wild", seed, 900)], "amaranth"):
+        result.require("transfers of launch")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
+@pytest.mark.parametrize("config", ["tiny", "tiny,sms=1", "tiny,sms=3,block_slots=5", "default"])
+def test_equals_its_model_for_long(config, mode, seed):
+    for n in range(3):
+        run(cases(f"{config},{mode},{SOON}", seed + n, 20_000), "verilator")
+
+
+#: One fault of each part; the parts' own tests find the rest.
+FAULTS = ("launch_check.warps", "block_dispatcher.wrong_slot", "block_dispatcher.stale_address")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_seeded_fault_is_found(fault, seed):
+    tries = [path_case("tiny", "calm", seed + n, 2000, fault=fault) for n in range(3)]
+    with pytest.raises(LockstepError):
+        run(tries, "icarus", waves=False)
+
+
+def test_faults_are_refused_by_name():
+    with pytest.raises(WarploomError, match="fault of LaunchPath is 'rust'; legal: launch_check"):
+        LaunchPath(preset("tiny"), fault="rust")
+
+
+# What becomes of launches, on the model alone
+
+TINY = preset("tiny")
+ANSWER, RECORD = layouts.launch_answer(TINY), layouts.end_record(TINY)
+OFFER = layouts.block_offer(TINY)
+#: A launch of two blocks of one warp.
+LAUNCH = LaunchDescriptor(grid=(2, 1, 1), block=(8, 1, 1))
+
+
+class Bus:
+    """The model with a host; each SM completes a block ``length`` cycles after it took it.
+
+    Parameters
+    ----------
+    config : Config
+        The machine.
+    launches : sequence of LaunchDescriptor
+        Sent as fast as they are taken.
+    length : int
+        0: blocks never end.
+    stops : mapping
+        Cycle -> fields of the stop sent then.
+    levels : mapping
+        Inputs that differ from their usual values; a callable gets the cycle.
+    """
+
+    def __init__(self, config, launches, length=4, stops=None, **levels):
+        self.config = config
+        self._length, self._stops, self._levels = length, stops or {}, levels
+        self._due = [[] for _ in range(config.sms)]
+        self._sender = Sender({"launch": [one.pack(config) for one in launches]}, self._inputs)
+        self._completion = layouts.block_completion(config)
+        self._offer = layouts.block_offer(config)
+
+    def _inputs(self, cycle):
+        values = {"tables": 0, "answer__ready": 1, "ended__ready": 1, "data__ready": 1}
+        values |= {f"{name}__valid": 0 for name in ("stop", "clear_stream", "read")}
+        values |= {f"{name}__payload": 0 for name in ("stop", "clear_stream", "read")}
+        values |= {"enable": (1 << self.config.sms) - 1}
+        if cycle in self._stops:
+            stop = layouts.launch_stop(self.config).pack({"drain": 0} | self._stops[cycle])
+            values |= {"stop__valid": 1, "stop__payload": stop}
+        for n, due in enumerate(self._due):
+            ended = next((entry for entry in due if entry[0] <= cycle), None)
+            if ended:
+                due.remove(ended)
+            word = self._completion.pack({"slot": ended[1] if ended else 0, "code": 0})
+            values |= {f"completion__{n}__valid": int(bool(ended)), f"offer__{n}__ready": 1}
+            values |= {f"completion__{n}__payload": word, f"acknowledge__{n}": 0}
+        for name, value in self._levels.items():
+            values[name] = value(cycle) if callable(value) else value
+        return values
+
+    def next(self, outputs):
+        """Return the next cycle's inputs."""
+        if outputs is not None and self._length:
+            for n, due in enumerate(self._due):
+                if outputs[f"offer__{n}__valid"] and self._sender.inputs[f"offer__{n}__ready"]:
+                    slot = self._offer.unpack(outputs[f"offer__{n}__payload"])["slot"]
+                    due.append((self._sender.cycle - 1 + self._length, slot))
+        return self._sender.next(outputs)
+
+
+def answers(recording):
+    found = (ANSWER.unpack(word) for _, word in recording.transfers("answer"))
+    return [(answer["ticket"], answer["code"]) for answer in found]
+
+
+def records(recording):
+    found = (RECORD.unpack(word) for _, word in recording.transfers("ended"))
+    return [(end["ticket"], end["fate"], end["code"]) for end in found]
+
+
+def path_run(launches, cycles=120, config=TINY, **levels):
+    return record(Model(config), Bus(config, launches, **levels), cycles)
+
+
+FINE = (Fate.FINISHED, ErrorCode.OK)
+
+
+def test_tickets_count_from_one_and_every_one_gets_its_record():
+    recording = path_run([LAUNCH] * 5, cycles=200)
+    assert answers(recording) == [(ticket, 0) for ticket in range(1, 6)]
+    assert records(recording) == [(ticket, *FINE) for ticket in range(1, 6)]
+
+
+def test_a_refused_launch_gets_no_ticket_and_no_record():
+    bad = replace(LAUNCH, grid=(0, 1, 1))
+    recording = path_run([LAUNCH, bad, LAUNCH])
+    assert answers(recording) == [(1, 0), (0, ErrorCode.GRID_ZERO), (2, 0)]
+    assert records(recording) == [(1, *FINE), (2, *FINE)]
+
+
+def test_another_priority_is_refused_while_the_stream_has_unfinished_launches():
+    other = replace(LAUNCH, priority=1)
+    recording = path_run([LAUNCH, other, replace(other, stream=1)])
+    assert answers(recording) == [(1, 0), (0, ErrorCode.STREAM_PRIORITY), (2, 0)]
+
+
+def test_without_a_place_for_its_record_a_launch_is_refused():
+    places = timing(TINY).end_records
+    launches = [LAUNCH] * (places + 2)
+    recording = path_run(launches, cycles=400, ended__ready=0)
+    want = [(ticket, 0) for ticket in range(1, places + 1)]
+    assert answers(recording) == [*want, *[(0, ErrorCode.COMPLETION_FULL)] * 2]
+
+
+def test_at_most_launches_ahead_are_accepted_and_not_started():
+    recording = path_run([LAUNCH] * 8, enable=0)
+    assert len(answers(recording)) == timing(TINY).launches_ahead == 4
+    assert not recording.cycles("offer__0__valid")
+
+
+def test_a_waiting_launch_taken_back_is_skipped():
+    # The first launch's blocks never end; the second one, of its stream, waits in a place, and the
+    # third one in the queue.
+    recording = path_run([LAUNCH] * 3, length=0, stops={60: {"ticket": 3}, 62: {"ticket": 2}})
+    assert records(recording) == [
+        (3, Fate.SKIPPED, ErrorCode.OK),
+        (2, Fate.SKIPPED, ErrorCode.OK),
+    ]
+
+
+def test_a_drained_launch_says_where_to_go_on():
+    config = TINY
+    long = replace(LAUNCH, grid=(3, 2, 1), barriers=4)
+    bus = Bus(config, [long], length=40, stops={30: {"ticket": 1, "drain": 1}})
+    recording = record(Model(config), bus, 120)
+    end = RECORD.unpack(recording.transfers("ended")[0][1])
+    assert (end["fate"], end["next_x"], end["next_y"], end["next_z"]) == (Fate.DRAINED, 2, 0, 0)
+
+
+def test_a_launch_finished_before_its_stop_is_finished():
+    """A kernel all of whose blocks have completed is finished, never killed (spec 4)."""
+    recording = path_run([LAUNCH], stops={100: {"ticket": 1}})
+    assert records(recording) == [(1, *FINE)]
+    errors = [layouts.error_record(TINY).unpack(w) for w in recording.port("dispatch_error") if w]
+    assert [error["code"] for error in errors] == [ErrorCode.STOP_UNKNOWN]
+
+
+LOSSY = config_of("tiny,kill_timeout=12")
+
+
+def test_a_lost_sm_breaks_its_streams_until_they_are_cleared():
+    launches = [LAUNCH, LAUNCH, replace(LAUNCH, stream=1), LAUNCH]
+    bus = Bus(
+        LOSSY,
+        launches,
+        length=0,
+        stops={30: {"ticket": 1}},
+        enable=1,
+        launch__hold=lambda cycle: int(cycle in range(1, 70) or cycle in range(72, 90)),
+        clear_stream__valid=lambda cycle: int(cycle == 80),
+    )
+    recording = record(Model(LOSSY), bus, 140)
+    # SM 0 holds the killed launch's blocks and does not acknowledge.
+    assert recording.port("lost")[-1] == 1
+    assert records(recording) == [(1, Fate.FAILED, ErrorCode.SM_LOST)]
+    assert answers(recording) == [(1, 0), (0, ErrorCode.STREAM_BROKEN), (2, 0), (3, 0)]
+
+
+def test_with_every_sm_lost_waiting_launches_fail_and_new_ones_are_refused():
+    bus = Bus(
+        LOSSY,
+        [LAUNCH] * 5,
+        length=0,
+        stops={30: {"ticket": 1}},
+        launch__hold=lambda cycle: int(cycle in range(3, 90)),
+        clear_stream__valid=lambda cycle: int(cycle > 60),
+    )
+    recording = record(Model(LOSSY), bus, 140)
+    assert recording.port("lost")[-1] == 3
+    assert sorted(records(recording)) == [
+        (1, Fate.FAILED, ErrorCode.SM_LOST),
+        (2, Fate.FAILED, ErrorCode.NO_SM),
+        (3, Fate.FAILED, ErrorCode.NO_SM),
+    ]
+    assert [code for _, code in answers(recording)] == [0, 0, 0, *[ErrorCode.NO_SM] * 2]
+
+
+def test_a_kernel_of_one_stream_starts_after_the_one_before_has_ended():
+    recording = path_run([LAUNCH, LAUNCH], length=20)
+    starts = [cycle for cycle, word in recording.transfers("offer__0")]
+    ends = [cycle for cycle, _ in recording.transfers("ended")]
+    # First tickets on SM 0, in a run where each SM gets one block of each launch.
+    assert len(starts) == 2 and starts[1] >= starts[0] + 20
+    # A completion in t lets the next launch of its stream offer its first block in t + 6.
+    completions = recording.cycles("completion__0__valid") + recording.cycles(
+        "completion__1__valid"
+    )
+    assert min(c for c in starts if c > starts[0]) == sorted(completions)[1] + 6
+    assert len(ends) == 2
