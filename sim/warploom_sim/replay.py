@@ -216,11 +216,13 @@ def _judge(
 ) -> Outcome:
     """Compare, and demand that enough was compared."""
     compared = compare(rtl, model)
-    problems = [stopped] if stopped else []
-    problems += shortfalls(compared, demanded, rtl)
+    problems = []
     if compared.first:
         names = [launch.name for launch in replay.trace.launches]
         problems.append(report.describe(compared.first, names, replay.options))
+    if stopped:
+        problems.append(stopped)
+    problems += shortfalls(compared, demanded, rtl)
     return Outcome(_figures(replay, rtl, compared, demanded, problems), problems)
 
 
