@@ -1,0 +1,220 @@
+"""The cycle model against list scheduling without time: order, placement, exactly once."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tb.dispatch_configs import config_of
+from warploom_golden.block_dispatcher import BlockDispatcher
+from warploom_golden.list_scheduler import Job, ListScheduler, Placement
+from warploom_spec import layouts
+from warploom_spec.config import POLICIES, RECLAIMS
+
+#: Cycles after which nothing moves by itself: retirement and the queue of freed slots are the
+#: slowest, one entry a cycle.
+REST = 40
+
+
+class Machine:
+    """The cycle model with SMs that do what the test says; it rests between two changes.
+
+    Parameters
+    ----------
+    config : Config
+        The machine.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        self._model = BlockDispatcher(config)
+        self._launch = layouts.dispatch_launch(config)
+        self._offer = layouts.block_offer(config)
+        self._words = layouts.launch_words(config)
+        self._completion = layouts.block_completion(config)
+        self._where = {}
+        self._inputs = {"launch__valid": 0, "launch__payload": 0, "ended__ready": 1}
+        self._inputs |= {"stop__valid": 0, "stop__payload": 0, "enable": 0}
+        self._inputs |= {"order_table__valid": 0, "order_table__payload": 0}
+        for n in range(config.sms):
+            self._inputs |= {f"offer__{n}__ready": 1, f"acknowledge__{n}": 0}
+            self._inputs |= {f"completion__{n}__valid": 0, f"completion__{n}__payload": 0}
+        self._waiting = []
+        self.placements = []
+        self.ended = []
+
+    def launch(self, job):
+        """Send a launch as soon as a place is free."""
+        fields = dict.fromkeys((f.name for f in self._launch.fields), 0)
+        fields |= dict(zip(("gx", "gy", "gz"), job.grid, strict=True))
+        fields |= dict(zip(("warps", "registers", "shared", "barriers"), job.need, strict=True))
+        fields |= {"ticket": job.ticket, "stream": job.stream, "entries": 1}
+        fields |= {"after_previous": int(job.after_previous)}
+        self._waiting.append(self._launch.pack(fields))
+
+    def complete(self, ticket, block):
+        """Complete a block while no SM may get new ones, and come to rest."""
+        sm, slot = self._where.pop((ticket, block))
+        name = f"completion__{sm}"
+        word = self._completion.pack({"slot": slot, "code": 0})
+        self._step(**{f"{name}__valid": 1, f"{name}__payload": word})
+        self.rest(enable=0)
+
+    def rest(self, enable):
+        """Run until nothing moves any more."""
+        quiet = 0
+        while quiet < REST:
+            moved = self._step(enable=enable)
+            quiet = 0 if moved else quiet + 1
+
+    def _step(self, **changes):
+        inputs = self._inputs | changes
+        if self._waiting:
+            inputs |= {"launch__valid": 1, "launch__payload": self._waiting[0]}
+        outputs = self._model.outputs(inputs)
+        moved = False
+        if self._waiting and outputs["launch__ready"]:
+            self._waiting.pop(0)
+            moved = True
+        for n in range(self.config.sms):
+            if outputs[f"offer__{n}__valid"]:
+                self._place(n, self._offer.unpack(outputs[f"offer__{n}__payload"]), outputs)
+                moved = True
+        if outputs["ended__valid"]:
+            end = layouts.dispatch_end(self.config).unpack(outputs["ended__payload"])
+            self.ended.append(end["ticket"])
+            moved = True
+        self._model.tick(inputs)
+        return moved
+
+    def _place(self, sm, offer, outputs):
+        ticket = self._words.unpack(outputs[f"words__{offer['place']}"])["ticket"]
+        block = offer["bx"], offer["by"], offer["bz"]
+        assert (ticket, block) not in self._where
+        self._where[ticket, block] = sm, offer["slot"]
+        self.placements.append(Placement(ticket, block, sm))
+
+
+def needs(config):
+    """Draw what a block takes: all of it fits an SM."""
+    sizes = (
+        min(config.max_warps, config.warp_slots),
+        config.register_units,
+        config.shared_units,
+        config.barriers,
+    )
+    low = (1, 0, 0, 0)
+    parts = [
+        st.one_of(st.just(least), st.integers(least, size), st.integers(least, max(1, size // 4)))
+        for least, size in zip(low, sizes, strict=True)
+    ]
+    return st.tuples(*parts)
+
+
+def jobs(config):
+    """Draw up to five launches of up to 18 blocks."""
+    grid = st.tuples(st.integers(1, 6), st.integers(1, 3), st.integers(1, 1))
+    one = st.tuples(st.integers(0, 1), st.booleans(), grid, needs(config))
+    return st.lists(one, min_size=1, max_size=5).map(
+        lambda drawn: [Job(k + 1, *fields) for k, fields in enumerate(drawn)]
+    )
+
+
+MODES = [
+    # Simultaneous returns enter the queue by rotating priority; one a cycle enters in order.
+    f"policy={p},reclaim={r}" + (",retire_width=1" if (p, r) == ("freed_first", "in_order") else "")
+    for p in POLICIES
+    for r in RECLAIMS
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", ["tiny", "tiny,sms=3,block_slots=5", "tiny,sms=1"])
+@settings(max_examples=8)
+@given(data=st.data())
+def test_every_block_goes_where_list_scheduling_puts_it(mode, shape, data):
+    config = config_of(f"{shape},{mode}")
+    machine, scheduler = Machine(config), ListScheduler(config)
+    drawn = data.draw(jobs(config))
+    for job in drawn:
+        machine.launch(job)
+        scheduler.launch(job)
+    wanted = []
+    everything = (1 << config.sms) - 1
+    while len(scheduler.finished) < len(drawn):
+        machine.rest(enable=everything)
+        wanted += scheduler.run()
+        assert machine.placements == wanted
+        count = data.draw(st.integers(1, len(scheduler.outstanding)))
+        for _ in range(count):
+            ticket, block = data.draw(st.sampled_from(scheduler.outstanding))
+            scheduler.complete(ticket, block)
+            machine.complete(ticket, block)
+    machine.rest(enable=everything)
+    assert sorted(machine.ended) == [job.ticket for job in drawn]
+    placed = [(placement.ticket, placement.block) for placement in machine.placements]
+    assert placed == [(job.ticket, job.block(k)) for job in drawn for k in range(job.blocks)]
+
+
+# The policies by hand
+
+
+def scheduled(mode, blocks, need=(4, 0, 0, 0)):
+    """Return a scheduler of two SMs that take four blocks each, with one launch."""
+    scheduler = ListScheduler(config_of(f"tiny,{mode}"))
+    scheduler.launch(Job(1, 0, True, (blocks, 1, 1), need))
+    return scheduler
+
+
+def sms(placements):
+    return [placement.sm for placement in placements]
+
+
+def test_first_fit_fills_the_lowest_sm_first():
+    assert sms(scheduled("policy=first_fit", 8).run()) == [0, 0, 0, 0, 1, 1, 1, 1]
+
+
+def test_round_robin_moves_its_pointer_with_placements_alone():
+    scheduler = scheduled("policy=round_robin", 10)
+    assert sms(scheduler.run()) == [0, 1, 0, 1, 0, 1, 0, 1]
+    scheduler.complete(1, (1, 0, 0))
+    assert sms(scheduler.run()) == [1]
+    scheduler.complete(1, (3, 0, 0))
+    assert sms(scheduler.run()) == [1]
+
+
+def test_least_loaded_takes_the_emptier_sm_and_of_equals_the_lowest():
+    scheduler = scheduled("policy=least_loaded", 10)
+    assert sms(scheduler.run()) == [0, 1, 0, 1, 0, 1, 0, 1]
+    for block in (1, 3, 0):
+        scheduler.complete(1, (block, 0, 0))
+    assert sms(scheduler.run()) == [1, 0]
+
+
+def test_freed_first_goes_to_the_slot_that_was_freed_first():
+    scheduler = scheduled("policy=freed_first", 12)
+    assert sms(scheduler.run()) == [0, 1, 0, 1, 0, 1, 0, 1]
+    for block in (5, 1, 0, 2):
+        scheduler.complete(1, (block, 0, 0))
+    assert sms(scheduler.run()) == [1, 1, 0, 0]
+
+
+def test_in_order_returns_nothing_before_the_first_block_ends_and_out_of_order_does():
+    """Block 0 lasts long: on the source's GT200 all SMs wait for it, on an H200 they go on."""
+    in_order, out_of_order = (
+        scheduled(f"policy=first_fit,reclaim={reclaim}", 12) for reclaim in RECLAIMS
+    )
+    for scheduler in (in_order, out_of_order):
+        scheduler.run()
+        for block in range(1, 8):
+            scheduler.complete(1, (block, 0, 0))
+    assert in_order.run() == []
+    assert len(out_of_order.run()) == 4
+    in_order.complete(1, (0, 0, 0))
+    assert len(in_order.run()) == 4
+
+
+def test_the_next_block_is_never_skipped():
+    """A small launch that would fit waits behind a block that does not."""
+    scheduler = scheduled("policy=first_fit", 3, need=(12, 0, 0, 0))
+    scheduler.launch(Job(2, 1, True, (1, 1, 1), (1, 0, 0, 0)))
+    assert [placement.ticket for placement in scheduler.run()] == [1, 1]
