@@ -216,9 +216,10 @@ class FreedFirst:
 
 def policy(config: Config, room: Room) -> Policy:
     """Return the configuration's placement policy in its initial state."""
-    return {
-        "first_fit": lambda: FirstFit(),
-        "round_robin": lambda: RoundRobin(config.sms),
-        "least_loaded": lambda: LeastLoaded(room.by_warps),
-        "freed_first": lambda: FreedFirst(config.sms, config.block_slots),
-    }[config.policy]()
+    policies: dict[str, Policy] = {
+        "first_fit": FirstFit(),
+        "round_robin": RoundRobin(config.sms),
+        "least_loaded": LeastLoaded(room.by_warps),
+        "freed_first": FreedFirst(config.sms, config.block_slots),
+    }
+    return policies[config.policy]

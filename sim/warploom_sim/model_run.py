@@ -57,7 +57,8 @@ class ModelJob:
 
 def config_of(fields: Mapping[str, Any]) -> Config:
     """Return the configuration whose fields were written as JSON."""
-    return Config(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+    return Config(**values)
 
 
 def write_events(events: Events, path: Path) -> None:

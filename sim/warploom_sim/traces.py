@@ -156,7 +156,7 @@ def load(path: Path) -> Trace:
         raise top.refuse("the trace has no kernel events ('cat': 'kernel')")
     devices = dict(_devices(top, content))
     found = [(_kernel(path, number, event, devices), event) for number, event in kernels]
-    found.sort(key=lambda pair: _order(path, *pair, calls))
+    found.sort(key=lambda pair: _order(path, pair[0], pair[1], calls))
     return Trace(path, devices, tuple(launch for launch, _ in found))
 
 
