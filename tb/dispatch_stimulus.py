@@ -52,6 +52,7 @@ class Host:
         self._stop_packet = layouts.launch_stop(self.config)
         self.recent: deque[int] = deque(maxlen=8)
         self.open: set[int] = set()
+        self._over: set[int] = set()
         self._last_stops: deque[int] = deque()
         self._stopped: set[int] = set()
         self._launching, self._stopping = Chance(rng), Chance(rng, 0.0)
@@ -72,9 +73,15 @@ class Host:
         raise NotImplementedError
 
     def accepted(self, ticket: int) -> None:
-        """Note that a launch got its ticket."""
-        self.open.add(ticket)
+        """Note that a launch got its ticket; the answer may be taken after the final record."""
+        if ticket not in self._over:
+            self.open.add(ticket)
         self.recent.append(ticket)
+
+    def over(self, ticket: int) -> None:
+        """Note a launch's final record."""
+        self.open.discard(ticket)
+        self._over.add(ticket)
 
     @property
     def draining(self) -> bool:
@@ -87,7 +94,7 @@ class Host:
         if self._cycle == self._cycles - DRAIN:
             self.forecast.clear_up()
         if outputs is None:
-            for known in (self.open, self.recent, self._last_stops, self._stopped):
+            for known in (self.open, self._over, self.recent, self._last_stops, self._stopped):
                 known.clear()
         weather = self.forecast.next()
         self._stopping.probability, self._other.probability = weather.stop, 0.05
@@ -152,7 +159,7 @@ class DispatcherHost(Host):
         if self.launch.taken is not None:
             self.accepted(self._packet.unpack(self.launch.taken)["ticket"])
         if self.ended.taken is not None:
-            self.open.discard(self._ends.unpack(self.ended.taken)["ticket"])
+            self.over(self._ends.unpack(self.ended.taken)["ticket"])
 
 
 class PathHost(Host):
@@ -187,7 +194,7 @@ class PathHost(Host):
                 self.accepted(ticket)
                 self.recent.append(ticket + 1)
         if self.ended.taken is not None:
-            self.open.discard(self._ends.unpack(self.ended.taken)["ticket"])
+            self.over(self._ends.unpack(self.ended.taken)["ticket"])
 
     def next(self, outputs: Ports | None) -> dict[str, int]:
         """Return the next cycle's inputs."""
