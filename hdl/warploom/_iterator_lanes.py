@@ -10,17 +10,21 @@ from amaranth.lib.wiring import In, Out
 
 from warploom._iterator_setup import GROUP, Sizes, constants, up_to
 
-#: What the later stages need of what the first one is given: of the block, and of the warp's place.
-NEEDED: Final = {
-    2: (
-        *("node_y", "stay_y", "node_z", "place_node", "beyond_4", "columns_3"),
-        *("fix_x", "fix_y", "fix_x_2", "fix_x_4", "fix_xy_4"),
-        *("y", "far_y", "z", "far_z", "restart"),
-    ),
-    3: ("node_z", "fix_x", "fix_y", "fix_x_2", "fix_x_4", "fix_xy_4", "z", "far_z"),
-    4: ("fix_x", "fix_y", "fix_x_2"),
-}
 Given = Mapping[str, Value]
+
+
+def needed(sizes: Sizes) -> dict[int, list[str]]:
+    """Name what the later stages need of what the first is given, of block and place."""
+    fixes = ["fix_x", "fix_y", "fix_x_2"]
+    per_node = {2: ("node_y", "stay_y", "node_z", "place"), 3: ("node_z",), 4: ()}
+    nodes = {k: [f"{n}_{s}" for s in sizes.nodes for n in names] for k, names in per_node.items()}
+    here = ["y", "far_y", "z", "far_z", "restart", "beyond_4", "columns_3"]
+    steps = ["fix_x_4", "fix_xy_4"]
+    return {
+        2: [*nodes[2], *here, *fixes, *steps],
+        3: [*nodes[3], "z", "far_z", *fixes, *steps],
+        4: fixes,
+    }
 
 
 def base(sizes: Sizes) -> data.StructLayout:
@@ -143,11 +147,11 @@ class Lanes(wiring.Component):
         for view in (self.constants, self.base):
             given |= {name: Value.cast(view[name]) for name in view.shape().members}
         at: dict[int, Given] = {1: given}
-        for stage, names in NEEDED.items():
+        for stage, names in needed(self._sizes).items():
             at[stage] = {name: keep(f"{name}_{stage}", at[stage - 1][name]) for name in names}
         word = self._first_word(m, keep, at)
         nodes = [first_node(keep, at, word)]
-        nodes += [later_node(keep, at, word, n, lane) for n, lane in enumerate(self._sizes.nodes)]
+        nodes += [later_node(keep, at, word, lane) for lane in self._sizes.nodes]
         lanes: list[Value] = []
         mask: list[Value] = []
         for number, node in enumerate(nodes):
@@ -179,11 +183,6 @@ def _fix(k: Given, x: Value, y: Value) -> Value:
     return Mux(x, k["fix_x"], 0) | Mux(y, k["fix_y"], 0)
 
 
-def _part(values: Value, number: int, bits: int) -> Value:
-    """Return one of several values of so many bits."""
-    return values[number * bits : (number + 1) * bits]
-
-
 def first_node(keep: Keeper, at: Mapping[int, Given], word: Signal) -> Node:
     """Return the warp's first lane as a node."""
     return Node(
@@ -195,29 +194,29 @@ def first_node(keep: Keeper, at: Mapping[int, Given], word: Signal) -> Node:
     )
 
 
-def later_node(keep: Keeper, at: Mapping[int, Given], word: Signal, number: int, lane: int) -> Node:
+def later_node(keep: Keeper, at: Mapping[int, Given], word: Signal, lane: int) -> Node:
     """Step from the warp's first lane to the lane of a node."""
     # Columns: past the row's end the row begins anew.
     x, far = at[1]["x"], at[1]["far_x"]
-    rest = x - _part(at[1]["node_x"], number, len(x))
+    rest = x - at[1][f"node_x_{lane}"]
     wraps = rest[len(x)]
-    anew = x[:3] + _part(at[1]["stay_x"], number, 3) + 1
+    anew = x[:3] + at[1][f"stay_x_{lane}"] + 1
     more = Mux(wraps, anew[3] | x[3:].any(), rest[3 : len(x)].any()) | far
     x_2 = keep(f"x_{lane}", Mux(wraps, anew[:3], rest[:3]) | more.replicate(3))
     wraps_x_2 = keep(f"wraps_x_2_{lane}", wraps & ~far)
     wraps_x_3 = keep(f"wraps_x_3_{lane}", wraps_x_2)
     # Rows, one more if x wrapped.
     y, far = at[2]["y"], at[2]["far_y"]
-    rest = (Cat(C(0, 1), y) - Cat(wraps_x_2, _part(at[2]["node_y"], number, len(y))))[1:]
+    rest = (Cat(C(0, 1), y) - Cat(wraps_x_2, at[2][f"node_y_{lane}"]))[1:]
     wraps = rest[len(y)]
-    anew = y[:2] + _part(at[2]["stay_y"], number, 2) + ~wraps_x_2
+    anew = y[:2] + at[2][f"stay_y_{lane}"] + ~wraps_x_2
     more = Mux(wraps, anew[2] | y[2:].any(), rest[2 : len(y)].any()) | far
     y_3 = keep(f"y_{lane}", Mux(wraps, anew[:2], rest[:2]) | more.replicate(2))
     wraps_y_3 = keep(f"wraps_y_{lane}", wraps & ~far)
     # Planes, one more if y wrapped.
     z, far = at[3]["z"], at[3]["far_z"]
-    planes = _part(at[3]["node_z"], number, len(z)) + wraps_y_3
-    place = _part(at[2]["place_node"], number, len(word))
+    planes = at[3][f"node_z_{lane}"] + wraps_y_3
+    place = at[2][f"place_{lane}"]
     unwrapped = keep(f"unwrapped_{lane}", _plus(word, place))
     return Node(
         x=x_2,

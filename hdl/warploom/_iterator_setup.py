@@ -62,15 +62,16 @@ def constants(sizes: Sizes) -> data.StructLayout:
     """Lay out what a block's warps need while they are made.
 
     ``last``: last column, row and plane. ``step``: index of thread W. ``left``: ``last`` minus
-    ``step`` over all three, so negative in z if the block has one warp. ``node_x``, ``node_y``,
-    ``node_z``: index of each node's lane; ``stay_x`` and ``stay_y``: its distance from the end of
-    the row and of the plane (at most 7 and 3). ``place_node``, ``place_step``: the same, placed.
+    ``step`` over all three, so negative in z if the block has one warp. ``node_x_8`` and so on:
+    index of each node's lane; ``stay_x_8``, ``stay_y_8``: its distance from the end of the row and
+    of the plane (at most 7 and 3). ``place_8``, ``place_step``: indices, placed.
     ``fix_x``, ``fix_y``: what a wrap adds to a placed word; ``fix_x_2``, ``fix_x_4``, ``fix_xy_4``:
     with 2 or 4 lanes added. ``beyond_4``: columns beyond 4, at most 3; ``columns_3``: there are 3.
     """
     x, y, z = sizes.near
     last_x, last_y, last_z = sizes.whole
-    nodes = len(sizes.nodes)
+    # No arrays: Yosys's mapper takes a name that ends in a number in brackets for a bit of a bus.
+    node = {"node_x": x, "node_y": y, "node_z": z, "stay_x": 3, "stay_y": 2, "place": sizes.lane}
     return data.StructLayout(
         {
             "last_x": last_x,
@@ -82,12 +83,7 @@ def constants(sizes: Sizes) -> data.StructLayout:
             "left_x": last_x,
             "left_y": last_y,
             "left_z": last_z + 1,
-            "node_x": data.ArrayLayout(x, nodes),
-            "node_y": data.ArrayLayout(y, nodes),
-            "node_z": data.ArrayLayout(z, nodes),
-            "stay_x": data.ArrayLayout(3, nodes),
-            "stay_y": data.ArrayLayout(2, nodes),
-            "place_node": data.ArrayLayout(sizes.lane, nodes),
+            **{f"{name}_{s}": bits for s in sizes.nodes for name, bits in node.items()},
             "place_step": sizes.lane,
             "fix_x": sizes.lane,
             "fix_y": sizes.lane,
@@ -313,19 +309,28 @@ class Setup(wiring.Component):
     ) -> None:
         """Derive the index of thread s for each node's lane s and for the next warp."""
         k = self.constants
-        for node, lane in enumerate(self._sizes.nodes):
+        # Rows of one plane, of two, ... up to those of a warp, by addition.
+        most = self._sizes.warp // 3
+        plane, several = up_to(last["y"], most.bit_length()) + 1, C(0, 1)
+        self._plane_rows: list[Signal] = []
+        for n in range(1, most // 3 + 1):
+            several = (several + plane) if n > 1 else plane
+            multiple = Signal(most.bit_length(), name=f"rows_of_{n}", reset_less=True)
+            m.d.sync += multiple.eq(up_to(several, len(multiple)))
+            self._plane_rows.append(multiple)
+        for lane in self._sizes.nodes:
             x, y, z = self._index_of(m, last, lane)
             columns = range(1, lane + GROUP)
             stay = [min(d - 1 - lane % d, GROUP - 1) for d in columns]
             left = last["y"][: len(y)] - y
             far = last["y"][len(y) :].any()
             m.d.comb += [
-                k.node_x[node].eq(x),
-                k.node_y[node].eq(y),
-                k.node_z[node].eq(z),
-                k.stay_x[node].eq(_table(m, f"stay_{lane}", last["x"], 3, stay)),
-                k.stay_y[node].eq(up_to(left[: len(y)], 2) | far.replicate(2)),
-                k.place_node[node].eq(self._placed(x, y, z, width_x, width_xy)),
+                k[f"node_x_{lane}"].eq(x),
+                k[f"node_y_{lane}"].eq(y),
+                k[f"node_z_{lane}"].eq(z),
+                k[f"stay_x_{lane}"].eq(_table(m, f"stay_{lane}", last["x"], 3, stay)),
+                k[f"stay_y_{lane}"].eq(up_to(left[: len(y)], 2) | far.replicate(2)),
+                k[f"place_{lane}"].eq(self._placed(x, y, z, width_x, width_xy)),
             ]
         if self._config.step_from_host:
             x, y, z = (host[a][: len(k[f"step_{a}"])] for a in "xyz")
@@ -362,13 +367,12 @@ class Setup(wiring.Component):
             Signal(bits, name=f"{axis}_of_{lane}", reset_less=True)
             for axis, bits in (("y", near_y), ("z", near_z))
         )
-        m.d.sync += [y.eq(row), z.eq(0)]
-        last_row = up_to(last["y"], most.bit_length())
-        with m.Switch(Cat(last_row, row)):
-            for r in range(3, most + 1):
-                for d in range(3, r + 1):
-                    with m.Case((r << len(last_row)) | (d - 1)):
-                        m.d.sync += [y.eq(r % d), z.eq(r // d)]
+        rows: Value = C(0, 1)
+        planes: Value = C(0, 1)
+        for n, multiple in enumerate(self._plane_rows[: most // 3], start=1):
+            reached = row >= multiple
+            rows, planes = Mux(reached, multiple, rows), Mux(reached, n, planes)
+        m.d.sync += [y.eq(row - rows), z.eq(planes)]
         return x, y, z
 
     def _placed(self, x: Value, y: Value, z: Value, width_x: Value, width_xy: Value) -> Value:

@@ -213,12 +213,15 @@ class _History(wiring.Component):
         del platform
         m = Module()
         n = self._config.history_entries
-        match, overlap = Signal(n, reset_less=True), Signal(n, reset_less=True)
+        # A key is compared in two parts: 32 bits are three gates deep, all of it would be four.
+        low, high = Signal(n, reset_less=True), Signal(n, reset_less=True)
+        match, overlap = Signal(n), Signal(n, reset_less=True)
         valid = Signal(n)
         idle, no_hit = Signal(n, init=-1), Signal(n)
         chosen, victim = Signal(n), Signal(n)
         m.submodules.order = order = _Order(n)
         m.d.comb += [
+            match.eq(low & high & valid),
             self.hit.eq(match.any()),
             self.may_hit.eq(self.hit & ~(match & no_hit).any()),
             self.may_miss.eq(~self.hit & ~(overlap & ~idle).any() & (~valid | idle).any()),
@@ -231,7 +234,7 @@ class _History(wiring.Component):
                 m.d.comb += self.entry[bit].eq(any_of(holders))
         m.d.sync += order.used.eq(chosen & self.accept.replicate(n))
         self._choose(m, victim, valid, order.oldest)
-        self._compare(m, match, overlap, valid, victim)
+        self._compare(m, low, high, overlap, valid, victim)
         self._count(m, chosen, idle, no_hit)
         return m
 
@@ -242,14 +245,22 @@ class _History(wiring.Component):
             m.d.comb += victim[e].eq(Mux(valid.all(), oldest[e], first_invalid))
 
     def _compare(
-        self, m: Module, match: Signal, overlap: Signal, valid: Signal, victim: Signal
+        self,
+        m: Module,
+        low: Signal,
+        high: Signal,
+        overlap: Signal,
+        valid: Signal,
+        victim: Signal,
     ) -> None:
         """Compare the key with every entry; enter it and drop what it overwrites when it misses."""
         for e in range(self._config.history_entries):
             key = Signal.like(self.key, name=f"key_{e}", reset_less=True)
             end = Signal.like(self.end, name=f"end_{e}", reset_less=True)
+            bits, new_bits = key.as_value(), self.key.as_value()
             m.d.sync += [
-                match[e].eq(valid[e] & (key.as_value() == self.key.as_value())),
+                low[e].eq(bits[:32] == new_bits[:32]),
+                high[e].eq(bits[32:] == new_bits[32:]),
                 overlap[e].eq(valid[e] & (key.address < self.end) & (self.key.address < end)),
             ]
             with m.If(self.missed & victim[e]):

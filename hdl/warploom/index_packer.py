@@ -56,21 +56,28 @@ class IndexPacker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        lanes, packed = self.i.payload, self.o.payload
+        lanes = self.i.payload
         bits = self._config.word_bits
-        m.d.comb += self.i.ready.eq(~self.o.valid | self.o.ready)
+        valid = Signal()
+        layout = self.o.payload.shape()
+        # Not cleared by a reset, so that the registers' own reset is free for the mask.
+        packed = data.View(layout, Signal(layout.size, name="packed", reset_less=True))
+        m.d.comb += [
+            self.o.valid.eq(valid),
+            self.o.payload.eq(packed),
+            self.i.ready.eq(~valid | self.o.ready),
+        ]
         with m.If(self.i.ready):
-            m.d.sync += self.o.valid.eq(self.i.valid)
+            m.d.sync += valid.eq(self.i.valid)
             for name in ("address", "mask", "first", "last", "width_x", "width_y", "width_z"):
                 m.d.sync += packed[name].eq(lanes[name])
             for lane in range(self._config.warp_size):
                 word = packed.words.word_select(lane, bits)
                 placed = lanes.lanes.word_select(lane, bits)
                 if self._fault == "wrong_width":
-                    top = (lanes.width_x + lanes.width_y)[: bits.bit_length()]
+                    top = lanes.width_x + lanes.width_y
                     placed = placed & ~((1 << top) >> 1)
                 m.d.sync += word.eq(placed)
-                # A reset of the word's registers, not a gate before each of them.
                 if self._fault != "unmasked":
                     with m.If(~lanes.mask[lane]):
                         m.d.sync += word.eq(0)
