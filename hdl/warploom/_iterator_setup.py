@@ -311,10 +311,11 @@ class Setup(wiring.Component):
         k = self.constants
         # Rows of one plane, of two, ... up to those of a warp, by addition.
         most = self._sizes.warp // 3
-        plane, several = up_to(last["y"], most.bit_length()) + 1, C(0, 1)
+        plane = up_to(last["y"], most.bit_length()) + 1
+        several: Value = plane
         self._plane_rows: list[Signal] = []
         for n in range(1, most // 3 + 1):
-            several = (several + plane) if n > 1 else plane
+            several = several + plane if n > 1 else plane
             multiple = Signal(most.bit_length(), name=f"rows_of_{n}", reset_less=True)
             m.d.sync += multiple.eq(up_to(several, len(multiple)))
             self._plane_rows.append(multiple)
@@ -332,16 +333,14 @@ class Setup(wiring.Component):
                 k[f"stay_y_{lane}"].eq(up_to(left[: len(y)], 2) | far.replicate(2)),
                 k[f"place_{lane}"].eq(self._placed(x, y, z, width_x, width_xy)),
             ]
+        x, y, z = (k[f"step_{axis}"] for axis in "xyz")
         if self._config.step_from_host:
-            x, y, z = (host[a][: len(k[f"step_{a}"])] for a in "xyz")
+            m.d.comb += [k[f"step_{axis}"].eq(host[axis]) for axis in "xyz"]
         else:
-            x, y, z = self._index_of(m, last, self._sizes.warp)
+            m.d.comb += Cat(x, y, z).eq(Cat(self._index_of(m, last, self._sizes.warp)))
         ends = len(last["x"]), len(last["x"]) + len(last["y"])
         step = x | (y << ends[0]) | (z << ends[1])
         m.d.comb += [
-            k.step_x.eq(x),
-            k.step_y.eq(y),
-            k.step_z.eq(z),
             k.place_step.eq(self._placed(x, y, z, width_x, width_xy)),
             # One subtraction over all three: a borrow runs on into the next dimension.
             Cat(k.left_x, k.left_y, k.left_z).eq(Cat(last["x"], last["y"], last["z"]) - step),

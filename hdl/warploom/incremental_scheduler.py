@@ -3,7 +3,8 @@
 from typing import Final
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
+from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
 from warploom import faults
@@ -57,8 +58,8 @@ class IncrementalScheduler(wiring.Component):
     stall: Signal
     read: stream.Interface
     data: stream.Interface
-    issue: list[data.View]
-    word: data.View
+    issue: list[View]
+    word: View
     finished: Signal
 
     def __init__(self, config: Config, *, fault: str | None = None) -> None:
@@ -81,7 +82,7 @@ class IncrementalScheduler(wiring.Component):
         del platform
         m = Module()
         step, granted = Signal(), Signal()
-        item = Signal(self._item())
+        item = View(self._item(), Signal(self._item().size, name="item"))
         empty = self._core_0(m, item, step, granted)
         runs = self._cores(m, item, step, granted)
         m.d.comb += [
@@ -91,9 +92,9 @@ class IncrementalScheduler(wiring.Component):
         m.d.sync += self.data.ready.eq(granted)
         return m
 
-    def _item(self) -> data.StructLayout:
+    def _item(self) -> StructLayout:
         """Lay out what travels from core to core: ``more`` instructions follow in this pass."""
-        return data.StructLayout(
+        return StructLayout(
             {
                 "warp": self._config.warps_bits,
                 "instruction": 16,
@@ -102,7 +103,7 @@ class IncrementalScheduler(wiring.Component):
             }
         )
 
-    def _core_0(self, m: Module, item: data.View, step: Signal, granted: Signal) -> Value:
+    def _core_0(self, m: Module, item: View, step: Signal, granted: Signal) -> Value:
         """Hold a program and hand core 0 its items; returns whether an empty program came."""
         cores = self._config.cores
         request = self.i.payload
@@ -154,7 +155,7 @@ class IncrementalScheduler(wiring.Component):
                 m.d.sync += active.eq(1)
         return empty
 
-    def _cores(self, m: Module, item: data.View, step: Signal, granted: Signal) -> Signal:
+    def _cores(self, m: Module, item: View, step: Signal, granted: Signal) -> Signal:
         """Pass the items on from core to core; returns which core runs a program's last one."""
         cores = self._config.cores
         moved = Signal()
@@ -162,7 +163,8 @@ class IncrementalScheduler(wiring.Component):
         m.d.sync += moved.eq(step)
         coming, follows = item, granted
         for core in range(cores):
-            held = Signal(item.shape(), name=f"core_{core}", reset_less=True)
+            bits = Signal(item.shape().size, name=f"core_{core}", reset_less=True)
+            held = View(item.shape(), bits)
             busy = Signal(name=f"core_{core}_busy")
             with m.If(step):
                 m.d.sync += [held.eq(coming), busy.eq(follows)]
@@ -173,7 +175,7 @@ class IncrementalScheduler(wiring.Component):
                 self.issue[core].instruction.eq(Mux(runs, held.instruction, 0)),
                 ends[core].eq(runs & held.final & (held.more == 0)),
             ]
-            coming = Signal(item.shape(), name=f"core_{core}_next")
+            coming = View(item.shape(), Signal(item.shape().size, name=f"core_{core}_next"))
             follows = busy & (held.more != 0)
             m.d.comb += [
                 coming.eq(held),

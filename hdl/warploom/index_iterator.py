@@ -95,8 +95,8 @@ class IndexIterator(wiring.Component):
             (o.last, walk.last),
             *((o[f"width_{axis}"], k[f"width_{axis}"]) for axis in "xyz"),
         ]
-        beside = Cat(value for _, value in moving)
-        valid = walk.valid
+        beside: Value = Cat(value for _, value in moving)
+        valid: Value = walk.valid
         for stage in range(1, Lanes.STAGES + 1):
             kept = Signal.like(beside, name=f"beside_{stage}", reset_less=True)
             there = Signal(name=f"valid_{stage}")

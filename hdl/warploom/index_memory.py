@@ -87,9 +87,10 @@ class IndexMemory(wiring.Component):
         """Write a warp, read a warp; the read register keeps its warp until the next grant."""
         config = self._config
         layout = layouts.index_data(config).layout()
-        m.submodules.storage = storage = memory.Memory(
+        storage: memory.Memory = memory.Memory(
             shape=layout, depth=1 << config.index_address_bits, init=[]
         )
+        m.submodules.storage = storage
         writer = storage.write_port()
         same = () if self._fault == "no_bypass" else (writer,)
         reader = storage.read_port(transparent_for=same)
