@@ -118,7 +118,8 @@ class LaunchQueue(wiring.Component):
     def _present(self, m: Module, flying: Signal, flight: Signal, tail: Signal) -> None:
         """Present the oldest configuration that was not presented, one at a time."""
         shape = self.request.payload.shape()
-        m.submodules.shapes = shapes = memory.Memory(shape=shape, depth=self._depth, init=[])
+        shapes: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
+        m.submodules.shapes = shapes
         write, read = shapes.write_port(), shapes.read_port(domain="comb")
         launch = self.launch
         m.d.comb += [write.addr.eq(tail), write.en.eq(self.accept)]
@@ -161,9 +162,9 @@ class LaunchQueue(wiring.Component):
             m.d.sync += flying.eq(0)
 
     def _show_oldest(self, m: Module, tail: Signal, flying: Signal, flight: Signal) -> None:
-        m.submodules.bodies = bodies = memory.Memory(
-            shape=self.launch.shape(), depth=self._depth, init=[]
-        )
+        shape = self.launch.shape()
+        bodies: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
+        m.submodules.bodies = bodies
         write, read = bodies.write_port(), bodies.read_port(domain="comb")
         m.d.comb += [
             write.addr.eq(tail),

@@ -1,6 +1,6 @@
 """What can be refused for its content is refused here, before a ticket is given."""
 
-from typing import Final
+from typing import Any, Final
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -132,7 +132,8 @@ class LaunchCheck(wiring.Component):
     ) -> "tuple[Signal, data.View[data.StructLayout]]":
         """Carry a launch over one enabled edge."""
         held = Signal(name=f"{name}_valid")
-        word = Signal(self.i.payload.shape(), name=name)
+        # Of a layout's signal the stubs do not know that it is a view.
+        word: Any = Signal(self.i.payload.shape(), name=name)
         with m.If(enabled):
             m.d.sync += [held.eq(valid), word.eq(launch)]
         return held, word

@@ -265,7 +265,7 @@ class LaunchPath(wiring.Component):
         with m.Elif(self.stop.valid & ~held):
             m.d.sync += [held.eq(1), stop.eq(self.stop.payload)]
 
-    def _record(self, m: Module, record: data.View, doomed: Signal) -> None:
+    def _record(self, m: Module, record: Value | data.View, doomed: Signal) -> None:
         """Queue the final record, release its indices, settle its stream."""
         ended, streams = self._dispatcher.ended, self._streams
         ends = Signal(layouts.end_record(self._config).layout(), name="final_record")
@@ -274,7 +274,8 @@ class LaunchPath(wiring.Component):
             width=shape.bits, depth=timing(self._config).end_records
         )
         with m.If(ended.valid):
-            m.d.comb += [ends[f.name].eq(ended.payload[f.name]) for f in shape.present]
+            names = [field.name for field in shape.present]
+            m.d.comb += [getattr(ends, name).eq(ended.payload[name]) for name in names]
         with m.Else():
             m.d.comb += ends.eq(record)
         m.d.comb += [
