@@ -1,4 +1,4 @@
-"""Parameters of one generated front end, validated, with named presets (spec 0, 'Widths and presets')."""
+"""Parameters of one generated front end, validated, with named presets (spec 0)."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -164,8 +164,11 @@ def _check_choice(name: str, value: object, legal: tuple[object, ...]) -> None:
 
 def _check_grid_bits(value: tuple[int, ...]) -> None:
     legal = GRID_FIELD_BITS
-    ok = isinstance(value, tuple) and len(value) == 3
-    if not ok or not all(isinstance(b, int) and 1 <= b <= m for b, m in zip(value, legal, strict=True)):
+    ok = isinstance(value, tuple) and len(value) == len(legal)
+    if not ok or not all(
+        isinstance(bits, int) and 1 <= bits <= most
+        for bits, most in zip(value, legal, strict=True)
+    ):
         raise WarploomError(f"grid_bits is {value!r}; legal: three widths from 1 to {legal}")
 
 

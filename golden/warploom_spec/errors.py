@@ -1,4 +1,4 @@
-"""Error codes with their cause and cure, and the exception that our tools raise (spec 0, 'Bad input')."""
+"""Error codes with their cause and cure, and the exception that our tools raise (spec 0)."""
 
 from enum import IntEnum
 from typing import Final

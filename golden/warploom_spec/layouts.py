@@ -33,7 +33,8 @@ def _kernel(config: Config) -> tuple[Field, ...]:
 
 def _axes(prefix: str, bits: tuple[int, ...], what: str) -> tuple[Field, ...]:
     return tuple(
-        Field(f"{prefix}{axis}", b, f"{what} in {axis}") for axis, b in zip("xyz", bits, strict=True)
+        Field(f"{prefix}{axis}", width, f"{what} in {axis}")
+        for axis, width in zip("xyz", bits, strict=True)
     )
 
 
@@ -56,8 +57,11 @@ def _widths() -> tuple[Field, ...]:
 
 
 def launch_descriptor(config: Config) -> Packet:
-    """One kernel launch as the host gives it. Dimension and resource fields have one width in all
-    presets, so that a small configuration sees and refuses what is too large for it."""
+    """One kernel launch as the host gives it.
+
+    Dimension and resource fields have one width in all presets, so that a small configuration sees
+    and refuses what is too large for it.
+    """
     return Packet(
         "launch_descriptor",
         (
@@ -74,7 +78,7 @@ def launch_descriptor(config: Config) -> Packet:
 
 
 def checked_launch(config: Config) -> Packet:
-    """A launch behind LaunchCheck; of one with ``code`` other than 0 only code and argument count."""
+    """A launch behind LaunchCheck; of a refused one only ``error`` and ``argument`` count."""
     return Packet(
         "checked_launch",
         (

@@ -1,4 +1,4 @@
-"""A packet layout as data, and what is derived from it: Amaranth layout, pack/unpack, NumPy dtype."""
+"""A packet as data, and what is derived from it: Amaranth layout, pack, unpack, NumPy dtype."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -34,7 +34,8 @@ class Timing:
     offer : int
         BlockDispatcher: decision to offer.
     returns : int
-        BlockDispatcher: completion, acknowledgement or retirement to the first decision that sees it.
+        BlockDispatcher: completion, acknowledgement or retirement to the first decision that sees
+        it.
     end : int
         BlockDispatcher: first cycle in which a launch is gone to its record.
     stall : int
