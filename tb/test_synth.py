@@ -36,7 +36,7 @@ def walker_ports(**changed: int) -> tuple[Port, ...]:
 
 def measured(**changed: object) -> Row:
     source = Source(text="module\n", ports=walker_ports())
-    made = row(WALKER, source, Counter(LUT4=100, CCU2C=10, TRELLIS_DPR16X4=2, TRELLIS_FF=7), ())
+    made = row(WALKER, source, Counter(LUT4=100, CCU2C=10, TRELLIS_DPR16X4=2, TRELLIS_FF=7))
     return dataclasses.replace(made, **changed)  # type: ignore[arg-type]
 
 
@@ -48,15 +48,15 @@ def test_area_counts_carry_cells_twice_and_distributed_memory_six_times() -> Non
 
 
 def test_the_median_is_the_figure() -> None:
-    made = row(WALKER, Source(text="", ports=()), Counter(), (100.0, 140.0, 110.0))
+    made = measure.with_rates(measured(), (100.0, 140.0, 110.0))
     assert (made.fmax_mhz, made.fmax_each, made.seeds) == (110.0, (100.0, 140.0, 110.0), (1, 2, 3))
 
 
 def test_a_multiplier_outside_launch_check_is_refused() -> None:
     source = Source(text="", ports=())
     with pytest.raises(WarploomError, match="GridWalker-default holds 1 DSP; legal: Launch"):
-        row(WALKER, source, Counter(MULT18X18D=1), ())
-    assert row(Target(block="LaunchCheck"), source, Counter(MULT18X18D=1, ALU54B=1), ()).dsp == 2
+        row(WALKER, source, Counter(MULT18X18D=1))
+    assert row(Target(block="LaunchCheck"), source, Counter(MULT18X18D=1, ALU54B=1)).dsp == 2
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,21 @@ def test_rows_that_are_missing_are_named() -> None:
     assert figures.missing(rows) == [f"{first.name}: not there"]
 
 
+def test_what_does_not_fit_the_device_needs_no_clock_rate() -> None:
+    rows = {t.key: measured(lut4eq=measure.DEVICE_LUT4 + 1) for t in all_targets()}
+    assert not figures.missing(rows)
+    assert "does not fit" in shown([rows[WALKER.key]], {})
+    rows[all_targets()[0].key] = measured(lut4eq=measure.DEVICE_LUT4)
+    assert len(figures.missing(rows)) == 1
+
+
 def test_a_clock_rate_stays_with_its_netlist() -> None:
     made = measured()
     placed = dataclasses.replace(made, fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
-    assert figures.with_rates(made, {made.key: placed}) == placed
-    assert figures.with_rates(made, {}) == made
+    assert figures.keep_rates(made, {made.key: placed}) == placed
+    assert figures.keep_rates(made, {}) == made
     other = dataclasses.replace(placed, netlist_hash="0" * 64)
-    assert figures.with_rates(made, {made.key: other}) == made
+    assert figures.keep_rates(made, {made.key: other}) == made
 
 
 # --- tables ------------------------------------------------------------------------------------

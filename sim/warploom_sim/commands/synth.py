@@ -100,7 +100,7 @@ def synth(
         chosen = tuple(dataclasses.replace(t, seeds=0 if check else seeds or 0) for t in chosen)
     committed = figures.read(figures.FILE)
     measured = _measure(chosen, jobs)
-    rows = [figures.with_rates(row, committed) for _, row in measured]
+    rows = [figures.keep_rates(row, committed) for _, row in measured]
     # Into a file or a pipe the tables go whole: there is no screen to fit.
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
     console.print(report.figures_table(rows, committed))

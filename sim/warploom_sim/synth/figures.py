@@ -76,12 +76,12 @@ def missing(committed: dict[Key, Row]) -> list[str]:
         row = committed.get(target.key)
         if row is None:
             found.append(f"{target.name}: not there")
-        elif len(row.seeds) < target.seeds or (target.seeds and row.fmax_mhz is None):
+        elif row.fits and len(row.seeds) < target.seeds:
             found.append(f"{target.name}: placed with {len(row.seeds)} seeds, not {target.seeds}")
     return found
 
 
-def with_rates(row: Row, committed: dict[Key, Row]) -> Row:
+def keep_rates(row: Row, committed: dict[Key, Row]) -> Row:
     """Take the clock rate from the committed row where this run placed none and nothing changed."""
     old = committed.get(row.key)
     if row.seeds or old is None or old.netlist_hash != row.netlist_hash:

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -19,6 +19,8 @@ from warploom_spec import WarploomError
 LUT4_WEIGHTS: Final = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
 _DSP: Final = ("MULT18X18D", "ALU54B")
 _EBR: Final = ("DP16KD", "PDPW16KD")
+#: LUT4s of the device that `flow.DEVICE` names: what has more is not placed.
+DEVICE_LUT4: Final = 83_640
 #: Blocks that may hold multipliers: those with LaunchCheck in them.
 MULTIPLYING: Final = frozenset({"LaunchCheck", "LaunchPath"})
 #: Blocks that may hold block memory, by the part of its cells' names that says which memory it is.
@@ -42,7 +44,7 @@ class Row:
     lut4eq : int
         LUT4 + 2 CCU2C + 6 for each TRELLIS_DPR16X4.
     fmax_mhz : float or None
-        Median over the seeds; None if it was not placed.
+        Median over the seeds; None if it was not placed, or does not fit the device.
     fmax_each : tuple[float, ...]
         One a seed.
     seeds : tuple[int, ...]
@@ -69,6 +71,11 @@ class Row:
     seeds: tuple[int, ...]
     port_bits: int
     netlist_hash: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether the device holds it."""
+        return self.lut4eq <= DEVICE_LUT4
 
     @property
     def key(self) -> tuple[str, str, str | None, str | None]:
@@ -133,12 +140,14 @@ def measure(
 
     with ThreadPoolExecutor(workers) as pool:
         jobs = list(pool.map(prepare, targets))
+        areas = [row(job.target, job.source, _area(job)) for job in jobs]
         rates = [
-            [pool.submit(place, job, seed + 1) for seed in range(job.target.seeds)] for job in jobs
+            [pool.submit(place, job, seed + 1) for seed in range(job.target.seeds * area.fits)]
+            for job, area in zip(jobs, areas, strict=True)
         ]
         return [
-            (job, row(job.target, job.source, _area(job), tuple(rate.result() for rate in each)))
-            for job, each in zip(jobs, rates, strict=True)
+            (job, with_rates(area, [rate.result() for rate in each]))
+            for job, area, each in zip(jobs, areas, rates, strict=True)
         ]
 
 
@@ -147,8 +156,15 @@ def steps(targets: Sequence[Target]) -> int:
     return sum(1 + target.seeds for target in targets)
 
 
-def row(target: Target, source: Source, cells: Counter[str], rates: tuple[float, ...]) -> Row:
-    """Make a row of what was measured; refuse cells that must not be there."""
+def with_rates(area: Row, rates: Sequence[float]) -> Row:
+    """Return a row with the clock rates of seeds 1, 2, ..."""
+    seeds = tuple(range(1, len(rates) + 1))
+    middle = median(rates) if rates else None
+    return replace(area, fmax_mhz=middle, fmax_each=tuple(rates), seeds=seeds)
+
+
+def row(target: Target, source: Source, cells: Counter[str]) -> Row:
+    """Make a row of an area; refuse cells that must not be there."""
     ebr, dsp = (sum(cells[name] for name in names) for names in (_EBR, _DSP))
     if dsp and target.block not in MULTIPLYING:
         raise WarploomError(f"{target.name} holds {dsp} DSP; legal: {', '.join(MULTIPLYING)}")
@@ -164,9 +180,9 @@ def row(target: Target, source: Source, cells: Counter[str], rates: tuple[float,
         ff=cells["TRELLIS_FF"],
         ebr=ebr,
         dsp=dsp,
-        fmax_mhz=median(rates) if rates else None,
-        fmax_each=rates,
-        seeds=tuple(range(1, len(rates) + 1)),
+        fmax_mhz=None,
+        fmax_each=(),
+        seeds=(),
         port_bits=source.port_bits,
         netlist_hash=source.netlist_hash,
     )

@@ -94,7 +94,7 @@ def _cells(row: Row, committed: Row | None) -> list[str]:
     return [
         *(value or "-" for value in row.key),
         *(figure(name) for name in ("lut4eq", "lut4", "ccu2c", "dpr16x4", "ff", "ebr", "dsp")),
-        figure("fmax_mhz"),
+        figure("fmax_mhz") if row.fits else "does not fit",
         str(len(row.seeds)),
         figure("port_bits"),
     ]
