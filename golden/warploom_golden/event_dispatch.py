@@ -100,6 +100,7 @@ class EventDispatch:
     ):
         self._launches = launches
         self._timing = timing(config)
+        assert self._timing.returns == 2, "this model processes completions one cycle later"
         self._lengths = lengths
         self._front = EventFront(launches, config)
         self._room = Room(config)

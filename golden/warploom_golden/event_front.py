@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warploom_golden.event_filter import Accepted, EventFilter
+from warploom_golden.event_sms import NEVER
 from warploom_golden.index_reference import warps
 from warploom_golden.launch_check import refusals
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, timing
-
-#: A cycle that never comes.
-NEVER = 1 << 62
 
 
 def judge(launch: LaunchDescriptor, config: Config) -> tuple[int, int]:
