@@ -1,32 +1,18 @@
 """Which of the eligible SMs gets the next block: one component a policy."""
 
-from typing import Final
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom._sm_slots import decoded, lowest_of
+from warploom._sm_slots import decoded, first_of, number_of
 from warploom_spec import Config
-
-
-def first_of(bits: Value) -> Value:
-    """Return the bits with all but the lowest 1 cleared."""
-    return bits & (~bits + 1)[: len(bits)]
 
 
 def at_and_above(bits: Value) -> Value:
     """Return 1 for each place at or above the lowest 1."""
     return (bits | (~bits + 1))[: len(bits)]
-
-
-def binary_of(one_hot: Value) -> Value:
-    """Return the number of the single 1."""
-    width = max(1, (len(one_hot) - 1).bit_length())
-    return Cat(
-        Cat(one_hot[k] for k in range(len(one_hot)) if k >> bit & 1).any() for bit in range(width)
-    )
 
 
 class Placement(wiring.Component):
@@ -102,7 +88,7 @@ class Placement(wiring.Component):
         return m
 
     def _first_fit(self, m: Module, chosen: Signal) -> None:
-        m.d.comb += chosen.eq(first_of(self.eligible))
+        m.d.comb += chosen.eq(first_of(m, "first", self.eligible))
 
     def _round_robin(self, m: Module, chosen: Signal) -> None:
         moves = self.decided
@@ -115,14 +101,18 @@ class Placement(wiring.Component):
             m.d.sync += load.eq(self.loads[k] + Mux(self.placed[k], self.warps, 0))
             loads.append(load)
         number = _least(m, [(self.eligible[k], loads[k]) for k in range(self._config.sms)])
-        m.d.comb += chosen.eq(decoded(number, self._config.sms, self.eligible.any()))
+        least = Signal(self._config.sm_bits)
+        m.d.comb += least.eq(number)
+        m.d.comb += chosen.eq(
+            decoded(m, "least_loaded", least, self._config.sms, self.eligible.any())
+        )
 
     def _freed_first(self, m: Module, chosen: Signal) -> None:
         sms, bits = self._config.sms, self._config.sm_bits
         head, some = self._queue(m)
         order = Array(Signal(bits, name=f"order_{k}", init=k) for k in range(sms))
         head_fits, use_table = Signal(), Signal()
-        at_head = decoded(head, sms, some)
+        at_head = decoded(m, "at_head", head, sms, some)
         m.d.comb += [
             head_fits.eq((self.eligible & at_head).any()),
             use_table.eq(self.decided & ~head_fits),
@@ -167,7 +157,7 @@ class Placement(wiring.Component):
             entering.eq(
                 Mux(enters, _rotating(m, "waiting", waiting, enters), 0)
             ),
-            write.data.eq(binary_of(entering)),
+            write.data.eq(number_of(entering)),
             write.en.eq(enters),
         ]
         for k in range(config.sms):
@@ -196,7 +186,13 @@ def _rotating(
     ahead, granted = Signal(width, name=f"{name}_ahead"), Signal(width, name=f"{name}_granted")
     m.d.comb += [
         ahead.eq(requests & above),
-        granted.eq(Mux(ahead.any(), first_of(ahead), first_of(requests))),
+        granted.eq(
+            Mux(
+                ahead.any(),
+                first_of(m, f"{name}_first_ahead", ahead),
+                first_of(m, f"{name}_first", requests),
+            )
+        ),
     ]
     following = Cat(C(0, 1), at_and_above(granted)[:-1]) if width > 1 else C(1, 1)
     if stuck:

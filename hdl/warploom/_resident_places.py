@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom._launch_end import LaunchEnd
+from warploom._sm_port import both
 from warploom._sm_resources import amounts
 from warploom_spec import Config, layouts, timing
 
@@ -16,11 +17,6 @@ OFFERED = (
     ("width_y", "width_y"),
     ("width_z", "width_z"),
 )
-
-
-def both(bit: Value) -> Value:
-    """Return the bit for each of the two places."""
-    return bit.replicate(2)
 
 
 class ResidentPlaces(wiring.Component):

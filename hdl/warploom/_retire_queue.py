@@ -66,7 +66,7 @@ class RetireQueue(wiring.Component):
         retired, ended = Signal(width), Signal(width)
         fronts = Array(Signal(entry_bits, name=f"front_{k}") for k in range(width))
         for bank in range(width):
-            memory = Memory(shape=entry_bits, depth=rows, init=[])
+            memory: Memory = Memory(shape=entry_bits, depth=rows, init=[])
             m.submodules[f"bank_{bank}"] = memory
             write, read = memory.write_port(), memory.read_port(domain="comb")
             leaves = Cat(retired[k] & (rotated[k] == bank) for k in range(width)).any()
@@ -123,8 +123,10 @@ class RetireQueue(wiring.Component):
                 valid[k] & (block[: config.sm_bits] == sm) for k, block in enumerate(kept)
             ]
             slots: Value = C(0, config.block_slots)
-            for here, block in zip(own, kept, strict=True):
-                slots = slots | decoded(block[config.sm_bits : -1], config.block_slots, here)
+            for k, (here, block) in enumerate(zip(own, kept, strict=True)):
+                slots = slots | decoded(
+                    m, f"slot_{sm}_{k}", block[config.sm_bits : -1], config.block_slots, here
+                )
             m.d.comb += self.slots[sm].eq(slots)
             for place in range(2):
                 of_place = [

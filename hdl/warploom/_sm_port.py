@@ -14,6 +14,11 @@ def most_returned(config: Config) -> int:
     return config.retire_width if config.reclaim == "in_order" else 1
 
 
+def both(bit: Value) -> Value:
+    """Return the bit for each of the two places."""
+    return bit.replicate(2)
+
+
 class SmPort(wiring.Component):
     """Serve one SM's port and keep its slots and resources.
 
@@ -141,11 +146,11 @@ class SmPort(wiring.Component):
         m.submodules.resources = resources = SmResources(
             self._config, most_returned(self._config)
         )
-        outstanding, done, acknowledged = Signal(), Signal(), Signal()
+        outstanding, acknowledged = Signal(), Signal()
         self._offer(m, slots, resources)
-        self._sent(m, slots, outstanding, done, acknowledged)
-        self._kill(m, slots, outstanding, acknowledged)
-        self._account(m, slots, resources, outstanding, done, acknowledged)
+        self._sent(m, slots, outstanding, acknowledged)
+        lose = self._kill(m, slots, outstanding, acknowledged)
+        self._account(m, slots, resources, lose)
         return m
 
     def _offer(self, m: Module, slots: SmSlots, resources: SmResources) -> None:
@@ -161,8 +166,7 @@ class SmPort(wiring.Component):
             self.load.eq(resources.load),
             slots.placed.eq(self.placed),
             slots.head_place.eq(self.block.place),
-            slots.offered.eq(offer.valid),
-            slots.offer_slot.eq(offer.payload.slot),
+            slots.open.eq(self.open),
             slots.taken.eq(offer.valid & offer.ready),
             resources.needs.eq(self.needs),
             resources.limit.eq(self.limit),
@@ -180,7 +184,7 @@ class SmPort(wiring.Component):
             m.d.sync += offer.valid.eq(self.placed)
 
     def _sent(
-        self, m: Module, slots: SmSlots, outstanding: Signal, done: Signal, acknowledged: Signal
+        self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal
     ) -> None:
         """Register what the SM sends, and judge it in the cycle after."""
         sent = Signal(self.completion.payload.shape())
@@ -190,23 +194,23 @@ class SmPort(wiring.Component):
         if self._fault == "late_return":
             sending, what = Signal(), Signal.like(what, name="sent_late")
             m.d.sync += [sending.eq(self.completion.valid), what.eq(self.completion.payload)]
+        m.d.comb += [slots.sent.eq(sending), slots.sent_slot.eq(what.slot)]
         m.d.sync += [
             sent_valid.eq(sending),
             sent.eq(what),
             acknowledgement.eq(self.acknowledge.valid),
             foreign.eq((self.acknowledge.mask & ~slots.named).any()),
         ]
-        hit, live = Signal(), Signal()
+        hit, hit_place, live = Signal(), Signal(), Signal()
+        m.d.sync += [hit.eq(slots.hit), hit_place.eq(slots.hit_place)]
         # What was sent before the pulse stood at the port is no answer to it.
         due = outstanding & ~self.kill.valid
         m.d.comb += [
             live.eq(~self.lost),
-            slots.slot.eq(sent.slot),
-            hit.eq(slots.hit),
-            done.eq(sent_valid & live & hit),
-            slots.completed.eq(done),
             acknowledged.eq(acknowledgement & live & due),
-            slots.acknowledged.eq(acknowledged),
+            slots.forgiven.eq(
+                self.acknowledge.valid & outstanding & ~acknowledged & ~self.lost
+            ),
             self.errors.eq(
                 Cat(
                     sent_valid & live & ~hit,
@@ -215,15 +219,14 @@ class SmPort(wiring.Component):
                     (sent_valid | acknowledgement) & self.lost,
                 )
             ),
-            self.completed.eq(Cat(done & ~slots.hit_place, done & slots.hit_place)),
-            self.faulty.eq(self.completed & sent.code.any().replicate(2)),
-            self.killed.eq(slots.killed),
+            self.completed.eq(Cat(hit & live & ~hit_place, hit & live & hit_place)),
+            self.faulty.eq(self.completed & both(sent.code.any())),
         ]
 
     def _kill(
         self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal
-    ) -> None:
-        """Kill what runs of stopped launches; lose an SM that does not answer."""
+    ) -> Signal:
+        """Kill what runs of stopped launches; return whether the SM gets lost in this cycle."""
         offer = self.offer
         start, lose = Signal(), Signal()
         patience = Signal(range(self._config.kill_timeout + 2))
@@ -242,72 +245,70 @@ class SmPort(wiring.Component):
             patience.eq(Mux(start, 0, patience + 1)),
             self.lost.eq(self.lost | lose),
         ]
-        here = [
-            slots.present[p] | (offer.valid & (offer.payload.place == p)) | self._decided(p)
-            for p in range(2)
-        ]
-        m.d.comb += self.struck.eq(Cat(here) & lose.replicate(2))
+        return lose
 
     def _decided(self, place: int) -> Value:
         """Return whether a block of the place is decided for this SM in this cycle."""
         return self.placed & (self.block.place == place)
 
     def _account(
-        self,
-        m: Module,
-        slots: SmSlots,
-        resources: SmResources,
-        outstanding: Signal,
-        done: Signal,
-        acknowledged: Signal,
+        self, m: Module, slots: SmSlots, resources: SmResources, lose: Signal
     ) -> None:
         """Charge blocks, return them, wipe what a kill ends."""
-        charged = Signal(2)
-        m.d.sync += charged.eq(Cat(self._decided(0), self._decided(1)))
+        offer = self.offer
+        decided, charged = Signal(2), Signal(2)
         m.d.comb += [
-            self.present.eq((resources.present | charged) & ~self.lost.replicate(2)),
-            self.busy.eq(slots.busy & ~self.lost.replicate(self._config.block_slots)),
+            decided.eq(Cat(self._decided(0), self._decided(1))),
+            resources.charged.eq(charged),
+            self.present.eq((resources.present | charged) & both(~self.lost)),
+            self.busy.eq(slots.busy & (~self.lost).replicate(self._config.block_slots)),
             self.freed.eq(Mux(self.lost, 0, slots.freed)),
             slots.returned.eq(self.returned_slots),
         ]
         if self._in_order:
-            m.d.comb += [resources.charged.eq(charged), resources.returned.eq(self.returned)]
+            standing = Cat(~offer.payload.place, offer.payload.place) & both(offer.valid)
+            m.d.sync += charged.eq(decided)
+            m.d.comb += [
+                resources.returned.eq(self.returned),
+                self.killed.eq(slots.killed),
+                self.struck.eq((slots.present | standing | decided) & both(lose)),
+            ]
             return
 
         # Of a stopped place all blocks that run when the kill starts are named; the one that stands
         # as an offer then is left. The total is wiped one cycle early, so that what is left can be
         # charged anew in the acknowledgement's own cycle.
-        ended = Signal(2)
-        killing, left_place = Signal(2), Signal()
-        left = Signal()
+        killing, ended = Signal(2), Signal(2)
+        left, left_place, ends = Signal(), Signal(), Signal()
         left_slot = Signal(self._config.slot_bits)
-        left_ends = Signal()
-        offer = self.offer
+        stays, stayed = Signal(2), Signal(2)
         m.d.comb += [
-            left_ends.eq(
-                done & (slots.hit_place == left_place) & (slots.slot == left_slot)
-            ),
-            ended.eq(killing & acknowledged.replicate(2)),
-            resources.wipe.eq(
-                killing
-                & (self.acknowledge.valid & outstanding & ~acknowledged).replicate(2)
-            ),
+            ends.eq(slots.hit & (slots.sent_slot == left_slot)),
+            stays.eq(Cat(left & ~left_place, left & left_place) & both(~ends)),
+            resources.wipe.eq(killing & both(slots.forgiven)),
+            self.killed.eq(ended & resources.more & both(~self.lost)),
+            self.struck.eq((resources.remaining | decided) & both(lose)),
+            *(resources.expected[p].eq(stayed[p] + self.completed[p]) for p in range(2)),
         ]
         # A launch may end, and its place be another's, before its last kill is acknowledged.
-        m.d.sync += killing.eq(self.stop_kill & (killing | slots.start.replicate(2)))
+        m.d.sync += [
+            killing.eq(self.stop_kill & (killing | both(slots.start))),
+            ended.eq(resources.wipe),
+            stayed.eq(stays),
+            charged.eq(decided | (resources.wipe & stays)),
+            resources.returned.eq(
+                Cat(slots.hit & ~slots.hit_place, slots.hit & slots.hit_place) & ~resources.wipe
+            ),
+        ]
         with m.If(slots.start):
             m.d.sync += [
                 left.eq(
-                    offer.valid & Mux(offer.payload.place, self.stop_kill[1], self.stop_kill[0])
+                    offer.valid
+                    & Mux(offer.payload.place, self.stop_kill[1], self.stop_kill[0])
+                    & ~(slots.hit & (slots.sent_slot == offer.payload.slot))
                 ),
                 left_place.eq(offer.payload.place),
                 left_slot.eq(offer.payload.slot),
             ]
-        with m.Elif(left_ends):
+        with m.Elif(ends):
             m.d.sync += left.eq(0)
-        for place in range(2):
-            again = ended[place] & left & (left_place == place) & ~left_ends
-            m.d.comb += [
-                resources.charged[place].eq(charged[place] | again),
-                resources.returned[place].eq(self.completed[place] & ~ended[place]),
-            ]

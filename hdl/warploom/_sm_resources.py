@@ -60,6 +60,9 @@ class SmResources(wiring.Component):
         Whether the place had blocks charged here in this cycle.
     remaining : Out(2)
         Whether it has after this cycle.
+    expected : In(array of 2), more : Out(2)
+        Whether the place had more than that many blocks (0 to 2) charged here before this cycle;
+        a wipe in the cycle before does not count.
     load : Out
         Warps in use after this cycle.
     """
@@ -72,6 +75,8 @@ class SmResources(wiring.Component):
     fits: Signal
     present: Signal
     remaining: Signal
+    expected: data.View
+    more: Signal
     load: Signal
 
     def __init__(self, config: Config, most: int) -> None:
@@ -88,6 +93,8 @@ class SmResources(wiring.Component):
                 "fits": Out(4),
                 "present": Out(2),
                 "remaining": Out(2),
+                "expected": In(data.ArrayLayout(2, 2)),
+                "more": Out(2),
                 "load": Out(config.warp_slots.bit_length()),
             }
         )
@@ -106,8 +113,20 @@ class SmResources(wiring.Component):
                     self.load.eq(sum_),
                     self.remaining.eq(Cat(used[0].any(), used[1].any())),
                 ]
+                self._compare(m, used)
         m.d.sync += [self.fits.eq(Cat(fits)), self.present.eq(self.remaining)]
         return m
+
+    def _compare(self, m: Module, used: list[Value]) -> None:
+        """Tell whether a place held more blocks than expected, by their warps."""
+        for place in range(2):
+            before = Signal.like(used[place], name=f"warps_{place}_before")
+            m.d.sync += before.eq(used[place])
+            warps = self.needs[place][0].warps
+            expected = Mux(
+                self.expected[place][1], warps << 1, Mux(self.expected[place][0], warps, 0)
+            )
+            m.d.comb += self.more[place].eq(before != expected)
 
     def _total(self, m: Module, place: int, resource: str) -> Value:
         """Add one place's total of one resource; return its value after this cycle."""

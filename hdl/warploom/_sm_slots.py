@@ -3,33 +3,49 @@
 from functools import reduce
 from operator import add
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config
 
+def first_of(m: Module, name: str, bits: Value) -> Signal:
+    """Return the bits with all but the lowest 1 cleared: one carry chain."""
+    source, first = Signal(len(bits), name=f"{name}_among"), Signal(len(bits), name=name)
+    m.d.comb += [source.eq(bits), first.eq(source & -source)]
+    return first
 
-def lowest_of(bits: Value) -> tuple[Value, Value]:
-    """Return the number of the lowest bit that is 1, and whether there is one.
 
-    A tree: each level chooses between two halves.
+def number_of(one_hot: Value) -> Value:
+    """Return the number of the single 1; 0 if there is none."""
+    width = max(1, (len(one_hot) - 1).bit_length())
+    return Cat(
+        Cat(one_hot[k] for k in range(len(one_hot)) if k >> bit & 1).any() for bit in range(width)
+    )
+
+
+def decoded(m: Module, name: str, number: Value, width: int, enable: Value) -> Signal:
+    """Return ``width`` bits of which bit ``number`` is ``enable`` and the others are 0.
+
+    Both halves of the number are decoded first.
     """
-    if len(bits) == 1:
-        return C(0, 0), bits[0]
-    half = 1 << ((len(bits) - 1).bit_length() - 1)
-    low, low_any = lowest_of(bits[:half])
-    high, high_any = lowest_of(bits[half:])
-    return Cat(Mux(low_any, low, high)[: (half - 1).bit_length()], ~low_any), low_any | high_any
-
-
-def decoded(number: Value, width: int, enable: Value) -> Value:
-    """Return ``width`` bits of which bit ``number`` is ``enable`` and the others are 0."""
-    return Cat((number == k) & enable for k in range(width))
+    half = len(number) // 2
+    low, high = Signal(1 << half, name=f"{name}_low"), Signal(
+        -(-width >> half), name=f"{name}_high"
+    )
+    result = Signal(width, name=name)
+    m.d.comb += [
+        low.eq(Cat(number[:half] == k for k in range(len(low))) if half else 1),
+        high.eq(Cat((number[half:] == k) & enable for k in range(len(high)))),
+        result.eq(Cat(low[k % len(low)] & high[k >> half] for k in range(width))),
+    ]
+    return result
 
 
 class SmSlots(wiring.Component):
     """Keep one SM's slots: taken at a decision, running from the offer's taking on.
+
+    What ends is known one cycle early and stands in a register, one bit a slot, when it takes effect.
 
     Parameters
     ----------
@@ -42,41 +58,46 @@ class SmSlots(wiring.Component):
         The lowest free slot and whether there is one, as of this cycle's state.
     placed, head_place : In(1)
         A block of that place takes the lowest free slot at the end of the cycle.
-    offered, offer_slot, taken : In
-        The offer that stands in this cycle, and whether the SM takes it.
-    slot : In
-        The slot whose completion is processed in this cycle; ``hit``, ``hit_place``: it is running,
-        and whose block. ``completed``: it ends now.
+    open, taken : In(1)
+        The offer port is free in this cycle; the SM takes the standing offer.
+    sent, sent_slot : In
+        A completion that is processed in the next cycle.
+    hit : Out(1), hit_place : Out(1)
+        Whether the block of that completion runs in the next cycle, and whose it is.
     stop_kill : In(2)
-        Places whose running blocks are to be killed. ``victims``: their slots in this cycle.
-    start, acknowledged : In(1)
-        The victims become named at the end of the cycle; the named slots end at its end.
+        Places whose running blocks are to be killed. ``victims``: those that run after what ends in
+        this cycle.
+    start : In(1)
+        The victims become named at the end of the cycle.
+    forgiven : In(1)
+        An acknowledgement is processed in the next cycle: what the kill named ends then.
     returned : In(block_slots)
         ``in_order``: slots that are returned at the end of the cycle.
+    named : Out(block_slots)
+        Slots that the outstanding kill named.
     killed, present : Out(2)
-        Places of which this acknowledgement really kills a block; that have running blocks after
-        this cycle.
+        ``in_order``: places of which an acknowledgement kills a block now; that have running blocks
+        after this cycle.
     busy : Out(block_slots)
-        Slots with a block that has not ended.
+        ``in_order``: slots with a block that has not ended.
     freed : Out
-        Slots that become free at the end of the cycle.
+        ``freed_first``: slots that become free at the end of the cycle.
     """
 
     lowest: Signal
     room: Signal
     placed: Signal
     head_place: Signal
-    offered: Signal
-    offer_slot: Signal
+    open: Signal
     taken: Signal
-    slot: Signal
+    sent: Signal
+    sent_slot: Signal
     hit: Signal
     hit_place: Signal
-    completed: Signal
     stop_kill: Signal
     victims: Signal
     start: Signal
-    acknowledged: Signal
+    forgiven: Signal
     returned: Signal
     named: Signal
     killed: Signal
@@ -93,17 +114,16 @@ class SmSlots(wiring.Component):
                 "room": Out(1, init=1),
                 "placed": In(1),
                 "head_place": In(1),
-                "offered": In(1),
-                "offer_slot": In(config.slot_bits),
+                "open": In(1),
                 "taken": In(1),
-                "slot": In(config.slot_bits),
+                "sent": In(1),
+                "sent_slot": In(config.slot_bits),
                 "hit": Out(1),
                 "hit_place": Out(1),
-                "completed": In(1),
                 "stop_kill": In(2),
                 "victims": Out(slots),
                 "start": In(1),
-                "acknowledged": In(1),
+                "forgiven": In(1),
                 "returned": In(slots),
                 "named": Out(slots),
                 "killed": Out(2),
@@ -118,60 +138,78 @@ class SmSlots(wiring.Component):
         m = Module()
         slots = self._config.block_slots
         running, place = Signal(slots), Signal(slots)
+        lowest, standing = Signal(slots, init=1), Signal(slots)
         ending, kept, remaining = Signal(slots), Signal(slots), Signal(slots)
-        lowest = Signal(slots)
         m.d.comb += [
-            lowest.eq(decoded(self.lowest, slots, self.room)),
-            ending.eq(
-                decoded(self.slot, slots, self.completed)
-                | Mux(self.acknowledged, self.named, 0)
-            ),
             kept.eq(running & ~ending),
-            remaining.eq(kept | decoded(self.offer_slot, slots, self.taken)),
-            self.hit.eq((running & decoded(self.slot, slots, C(1))).any()),
-            self.hit_place.eq((place & decoded(self.slot, slots, C(1))).any()),
+            remaining.eq(kept | Mux(self.taken, standing, 0)),
+            self.hit.eq(self.sent & remaining.bit_select(self.sent_slot, 1)),
+            self.hit_place.eq(place.bit_select(self.sent_slot, 1)),
             self.victims.eq(
-                running & Mux(self.stop_kill[0], ~place, 0)
-                | running & Mux(self.stop_kill[1], place, 0)
+                kept & (Mux(self.stop_kill[0], ~place, 0) | Mux(self.stop_kill[1], place, 0))
             ),
-            self.busy.eq(running | decoded(self.offer_slot, slots, self.offered)),
         ]
+        completed = decoded(m, "completed", self.sent_slot, slots, self.sent)
         m.d.sync += [
+            ending.eq(completed | Mux(self.forgiven, self.named, 0)),
             running.eq(remaining),
-            place.eq(Mux(self.placed, Mux(self.head_place, place | lowest, place & ~lowest), place)),
         ]
-        named = Signal(slots)
-        m.d.comb += named.eq(
-            Mux(self.start, self.victims, Mux(self.acknowledged, 0, self.named))
-        )
-        m.d.sync += self.named.eq(named)
-        dying = Signal(slots)
+        with m.If(self.placed):
+            m.d.sync += standing.eq(lowest)
+        with m.Elif(self.open):
+            m.d.sync += standing.eq(0)
+        for k in range(slots):
+            with m.If(self.placed & lowest[k]):
+                m.d.sync += place[k].eq(self.head_place)
+        with m.If(self.forgiven):
+            m.d.sync += self.named.eq(0)
+        with m.Elif(self.start):
+            m.d.sync += self.named.eq(self.victims)
+
+        if self._config.reclaim == "in_order":
+            held = Signal(slots)
+            blocked = held & ~self.returned
+            m.d.sync += held.eq(blocked | Mux(self.placed, lowest, 0))
+            self._watch(m, completed, remaining, running, place, standing)
+        else:
+            blocked = kept | standing
+        self._find(m, blocked | self.named, lowest)
+        return m
+
+    def _find(self, m: Module, blocked: Value, lowest: Signal) -> None:
+        """Find the lowest slot that is free in the next cycle."""
+        slots = self._config.block_slots
+        free = Signal(slots)
+        given = Mux(self.placed, lowest, 0)
+        m.d.comb += [free.eq(~blocked), self.lowest.eq(number_of(lowest))]
+        m.d.sync += [
+            lowest.eq(first_of(m, "following", free & ~given)),
+            self.room.eq((free & ~given).any()),
+        ]
+        if self._config.policy == "freed_first":
+            free_before = Signal(slots, init=-1)
+            m.d.sync += free_before.eq(free & ~given)
+            m.d.comb += self.freed.eq(reduce(add, free & ~free_before))
+
+    def _watch(
+        self,
+        m: Module,
+        sent: Value,
+        remaining: Value,
+        running: Value,
+        place: Value,
+        standing: Value,
+    ) -> None:
+        """Say by slot what totals do not say: what in-order reclaim has not returned."""
+        forgiven = Signal(self._config.block_slots)
+        completed = Signal.like(forgiven)
+        m.d.sync += [
+            forgiven.eq(Mux(self.forgiven, self.named, 0)),
+            completed.eq(sent),
+        ]
+        dying = forgiven & running & ~completed
         m.d.comb += [
-            dying.eq(
-                Mux(self.acknowledged, self.named & running, 0)
-                & ~decoded(self.slot, slots, self.completed)
-            ),
+            self.busy.eq(running | standing),
             self.killed.eq(Cat((dying & ~place).any(), (dying & place).any())),
             self.present.eq(Cat((remaining & ~place).any(), (remaining & place).any())),
         ]
-        self._find(m, kept, named, lowest)
-        return m
-
-    def _find(self, m: Module, kept: Value, named: Value, lowest: Value) -> None:
-        """Keep the lowest free slot: the next one if it is given out, else the lower of the two."""
-        slots = self._config.block_slots
-        blocked, blocked_now = Signal(slots), Signal(slots)
-        if self._config.reclaim == "in_order":
-            held = Signal(slots)
-            m.d.comb += [blocked.eq(held & ~self.returned), blocked_now.eq(held)]
-            m.d.sync += held.eq(blocked | Mux(self.placed, lowest, 0))
-        else:
-            m.d.comb += [
-                blocked.eq(kept | decoded(self.offer_slot, slots, self.offered)),
-                blocked_now.eq(self.busy),
-            ]
-        found, some = lowest_of(~(blocked | named | lowest))
-        with m.If(self.placed | ~self.room | (some & (found < self.lowest))):
-            m.d.sync += [self.lowest.eq(found), self.room.eq(some)]
-        becoming = (blocked_now | self.named) & ~(blocked | named)
-        m.d.comb += self.freed.eq(reduce(add, becoming))

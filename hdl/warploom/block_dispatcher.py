@@ -5,16 +5,16 @@ from operator import or_
 from typing import Any, Final
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom import faults
-from warploom._placement import Placement, binary_of
+from warploom._placement import Placement
 from warploom._resident_places import OFFERED, ResidentPlaces
 from warploom._retire_queue import RetireQueue
-from warploom._sm_slots import lowest_of
 from warploom._sm_port import SmPort, most_returned
 from warploom._sm_resources import capacities, limits
+from warploom._sm_slots import first_of, number_of
 from warploom.grid_walker import GridWalker
 from warploom_spec import Config, ErrorCode, layouts, timing
 
@@ -242,7 +242,7 @@ class BlockDispatcher(wiring.Component):
         m.submodules.queue = queue = RetireQueue(self._config)
         m.d.comb += [
             queue.push.eq(placement.decided),
-            queue.sm.eq(binary_of(placement.placed)),
+            queue.sm.eq(number_of(placement.placed)),
             queue.slot.eq(
                 reduce(
                     or_,
@@ -279,7 +279,9 @@ class BlockDispatcher(wiring.Component):
         code, argument = Signal.like(self.error.code), Signal.like(self.error.argument)
         some = Cat(cause.any() for _, cause in causes).any()
         for number, cause in reversed(causes):
-            detail: Value = lowest_of(cause)[0] if len(cause) > 1 else C(0)
+            detail: Value = C(0)
+            if len(cause) > 1:
+                detail = number_of(first_of(m, f"first_{number.name.lower()}", cause))
             if number is ErrorCode.ORDER_RANGE and order_argument is not None:
                 detail = order_argument
             with m.If(cause.any()):
