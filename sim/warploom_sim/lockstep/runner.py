@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warploom_sim import simulators
+from warploom_sim.build_cache import build_root
 from warploom_sim.lockstep import amaranth_runner, cocotb_runner, events
-from warploom_sim.lockstep.build import build_root
 from warploom_sim.lockstep.case import Case
 from warploom_sim.lockstep.checker import Failure, Outcome, Session
 
