@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config
 
+
 def first_of(m: Module, name: str, bits: Value) -> Signal:
     """Return the bits with all but the lowest 1 cleared: one carry chain."""
     source, first = Signal(len(bits), name=f"{name}_among"), Signal(len(bits), name=name)
