@@ -139,10 +139,11 @@ class Placement(wiring.Component):
             ]
 
     def _queue(self, m: Module) -> tuple[Value, Value]:
-        """Queue the numbers of SMs whose slots became free; return its head and whether it has one."""
+        """Queue numbers of SMs whose slots became free; return its head and whether it has one."""
         config = self._config
         depth = config.sms * config.block_slots
-        m.submodules.memory = memory = Memory(shape=config.sm_bits, depth=depth, init=[])
+        memory: Memory = Memory(shape=config.sm_bits, depth=depth, init=[])
+        m.submodules.memory = memory
         write = memory.write_port()
         read = memory.read_port(domain="comb")
         entries = Signal(range(depth + 1))

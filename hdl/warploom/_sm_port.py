@@ -249,7 +249,8 @@ class SmPort(wiring.Component):
 
     def _decided(self, place: int) -> Value:
         """Return whether a block of the place is decided for this SM in this cycle."""
-        return self.placed & (self.block.place == place)
+        here: Value = self.block.place == place
+        return self.placed & here
 
     def _account(
         self, m: Module, slots: SmSlots, resources: SmResources, lose: Signal

@@ -46,7 +46,8 @@ def decoded(m: Module, name: str, number: Value, width: int, enable: Value) -> S
 class SmSlots(wiring.Component):
     """Keep one SM's slots: taken at a decision, running from the offer's taking on.
 
-    What ends is known one cycle early and stands in a register, one bit a slot, when it takes effect.
+    What ends is known one cycle early and stands in a register, one bit a slot, when it takes
+    effect.
 
     Parameters
     ----------
@@ -112,7 +113,8 @@ class SmSlots(wiring.Component):
         super().__init__(
             {
                 "lowest": Out(config.slot_bits),
-                "room": Out(1, init=1),
+                # The stubs lack `init`.
+                "room": Out(1, init=1),  # type: ignore[call-arg]
                 "placed": In(1),
                 "head_place": In(1),
                 "open": In(1),

@@ -1,5 +1,6 @@
 """Places blocks of at most two resident launches on SMs, in order, one a cycle."""
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, Final
@@ -170,7 +171,8 @@ class BlockDispatcher(wiring.Component):
     ) -> None:
         """Offer the head to the SM that the policy chooses."""
         m.d.comb += placement.eligible.eq(Cat(port.eligible for port in ports))
-        block = Signal(layouts.block_offer(self._config).layout())
+        # Of a layout's signal the stubs do not know that it is a view.
+        block: Any = Signal(layouts.block_offer(self._config).layout())
         head = walker.o.payload
         m.d.comb += [
             block.place.eq(places.head_place),
@@ -201,7 +203,8 @@ class BlockDispatcher(wiring.Component):
         is lower by what the block needs.
         """
         layout = limits(self._config)
-        elsewhere, here = Signal(layout), Signal(layout)
+        elsewhere: Any = Signal(layout, name="limit_elsewhere")
+        here: Any = Signal(layout, name="limit_here")
         last = walker.o.payload.last
         for resource, capacity in capacities(self._config).items():
             needs = [needs[resource] for needs in places.needs]
@@ -223,11 +226,11 @@ class BlockDispatcher(wiring.Component):
                 *(port.needs[place].eq(Cat(multiples[place])) for place in range(2)),
             ]
 
-    def _multiples(self, m: Module, place: int, needs: Value) -> list[Value]:
+    def _multiples(self, m: Module, place: int, needs: Any) -> list[Any]:
         """Return what 1, 2, ... of a launch's blocks need."""
         multiples = [needs]
         for times in range(2, most_returned(self._config) + 1):
-            multiple = Signal(needs.shape(), name=f"needs_{place}_times_{times}")
+            multiple: Any = Signal(needs.shape(), name=f"needs_{place}_times_{times}")
             m.d.comb += [
                 multiple[name].eq(multiples[-1][name] + needs[name])
                 for name in capacities(self._config)
@@ -307,6 +310,6 @@ class BlockDispatcher(wiring.Component):
             m.d.sync += counter.eq(counter + cause)
 
 
-def _chosen(place: Value, values: list[Value]) -> Value:
+def _chosen(place: Value, values: Sequence[Value]) -> Value:
     """Return the value of one of the two places."""
     return Mux(place, values[1], values[0])
