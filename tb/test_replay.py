@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -160,7 +161,9 @@ def test_one_flipped_bit_in_an_event_is_found(
     assert found["number"] == "3"
     assert found["differs"] == field
     assert f"--forced-fault {fault}" in found[0]
-    assert (Path(figures["event_files"]) / "rtl" / "offers.bin").stat().st_size > 0
+    kept = Path(figures["event_files"])
+    assert (kept / "rtl" / "offers.bin").stat().st_size > 0
+    shutil.rmtree(kept)
 
 
 @pytest.mark.parametrize("fault", ["event.offers.1", "event.nothing.1.1", "event.offers.x.1"])
@@ -179,6 +182,7 @@ def test_a_fault_in_the_rtl_is_found(tmp_path: Path, fault: str) -> None:
     assert result.exit_code == 1
     assert figures["verdict"] == "different"
     assert_described(result.stdout, FAULTS[fault])
+    shutil.rmtree(figures["event_files"])
 
 
 def test_an_unknown_fault_is_refused(tmp_path: Path, trace: Path) -> None:
@@ -263,4 +267,6 @@ def test_a_waveform_is_written_where_it_is_said(tmp_path: Path, trace: Path) -> 
     result, figures = sim(tmp_path, trace, *options)
     assert_equal(result, figures)
     assert f"waveform: {figures['waveform']}" in result.stdout
-    assert Path(figures["waveform"]).stat().st_size > 10_000
+    waveform = Path(figures["waveform"])
+    assert waveform.stat().st_size > 10_000
+    shutil.rmtree(waveform.parents[1])

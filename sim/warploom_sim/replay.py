@@ -138,8 +138,8 @@ def _run_one(replay: _Replay) -> Outcome:
     began = time.monotonic()
     simulation = _build(replay)
     built = time.monotonic()
-    folder = build_root() / "replays" / f"{replay.trace.path.name.split('.')[0]}-{os.getpid()}"
-    shutil.rmtree(folder, ignore_errors=True)
+    name = f"{replay.trace.path.name.split('.')[0]}-{uuid.uuid4().hex[:8]}"
+    folder = build_root() / "replays" / name
     rtl_folder, model_folder = folder / "rtl", folder / "model"
     for each in (rtl_folder, model_folder):
         each.mkdir(parents=True)
