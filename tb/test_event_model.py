@@ -28,7 +28,7 @@ def random_launches(
 ) -> list[LaunchDescriptor]:
     """Draw launches that overlap, collide in the index memory and now and then are refused.
 
-    With ``crowded`` they are sure to fill the SMs.
+    With ``crowded`` they are sure to fill the SMs, to hit the history and to wait for their stream.
     """
     shapes = [*rng.sample(SHAPES, rng.randint(1, 5)), rng.choice(REFUSED)]
     streams = rng.randint(2, 3)
@@ -53,6 +53,20 @@ def random_launches(
                 arguments=rng.randint(1, longest),
             )
         )
+    if crowded:
+        # Twice the same shape in the same place, the second behind the long first in its stream.
+        twin = replace(
+            launches[2],
+            block=(64, 1, 1),
+            index_address=40,
+            stream=0,
+            after_previous=1,
+            warp_registers=1,
+            shared=1,
+            barriers=1,
+            arguments=longest,
+        )
+        launches[2:4] = [replace(twin, code=number) for number in (2, 3)]
     return launches
 
 
