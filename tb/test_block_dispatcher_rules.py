@@ -1,0 +1,285 @@
+"""The cycle numbers and conflicts on BlockDispatcher's page, one by one, on the model.
+
+The lockstep tests show that the RTL equals the model in every cycle.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tb.dispatch_configs import config_of
+from tb.record import Recording, Sender, record
+from warploom_golden.block_dispatcher import BlockDispatcher
+from warploom_spec import Config, ErrorCode, Fate, layouts, timing
+
+TINY = config_of("tiny,policy=first_fit,kill_timeout=12")
+ERROR = layouts.error_record(TINY)
+
+
+def launch(ticket: int = 1, config: Config = TINY, **changes: int) -> int:
+    """Return a launch of one block of one warp, but for the changes."""
+    fields = dict.fromkeys((f.name for f in layouts.dispatch_launch(config).fields), 0)
+    fields |= {"gx": 1, "gy": 1, "gz": 1, "warps": 1, "entries": 1, "after_previous": 1}
+    return layouts.dispatch_launch(config).pack(fields | {"ticket": ticket} | changes)
+
+
+def completion(slot: int, code: int = 0) -> int:
+    return layouts.block_completion(TINY).pack({"slot": slot, "code": code})
+
+
+def mask(slots: int) -> int:
+    return layouts.slot_mask(TINY).pack({"valid": 1, "mask": slots})
+
+
+def stop(ticket: int, drain: int = 0) -> int:
+    return layouts.launch_stop(TINY).pack({"ticket": ticket, "drain": drain})
+
+
+def at(cycle: int, value: int = 1) -> Callable[[int], int]:
+    """Return a level that has the value in one cycle."""
+    return lambda now: value if now == cycle else 0
+
+
+def drive(
+    launches: list[int], cycles: int = 60, config: Config = TINY, **levels: Any
+) -> Recording:
+    """Run the model: all SMs in use, offers and ends taken, nothing sent, but for the levels."""
+    usual: dict[str, Any] = {"enable": (1 << config.sms) - 1, "ended__ready": 1}
+    usual |= {"stop__valid": 0, "stop__payload": 0}
+    usual |= {"order_table__valid": 0, "order_table__payload": 0}
+    for n in range(config.sms):
+        usual |= {f"offer__{n}__ready": 1, f"acknowledge__{n}": 0}
+        usual |= {f"completion__{n}__valid": 0, f"completion__{n}__payload": 0}
+
+    def inputs(cycle: int) -> dict[str, int]:
+        merged = usual | levels
+        return {name: v(cycle) if callable(v) else v for name, v in merged.items()}
+
+    return record(BlockDispatcher(config), Sender({"launch": launches}, inputs), cycles)
+
+
+def ends(recording: Recording) -> list[tuple[int, dict[str, int]]]:
+    packet = layouts.dispatch_end(TINY)
+    return [(cycle, packet.unpack(word)) for cycle, word in recording.transfers("ended")]
+
+
+def errors(recording: Recording) -> list[tuple[int, int, int]]:
+    found = ((c, ERROR.unpack(w or 0)) for c, w in enumerate(recording.port("error")) if w)
+    return [(cycle, e["code"], e["argument"]) for cycle, e in found]
+
+
+def completing(sm: int, *when: tuple[int, int]) -> dict[str, Any]:
+    """Return the levels of an SM's completions, each (cycle, payload)."""
+    words = dict(when)
+    return {
+        f"completion__{sm}__valid": lambda cycle: int(cycle in words),
+        f"completion__{sm}__payload": lambda cycle: words.get(cycle, 0),
+    }
+
+
+def test_first_offer_is_valid_four_cycles_after_the_launch():
+    # Transfer 0, walker from 0 + stage on, head 3, decision 3, offer 4.
+    assert timing(TINY).stage == 2 and timing(TINY).offer == 1
+    assert drive([launch()]).cycles("offer__0__valid") == [4]
+
+
+def test_a_completion_is_seen_by_decisions_two_cycles_later():
+    # A block that needs the whole SM; only SM 0 is in use.
+    assert timing(TINY).returns == 2
+    recording = drive([launch(gx=2, barriers=4)], enable=1, **completing(0, (20, completion(0))))
+    assert recording.cycles("offer__0__valid") == [4, 20 + 2 + 1]
+
+
+def test_a_placement_counts_in_the_next_decision():
+    # Two blocks that fill an SM: the second one goes to the next SM at once.
+    recording = drive([launch(gx=2, barriers=4)])
+    assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([4], [5])
+
+
+def test_an_sm_with_an_offer_not_taken_has_no_room_and_the_others_go_on():
+    recording = drive([launch(gx=4)], offer__0__ready=0)
+    assert [cycle for cycle, _ in recording.transfers("offer__1")] == [5, 6, 7]
+    assert recording.cycles("offer__0__valid") == list(range(4, 60))
+
+
+def test_enable_counts_one_cycle_later_and_for_new_blocks_only():
+    recording = drive([launch(gx=3)], enable=lambda cycle: 1 if cycle == 9 else 0)
+    # In use in 10: a decision in 10, an offer in 11; the next ones wait.
+    assert recording.cycles("offer__0__valid") == [11]
+
+
+def test_a_place_is_free_four_cycles_after_its_last_completion_and_the_record_shows():
+    assert timing(TINY).end == 2
+    recording = drive([launch()], **completing(0, (20, completion(0))))
+    ((cycle, end),) = ends(recording)
+    assert cycle == 24
+    assert (end["fate"], end["cycles"]) == (Fate.FINISHED, 20 - 4)
+
+
+def test_the_next_launch_of_a_stream_offers_six_cycles_after_the_last_completion():
+    recording = drive([launch(1), launch(2)], **completing(0, (20, completion(0))))
+    assert recording.cycles("offer__0__valid") == [4, 26]
+    assert recording.port("stall_order")[-1] > 0
+
+
+def test_without_after_previous_it_does_not_wait():
+    recording = drive([launch(1), launch(2, after_previous=0)])
+    assert recording.cycles("offer__0__valid") == [4, 5]
+
+
+def test_the_later_launch_gets_only_what_the_earlier_leaves():
+    # The first launch fills both SMs' barriers and has blocks left: the second one waits.
+    recording = drive([launch(1, gx=3, barriers=4), launch(2, stream=1)])
+    assert len(recording.cycles("offer__0__valid") + recording.cycles("offer__1__valid")) == 2
+
+
+#: A little more than half of what an SM has.
+HALF = {"warps": 9, "registers": 17, "shared": 33, "barriers": 3}
+
+
+@pytest.mark.parametrize("cause", HALF)
+def test_each_resource_alone_holds_a_block_back_and_is_counted(cause):
+    recording = drive([launch(gx=3, **{cause: HALF[cause]})])
+    # Two SMs, one block each: decided in 3 and 4, stalled from 5 on, shown from 5 + stall on.
+    assert timing(TINY).stall == 2
+    assert recording.port(f"stall_{cause}")[:9] == [0] * 7 + [1, 2]
+    others = {"slots", "warps", "registers", "shared", "barriers", "offer"} - {cause}
+    assert not any(recording.port(f"stall_{name}")[-1] for name in others)
+
+
+def test_a_kill_names_running_slots_and_their_return_needs_the_acknowledgement():
+    recording = drive(
+        [launch(gx=9)], cycles=40, enable=1,
+        stop__valid=at(20), stop__payload=stop(1), acknowledge__0=at(26, mask(0b1111)),
+    )
+    # Stop in 20, stop state in 21, kill in 22, acknowledged in 26, processed in 27, record in 30.
+    assert recording.cycles("kill__0") == [22]
+    assert recording.port("kill__0")[22] == mask(0b1111)
+    ((cycle, end),) = ends(recording)
+    assert (cycle, end["fate"], end["cycles"]) == (30, Fate.KILLED, 26 - 4)
+
+
+def test_a_completion_in_the_cycle_of_the_acknowledgement_counts_as_completed():
+    recording = drive(
+        [launch()], stop__valid=at(20), stop__payload=stop(1),
+        acknowledge__0=at(26, mask(0)), **completing(0, (26, completion(0))),
+    )
+    ((_, end),) = ends(recording)
+    assert end["fate"] == Fate.FINISHED
+    assert errors(recording) == []
+
+
+def test_a_standing_offer_is_not_withdrawn_and_a_further_kill_names_it():
+    recording = drive(
+        [launch(gx=2)], enable=1, cycles=50, stop__valid=at(12), stop__payload=stop(1),
+        offer__0__ready=lambda cycle: int(cycle == 4 or cycle >= 18),
+        acknowledge__0=lambda cycle: mask(1) if cycle == 16 else mask(2) if cycle == 24 else 0,
+    )
+    assert [cycle for cycle, _ in recording.transfers("offer__0")] == [4, 18]
+    kills = recording.port("kill__0")
+    assert [(c, kills[c]) for c in recording.cycles("kill__0")] == [(14, mask(1)), (20, mask(2))]
+    assert ends(recording)[0][1]["fate"] == Fate.KILLED
+
+
+def test_the_first_faulty_block_ends_its_launch():
+    recording = drive(
+        [launch(gx=9)], enable=1, cycles=40,
+        acknowledge__0=at(30, mask(0b1110)),
+        **completing(0, (20, completion(0, ErrorCode.BLOCK_FAULT))),
+    )
+    # Processed in 21: no slot was free before, and nothing is offered after it.
+    assert recording.cycles("offer__0__valid") == [4, 5, 6, 7]
+    assert recording.port("kill__0")[23] == mask(0b1110)
+    ((_, end),) = ends(recording)
+    assert (end["fate"], end["code"]) == (Fate.FAILED, ErrorCode.BLOCK_FAULT)
+
+
+def test_a_drained_launch_names_the_block_it_had_come_to():
+    recording = drive(
+        [launch(gx=3, gy=2, barriers=4)], stop__valid=at(10), stop__payload=stop(1, drain=1),
+        **completing(0, (20, completion(0))), **completing(1, (22, completion(0))),
+    )
+    ((_, end),) = ends(recording)
+    assert (end["fate"], end["next_x"], end["next_y"]) == (Fate.DRAINED, 2, 0)
+
+
+def test_a_drained_launch_without_blocks_left_is_finished():
+    recording = drive(
+        [launch()], stop__valid=at(10), stop__payload=stop(1, drain=1),
+        **completing(0, (20, completion(0))),
+    )
+    assert ends(recording)[0][1]["fate"] == Fate.FINISHED
+
+
+def test_a_launch_stopped_before_its_first_block_is_skipped():
+    recording = drive([launch()], stop__valid=at(2), stop__payload=stop(1), enable=0)
+    assert ends(recording)[0][1]["fate"] == Fate.SKIPPED
+
+
+@pytest.mark.parametrize(("answered", "lost"), [(34, []), (35, [36])])
+def test_an_sm_that_answers_one_cycle_too_late_is_lost(answered, lost):
+    # Kill in 22: an acknowledgement at the port in 22 + 12 still counts; lost from 36 on.
+    recording = drive(
+        [launch()], enable=1, stop__valid=at(20), stop__payload=stop(1),
+        acknowledge__0=at(answered, mask(1)),
+    )
+    assert recording.cycles("lost")[:1] == lost
+    ((_, end),) = ends(recording)
+    want = (Fate.FAILED, ErrorCode.SM_LOST) if lost else (Fate.KILLED, ErrorCode.OK)
+    assert (end["fate"], end["code"]) == want
+    assert [code for _, code, _ in errors(recording)] == [ErrorCode.LOST_SM_SIGNAL] * len(lost)
+
+
+def test_an_sm_that_does_not_take_a_killed_launch_s_offer_is_lost():
+    # Stop in 20, state from 21 on: refused in or before 33, lost from 34 on.
+    recording = drive(
+        [launch()], enable=1, stop__valid=at(20), stop__payload=stop(1), offer__0__ready=0
+    )
+    assert recording.cycles("lost")[0] == 21 + 12 + 1
+    assert recording.port("offer__0__valid")[-1] == 1
+
+
+def test_a_block_decided_in_the_cycle_of_the_loss_is_lost_too():
+    # SM 0 is lost at the end of 35; ticket 2's block is decided for it in that very cycle.
+    sent = [launch(1), launch(2, stream=1)]
+    recording = drive(
+        sent, enable=1, stop__valid=at(20), stop__payload=stop(1),
+        launch__hold=lambda cycle: int(0 < cycle < 32),
+    )
+    assert recording.cycles("offer__0__valid")[-1] == 36
+    fates = {end["ticket"]: (end["fate"], end["code"]) for _, end in ends(recording)}
+    assert fates == {1: (Fate.FAILED, ErrorCode.SM_LOST), 2: (Fate.FAILED, ErrorCode.SM_LOST)}
+
+
+def test_signals_that_nothing_asked_for_are_recorded_and_change_nothing():
+    recording = drive(
+        [launch()], stop__valid=at(30), stop__payload=stop(77),
+        acknowledge__1=at(12, mask(1)), **completing(0, (10, completion(3))),
+    )
+    assert errors(recording) == [
+        (12, ErrorCode.COMPLETION_NOT_RUNNING, 0),
+        (14, ErrorCode.ACK_NOT_OUTSTANDING, 1),
+        (31, ErrorCode.STOP_UNKNOWN, 0),
+    ]
+    assert recording.port("error_count")[-1] == 3
+    assert ends(recording) == []
+
+
+FREED = config_of("tiny,sms=3,policy=freed_first")
+
+
+def swap(first: int, second: int) -> int:
+    return layouts.order_swap(FREED).pack({"first": first, "second": second})
+
+
+def test_the_order_table_is_swapped_while_nothing_is_resident_and_refused_otherwise():
+    swaps = {1: swap(0, 2), 2: swap(3, 0), 30: swap(0, 1)}
+    recording = drive(
+        [launch(config=FREED, gx=2)], config=FREED,
+        order_table__valid=lambda cycle: int(cycle in swaps),
+        order_table__payload=lambda cycle: swaps.get(cycle, 0),
+    )
+    # Swapped: SM 2, then SM 1.
+    assert (recording.cycles("offer__2__valid"), recording.cycles("offer__1__valid")) == ([4], [5])
+    assert errors(recording) == [(3, ErrorCode.ORDER_RANGE, 3), (31, ErrorCode.ORDER_BUSY, 0)]
