@@ -3,11 +3,10 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from warploom_sim.commands.parameters import TRACE_FILE, json_option, write_json
+from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.commands.sim import default_traces
 from warploom_sim.simulators import SIMULATORS, require
 
@@ -51,7 +50,7 @@ def bench(
 
     todo = list(benchmarks(trace or default_traces()[0], simulators))
     measured = []
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with progress_bar() as progress:
         task = progress.add_task("", total=repeat * len(todo))
         for benchmark in todo:
             progress.update(task, description=benchmark.name)
@@ -65,7 +64,7 @@ def bench(
         )
     for column in (1, 3, 4, 5):
         table.columns[column].justify = "right"
-    Console().print(table)
+    table_console().print(table)
     if json_file:
         write_json(json_file, {"benchmarks": [result.to_json() for result in measured]})
 

@@ -5,22 +5,18 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
 from warploom_sim.commands.parameters import json_option, write_json
+from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
 
 if TYPE_CHECKING:
     from warploom_sim.synth.measure import Job, Row
     from warploom_sim.synth.targets import Target
-
-#: Columns of a table that goes into a file or a pipe.
-PIPE_WIDTH: Final = 160
 
 
 @click.command()
@@ -101,8 +97,7 @@ def synth(
     committed = figures.read(figures.FILE)
     measured = _measure(chosen, jobs)
     rows = [figures.keep_rates(row, committed) for _, row in measured]
-    # Into a file or a pipe the tables go whole: there is no screen to fit.
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    console = table_console()
     console.print(report.figures_table(rows, committed))
     if (peers := report.peers_table(row.block for row in rows)).row_count:
         console.print(peers)
@@ -127,7 +122,7 @@ def synth(
 def _measure(chosen: "Sequence[Target]", jobs: int) -> "list[tuple[Job, Row]]":
     from warploom_sim.synth import measure
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with progress_bar() as progress:
         task = progress.add_task("synthesis", total=measure.steps(chosen))
 
         def step(done: str) -> None:
