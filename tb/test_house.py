@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+# One worker, so that the wheel is built and installed once.
+pytestmark = pytest.mark.xdist_group("house")
 ROOT = Path(__file__).parents[1]
 PACKAGES = {
     "warploom": "hdl",
@@ -34,7 +36,7 @@ def quiet(*command: str | Path, **options: object) -> subprocess.CompletedProces
     return subprocess.run(command, capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT]
@@ -44,7 +46,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install the wheel into an empty environment, at locked versions; return its programs."""
     folder = tmp_path_factory.mktemp("installed")

@@ -23,6 +23,8 @@ from warploom_sim.blocks import BARE_INDEX_GENERATOR, BLOCKS, Factory
 from warploom_sim.verilog import PREFIX, fields, generate, ports
 from warploom_spec import PRESETS, Config, WarploomError, preset
 
+# One worker, so that what all these tests read is generated once.
+pytestmark = pytest.mark.xdist_group("verilog")
 DOCS = Path(__file__).parents[1] / "docs"
 #: Blocks that share the page of another.
 PAGES = {"index_unpacker": "index_packer"}
