@@ -77,7 +77,7 @@ def test_large_equals_its_model(mode, seed):
 # Seeded faults
 
 #: Faults that show under one policy or reclaim alone.
-WHERE = {"pointer": "tiny,policy=round_robin", "late_return": "tiny,policy=first_fit"}
+WHERE = {"pointer": "tiny,sms=3,policy=round_robin", "late_return": "tiny,policy=first_fit"}
 #: Faults that the ledger sees without the model.
 SEEN_BY_THE_LEDGER = (
     *("overcommit", "wrong_slot", "stream_order", "stale_address"),

@@ -271,7 +271,8 @@ class SmPort(wiring.Component):
             m.d.sync += charged.eq(decided)
             m.d.comb += [
                 resources.returned.eq(self.returned),
-                self.killed.eq(slots.killed),
+                # What a lost SM acknowledges does not count.
+                self.killed.eq(slots.killed & both(~self.lost)),
                 self.struck.eq((slots.present | standing | decided) & both(lose)),
             ]
             return

@@ -209,7 +209,7 @@ class BlockDispatcher(wiring.Component):
         for resource, capacity in capacities(self._config).items():
             needs = [needs[resource] for needs in places.needs]
             spare = [Signal(layout[resource].shape, name=f"spare_{resource}_{k}") for k in range(2)]
-            slack = int(self._fault == "overcommit" and resource == "shared")
+            slack = int(self._fault == "overcommit" and resource == "warps")
             m.d.sync += [spare[k].eq(capacity + slack - needs[k]) for k in range(2)]
             following = _chosen(places.next_place, spare)
             same = _chosen(places.head_place, spare)
