@@ -92,6 +92,7 @@ def synth(
     from warploom_sim.synth import figures, report, targets
 
     chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)
+    required = chosen
     if check or seeds is not None:
         chosen = tuple(dataclasses.replace(t, seeds=0 if check else seeds or 0) for t in chosen)
     committed = figures.read(figures.FILE)
@@ -112,7 +113,8 @@ def synth(
         kept = committed | {row.key: row for row in rows}
         figures.write(figures.FILE, kept.values())
         report.write_page(figures.read(figures.FILE))
-    if check and (wrong := figures.stale(committed, rows)):
+    wrong = figures.stale(committed, rows) + figures.missing(committed, required)
+    if check and wrong:
         for line in wrong:
             click.echo(f"stale: {line}", err=True)
         click.echo(f"{figures.FILE} is stale; run: make synth ARGS=--update", err=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from warploom_sim.synth.measure import Row
-from warploom_sim.synth.targets import all_targets
+from warploom_sim.synth.targets import Target, all_targets
 from warploom_spec import WarploomError
 
 #: Where the committed figures are, in the repository.
@@ -69,16 +69,13 @@ def stale(committed: dict[Key, Row], measured: Sequence[Row]) -> list[str]:
     return found
 
 
-def missing(committed: dict[Key, Row]) -> list[str]:
-    """Say which targets the committed figures lack, and which have fewer seeds than they need."""
-    found = []
-    for target in all_targets():
-        row = committed.get(target.key)
-        if row is None:
-            found.append(f"{target.name}: not there")
-        elif row.fits and len(row.seeds) < target.seeds:
-            found.append(f"{target.name}: placed with {len(row.seeds)} seeds, not {target.seeds}")
-    return found
+def missing(committed: dict[Key, Row], targets: Sequence[Target]) -> list[str]:
+    """Say which targets were placed with fewer seeds than they need."""
+    return [
+        f"{target.name}: placed with {len(row.seeds)} seeds, not {target.seeds}"
+        for target in targets
+        if (row := committed.get(target.key)) and row.fits and len(row.seeds) < target.seeds
+    ]
 
 
 def keep_rates(row: Row, committed: dict[Key, Row]) -> Row:

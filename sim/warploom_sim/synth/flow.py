@@ -117,7 +117,9 @@ def wrap(ports: tuple[Port, ...], folder: Path) -> Counter[str]:
     RuntimeError
         If a cell of the block is not in the wrapped netlist.
     """
-    (folder / "wrap.v").write_text(wrapper(ports))
+    netlist = (folder / "block.il").read_text()
+    clocked = re.search(r"^  wire .*input \d+ \\clk$", netlist, re.MULTILINE) is not None
+    (folder / "wrap.v").write_text(wrapper(ports, clocked))
     run_yosys("wrap", _WRAP, folder)
     block, joined = _cells(folder / "block.json"), _cells(folder / "joined.json")
     own = Counter({name: joined[name] - block[name] for name in {*block, *joined}})
@@ -138,27 +140,33 @@ def _check_wrapped(block: Counter[str], folder: Path) -> None:
         raise RuntimeError(f"the wrapper changed the block's cells (alone, wrapped): {differing}")
 
 
-def wrapper(ports: tuple[Port, ...]) -> str:
+def wrapper(ports: tuple[Port, ...], clocked: bool = True) -> str:
     """Return Verilog that feeds ``dut`` from a shift register and folds its outputs.
 
     Each output bit is captured in a register of its own, then folded by four bits a stage: no path
-    that is not the block's is long, and no port is constant or unused.
+    that is not the block's is long, and no port is constant or unused. A block without registers
+    has neither clock nor reset.
     """
-    inputs = [("rst", 1), *((p.name, p.bits) for p in ports if p.direction == "in")]
+    inputs = [("rst", 1)] if clocked else []
+    inputs += [(p.name, p.bits) for p in ports if p.direction == "in"]
     outputs = [(p.name, p.bits) for p in ports if p.direction == "out"]
     width, folded = sum(bits for _, bits in inputs), sum(bits for _, bits in outputs)
     lines = [
         "(* blackbox *)",
-        f"module {INSTANCE}(input clk,",
-        *(f"  input [{bits - 1}:0] {name}," for name, bits in inputs),
-        *(f"  output [{bits - 1}:0] {name}," for name, bits in outputs[:-1]),
-        *(f"  output [{bits - 1}:0] {name}" for name, bits in outputs[-1:]),
+        f"module {INSTANCE}(",
+        ",\n".join(
+            [
+                *(["  input clk"] if clocked else []),
+                *(f"  input [{bits - 1}:0] {name}" for name, bits in inputs),
+                *(f"  output [{bits - 1}:0] {name}" for name, bits in outputs),
+            ]
+        ),
         ");",
         "endmodule",
         "module wrap(input clk, input si, output so);",
         f"  reg [{width}:0] feed;",
         "  always @(posedge clk) feed <= {feed, si};",
-        *_connections(inputs, outputs),
+        *_connections(inputs, outputs, clocked),
         f"  reg [{folded - 1}:0] fold0;",
         "  always @(posedge clk) fold0 <= out;",
     ]
@@ -175,17 +183,20 @@ def wrapper(ports: tuple[Port, ...]) -> str:
     return "\n".join([*lines, f"  assign so = fold{stage};", "endmodule", ""])
 
 
-def _connections(inputs: list[tuple[str, int]], outputs: list[tuple[str, int]]) -> list[str]:
+def _connections(
+    inputs: list[tuple[str, int]], outputs: list[tuple[str, int]], clocked: bool
+) -> list[str]:
     """Instantiate the block: inputs from ``feed`` above its first bit, outputs to ``out``."""
-    lines, low = [], 1
+    pins = ["    .clk(clk)"] if clocked else []
+    low = 1
     for name, bits in inputs:
-        lines.append(f"    .{name}(feed[{low + bits - 1}:{low}]),")
+        pins.append(f"    .{name}(feed[{low + bits - 1}:{low}])")
         low += bits
     low = 0
     for name, bits in outputs:
-        lines.append(f"    .{name}(out[{low + bits - 1}:{low}]),")
+        pins.append(f"    .{name}(out[{low + bits - 1}:{low}])")
         low += bits
-    return [f"  wire [{low - 1}:0] out;", f"  {INSTANCE} {INSTANCE}(", *lines, "    .clk(clk));"]
+    return [f"  wire [{low - 1}:0] out;", f"  {INSTANCE} {INSTANCE}(", ",\n".join(pins), "  );"]
 
 
 def place(seed: int, folder: Path) -> None:
