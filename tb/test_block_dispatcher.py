@@ -114,5 +114,7 @@ def make_blind(config, **fault):
 def test_the_ledger_alone_finds_a_seeded_fault(fault, seed):
     cases = (dispatcher_case("tiny", "calm", seed + n, 2000, fault=fault) for n in range(4))
     tries = [replace(case, make=make_blind) for case in cases]
-    with pytest.raises(LockstepError, match="LedgerError: ledger, cycle"):
+    # A slot that is given twice may also show as a launch that never ends.
+    complaint = "LedgerError: ledger, cycle|launches without a final record"
+    with pytest.raises(LockstepError, match=complaint):
         run(tries, "icarus", waves=False)
