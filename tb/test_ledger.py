@@ -1,5 +1,6 @@
 """The ledger: it accepts what the model does, and finds every kind of wrong entry."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -50,12 +51,15 @@ def watch(case, change=lambda cycle, inputs, outputs: None):
 @pytest.mark.parametrize("make", [dispatcher_case, path_case])
 @pytest.mark.parametrize("climate", ["calm", "wild", "lossy"])
 def test_the_model_keeps_its_books(make, climate, seed):
-    outcome = watch(make(CONFIG, climate, seed))
-    assert outcome.failure is None, outcome.failure.problems
-    assert outcome.counts["ledger: blocks completed"] > 50
+    counts = Counter()
+    for n in range(5):  # a wild run may be stopped again and again
+        outcome = watch(make(CONFIG, climate, seed + n))
+        assert outcome.failure is None, outcome.failure.problems
+        counts += Counter(outcome.counts)
+    assert counts["ledger: blocks completed"] > 50
     if climate == "calm":
-        assert outcome.counts["ledger: fate finished"] > 10
-        assert outcome.counts["ledger: nothing open"] > 0
+        assert counts["ledger: fate finished"] > 10
+        assert counts["ledger: nothing open"] > 0
 
 
 class Once:
