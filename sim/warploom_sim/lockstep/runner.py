@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shlex
@@ -20,6 +21,8 @@ from warploom_sim.lockstep.checker import Failure, Outcome, Session
 
 #: So many failures' waveforms are kept, and runs that go on side by side with them.
 KEPT_FAILURES = 64
+#: Packages that a bench may import besides its own modules.
+PACKAGES = ("warploom", "warploom_golden", "warploom_spec")
 SIMULATORS = ("amaranth", "icarus", "verilator")
 
 
@@ -147,11 +150,9 @@ def events_folder() -> Path:
 
 def repeat_command(cases: Sequence[Case], simulator: str) -> str:
     """Return the shell command that runs ``cases`` again."""
-    modules = {__name__, *(str(case.make).partition(":")[0] for case in cases)}
+    modules = {__name__, *PACKAGES, *(str(case.make).partition(":")[0] for case in cases)}
+    # Which modules a process happens to have imported must not show in the command.
     roots = {str(_root(module)) for module in modules if "site-packages" not in str(_root(module))}
-    for package in ("warploom", "warploom_spec", "warploom_golden"):
-        if package in sys.modules and "site-packages" not in str(_root(package)):
-            roots.add(str(_root(package)))
     relative = sorted(os.path.relpath(root) for root in roots)
     text = json.dumps([case.to_json() for case in cases])
     return (f"PYTHONPATH={':'.join(relative)} {os.path.relpath(sys.executable)}"
@@ -160,10 +161,10 @@ def repeat_command(cases: Sequence[Case], simulator: str) -> str:
 
 def _root(module: str) -> Path:
     """Return the folder that must be on the path for a module to be importable."""
-    file = sys.modules[module].__file__
-    assert file is not None, f"{module} has no file"
-    levels = module.count(".") + (1 if Path(file).name == "__init__.py" else 0)
-    return Path(file).parents[levels]
+    spec = importlib.util.find_spec(module)
+    assert spec is not None and spec.origin is not None, f"{module} has no file"
+    levels = module.count(".") + (1 if Path(spec.origin).name == "__init__.py" else 0)
+    return Path(spec.origin).parents[levels]
 
 
 def _run_group(cases: Sequence[Case], simulator: str, waves: bool) -> list[Result]:
