@@ -57,7 +57,9 @@ def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[in
     if huge and kind < 0.2:
         return [rng.randint(1, limit) for limit in limits], [0, 0, 0]
     if kind < 0.4:
-        return [min(limits[0], rng.randint(1, 40)), 1, 1], [0, 0, 0]
+        grid, axis = [1, 1, 1], rng.choice((0, 0, 1, 2))
+        grid[axis] = min(limits[axis], rng.randint(1, 40))
+        return grid, [0, 0, 0]
     grid = [min(limit, rng.randint(1, 4)) for limit in limits]
     start = [rng.randrange(size) for size in grid] if rng.random() < 0.3 else [0, 0, 0]
     return grid, start

@@ -1,0 +1,49 @@
+"""The bench that mutants of each block must not pass: cases of its own lockstep test."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tb import (
+    dispatch_cases,
+    test_block_dispatcher,
+    test_config_filter,
+    test_grid_walker,
+    test_incremental_scheduler,
+    test_index_generator,
+    test_index_iterator,
+    test_index_memory,
+    test_index_packer,
+    test_launch_check,
+)
+from warploom_sim.lockstep import Case
+
+Bench = Callable[[int], list[Case]]
+
+DISPATCHER: Final = f"tiny,policy=round_robin,reclaim=out_of_order,{test_block_dispatcher.SOON}"
+
+
+def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> Bench:
+    """Return a bench of ``count`` seeds of one case."""
+    return lambda seed: [case(config, seed=seed + k, **params) for k in range(count)]
+
+
+def _path(seed: int) -> list[Case]:
+    return [
+        dispatch_cases.path_case(DISPATCHER, climate, seed, 6000)
+        for climate in test_block_dispatcher.CLIMATES
+    ]
+
+
+BENCHES: Final[dict[str, Bench]] = {
+    "launch_check": _repeated(test_launch_check.case, "tiny", 3),
+    "config_filter": _repeated(test_config_filter.case, "three_entries", 3),
+    "index_iterator": _repeated(test_index_iterator.case, "tiny", 3),
+    "index_packer": _repeated(test_index_packer.packer_case, "tiny", 2),
+    "index_unpacker": _repeated(test_index_packer.unpacker_case, "tiny", 2),
+    "index_memory": _repeated(test_index_memory.case, "tiny", 3),
+    "index_generator": _repeated(test_index_generator.case, "three_entries", 3, memory=False),
+    "incremental_scheduler": _repeated(test_incremental_scheduler.case, "three_entries", 3),
+    "grid_walker": _repeated(test_grid_walker.case, "tiny", 3),
+    "block_dispatcher": lambda seed: test_block_dispatcher.cases(DISPATCHER, seed, 6000),
+    "launch_path": _path,
+}
