@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from warploom_sim.commands.bench import bench
+from warploom_sim.commands.formal import formal
 from warploom_sim.commands.mutate import mutate
 from warploom_sim.commands.sim import sim
 from warploom_sim.commands.synth import synth
@@ -59,6 +60,7 @@ def main() -> None:
 
 
 main.add_command(bench)
+main.add_command(formal)
 main.add_command(mutate)
 main.add_command(sim)
 main.add_command(synth)
