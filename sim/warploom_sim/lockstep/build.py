@@ -21,6 +21,7 @@ from cocotb_tools.runner import get_runner
 
 from warploom_sim import simulators
 from warploom_sim.build_cache import build_root, cached, digest
+from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
 
 TOP = "dut"
@@ -101,7 +102,7 @@ def compile_verilog(name: str, text: str, ports: Sequence[str], simulator: str,
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If the simulator does not build it; with the end of its log.
     """
     print(f"building {name} for {simulator}{' with waveform' * waves}", file=sys.stderr, flush=True)
@@ -120,7 +121,7 @@ def compile_verilog(name: str, text: str, ports: Sequence[str], simulator: str,
                 waves=waves, timescale=("1ns", "1ps"), log_file=log)
     except (subprocess.CalledProcessError, SystemExit) as error:
         tail = log.read_text().splitlines()[-20:] if log.exists() else []
-        raise RuntimeError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
+        raise ProgramError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
     if simulator == "verilator" and not runtime.exists():
         _keep_runtime(folder, runtime)
 

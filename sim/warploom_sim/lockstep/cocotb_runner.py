@@ -10,6 +10,7 @@ from typing import Any
 
 from cocotb_tools.runner import get_runner
 
+from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.build import TOP, built, simulator_environment
 from warploom_sim.lockstep.case import Case
 from warploom_sim.lockstep.checker import Outcome
@@ -34,7 +35,7 @@ def run_cases(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) 
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If the simulator ended without outcomes; with the end of its log.
     """
     simulation = _simulation(str(cases[0].make), json.dumps(cases[0].params), simulator, waves)
@@ -68,7 +69,7 @@ def in_simulator(name: str, module: str, simulation: Path, simulator: str, folde
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If the simulator ended without outcomes; with the end of its log.
     """
     path, outcomes, log = folder / "plan.json", folder / "outcomes.json", folder / "simulator.log"
@@ -83,10 +84,10 @@ def in_simulator(name: str, module: str, simulation: Path, simulator: str, folde
                 plusargs=plusargs, waves=waves, extra_env={PLAN: str(path)}, log_file=log)
     except (Exception, SystemExit) as error:
         if not outcomes.exists():
-            raise RuntimeError(_no_outcomes(name, simulator, log)) from error
+            raise ProgramError(_no_outcomes(name, simulator, log)) from error
         raise
     if not outcomes.exists():
-        raise RuntimeError(_no_outcomes(name, simulator, log))
+        raise ProgramError(_no_outcomes(name, simulator, log))
     return json.loads(outcomes.read_text())
 
 

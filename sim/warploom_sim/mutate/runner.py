@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from warploom_sim import simulators
 from warploom_sim.build_cache import build_root, cached
+from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep import build
 from warploom_sim.lockstep.case import Case
 from warploom_sim.lockstep.checker import Failure, Outcome
@@ -94,7 +95,7 @@ def _read(cases: Sequence[Case], entry: dict[str, Any]) -> Run:
     cycles = last.cycles + sum(case.cycles for case in before)
     if last.failure is None:
         if entry["cases"] != len(cases):
-            raise RuntimeError(f"{cases[0].block}: the bench ended before its last case")
+            raise ProgramError(f"{cases[0].block}: the bench ended before its last case")
         return Run(complaint=None, seed=None, cycles=cycles, seconds=entry["s"])
     return Run(complaint=_complaint(last.failure), seed=cases[len(before)].seed, cycles=cycles,
                seconds=entry["s"])
