@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from warploom_sim.commands.parameters import json_option, write_json
+from warploom_sim.commands.parameters import json_option
 from warploom_sim.commands.screen import progress_bar, table_console
+from warploom_sim.json_file import write_json
 
 
 @click.command()
