@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from warploom_sim.commands.parameters import json_option
+from warploom_sim.commands.parameters import Whole, json_option
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
 
@@ -18,7 +18,7 @@ from warploom_sim.json_file import write_json
 @click.option("--quick", is_flag=True, help="Leave out what takes minutes.")
 @click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="SECONDS",
     default=900,
     show_default=True,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from amaranth.sim import Simulator
 
+from warploom_sim.failure import ProgramError
 from warploom_sim.formal.aiger import Graph, Run, convert, read_run
 from warploom_sim.formal.bench import Bench
 from warploom_spec import WarploomError
@@ -111,7 +112,7 @@ class Prover:
             return Answer("bounded", bound, seconds, [])
         if "limit" in done.stdout or "imeout" in done.stdout:
             return Answer("open", 0, seconds, [])
-        raise RuntimeError(f"ABC gave no answer in {self._folder}/{name}.log")
+        raise ProgramError(f"ABC gave no answer in {self._folder}/{name}.log")
 
 
 def _output(path: Path) -> bytes:
