@@ -10,6 +10,7 @@ from amaranth.back import verilog
 from amaranth.hdl import Shape
 
 from warploom.launch_path import LaunchPath
+from warploom_sim import shared_modules
 from warploom_sim.bench import DUT, bench_text
 from warploom_sim.lockstep.build import run_at_start
 from warploom_sim.model_run import config_of
@@ -24,7 +25,7 @@ def write(job: Mapping[str, Any], folder: Path) -> None:
     named = [
         (name, direction, Shape.cast(shape).width) for name, direction, shape in ports(component)
     ]
-    text = verilog.convert(component, name=DUT, emit_src=False, strip_internal_attrs=True)
+    text = shared_modules.convert(component, DUT)
     (folder / f"{DUT}.v").write_text(run_at_start(text))
     (folder / "bench.v").write_text(bench_text(named, config, job["launches"]))
 

