@@ -64,12 +64,10 @@ def _blurred(given: Any, dut: ConfigFilter) -> Value:
 
 def _overlap(one: Any, other: Any) -> Value:
     """Whether two regions have a warp in common."""
-    both: Value = one.warps.any() & other.warps.any()
-    return (
-        both
-        & (one.address < other.address + other.warps)
-        & (other.address < one.address + one.warps)
-    )
+    first = one.address < other.address + other.warps
+    second = other.address < one.address + one.warps
+    common: Value = one.warps.any() & other.warps.any() & first & second
+    return common
 
 
 class _Unfinished:
