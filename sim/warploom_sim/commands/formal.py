@@ -15,7 +15,7 @@ from warploom_sim.json_file import write_json
 @click.argument("blocks", metavar="[BLOCK]...", nargs=-1)
 @click.option("--negative", is_flag=True, help="Seeded bugs: every one must be found.")
 @click.option("--cover", is_flag=True, help="Interesting cases alone: every one must be reachable.")
-@click.option("--quick", is_flag=True, help="Leave out what takes minutes.")
+@click.option("--quick", is_flag=True, help="Leave out what takes longest.")
 @click.option(
     "--limit",
     type=Whole(1),

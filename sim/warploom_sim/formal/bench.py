@@ -29,7 +29,7 @@ class Check:
     using : tuple of str
         Checks of this bench that its proof takes as given: they are proved by themselves.
     slow : bool
-        Whether its proof takes minutes.
+        Whether proof, cover and seeded bug take more than a few seconds.
     """
 
     name: str
@@ -110,13 +110,13 @@ class Bench:
         self._later = self.register(1, "later", keeps=True)
         self.m.d.sync += self._later.eq(1)
 
-    def register(self, shape: Any, name: str, init: int = 0, *, keeps: bool = False) -> Any:
+    def register(self, shape: Any, name: str, *, keeps: bool = False) -> Any:
         """Return a register of the bench; with ``keeps`` a reset leaves it alone."""
-        return Signal(shape, name=f"bench_{name}", init=init, reset_less=keeps)
+        return Signal(shape, name=f"bench_{name}", reset_less=keeps)
 
-    def value(self, value: Value, name: str) -> Signal:
-        """Give a value a name, and hardware of its own."""
-        named = Signal(value.shape(), name=f"bench_{name}")
+    def value(self, value: Any, name: str, shape: Any = None) -> Any:
+        """Give a value a name and a shape, its own unless another is given."""
+        named: Any = Signal(value.shape() if shape is None else shape, name=f"bench_{name}")
         self.m.d.comb += named.eq(value)
         return named
 

@@ -101,7 +101,7 @@ def outcomes(
     kinds : sequence of str
         Of `KINDS`.
     quick : bool
-        Leave out the checks that take minutes.
+        Leave out the slow checks.
     limit : int
         Seconds for each answer.
     folder : Path

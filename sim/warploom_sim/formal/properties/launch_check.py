@@ -85,6 +85,7 @@ def bench(fault: str | None = None) -> Bench:
         ~answered | of_product | ((out.error == plain) & (out.argument == plain_argument)),
         fault="range",
         cover=("a table is unknown", answered & (plain == int(ErrorCode.TABLE_UNKNOWN))),
+        slow=True,
     )
     large = Cat(launch[f"d{axis}"] > 7 for axis in "xyz").any()
     b.check(
@@ -112,6 +113,7 @@ def bench(fault: str | None = None) -> Bench:
         ~passed | Cat(widths).all(),
         fault="width_z",
         cover=("x needs three bits and z one", passed & (out.width_x == 3) & (out.width_z == 1)),
+        slow=True,
     )
     b.check(
         "own",
