@@ -27,6 +27,11 @@ def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool
     return lambda seed: [case(config, seed=seed + k, **params) for k in range(count)]
 
 
+def _then(first: Bench, *last: Callable[[str, int], Case], config: str) -> Bench:
+    """Return a bench that runs more cases, one of each kind, after those of another."""
+    return lambda seed: first(seed) + [case(config, seed) for case in last]
+
+
 def _path(seed: int) -> list[Case]:
     return [
         dispatch_cases.path_case(DISPATCHER, climate, seed, 6000)
@@ -36,13 +41,21 @@ def _path(seed: int) -> list[Case]:
 
 BENCHES: Final[dict[str, Bench]] = {
     "launch_check": _repeated(test_launch_check.case, "tiny", 3),
-    "config_filter": _repeated(test_config_filter.case, "three_entries", 3),
-    "index_iterator": _repeated(test_index_iterator.case, "tiny", 3),
+    "config_filter": _then(
+        _repeated(test_config_filter.case, "three_entries", 6),
+        test_config_filter.error_case,
+        config="three_entries",
+    ),
+    "index_iterator": _repeated(test_index_iterator.case, "tiny", 24),
     "index_packer": _repeated(test_index_packer.packer_case, "tiny", 2),
     "index_unpacker": _repeated(test_index_packer.unpacker_case, "tiny", 2),
     "index_memory": _repeated(test_index_memory.case, "tiny", 3),
     "index_generator": _repeated(test_index_generator.case, "three_entries", 3, memory=False),
-    "incremental_scheduler": _repeated(test_incremental_scheduler.case, "three_entries", 3),
+    "incremental_scheduler": _then(
+        _repeated(test_incremental_scheduler.case, "three_entries", 3),
+        test_incremental_scheduler.longest_case,
+        config="three_entries",
+    ),
     "grid_walker": _repeated(test_grid_walker.case, "tiny", 3),
     "block_dispatcher": lambda seed: test_block_dispatcher.cases(DISPATCHER, seed, 6000),
     "launch_path": _path,

@@ -1,5 +1,7 @@
 """ConfigFilter: history, references and answers."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,6 +58,19 @@ def case(config, seed, **params):
     )
 
 
+class WrongReleases(TimelyReleases):
+    """In every cycle a release of an entry that does not exist."""
+
+    def next(self, outputs):
+        return super().next(outputs) | {
+            "release__valid": 1, "release__payload": self._config.history_entries}
+
+
+def error_case(config, seed):
+    """Return a case with more errors than are counted."""
+    return replace(case(config, seed), cycles=66_000, resets=0, stimulus=WrongReleases)
+
+
 # Lockstep
 
 
@@ -70,6 +85,10 @@ def test_equals_its_model(config, seed):
 )
 def test_equals_its_model_on_other_simulators(simulator, config, seed):
     run([case(config, seed + k) for k in range(3)], simulator)
+
+
+def test_the_count_of_errors_stops_at_its_highest(seed):
+    run([error_case("three_entries", seed)], "verilator")
 
 
 def test_rare_events_happen_in_compared_runs():

@@ -15,7 +15,7 @@ from warploom_sim.synth.flow import run_yosys
 #: Seconds that a proof may take.
 LIMIT_S: Final = 20
 #: Cycles in which a difference is looked for before a proof is tried.
-DEPTH: Final = 12
+DEPTH: Final = 40
 
 EQUIVALENT: Final = "equivalent"
 DIFFERS: Final = "differs"
@@ -94,14 +94,23 @@ def prove(mutations: Sequence[Mutation], folder: Path, limit_s: int = LIMIT_S) -
 
 
 def _prove(circuit: str, folder: Path, limit_s: int) -> Proof:
-    # Bounded search finds the common difference sooner than PDR does.
+    # Most of a mutant is as the original is: registers and gates that must be equal are merged
+    # first. Then a search finds the common difference sooner than PDR does.
+    reduced = f"reduced_{circuit}"
+    merge = f"read_aiger {circuit}; fold; strash; lcorr; &get -n; &scorr; &put; print_stats"
+    proof = read(_run_abc(f"{merge}; write_aiger {reduced}", folder))
     for engine in (f"bmc3 -F {DEPTH} -T {limit_s // 4}", f"pdr -T {limit_s}"):
-        script = f"read_aiger {circuit}; fold; strash; scorr; print_stats; {engine}"
-        done = subprocess.run([_abc(), "-c", script], cwd=folder, text=True, capture_output=True)
-        proof = read(done.stdout)
-        if proof.verdict != UNKNOWN:
-            break
+        if proof.verdict == UNKNOWN:
+            proof = read(_run_abc(f"read_aiger {reduced}; {engine}", folder))
     return proof
+
+
+def _run_abc(script: str, folder: Path) -> str:
+    """Return the log of abc."""
+    done = subprocess.run([_abc(), "-c", script], cwd=folder, text=True, capture_output=True)
+    if done.returncode:
+        raise RuntimeError(f"abc failed in {folder} with {script!r}:\n{done.stdout[-1500:]}")
+    return done.stdout
 
 
 def _abc() -> Path:
