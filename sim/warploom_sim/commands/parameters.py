@@ -41,7 +41,13 @@ json_option = functools.partial(
 
 
 class Whole(click.IntRange):
-    """A whole number within a range, which is named when the value is no number, too."""
+    """A whole number within a range, which is named when the value is no number, too.
+
+    Parameters
+    ----------
+    low, high : int
+        Ends of the range, included; without ``high`` it has no upper end.
+    """
 
     def __init__(self, low: int, high: int | None = None):
         super().__init__(min=low, max=high)

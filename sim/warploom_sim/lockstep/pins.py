@@ -19,6 +19,15 @@ class Pins:
 
     cocotb's own value objects cost about ten times as much as the access itself, so this goes to
     the simulator handles below them.
+
+    Parameters
+    ----------
+    dut : Any
+        The top module as cocotb has it.
+    ports : Ports
+        Which to reach.
+    two_state : bool
+        Whether the simulator knows 0 and 1 alone.
     """
 
     def __init__(self, dut: Any, ports: Ports, two_state: bool):
