@@ -156,14 +156,15 @@ class ResidentPlaces(wiring.Component):
             started.eq(~accepted & (started | decided)),
             exhausted.eq(~accepted & (exhausted | (decided & last))),
         ]
-        self._keep(m, accepted, own & both(self.flush), end)
+        starts = self._keep(m, accepted, own & both(self.flush), end)
         self._choose(
             m,
             accepted,
             occupied & ~stopped,
             older & ~(exhausted | stopped | last),
             older,
-            end,
+            end.streams,
+            starts,
         )
         strays = occupied & ~exhausted & both(self.all_lost)
         self._stop(m, accepted, occupied, strays, stopped)
@@ -187,9 +188,13 @@ class ResidentPlaces(wiring.Component):
         wiring.connect(m, end.ended, wiring.flipped(self.ended))
         return m
 
-    def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
-        """Keep what comes with a launch; where a stopped one is to go on."""
+    def _keep(
+        self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd
+    ) -> list[dict[str, Signal]]:
+        """Keep what comes with a launch, and a stopped one's head; return where each begins."""
         launch, head = self.launch.payload, self.head
+        bits = dict(zip("xyz", self._config.grid_bits, strict=True))
+        starts = [{a: Signal(b, name=f"start_{p}_{a}") for a, b in bits.items()} for p in range(2)]
         for place in range(2):
             words = self.words[place]
             with m.If(accepted[place]):
@@ -204,14 +209,12 @@ class ResidentPlaces(wiring.Component):
                 m.d.sync += [
                     end.entries[place].eq(launch.entries),
                     end.streams[place].eq(launch.stream),
+                    *(starts[place][axis].eq(launch[f"start_{axis}"]) for axis in "xyz"),
                 ]
             m.d.comb += end.tickets[place].eq(words.ticket)
-            for axis in "xyz":
-                following = end.following[place][axis]
-                with m.If(accepted[place]):
-                    m.d.sync += following.eq(launch[f"start_{axis}"])
-                with m.Elif(flushed[place]):
-                    m.d.sync += following.eq(head[f"b{axis}"])
+            with m.If(flushed[place]):
+                m.d.sync += [end.following[place][axis].eq(head[f"b{axis}"]) for axis in "xyz"]
+        return starts
 
     def _choose(
         self,
@@ -220,13 +223,14 @@ class ResidentPlaces(wiring.Component):
         willing: Value,
         ahead: Value,
         older: Value,
-        end: LaunchEnd,
+        streams: list[Signal],
+        starts: list[dict[str, Signal]],
     ) -> None:
         """Give the walker the next grid: leftover policy and stream order."""
         stage = timing(self._config).stage
         walking, after_previous = Signal(2), Signal(2)
         could, ordered = Signal(2), Signal(2)
-        same_stream = end.streams[0] == end.streams[1]
+        same_stream = streams[0] == streams[1]
         for place in range(2):
             other = 1 - place
             waits = Signal(range(stage), name=f"staged_{place}")
@@ -257,10 +261,11 @@ class ResidentPlaces(wiring.Component):
             m.d.sync += self.head_place.eq(chosen[1])
         for axis in "xyz":
             sizes = [self.words[place][f"g{axis}"] for place in range(2)]
-            starts = [end.following[place][axis] for place in range(2)]
             m.d.comb += [
                 self.walk.payload[f"g{axis}"].eq(Mux(chosen[1], sizes[1], sizes[0])),
-                self.walk.payload[f"start_{axis}"].eq(Mux(chosen[1], starts[1], starts[0])),
+                self.walk.payload[f"start_{axis}"].eq(
+                    Mux(chosen[1], starts[1][axis], starts[0][axis])
+                ),
             ]
 
     def _stop(
