@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom._fit_table import amounts
 from warploom._launch_end import LaunchEnd
 from warploom._sm_port import both
-from warploom._sm_resources import amounts
 from warploom_spec import Config, layouts, timing
 
 #: What an offer takes from its launch: field of the offer, field of the launch.
@@ -50,6 +50,10 @@ class ResidentPlaces(wiring.Component):
         What offers take from their launch.
     needs : Out(array of 2)
         What one block needs.
+    accepted : Out(2)
+        The place becomes occupied at the end of the cycle.
+    newest : Out(1)
+        The place occupied last.
     decided : In(1)
         The head is decided in this cycle.
     completed, faulty, killed, struck, present : In(2)
@@ -79,6 +83,8 @@ class ResidentPlaces(wiring.Component):
     next_place: Signal
     offered: "list[data.View[data.StructLayout]]"
     needs: "list[data.View[data.StructLayout]]"
+    accepted: Signal
+    newest: Signal
     decided: Signal
     completed: Signal
     faulty: Signal
@@ -112,6 +118,8 @@ class ResidentPlaces(wiring.Component):
                 "next_place": Out(1),
                 "offered": Out(offered).array(2),
                 "needs": Out(amounts(config)).array(2),
+                "accepted": Out(2),
+                "newest": Out(1),
                 "decided": In(1),
                 "completed": In(2),
                 "faulty": In(2),
@@ -131,7 +139,7 @@ class ResidentPlaces(wiring.Component):
         del platform
         m = Module()
         m.submodules.end = end = LaunchEnd(self._config)
-        occupied, newest, accepted = Signal(2), Signal(), Signal(2)
+        occupied, newest, accepted = Signal(2), self.newest, self.accepted
         free = ~occupied.all()
         m.d.comb += [
             self.launch.ready.eq(free),
