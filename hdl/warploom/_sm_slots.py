@@ -118,8 +118,8 @@ class SmSlots(wiring.Component):
     mask : Out(block_slots)
         The same in the first cycle after ``start``, 0 in others.
     killed, present : Out(2)
-        ``in_order``: places of which an acknowledgement kills a block now; that have running blocks
-        after this cycle.
+        ``in_order``: places of which an acknowledgement kills a block now; that have blocks that
+        run now and after this cycle.
     busy : Out(block_slots)
         ``in_order``: slots with a block that has not ended.
     freed : Out
@@ -239,7 +239,7 @@ class SmSlots(wiring.Component):
             given = Cat(lowest[k] & self.placed for k in range(slots))
             m.d.sync += held.eq(kept | given)
             stays = kept | (self.named & ~self.acknowledged.replicate(slots))
-            self._watch(m, running, toggled, remaining, place, standing)
+            self._watch(m, running, toggled, place, standing)
             blocked = held | self.named
         else:
             blocked = running | self.named | standing
@@ -278,19 +278,16 @@ class SmSlots(wiring.Component):
         m.d.sync += self.room.eq(more | (self.some & ~self.placed) | self.frees)
 
     def _watch(
-        self,
-        m: Module,
-        running: Value,
-        toggled: Value,
-        remaining: Value,
-        place: Value,
-        standing: Value,
+        self, m: Module, running: Value, toggled: Value, place: Value, standing: Value
     ) -> None:
         """Say by slot what counts do not say: what in-order reclaim has not returned."""
         slots = self._config.block_slots
-        dying = running & self.named & ~toggled & self.acknowledged.replicate(slots)
+        kept, dying, left = Signal(slots), Signal(slots), Signal(slots)
         m.d.comb += [
+            kept.eq(running & ~toggled),
+            dying.eq(kept & self.named & self.acknowledged.replicate(slots)),
+            left.eq(kept & ~dying),
             self.killed.eq(Cat((dying & ~place).any(), (dying & place).any())),
             self.busy.eq(running | standing),
-            self.present.eq(Cat((remaining & ~place).any(), (remaining & place).any())),
+            self.present.eq(Cat((left & ~place).any(), (left & place).any())),
         ]
