@@ -191,6 +191,19 @@ def test_a_completion_in_the_cycle_of_the_acknowledgement_counts_as_completed():
     assert errors(recording) == []
 
 
+def test_a_kill_names_a_block_that_completes_in_its_own_cycle_and_holds_the_slot():
+    # Stop state in 21, in which the completion is processed. The next launch gets slot 1.
+    recording = drive(
+        [launch(1), launch(2)], enable=1, stop__valid=at(20), stop__payload=stop(1),
+        **completing(0, (20, completion(0))),
+    )
+    assert recording.port("kill__0")[22] == mask(1)
+    ((cycle, end),) = ends(recording)
+    assert (cycle, end["fate"]) == (24, Fate.FINISHED)
+    offers = [layouts.block_offer(TINY).unpack(word) for _, word in recording.transfers("offer__0")]
+    assert [(offer["place"], offer["slot"]) for offer in offers] == [(0, 0), (1, 1)]
+
+
 def test_a_standing_offer_is_not_withdrawn_and_a_further_kill_names_it():
     recording = drive(
         [launch(gx=2)], enable=1, cycles=50, stop__valid=at(12), stop__payload=stop(1),
