@@ -222,15 +222,16 @@ class BlockDispatcher:
     def _process(self, killed: list[Place], errors: list[Error]) -> list[tuple[int, int]]:
         """Process signals and send kills; return SM and number of slots that become free.
 
-        A kill names what runs for a launch that is being killed (state) and does not end now.
+        A kill names what runs for a launch that is being killed, both judged on the state.
         """
         before = [(sm, sm.free_slots) for sm in self._sms if not sm.lost]
-        silent = [sm for sm, _ in before if not sm.outstanding]
+        silent = [sm for sm, _ in before if not sm.outstanding] if killed else []
+        kills = [(sm, kill_mask(sm, killed)) for sm in silent]
         self._signals.process(self._cycle, self._sms, self._reclaim, errors)
         for sm in self._sms:
             sm.kill = 0
-        for sm in silent if killed else ():
-            send_kill(sm, kill_mask(sm, killed), self._cycle)
+        for sm, named in kills:
+            send_kill(sm, named, self._cycle)
         freed = ((sm.number, (sm.free_slots & ~was_free).bit_count()) for sm, was_free in before)
         return [(number, slots) for number, slots in freed if slots]
 
