@@ -300,7 +300,9 @@ class SmPort(wiring.Component):
         killing, stays, wipe, hit = Signal(2), Signal(2), Signal(2), Signal(2)
         left, left_place, ends = Signal(), Signal(), Signal()
         left_slot = Signal(self._config.slot_bits)
-        named = outstanding & ~(left & ends) & (hit & killing).any()
+        # Of a block that runs when a kill starts, be it its last cycle, the slot waits for the
+        # acknowledgement.
+        named = (hit & Mux(outstanding, killing & both(~(left & ends)), self.stop_kill)).any()
         m.d.comb += [
             ends.eq(slots.hit & (slots.slot == left_slot)),
             hit.eq(Cat(slots.hit & ~slots.hit_place, slots.hit & slots.hit_place)),

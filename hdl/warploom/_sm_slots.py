@@ -105,8 +105,9 @@ class SmSlots(wiring.Component):
     frees : In(1)
         ``out_of_order``: that slot is free after this cycle, or those of a kill are.
     stop_kill : In(2)
-        Places whose running blocks are to be killed. ``victims``: those that do not end in this
-        cycle.
+        Places whose running blocks are to be killed.
+    victims : Out(block_slots)
+        Those blocks.
     start : In(1)
         The victims become named, and stand in ``mask``, at the end of the cycle.
     acknowledged : In(1)
@@ -209,7 +210,6 @@ class SmSlots(wiring.Component):
             self.hit_place.eq(place.bit_select(self.slot, 1)),
         ]
         started, ended = offered.gated(m, "taken", self.taken), done.gated(m, "hit", self.hit)
-        ending = done.gated(m, "sent", valid)
         # A slot is never taken and completed in one cycle: one toggle serves both.
         toggled, remaining = Signal(slots), Signal(slots)
         for k in range(slots):
@@ -217,7 +217,7 @@ class SmSlots(wiring.Component):
                 toggled[k].eq(started[k] | ended[k]),
                 remaining[k].eq((running[k] ^ toggled[k]) & ~(self.named[k] & self.acknowledged)),
                 self.victims[k].eq(
-                    running[k] & ~ending[k] & Mux(place[k], self.stop_kill[1], self.stop_kill[0])
+                    running[k] & Mux(place[k], self.stop_kill[1], self.stop_kill[0])
                 ),
             ]
             # The place of a slot that has just ended is nobody's.
