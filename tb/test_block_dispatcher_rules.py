@@ -195,7 +195,7 @@ def test_a_kill_names_a_block_that_completes_in_its_own_cycle_and_holds_the_slot
     # Stop state in 21, in which the completion is processed. The next launch gets slot 1.
     recording = drive(
         [launch(1), launch(2)], enable=1, stop__valid=at(20), stop__payload=stop(1),
-        **completing(0, (20, completion(0))),
+        acknowledge__0=at(30, mask(0)), **completing(0, (20, completion(0))),
     )
     assert recording.port("kill__0")[22] == mask(1)
     ((cycle, end),) = ends(recording)
