@@ -105,21 +105,20 @@ class LaunchEnd(wiring.Component):
 
     def _cycles(self, m: Module) -> list[Value]:
         """Count from a launch's first offer to the last thing an SM sent of it."""
-        offered, some = Signal(2), Signal(2)
-        m.d.sync += [
-            # A decision's offer stands one cycle later, what is sent is processed one cycle later:
-            # both ends of a length are one cycle late.
-            offered.eq(self.begun),
-            some.eq(~self.accepted & (some | self.last_sent)),
-        ]
-        lengths = []
+        offered = Signal(2)
+        # A decision's offer stands one cycle later, what is sent is processed one cycle later: both
+        # ends of a length are one cycle late.
+        m.d.sync += offered.eq(self.begun)
+        lengths: list[Value] = []
         for place in range(2):
             since = Signal(CYCLES_BITS, name=f"since_offer_{place}")
             length = Signal(CYCLES_BITS, name=f"length_{place}")
             m.d.sync += since.eq(Mux(offered[place], 0, since + 1))
             with m.If(self.last_sent[place]):
                 m.d.sync += length.eq(since)
-            lengths.append(Mux(some[place], length, 0))
+            with m.If(self.accepted[place]):
+                m.d.sync += length.eq(0)
+            lengths.append(length)
         return lengths
 
     def _record(self, m: Module, pick: Value, load: Value, cycles: list[Value]) -> None:

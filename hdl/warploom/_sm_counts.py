@@ -80,7 +80,7 @@ class SmCounts(wiring.Component):
         for place in range(2):
             count = Signal(count_bits(config), name=f"count_{place}")
             following = Signal.like(count, name=f"count_{place}_after")
-            m.d.comb += following.eq(count + self.decided[place] - self.returned[place])
+            m.d.comb += following.eq(count + self._change(place))
             m.d.sync += count.eq(following)
             with m.If(self.wipe[place]):
                 m.d.sync += count.eq(self.stays[place])
@@ -92,6 +92,14 @@ class SmCounts(wiring.Component):
         ]
         self._fit(m, after)
         return m
+
+    def _change(self, place: int) -> Value:
+        """Return how a count changes but for a wipe, modulo the count's range: for one adder."""
+        up: Value = self.decided[place]
+        down: Value = self.returned[place]
+        if self._most > 1:
+            return up - down
+        return Cat(up ^ down, (down & ~up).replicate(count_bits(self._config) - 1))
 
     def _fit(self, m: Module, after: list[Value]) -> None:
         """Compare the next cycle's counts with what fits."""

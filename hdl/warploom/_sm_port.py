@@ -8,6 +8,7 @@ from warploom._fit_table import next_fit
 from warploom._sm_counts import SmCounts
 from warploom._sm_load import SmLoad
 from warploom._sm_slots import SmSlots
+from warploom._timer import timer
 from warploom_spec import Config, layouts
 
 
@@ -182,6 +183,7 @@ class SmPort(wiring.Component):
             slots.open.eq(self.open),
             slots.taken.eq(offer.valid & offer.ready),
             slots.offer_place.eq(offer.payload.place),
+            slots.offer_slot.eq(offer.payload.slot),
             counts.fit.eq(self.fit),
         ]
         m.d.sync += enabled.eq(self.enable)
@@ -238,8 +240,8 @@ class SmPort(wiring.Component):
         """Kill what runs of stopped launches; return whether the SM gets lost in this cycle."""
         offer = self.offer
         start, lose = Signal(), Signal()
-        patience = Signal(range(self._config.kill_timeout + 2))
-        unanswered = outstanding & ~acknowledged & (patience == self._config.kill_timeout + 1)
+        over = timer(m, "patience", self._config.kill_timeout + 1, start)
+        unanswered = outstanding & ~acknowledged & over
         untaken = offer.valid & ~offer.ready & Mux(offer.payload.place, self.late[1], self.late[0])
         m.d.comb += [
             lose.eq(~self.lost & (unanswered | untaken)),
@@ -251,11 +253,8 @@ class SmPort(wiring.Component):
         m.d.sync += [
             self.kill.valid.eq(start),
             outstanding.eq(~lose & (start | (outstanding & ~acknowledged))),
-            patience.eq(patience + 1),
             self.lost.eq(self.lost | lose),
         ]
-        with m.If(start):
-            m.d.sync += patience.eq(0)
         return lose
 
     def _account(self, m: Module, slots: SmSlots, counts: SmCounts) -> None:

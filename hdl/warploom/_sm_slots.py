@@ -6,6 +6,7 @@ from typing import Final
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config
@@ -20,6 +21,16 @@ def first_of(m: Module, name: str, bits: Value) -> Signal:
     source, first = Signal(len(bits), name=f"{name}_among"), Signal(len(bits), name=name)
     m.d.comb += [source.eq(bits), first.eq(source & -source)]
     return first
+
+
+def lowest_number(bits: Value) -> Value:
+    """Return the number of the lowest 1; that of the last bit, or more, if there is none."""
+    if len(bits) < 2:
+        return C(0, 0)
+    half = 1 << (len(bits) - 1).bit_length() - 1
+    low, high = bits[:half], lowest_number(bits[half:])
+    found = low.any()
+    return Cat(Mux(found, lowest_number(low), high), ~found)
 
 
 def number_of(one_hot: Value) -> Value:
@@ -96,7 +107,9 @@ class SmSlots(wiring.Component):
     placed, head_place : In(1)
         A block of that place takes the lowest free slot at the end of the cycle.
     open, taken : In(1)
-        The offer port is free in this cycle; the SM takes the standing offer, of ``offer_place``.
+        The offer port is free in this cycle; the SM takes the standing offer.
+    offer_place, offer_slot : In
+        Whose block the offer is, and in which slot.
     sent, sent_slot : In
         A completion that is processed in the next cycle.
     slot, hit, hit_place : Out
@@ -135,6 +148,7 @@ class SmSlots(wiring.Component):
     open: Signal
     taken: Signal
     offer_place: Signal
+    offer_slot: Signal
     sent: Signal
     sent_slot: Signal
     slot: Signal
@@ -167,6 +181,7 @@ class SmSlots(wiring.Component):
                 "open": In(1),
                 "taken": In(1),
                 "offer_place": In(1),
+                "offer_slot": In(config.slot_bits),
                 "sent": In(1),
                 "sent_slot": In(config.slot_bits),
                 "slot": Out(config.slot_bits),
@@ -207,8 +222,8 @@ class SmSlots(wiring.Component):
         ]
         m.d.comb += [
             self.hit.eq(valid & running.bit_select(self.slot, 1)),
-            self.hit_place.eq(place.bit_select(self.slot, 1)),
         ]
+        self._remember_places(m)
         started, ended = offered.gated(m, "taken", self.taken), done.gated(m, "hit", self.hit)
         # A slot is never taken and completed in one cycle: one toggle serves both.
         toggled, remaining = Signal(slots), Signal(slots)
@@ -220,7 +235,8 @@ class SmSlots(wiring.Component):
                     running[k] & Mux(place[k], self.stop_kill[1], self.stop_kill[0])
                 ),
             ]
-            # The place of a slot that has just ended is nobody's.
+            # The place of a slot that has just ended is nobody's. All slots' places stand in
+            # registers, for kills, and in a memory, for the slot that a completion names.
             with m.If(toggled[k]):
                 m.d.sync += place[k].eq(self.offer_place)
         m.d.sync += [running.eq(remaining), self.mask.eq(self.victims)]
@@ -250,6 +266,19 @@ class SmSlots(wiring.Component):
             stays = stays | (self.victims & self.start.replicate(slots))
             m.d.comb += self.freed.eq(reduce(add, blocked & ~stays))
         return m
+
+    def _remember_places(self, m: Module) -> None:
+        """Look up whose block the slot holds."""
+        memory: Memory = Memory(shape=1, depth=1 << self._config.slot_bits, init=[])
+        m.submodules.places = memory
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        m.d.comb += [
+            write.en.eq(self.taken),
+            write.addr.eq(self.offer_slot),
+            write.data.eq(self.offer_place),
+            read.addr.eq(self.slot),
+            self.hit_place.eq(read.data),
+        ]
 
     def _find(self, m: Module, free: Value, lowest: "Halves") -> None:
         """Find the lowest free slot, and whether another one is free beside it."""

@@ -15,7 +15,7 @@ from warploom._placement import Placement
 from warploom._resident_places import OFFERED, ResidentPlaces
 from warploom._retire_queue import RetireQueue
 from warploom._sm_port import SmPort
-from warploom._sm_slots import first_of, number_of
+from warploom._sm_slots import lowest_number, number_of
 from warploom.grid_walker import GridWalker
 from warploom_spec import Config, ErrorCode, layouts, timing
 
@@ -263,14 +263,19 @@ class BlockDispatcher(wiring.Component):
         """Register the lowest error of the cycle, then the lowest SM's."""
         code, argument = Signal.like(self.error.code), Signal.like(self.error.argument)
         some = Cat(cause.any() for _, cause in causes).any()
+        sms = Signal(self._config.sms)
+        detail = Signal.like(argument, name="detail")
+        m.d.comb += argument.eq(Mux(sms.any(), lowest_number(sms), detail))
         for number, cause in reversed(causes):
-            detail: Value = C(0)
-            if len(cause) > 1:
-                detail = number_of(first_of(m, f"first_{number.name.lower()}", cause))
+            own: Value = C(0)
             if number is ErrorCode.ORDER_RANGE and order_argument is not None:
-                detail = order_argument
+                own = order_argument
             with m.If(cause.any()):
-                m.d.comb += [code.eq(int(number)), argument.eq(detail)]
+                m.d.comb += [
+                    code.eq(int(number)),
+                    sms.eq(cause if len(cause) == len(sms) else 0),
+                    detail.eq(own),
+                ]
         m.d.sync += [
             self.error.valid.eq(some),
             self.error.code.eq(code),
