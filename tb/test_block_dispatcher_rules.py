@@ -125,7 +125,28 @@ def test_the_next_launch_of_a_stream_offers_six_cycles_after_the_last_completion
 
 def test_without_after_previous_it_does_not_wait():
     recording = drive([launch(1), launch(2, after_previous=0)])
-    assert recording.cycles("offer__0__valid") == [4, 5]
+    assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([4], [5])
+
+
+def test_a_later_launch_meets_the_earlier_one_s_blocks_from_the_fit_table_on():
+    # Only SM 0 is in use. The second launch is transferred in 1; nothing lacks meanwhile.
+    assert timing(TINY).fit_table == 20
+    recording = drive([launch(1), launch(2, stream=1)], enable=1)
+    assert recording.cycles("offer__0__valid") == [4, 1 + 20 + 1]
+    assert [recording.port(f"stall_{r}")[-1] for r in ("slots", "warps", "offer")] == [0, 0, 0]
+
+
+def test_before_the_fit_table_it_goes_where_none_of_them_is():
+    # From when the first launch's block has returned, two cycles after its completion, too.
+    sent = [launch(1), launch(2, stream=1)]
+    recording = drive(sent, enable=1, **completing(0, (10, completion(0))))
+    assert recording.cycles("offer__0__valid") == [4, 10 + 2 + 1]
+
+
+def test_a_slot_that_is_missing_counts_although_the_fit_is_not_known():
+    recording = drive([launch(1, gx=4), launch(2, stream=1)], enable=1)
+    assert recording.cycles("offer__0__valid") == [4, 5, 6, 7]
+    assert recording.port("stall_slots")[-1] == 60 - 7 - timing(TINY).stall
 
 
 def test_the_later_launch_gets_only_what_the_earlier_leaves():
@@ -168,6 +189,19 @@ def test_a_completion_in_the_cycle_of_the_acknowledgement_counts_as_completed():
     ((_, end),) = ends(recording)
     assert end["fate"] == Fate.FINISHED
     assert errors(recording) == []
+
+
+def test_a_kill_names_a_block_that_completes_in_its_own_cycle_and_holds_the_slot():
+    # Stop state in 21, in which the completion is processed. The next launch gets slot 1.
+    recording = drive(
+        [launch(1), launch(2)], enable=1, stop__valid=at(20), stop__payload=stop(1),
+        acknowledge__0=at(30, mask(0)), **completing(0, (20, completion(0))),
+    )
+    assert recording.port("kill__0")[22] == mask(1)
+    ((cycle, end),) = ends(recording)
+    assert (cycle, end["fate"]) == (24, Fate.FINISHED)
+    offers = [layouts.block_offer(TINY).unpack(word) for _, word in recording.transfers("offer__0")]
+    assert [(offer["place"], offer["slot"]) for offer in offers] == [(0, 0), (1, 1)]
 
 
 def test_a_standing_offer_is_not_withdrawn_and_a_further_kill_names_it():
@@ -245,7 +279,7 @@ def test_a_block_decided_in_the_cycle_of_the_loss_is_lost_too():
     sent = [launch(1), launch(2, stream=1)]
     recording = drive(
         sent, enable=1, stop__valid=at(20), stop__payload=stop(1),
-        launch__hold=lambda cycle: int(0 < cycle < 32),
+        launch__hold=lambda cycle: int(0 < cycle < 35 - timing(TINY).fit_table),
     )
     assert recording.cycles("offer__0__valid")[-1] == 36
     fates = {end["ticket"]: (end["fate"], end["code"]) for _, end in ends(recording)}

@@ -139,13 +139,27 @@ class BlockDispatcher:
         head = self._head
         if head is None or head.stop:
             return None
-        need = head.need
         eligible = [
-            sm.in_use and self._port_free(sm, inputs) and sm.has_room(need) for sm in self._sms
+            sm.in_use and self._port_free(sm, inputs) and self._has_room(sm, head)
+            for sm in self._sms
         ]
         if True not in eligible:
             return None
         return self._sms[self._policy.choose(eligible, self._sms)]
+
+    def _fit_known(self, sm: Sm, head: Place) -> bool:
+        """Tell whether it is known how many of the head's blocks fit on an SM."""
+        if self._cycle >= head.transferred + self._timing.fit_table:
+            return True
+        return all(block.place is head for block in sm.held())
+
+    def _has_room(self, sm: Sm, head: Place) -> bool:
+        return sm.has_room(head.need) and self._fit_known(sm, head)
+
+    def _lacks(self, sm: Sm, head: Place) -> tuple[bool, bool, bool, bool, bool]:
+        """Tell for each resource whether an SM is known to lack it."""
+        lacks = sm.lacks(head.need)
+        return lacks if self._fit_known(sm, head) else (lacks[0], False, False, False, False)
 
     def _port_free(self, sm: Sm, inputs: Mapping[str, int]) -> bool:
         return sm.standing is None or bool(inputs[self._ready_ports[sm.number]])
@@ -179,10 +193,10 @@ class BlockDispatcher:
         counts[0] = int(held_by_order and head is None)
         if head is not None and not head.stop and chosen is None:
             used = [sm for sm in self._sms if sm.in_use]
-            lacking = [sm.lacks(head.need) for sm in used]
+            lacking = [self._lacks(sm, head) for sm in used]
             for resource in range(5):
                 counts[1 + resource] = int(any(lacks[resource] for lacks in lacking))
-            counts[6] = int(any(sm.has_room(head.need) for sm in used))
+            counts[6] = int(any(self._has_room(sm, head) for sm in used))
         self._increments.append(counts)
         if len(self._increments) == self._timing.stall:
             wrap = 1 << self._timing.stall_counter_bits
@@ -208,15 +222,16 @@ class BlockDispatcher:
     def _process(self, killed: list[Place], errors: list[Error]) -> list[tuple[int, int]]:
         """Process signals and send kills; return SM and number of slots that become free.
 
-        A kill names what runs for a launch that is being killed (state) and does not end now.
+        A kill names what runs for a launch that is being killed, both judged on the state.
         """
         before = [(sm, sm.free_slots) for sm in self._sms if not sm.lost]
-        silent = [sm for sm, _ in before if not sm.outstanding]
+        silent = [sm for sm, _ in before if not sm.outstanding] if killed else []
+        kills = [(sm, kill_mask(sm, killed)) for sm in silent]
         self._signals.process(self._cycle, self._sms, self._reclaim, errors)
         for sm in self._sms:
             sm.kill = 0
-        for sm in silent if killed else ():
-            send_kill(sm, kill_mask(sm, killed), self._cycle)
+        for sm, named in kills:
+            send_kill(sm, named, self._cycle)
         freed = ((sm.number, (sm.free_slots & ~was_free).bit_count()) for sm, was_free in before)
         return [(number, slots) for number, slots in freed if slots]
 

@@ -112,6 +112,7 @@ class EventDispatch:
         self._owner: dict[int, Place] = {}
         self._sent: list[int] = []
         self._held_by_order = False
+        self._known = NEVER
         self.offers: list[int] = []
         self.completions: list[int] = []
         self.words: list[tuple[int, int, int, int]] = []
@@ -143,12 +144,17 @@ class EventDispatch:
 
     def _next_event(self, cycle: int) -> int:
         loads = (place.load for place in self._places)
-        return max(cycle + 1, min(self._sms.next_cycle(), self._front.wake, *loads, NEVER))
+        wakes = (self._front.wake, self._known, NEVER)
+        return max(cycle + 1, min(self._sms.next_cycle(), *wakes, *loads))
 
     def _cycle(self, cycle: int) -> bool:
         """Run one cycle on the state at its start; return whether the next may differ by itself."""
         if self._front.wake <= cycle:
             self._hand_over(cycle)
+        if self._known <= cycle:
+            self._known = NEVER
+            if self._head:
+                self._room.fit(self._head.need, known=True)
         resident = any(place.started < cycle for place in self._places)
         busy = self._decide(cycle)
         freed = self._process(cycle)
@@ -229,9 +235,15 @@ class EventDispatch:
                     return False
             place.walking = True
             self._head = place
-            self._room.fit(place.need)
+            self._fit(place, cycle + 1)
             return True
         return False
+
+    def _fit(self, place: Place, cycle: int) -> None:
+        """Judge the SMs by a launch that is placed from this cycle on."""
+        known = place.since + self._timing.fit_table
+        self._room.fit(place.need, known=known <= cycle)
+        self._known = known if known > cycle else NEVER
 
     def _process(self, cycle: int) -> list[int]:
         """Process last cycle's completions; return the SM of each slot that is free again."""
@@ -242,7 +254,8 @@ class EventDispatch:
         freed = []
         for block in self._reclaim.processed(self._sent):
             place, sm = self._owner[block], block >> SLOT_BITS
-            self._room.give(sm, block & SLOT_MASK, place.need)
+            earlier = place is not self._head
+            self._room.give(sm, block & SLOT_MASK, place.need, earlier=earlier)
             freed.append(sm)
             place.out -= 1
             if not place.out and place.exhausted:

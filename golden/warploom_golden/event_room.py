@@ -64,13 +64,27 @@ class Room:
         ]
         self._all = (1 << config.sms) - 1
         self._need = Need(0, 0, 0, 0)
+        # Blocks of an earlier launch on each SM, as long as it is not known what fits beside them.
+        self._unknown = [0] * config.sms
+        self._places = config.block_slots
         self.by_warps = [0] * config.warp_slots + [self._all]
         self.room = self._all
         self.lacking = [0] * len(RESOURCES)
 
-    def fit(self, need: Need) -> None:
-        """Make this the need that ``room`` and ``lacking`` speak of."""
+    def fit(self, need: Need, *, known: bool) -> None:
+        """Make this the need that ``room`` and ``lacking`` speak of.
+
+        Parameters
+        ----------
+        need : Need
+            What one block of the next launch takes.
+        known : bool
+            Whether it is known how many of them fit beside the blocks that are there now; if not,
+            they go only where none of those is, until this is called again.
+        """
         self._need = need
+        held = (self._places - slots.bit_count() for slots in self._slots)
+        self._unknown = [0] * self._sms if known else list(held)
         self.room = 0
         for sm in range(self._sms):
             self._judge(sm)
@@ -85,12 +99,15 @@ class Room:
             shared[sm] < need.shared,
             barriers[sm] < need.barriers,
         )
+        unknown = self._unknown[sm] > 0
+        if unknown:
+            lacks = (lacks[0], False, False, False, False)
         for k in range(5):
             if lacks[k]:
                 lacking[k] |= bit
             else:
                 lacking[k] &= ~bit
-        if True in lacks:
+        if unknown or True in lacks:
             self.room &= ~bit
         else:
             self.room |= bit
@@ -103,8 +120,10 @@ class Room:
         self._change(sm, self._need, -1)
         return slot
 
-    def give(self, sm: int, slot: int, need: Need) -> None:
-        """Return a block's slot and resources."""
+    def give(self, sm: int, slot: int, need: Need, *, earlier: bool) -> None:
+        """Return a block's slot and resources; ``earlier``: of a launch before the next block's."""
+        if earlier and self._unknown[sm]:
+            self._unknown[sm] -= 1
         self._slots[sm] |= 1 << slot
         self._change(sm, need, 1)
 

@@ -301,7 +301,7 @@ class Ledger:
         where = f"SM {n}, slot {slot}: a kill"
         if tenant is None or tenant.running_from is None or tenant.running_from > decided:
             self._fail(f"{where} of what does not run")
-        ended = tenant.processed is not None and tenant.processed <= decided
+        ended = tenant.processed is not None and tenant.processed < decided
         self._demand(not ended, f"{where} of what has ended")
         entry = tenant.entry
         stopped = entry.killed_from is not None and entry.killed_from <= decided

@@ -31,6 +31,9 @@ class Timing:
         IndexMemory: request to data.
     stage : int
         BlockDispatcher: transfer of a launch to the first cycle in which GridWalker can take it.
+    fit_table : int
+        BlockDispatcher: transfer of a launch to the first decision that may put one of its blocks
+        on an SM that holds blocks of the other resident launch.
     offer : int
         BlockDispatcher: decision to offer.
     returns : int
@@ -54,6 +57,7 @@ class Timing:
     packer: int
     index_read: int
     stage: int
+    fit_table: int
     offer: int
     returns: int
     end: int
@@ -86,6 +90,8 @@ def timing(config: Config) -> Timing:
         packer=1,
         index_read=1,
         stage=2,
+        # Three passes over the counts of blocks that an SM can hold.
+        fit_table=3 * config.block_slots + 8,
         offer=1,
         returns=2,
         end=2,

@@ -35,7 +35,7 @@ class LaunchEnd(wiring.Component):
     fault, killed, struck, stranded : In(2)
         A block was faulty, was killed, was on a lost SM; all SMs were lost before the last block.
     tickets, entries, streams, following : In(array of 2)
-        What the record repeats; the block that was to be next.
+        What the record repeats; the block that stood as the head when the launch was stopped.
     ended : Out(stream of dispatch_end)
         The record.
     freed : Out(2)
@@ -105,25 +105,20 @@ class LaunchEnd(wiring.Component):
 
     def _cycles(self, m: Module) -> list[Value]:
         """Count from a launch's first offer to the last thing an SM sent of it."""
-        now = Signal(CYCLES_BITS)
-        offered, counted, some = Signal(2), Signal(2), Signal(2)
-        m.d.sync += [
-            now.eq(now + 1),
-            # A decision's offer stands one cycle later, and what is sent is processed one cycle
-            # later: both are noted one cycle after they were at the port.
-            offered.eq(self.begun),
-            counted.eq(offered),
-            some.eq(~self.accepted & (some | self.last_sent)),
-        ]
-        lengths = []
+        offered = Signal(2)
+        # A decision's offer stands one cycle later, what is sent is processed one cycle later: both
+        # ends of a length are one cycle late.
+        m.d.sync += offered.eq(self.begun)
+        lengths: list[Value] = []
         for place in range(2):
-            first = Signal(CYCLES_BITS, name=f"first_{place}")
-            last = Signal(CYCLES_BITS, name=f"last_{place}")
-            with m.If(counted[place]):
-                m.d.sync += first.eq(now)
+            since = Signal(CYCLES_BITS, name=f"since_offer_{place}")
+            length = Signal(CYCLES_BITS, name=f"length_{place}")
+            m.d.sync += since.eq(Mux(offered[place], 0, since + 1))
             with m.If(self.last_sent[place]):
-                m.d.sync += last.eq(now)
-            lengths.append(Mux(some[place], last - first, 0)[:CYCLES_BITS])
+                m.d.sync += length.eq(since)
+            with m.If(self.accepted[place]):
+                m.d.sync += length.eq(0)
+            lengths.append(length)
         return lengths
 
     def _record(self, m: Module, pick: Value, load: Value, cycles: list[Value]) -> None:

@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom._fit_table import amounts
 from warploom._launch_end import LaunchEnd
 from warploom._sm_port import both
-from warploom._sm_resources import amounts
 from warploom_spec import Config, layouts, timing
 
 #: What an offer takes from its launch: field of the offer, field of the launch.
@@ -50,6 +50,10 @@ class ResidentPlaces(wiring.Component):
         What offers take from their launch.
     needs : Out(array of 2)
         What one block needs.
+    accepted : Out(2)
+        The place becomes occupied at the end of the cycle.
+    newest : Out(1)
+        The place occupied last.
     decided : In(1)
         The head is decided in this cycle.
     completed, faulty, killed, struck, present : In(2)
@@ -79,6 +83,8 @@ class ResidentPlaces(wiring.Component):
     next_place: Signal
     offered: "list[data.View[data.StructLayout]]"
     needs: "list[data.View[data.StructLayout]]"
+    accepted: Signal
+    newest: Signal
     decided: Signal
     completed: Signal
     faulty: Signal
@@ -112,6 +118,8 @@ class ResidentPlaces(wiring.Component):
                 "next_place": Out(1),
                 "offered": Out(offered).array(2),
                 "needs": Out(amounts(config)).array(2),
+                "accepted": Out(2),
+                "newest": Out(1),
                 "decided": In(1),
                 "completed": In(2),
                 "faulty": In(2),
@@ -131,7 +139,7 @@ class ResidentPlaces(wiring.Component):
         del platform
         m = Module()
         m.submodules.end = end = LaunchEnd(self._config)
-        occupied, newest, accepted = Signal(2), Signal(), Signal(2)
+        occupied, newest, accepted = Signal(2), self.newest, self.accepted
         free = ~occupied.all()
         m.d.comb += [
             self.launch.ready.eq(free),
@@ -156,14 +164,15 @@ class ResidentPlaces(wiring.Component):
             started.eq(~accepted & (started | decided)),
             exhausted.eq(~accepted & (exhausted | (decided & last))),
         ]
-        self._keep(m, accepted, own & both(self.flush), end)
+        starts = self._keep(m, accepted, own & both(self.flush), end)
         self._choose(
             m,
             accepted,
             occupied & ~stopped,
             older & ~(exhausted | stopped | last),
             older,
-            end,
+            end.streams,
+            starts,
         )
         strays = occupied & ~exhausted & both(self.all_lost)
         self._stop(m, accepted, occupied, strays, stopped)
@@ -187,9 +196,13 @@ class ResidentPlaces(wiring.Component):
         wiring.connect(m, end.ended, wiring.flipped(self.ended))
         return m
 
-    def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
-        """Keep what comes with a launch; where a stopped one is to go on."""
+    def _keep(
+        self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd
+    ) -> list[dict[str, Signal]]:
+        """Keep what comes with a launch, and a stopped one's head; return where each begins."""
         launch, head = self.launch.payload, self.head
+        bits = dict(zip("xyz", self._config.grid_bits, strict=True))
+        starts = [{a: Signal(b, name=f"start_{p}_{a}") for a, b in bits.items()} for p in range(2)]
         for place in range(2):
             words = self.words[place]
             with m.If(accepted[place]):
@@ -204,14 +217,12 @@ class ResidentPlaces(wiring.Component):
                 m.d.sync += [
                     end.entries[place].eq(launch.entries),
                     end.streams[place].eq(launch.stream),
+                    *(starts[place][axis].eq(launch[f"start_{axis}"]) for axis in "xyz"),
                 ]
             m.d.comb += end.tickets[place].eq(words.ticket)
-            for axis in "xyz":
-                following = end.following[place][axis]
-                with m.If(accepted[place]):
-                    m.d.sync += following.eq(launch[f"start_{axis}"])
-                with m.Elif(flushed[place]):
-                    m.d.sync += following.eq(head[f"b{axis}"])
+            with m.If(flushed[place]):
+                m.d.sync += [end.following[place][axis].eq(head[f"b{axis}"]) for axis in "xyz"]
+        return starts
 
     def _choose(
         self,
@@ -220,13 +231,14 @@ class ResidentPlaces(wiring.Component):
         willing: Value,
         ahead: Value,
         older: Value,
-        end: LaunchEnd,
+        streams: list[Signal],
+        starts: list[dict[str, Signal]],
     ) -> None:
         """Give the walker the next grid: leftover policy and stream order."""
         stage = timing(self._config).stage
         walking, after_previous = Signal(2), Signal(2)
         could, ordered = Signal(2), Signal(2)
-        same_stream = end.streams[0] == end.streams[1]
+        same_stream = streams[0] == streams[1]
         for place in range(2):
             other = 1 - place
             waits = Signal(range(stage), name=f"staged_{place}")
@@ -257,10 +269,11 @@ class ResidentPlaces(wiring.Component):
             m.d.sync += self.head_place.eq(chosen[1])
         for axis in "xyz":
             sizes = [self.words[place][f"g{axis}"] for place in range(2)]
-            starts = [end.following[place][axis] for place in range(2)]
             m.d.comb += [
                 self.walk.payload[f"g{axis}"].eq(Mux(chosen[1], sizes[1], sizes[0])),
-                self.walk.payload[f"start_{axis}"].eq(Mux(chosen[1], starts[1], starts[0])),
+                self.walk.payload[f"start_{axis}"].eq(
+                    Mux(chosen[1], starts[1][axis], starts[0][axis])
+                ),
             ]
 
     def _stop(

@@ -4,8 +4,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom._sm_resources import SmResources, amounts, limits
+from warploom._fit_table import next_fit
+from warploom._sm_counts import SmCounts
+from warploom._sm_load import SmLoad
 from warploom._sm_slots import SmSlots
+from warploom._timer import timer
 from warploom_spec import Config, layouts
 
 
@@ -39,22 +42,25 @@ class SmPort(wiring.Component):
         The head is decided for this SM in this cycle.
     block : In(block_offer)
         The head as an offer; ``slot`` is not used.
-    needs, limit : In
-        See `SmResources`.
+    fit : In
+        See `SmCounts`.
+    warps : In(array of 2)
+        ``least_loaded``: warps of a block of each place.
     stop_kill, late : In(2)
         Places with stop = kill; those whose untaken offers make an SM lost in this cycle.
     returned, returned_slots : In
         ``in_order``: blocks retired in the last cycle, by place; their slots.
     eligible : Out(1)
         The head may be decided for this SM. Depends on ``offer.ready`` (combinational).
-    in_use, open : Out(1)
-        The SM may get new blocks; its offer port is free.
-    lacks : Out(5)
-        Whether slots, warps, registers, shared units, barriers do not suffice for the head.
+    in_use, open, room : Out(1)
+        The SM may get new blocks; its offer port is free; it has room for the head.
+    full : Out(1), lacks : Out(5)
+        Slots, warps, registers, shared units, barriers that do not suffice for the head; if
+        ``full`` those too that it lacks on an SM that holds blocks of its launch alone.
     lowest : Out
         The slot that the head would get.
     load : Out
-        Warps in use, the block decided in this cycle not counted, after this cycle.
+        ``least_loaded``: warps in use after this cycle, the block decided in it not counted.
     lost : Out(1)
         The SM is lost.
     completed, faulty, killed, struck : Out(2)
@@ -78,8 +84,8 @@ class SmPort(wiring.Component):
     enable: Signal
     placed: Signal
     block: data.View
-    needs: data.View
-    limit: data.View
+    fit: data.View
+    warps: "list[Signal]"
     stop_kill: Signal
     late: Signal
     returned: data.View
@@ -87,6 +93,8 @@ class SmPort(wiring.Component):
     eligible: Signal
     in_use: Signal
     open: Signal
+    room: Signal
+    full: Signal
     lacks: Signal
     lowest: Signal
     load: Signal
@@ -115,8 +123,8 @@ class SmPort(wiring.Component):
                 "enable": In(1),
                 "placed": In(1),
                 "block": In(block),
-                "needs": In(data.ArrayLayout(data.ArrayLayout(amounts(config), most), 2)),
-                "limit": In(limits(config)),
+                "fit": In(next_fit(config)),
+                "warps": In(config.warps_bits).array(2),
                 "stop_kill": In(2),
                 "late": In(2),
                 "returned": In(data.ArrayLayout(most.bit_length(), 2)),
@@ -124,6 +132,8 @@ class SmPort(wiring.Component):
                 "eligible": Out(1),
                 "in_use": Out(1),
                 "open": Out(1),
+                "room": Out(1),
+                "full": Out(1),
                 "lacks": Out(5),
                 "lowest": Out(config.slot_bits),
                 "load": Out(config.warp_slots.bit_length()),
@@ -143,33 +153,38 @@ class SmPort(wiring.Component):
         del platform
         m = Module()
         m.submodules.slots = slots = SmSlots(self._config)
-        m.submodules.resources = resources = SmResources(
-            self._config, most_returned(self._config)
-        )
+        m.submodules.counts = counts = SmCounts(self._config, most_returned(self._config))
         outstanding, acknowledged = Signal(), Signal()
-        self._offer(m, slots, resources)
+        self._offer(m, slots, counts)
         self._sent(m, slots, outstanding, acknowledged)
         lose = self._kill(m, slots, outstanding, acknowledged)
-        self._account(m, slots, resources, lose)
+        self._account(m, slots, counts)
+        if self._in_order:
+            self._in_order_account(m, slots, counts, lose)
+        else:
+            self._out_of_order_account(m, slots, counts, lose, outstanding)
+        if self._config.policy == "least_loaded":
+            self._weigh(m, counts)
         return m
 
-    def _offer(self, m: Module, slots: SmSlots, resources: SmResources) -> None:
+    def _offer(self, m: Module, slots: SmSlots, counts: SmCounts) -> None:
         """Register what is decided; tell whether the head may be."""
         offer = self.offer
         enabled = Signal()
         m.d.comb += [
             self.open.eq(~offer.valid | offer.ready),
             self.in_use.eq(enabled & ~self.lost),
-            self.eligible.eq(self.in_use & slots.room & resources.fits.all() & self.open),
-            self.lacks.eq(Cat(~slots.room, ~resources.fits)),
+            self.room.eq(slots.room & counts.fits),
+            self.eligible.eq(self.in_use & self.room & self.open),
+            self.full.eq(counts.alone),
+            self.lacks.eq(Cat(~slots.room, counts.lacks)),
             self.lowest.eq(slots.lowest),
-            self.load.eq(resources.load),
             slots.placed.eq(self.placed),
-            slots.head_place.eq(self.block.place),
             slots.open.eq(self.open),
             slots.taken.eq(offer.valid & offer.ready),
-            resources.needs.eq(self.needs),
-            resources.limit.eq(self.limit),
+            slots.offer_place.eq(offer.payload.place),
+            slots.offer_slot.eq(offer.payload.slot),
+            counts.fit.eq(self.fit),
         ]
         m.d.sync += enabled.eq(self.enable)
         slot: Value = slots.lowest
@@ -187,7 +202,7 @@ class SmPort(wiring.Component):
         self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal
     ) -> None:
         """Register what the SM sends, and judge it in the cycle after."""
-        sent = Signal(self.completion.payload.shape())
+        code = Signal.like(self.completion.payload.code, name="sent_code")
         sent_valid, acknowledgement, foreign = Signal(), Signal(), Signal()
         m.d.comb += self.completion.ready.eq(1)
         sending, what = self.completion.valid, self.completion.payload
@@ -197,20 +212,16 @@ class SmPort(wiring.Component):
         m.d.comb += [slots.sent.eq(sending), slots.sent_slot.eq(what.slot)]
         m.d.sync += [
             sent_valid.eq(sending),
-            sent.eq(what),
+            code.eq(what.code),
             acknowledgement.eq(self.acknowledge.valid),
             foreign.eq((self.acknowledge.mask & ~slots.named).any()),
         ]
-        hit, hit_place, live = Signal(), Signal(), Signal()
-        m.d.sync += [hit.eq(slots.hit), hit_place.eq(slots.hit_place)]
+        hit, live = slots.hit, ~self.lost
         # What was sent before the pulse stood at the port is no answer to it.
         due = outstanding & ~self.kill.valid
         m.d.comb += [
-            live.eq(~self.lost),
             acknowledged.eq(acknowledgement & live & due),
-            slots.forgiven.eq(
-                self.acknowledge.valid & outstanding & ~acknowledged & ~self.lost
-            ),
+            slots.acknowledged.eq(acknowledged),
             self.errors.eq(
                 Cat(
                     sent_valid & live & ~hit,
@@ -219,8 +230,8 @@ class SmPort(wiring.Component):
                     (sent_valid | acknowledgement) & self.lost,
                 )
             ),
-            self.completed.eq(Cat(hit & live & ~hit_place, hit & live & hit_place)),
-            self.faulty.eq(self.completed & both(sent.code.any())),
+            self.completed.eq(Cat(hit & live & ~slots.hit_place, hit & live & slots.hit_place)),
+            self.faulty.eq(self.completed & both(code.any())),
         ]
 
     def _kill(
@@ -229,88 +240,100 @@ class SmPort(wiring.Component):
         """Kill what runs of stopped launches; return whether the SM gets lost in this cycle."""
         offer = self.offer
         start, lose = Signal(), Signal()
-        patience = Signal(range(self._config.kill_timeout + 2))
-        unanswered = outstanding & ~acknowledged & (patience == self._config.kill_timeout + 1)
+        over = timer(m, "patience", self._config.kill_timeout + 1, start)
+        unanswered = outstanding & ~acknowledged & over
         untaken = offer.valid & ~offer.ready & Mux(offer.payload.place, self.late[1], self.late[0])
         m.d.comb += [
             lose.eq(~self.lost & (unanswered | untaken)),
             start.eq(~self.lost & ~lose & ~outstanding & slots.victims.any()),
             slots.stop_kill.eq(self.stop_kill),
             slots.start.eq(start),
+            self.kill.mask.eq(slots.mask),
         ]
         m.d.sync += [
             self.kill.valid.eq(start),
-            self.kill.mask.eq(Mux(start, slots.victims, 0)),
             outstanding.eq(~lose & (start | (outstanding & ~acknowledged))),
-            patience.eq(Mux(start, 0, patience + 1)),
             self.lost.eq(self.lost | lose),
         ]
         return lose
 
-    def _decided(self, place: int) -> Value:
-        """Return whether a block of the place is decided for this SM in this cycle."""
-        here: Value = self.block.place == place
-        return self.placed & here
-
-    def _account(
-        self, m: Module, slots: SmSlots, resources: SmResources, lose: Signal
-    ) -> None:
-        """Charge blocks, return them, wipe what a kill ends."""
-        offer = self.offer
-        decided, charged = Signal(2), Signal(2)
+    def _account(self, m: Module, slots: SmSlots, counts: SmCounts) -> None:
+        """Count what is decided here."""
+        here = Cat(~self.block.place, self.block.place)
         m.d.comb += [
-            decided.eq(Cat(self._decided(0), self._decided(1))),
-            resources.charged.eq(charged),
-            self.present.eq((resources.present | charged) & both(~self.lost)),
+            counts.decided.eq(here & both(self.placed)),
+            self.present.eq(counts.some & both(~self.lost)),
             self.busy.eq(slots.busy & (~self.lost).replicate(self._config.block_slots)),
             self.freed.eq(Mux(self.lost, 0, slots.freed)),
-            slots.returned.eq(self.returned_slots),
         ]
-        if self._in_order:
-            standing = Cat(~offer.payload.place, offer.payload.place) & both(offer.valid)
-            m.d.sync += charged.eq(decided)
-            m.d.comb += [
-                resources.returned.eq(self.returned),
-                # What a lost SM acknowledges does not count.
-                self.killed.eq(slots.killed & both(~self.lost)),
-                self.struck.eq((slots.present | standing | decided) & both(lose)),
-            ]
-            return
 
-        # Of a stopped place all blocks that run when the kill starts are named; the one that stands
-        # as an offer then is left. The total is wiped one cycle early, so that what is left can be
-        # charged anew in the acknowledgement's own cycle.
-        killing, ended = Signal(2), Signal(2)
-        left, left_place, ends = Signal(), Signal(), Signal()
-        left_slot = Signal(self._config.slot_bits)
-        stays, stayed = Signal(2), Signal(2)
+    def _in_order_account(
+        self, m: Module, slots: SmSlots, counts: SmCounts, lose: Signal
+    ) -> None:
+        """Return blocks as the queue retires them; see by slot what is killed."""
+        standing = Cat(~self.offer.payload.place, self.offer.payload.place)
         m.d.comb += [
-            ends.eq(slots.hit & (slots.sent_slot == left_slot)),
-            stays.eq(Cat(left & ~left_place, left & left_place) & both(~ends)),
-            resources.wipe.eq(killing & both(slots.forgiven)),
-            self.killed.eq(ended & resources.more & both(~self.lost)),
-            self.struck.eq((resources.remaining | decided) & both(lose)),
-            *(resources.expected[p].eq(stayed[p] + self.completed[p]) for p in range(2)),
-        ]
-        # A launch may end, and its place be another's, before its last kill is acknowledged.
-        m.d.sync += [
-            killing.eq(self.stop_kill & (killing | both(slots.start))),
-            ended.eq(resources.wipe),
-            stayed.eq(stays),
-            charged.eq(decided | (resources.wipe & stays)),
-            resources.returned.eq(
-                Cat(slots.hit & ~slots.hit_place, slots.hit & slots.hit_place) & ~resources.wipe
+            slots.returned.eq(self.returned_slots),
+            counts.returned.eq(self.returned),
+            self.killed.eq(slots.killed),
+            self.struck.eq(
+                (slots.present | (standing & both(self.offer.valid)) | counts.decided) & both(lose)
             ),
         ]
+
+    def _out_of_order_account(
+        self,
+        m: Module,
+        slots: SmSlots,
+        counts: SmCounts,
+        lose: Signal,
+        outstanding: Signal,
+    ) -> None:
+        """Return blocks as they complete, and all that a kill names at its acknowledgement.
+
+        Of a stopped place all blocks that run when the kill starts are named; the one that stands
+        as an offer then is left.
+        """
+        offer = self.offer
+        doomed = Mux(offer.payload.place, self.stop_kill[1], self.stop_kill[0])
+        killing, stays, wipe, hit = Signal(2), Signal(2), Signal(2), Signal(2)
+        left, left_place, ends = Signal(), Signal(), Signal()
+        left_slot = Signal(self._config.slot_bits)
+        # Of a block that runs when a kill starts, be it its last cycle, the slot waits for the
+        # acknowledgement.
+        named = (hit & Mux(outstanding, killing & both(~(left & ends)), self.stop_kill)).any()
+        m.d.comb += [
+            ends.eq(slots.hit & (slots.slot == left_slot)),
+            hit.eq(Cat(slots.hit & ~slots.hit_place, slots.hit & slots.hit_place)),
+            stays.eq(Cat(left & ~left_place, left & left_place) & both(~ends)),
+            wipe.eq(killing & both(slots.acknowledged)),
+            counts.wipe.eq(wipe),
+            counts.stays.eq(stays),
+            *(counts.expected[p].eq((stays[p] & wipe[p]) + hit[p]) for p in range(2)),
+            *(counts.returned[p].eq(hit[p]) for p in range(2)),
+            slots.frees.eq(slots.acknowledged | (slots.hit & ~named)),
+            self.killed.eq(wipe & counts.more),
+            self.struck.eq(((wipe & stays) | (~wipe & counts.more) | counts.decided) & both(lose)),
+        ]
+        # A launch may end, and its place be another's, before its last kill is acknowledged.
+        m.d.sync += killing.eq(self.stop_kill & (killing | both(slots.start)))
         with m.If(slots.start):
             m.d.sync += [
-                left.eq(
-                    offer.valid
-                    & Mux(offer.payload.place, self.stop_kill[1], self.stop_kill[0])
-                    & ~(slots.hit & (slots.sent_slot == offer.payload.slot))
-                ),
+                left.eq(offer.valid & doomed),
                 left_place.eq(offer.payload.place),
                 left_slot.eq(offer.payload.slot),
             ]
         with m.Elif(ends):
             m.d.sync += left.eq(0)
+
+    def _weigh(self, m: Module, counts: SmCounts) -> None:
+        """Keep the warps in use."""
+        m.submodules.weight = weight = SmLoad(self._config, most_returned(self._config))
+        m.d.comb += [
+            weight.decided.eq(counts.decided),
+            weight.returned.eq(counts.returned),
+            weight.wipe.eq(counts.wipe),
+            weight.stays.eq(counts.stays),
+            *(weight.warps[p].eq(self.warps[p]) for p in range(2)),
+            self.load.eq(weight.load),
+        ]

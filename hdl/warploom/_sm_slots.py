@@ -2,12 +2,18 @@
 
 from functools import reduce
 from operator import add
+from typing import Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config
+
+#: Slots of a group: the lower half of a slot's number counts within one.
+_GROUP: Final = 4
+_LOW_BITS: Final = 2
 
 
 def first_of(m: Module, name: str, bits: Value) -> Signal:
@@ -15,6 +21,16 @@ def first_of(m: Module, name: str, bits: Value) -> Signal:
     source, first = Signal(len(bits), name=f"{name}_among"), Signal(len(bits), name=name)
     m.d.comb += [source.eq(bits), first.eq(source & -source)]
     return first
+
+
+def lowest_number(bits: Value) -> Value:
+    """Return the number of the lowest 1; that of the last bit, or more, if there is none."""
+    if len(bits) < 2:
+        return C(0, 0)
+    half = 1 << (len(bits) - 1).bit_length() - 1
+    low, high = bits[:half], lowest_number(bits[half:])
+    found = low.any()
+    return Cat(Mux(found, lowest_number(low), high), ~found)
 
 
 def number_of(one_hot: Value) -> Value:
@@ -43,43 +59,81 @@ def decoded(m: Module, name: str, number: Value, width: int, enable: Value) -> S
     return result
 
 
+def _several(bits: Value) -> Value:
+    """Return whether more than one bit is 1."""
+    if len(bits) < 2:
+        return C(0, 1)
+    low, high = bits[: len(bits) // 2], bits[len(bits) // 2 :]
+    return _several(low) | _several(high) | (low.any() & high.any())
+
+
+class Halves:
+    """A slot's number as a 1 among ``high`` groups and a 1 among the ``low`` slots of a group.
+
+    It is no slot's number while ``low`` is 0.
+    """
+
+    def __init__(self, config: Config, name: str) -> None:
+        self.low = Signal(_GROUP, name=f"{name}_low")
+        self.high = Signal(-(-config.block_slots // _GROUP), name=f"{name}_high")
+
+    def __getitem__(self, slot: int) -> Value:
+        return self.low[slot % _GROUP] & self.high[slot // _GROUP]
+
+    def gated(self, m: Module, name: str, enable: Value) -> "list[Value]":
+        """Return for each slot whether it is the one, and enabled."""
+        low = Signal(_GROUP, name=f"{name}_low")
+        m.d.comb += low.eq(self.low & enable.replicate(_GROUP))
+        return [low[k % _GROUP] & self.high[k // _GROUP] for k in range(_GROUP * len(self.high))]
+
+
 class SmSlots(wiring.Component):
     """Keep one SM's slots: taken at a decision, running from the offer's taking on.
 
-    What ends is known one cycle early and stands in a register, one bit a slot, when it takes
-    effect.
+    Numbers of slots are kept as two decoded halves, so that a slot's own part of them goes into the
+    slot's own logic. The search for the lowest free slot sees registers alone.
 
     Parameters
     ----------
     config : Config
-        ``block_slots`` and ``reclaim``.
+        ``block_slots``, ``reclaim`` and ``policy``.
 
     Attributes
     ----------
-    lowest, room : Out
+    lowest, some : Out
         The lowest free slot and whether there is one, as of this cycle's state.
+    room : Out(1)
+        The same as ``some``, from a register.
     placed, head_place : In(1)
         A block of that place takes the lowest free slot at the end of the cycle.
     open, taken : In(1)
         The offer port is free in this cycle; the SM takes the standing offer.
+    offer_place, offer_slot : In
+        Whose block the offer is, and in which slot.
     sent, sent_slot : In
         A completion that is processed in the next cycle.
-    hit : Out(1), hit_place : Out(1)
-        Whether the block of that completion runs in the next cycle, and whose it is.
+    slot, hit, hit_place : Out
+        The slot of the completion that is processed in this cycle; whether its block runs, and
+        whose it is.
+    frees : In(1)
+        ``out_of_order``: that slot is free after this cycle, or those of a kill are.
     stop_kill : In(2)
-        Places whose running blocks are to be killed. ``victims``: those that run after what ends in
-        this cycle.
+        Places whose running blocks are to be killed.
+    victims : Out(block_slots)
+        Those blocks.
     start : In(1)
-        The victims become named at the end of the cycle.
-    forgiven : In(1)
-        An acknowledgement is processed in the next cycle: what the kill named ends then.
+        The victims become named, and stand in ``mask``, at the end of the cycle.
+    acknowledged : In(1)
+        What the kill named ends at the end of the cycle.
     returned : In(block_slots)
         ``in_order``: slots that are returned at the end of the cycle.
     named : Out(block_slots)
         Slots that the outstanding kill named.
+    mask : Out(block_slots)
+        The same in the first cycle after ``start``, 0 in others.
     killed, present : Out(2)
-        ``in_order``: places of which an acknowledgement kills a block now; that have running blocks
-        after this cycle.
+        ``in_order``: places of which an acknowledgement kills a block now; that have blocks that
+        run now and after this cycle.
     busy : Out(block_slots)
         ``in_order``: slots with a block that has not ended.
     freed : Out
@@ -87,21 +141,27 @@ class SmSlots(wiring.Component):
     """
 
     lowest: Signal
+    some: Signal
     room: Signal
     placed: Signal
     head_place: Signal
     open: Signal
     taken: Signal
+    offer_place: Signal
+    offer_slot: Signal
     sent: Signal
     sent_slot: Signal
+    slot: Signal
     hit: Signal
     hit_place: Signal
+    frees: Signal
     stop_kill: Signal
     victims: Signal
     start: Signal
-    forgiven: Signal
+    acknowledged: Signal
     returned: Signal
     named: Signal
+    mask: Signal
     killed: Signal
     present: Signal
     busy: Signal
@@ -113,22 +173,28 @@ class SmSlots(wiring.Component):
         super().__init__(
             {
                 "lowest": Out(config.slot_bits),
+                "some": Out(1),
                 # The stubs lack `init`.
                 "room": Out(1, init=1),  # type: ignore[call-arg]
                 "placed": In(1),
                 "head_place": In(1),
                 "open": In(1),
                 "taken": In(1),
+                "offer_place": In(1),
+                "offer_slot": In(config.slot_bits),
                 "sent": In(1),
                 "sent_slot": In(config.slot_bits),
+                "slot": Out(config.slot_bits),
                 "hit": Out(1),
                 "hit_place": Out(1),
+                "frees": In(1),
                 "stop_kill": In(2),
                 "victims": Out(slots),
                 "start": In(1),
-                "forgiven": In(1),
+                "acknowledged": In(1),
                 "returned": In(slots),
                 "named": Out(slots),
+                "mask": Out(slots),
                 "killed": Out(2),
                 "present": Out(2),
                 "busy": Out(slots),
@@ -141,78 +207,116 @@ class SmSlots(wiring.Component):
         m = Module()
         slots = self._config.block_slots
         running, place = Signal(slots), Signal(slots)
-        lowest, standing = Signal(slots, init=1), Signal(slots)
-        ending, kept, remaining = Signal(slots), Signal(slots), Signal(slots)
-        m.d.comb += [
-            kept.eq(running & ~ending),
-            remaining.eq(kept | Mux(self.taken, standing, 0)),
-            self.hit.eq(self.sent & remaining.bit_select(self.sent_slot, 1)),
-            self.hit_place.eq(place.bit_select(self.sent_slot, 1)),
-            self.victims.eq(
-                kept & (Mux(self.stop_kill[0], ~place, 0) | Mux(self.stop_kill[1], place, 0))
-            ),
-        ]
-        completed = decoded(m, "completed", self.sent_slot, slots, self.sent)
-        m.d.sync += [
-            ending.eq(completed | Mux(self.forgiven, self.named, 0)),
-            running.eq(remaining),
-        ]
+        lowest = Halves(self._config, "lowest")
+        offered, done = Halves(self._config, "offered"), Halves(self._config, "done")
+        valid = Signal(name="done_valid")
         with m.If(self.placed):
-            m.d.sync += standing.eq(lowest)
-        with m.Elif(self.open):
-            m.d.sync += standing.eq(0)
+            m.d.sync += [offered.low.eq(lowest.low), offered.high.eq(lowest.high)]
+        with m.If(self.open & ~self.placed):
+            m.d.sync += offered.low.eq(0)
+        m.d.sync += [
+            done.low.eq(Cat(self.sent_slot[:_LOW_BITS] == k for k in range(_GROUP))),
+            done.high.eq(Cat(self.sent_slot[_LOW_BITS:] == k for k in range(len(done.high)))),
+            self.slot.eq(self.sent_slot),
+            valid.eq(self.sent),
+        ]
+        m.d.comb += [
+            self.hit.eq(valid & running.bit_select(self.slot, 1)),
+        ]
+        self._remember_places(m)
+        started, ended = offered.gated(m, "taken", self.taken), done.gated(m, "hit", self.hit)
+        # A slot is never taken and completed in one cycle: one toggle serves both.
+        toggled, remaining = Signal(slots), Signal(slots)
         for k in range(slots):
-            with m.If(self.placed & lowest[k]):
-                m.d.sync += place[k].eq(self.head_place)
-        with m.If(self.forgiven):
-            m.d.sync += self.named.eq(0)
-        with m.Elif(self.start):
+            m.d.comb += [
+                toggled[k].eq(started[k] | ended[k]),
+                remaining[k].eq((running[k] ^ toggled[k]) & ~(self.named[k] & self.acknowledged)),
+                self.victims[k].eq(
+                    running[k] & Mux(place[k], self.stop_kill[1], self.stop_kill[0])
+                ),
+            ]
+            # The place of a slot that has just ended is nobody's. All slots' places stand in
+            # registers, for kills, and in a memory, for the slot that a completion names.
+            with m.If(toggled[k]):
+                m.d.sync += place[k].eq(self.offer_place)
+        m.d.sync += [running.eq(remaining), self.mask.eq(self.victims)]
+        with m.If(self.start):
             m.d.sync += self.named.eq(self.victims)
+        with m.Else():
+            m.d.sync += self.mask.eq(0)
+        with m.If(self.acknowledged):
+            m.d.sync += self.named.eq(0)
 
+        standing = Cat(offered[k] for k in range(slots))
+        stays = remaining | (self.named & ~self.acknowledged.replicate(slots))
         if self._config.reclaim == "in_order":
             held = Signal(slots)
-            blocked = held & ~self.returned
-            m.d.sync += held.eq(blocked | Mux(self.placed, lowest, 0))
-            self._watch(m, completed, remaining, running, place, standing)
+            kept = held & ~self.returned
+            given = Cat(lowest[k] & self.placed for k in range(slots))
+            m.d.sync += held.eq(kept | given)
+            stays = kept | (self.named & ~self.acknowledged.replicate(slots))
+            self._watch(m, running, toggled, place, standing)
+            blocked = held | self.named
         else:
-            blocked = kept | standing
-        self._find(m, blocked | self.named, lowest)
+            blocked = running | self.named | standing
+        self._find(m, ~blocked, lowest)
+        if self._config.policy == "freed_first":
+            if self._config.reclaim == "out_of_order":
+                stays = stays | standing
+            stays = stays | (self.victims & self.start.replicate(slots))
+            m.d.comb += self.freed.eq(reduce(add, blocked & ~stays))
         return m
 
-    def _find(self, m: Module, blocked: Value, lowest: Signal) -> None:
-        """Find the lowest slot that is free in the next cycle."""
-        slots = self._config.block_slots
-        free = Signal(slots)
-        given = Mux(self.placed, lowest, 0)
-        m.d.comb += [free.eq(~blocked), self.lowest.eq(number_of(lowest))]
-        m.d.sync += [
-            lowest.eq(first_of(m, "following", free & ~given)),
-            self.room.eq((free & ~given).any()),
+    def _remember_places(self, m: Module) -> None:
+        """Look up whose block the slot holds."""
+        memory: Memory = Memory(shape=1, depth=1 << self._config.slot_bits, init=[])
+        m.submodules.places = memory
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        m.d.comb += [
+            write.en.eq(self.taken),
+            write.addr.eq(self.offer_slot),
+            write.data.eq(self.offer_place),
+            read.addr.eq(self.slot),
+            self.hit_place.eq(read.data),
         ]
-        if self._config.policy == "freed_first":
-            free_before = Signal(slots, init=-1)
-            m.d.sync += free_before.eq(free & ~given)
-            m.d.comb += self.freed.eq(reduce(add, free & ~free_before))
+
+    def _find(self, m: Module, free: Value, lowest: "Halves") -> None:
+        """Find the lowest free slot, and whether another one is free beside it."""
+        groups = [free[k : k + _GROUP] for k in range(0, len(free), _GROUP)]
+        some, high = Signal(len(groups)), Signal(range(len(groups)))
+        word = Signal(_GROUP)
+        m.d.comb += some.eq(Cat(group.any() for group in groups))
+        for number in reversed(range(len(groups))):
+            with m.If(some[number]):
+                m.d.comb += high.eq(number)
+        padded = Cat(free, C(0, _GROUP * len(groups) - len(free)))
+        low = Cat(~word[0] & (word[1] | ~word[2]), ~(word[0] | word[1]))
+        first = word & ~Cat(C(0, 1), word[0], word[:2].any(), word[:3].any())
+        m.d.comb += [
+            word.eq(padded.word_select(high, _GROUP)),
+            lowest.low.eq(first),
+            lowest.high.eq(Cat(high == k for k in range(len(groups)))),
+            self.lowest.eq(Cat(low, high)),
+            self.some.eq(some.any()),
+        ]
+        if self._config.reclaim == "in_order":
+            m.d.comb += self.room.eq(self.some)
+            return
+        more = Signal()
+        m.d.comb += more.eq(_several(some) | _several(word))
+        m.d.sync += self.room.eq(more | (self.some & ~self.placed) | self.frees)
 
     def _watch(
-        self,
-        m: Module,
-        sent: Value,
-        remaining: Value,
-        running: Value,
-        place: Value,
-        standing: Value,
+        self, m: Module, running: Value, toggled: Value, place: Value, standing: Value
     ) -> None:
-        """Say by slot what totals do not say: what in-order reclaim has not returned."""
-        forgiven = Signal(self._config.block_slots)
-        completed = Signal.like(forgiven)
-        m.d.sync += [
-            forgiven.eq(Mux(self.forgiven, self.named, 0)),
-            completed.eq(sent),
-        ]
-        dying = forgiven & running & ~completed
+        """Say by slot what counts do not say: what in-order reclaim has not returned."""
+        slots = self._config.block_slots
+        kept, dying, left = Signal(slots), Signal(slots), Signal(slots)
         m.d.comb += [
-            self.busy.eq(running | standing),
+            kept.eq(running & ~toggled),
+            dying.eq(kept & self.named & self.acknowledged.replicate(slots)),
+            left.eq(kept & ~dying),
             self.killed.eq(Cat((dying & ~place).any(), (dying & place).any())),
-            self.present.eq(Cat((remaining & ~place).any(), (remaining & place).any())),
+            self.busy.eq(running | standing),
+            self.present.eq(Cat((left & ~place).any(), (left & place).any())),
         ]

@@ -10,12 +10,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom import faults
+from warploom._fit_table import FitTable, next_fit
 from warploom._placement import Placement
 from warploom._resident_places import OFFERED, ResidentPlaces
 from warploom._retire_queue import RetireQueue
-from warploom._sm_port import SmPort, most_returned
-from warploom._sm_resources import capacities, limits
-from warploom._sm_slots import first_of, number_of
+from warploom._sm_port import SmPort
+from warploom._sm_slots import lowest_number, number_of
 from warploom.grid_walker import GridWalker
 from warploom_spec import Config, ErrorCode, layouts, timing
 
@@ -94,7 +94,7 @@ class BlockDispatcher(wiring.Component):
         self._connect(m, ports)
         self._gather(m, places, ports)
         self._decide(m, places, walker, placement, ports)
-        self._fit(m, places, walker, placement, ports)
+        table = self._fit(m, places, walker, placement, ports)
         if config.reclaim == "in_order":
             self._retire(m, places, placement, ports)
         if config.policy == "least_loaded":
@@ -118,7 +118,7 @@ class BlockDispatcher(wiring.Component):
                 (ErrorCode.ORDER_BUSY, placement.busy),
             ]
         self._report(m, causes, order_argument)
-        self._count_stalls(m, places, placement, ports)
+        self._count_stalls(m, places, placement, table, ports)
         return m
 
     def _walk(
@@ -196,47 +196,29 @@ class BlockDispatcher(wiring.Component):
         walker: GridWalker,
         placement: Placement,
         ports: list[SmPort],
-    ) -> None:
-        """Say what may be in use for the next cycle's head to fit, here and elsewhere.
-
-        An SM that gets this cycle's block is charged for it one cycle later; until then its limit
-        is lower by what the block needs.
-        """
-        layout = limits(self._config)
-        elsewhere: Any = Signal(layout, name="limit_elsewhere")
-        here: Any = Signal(layout, name="limit_here")
-        last = walker.o.payload.last
-        for resource, capacity in capacities(self._config).items():
-            needs = [needs[resource] for needs in places.needs]
-            spare = [Signal(layout[resource].shape, name=f"spare_{resource}_{k}") for k in range(2)]
-            slack = int(self._fault == "overcommit" and resource == "warps")
-            m.d.sync += [spare[k].eq(capacity + slack - needs[k]) for k in range(2)]
-            following = _chosen(places.next_place, spare)
-            same = _chosen(places.head_place, spare)
-            need = _chosen(places.head_place, needs)
-            given = ~walker.o.valid | (last & placement.decided)
+    ) -> FitTable:
+        """Say how many blocks of the next cycle's head fit."""
+        m.submodules.table = table = FitTable(self._config, fault=self._fault)
+        fit: Any = Signal(next_fit(self._config))
+        given = ~walker.o.valid | (walker.o.payload.last & placement.decided)
+        m.d.comb += [
+            table.accepted.eq(places.accepted),
+            table.newest.eq(places.newest),
+            *(table.needs[k].eq(places.needs[k]) for k in range(2)),
+            fit.place.eq(Mux(given, places.next_place, places.head_place)),
+            fit.counted.eq(_chosen(fit.place, [table.counted[0], table.counted[1]])),
+            fit.most.eq(_chosen(fit.place, table.most)),
+            fit.known.eq(table.known),
+            fit.write.eq(table.write),
+            fit.row.eq(table.row),
+            fit.entry.eq(table.entry),
+        ]
+        for port in ports:
             m.d.comb += [
-                elsewhere[resource].eq(Mux(given, following, same)),
-                here[resource].eq(Mux(last, following, same) - need),
+                port.fit.eq(fit),
+                *(port.warps[k].eq(places.needs[k].warps) for k in range(2)),
             ]
-        multiples = [self._multiples(m, k, places.needs[k]) for k in range(2)]
-        for k, port in enumerate(ports):
-            m.d.comb += [
-                port.limit.eq(Mux(placement.placed[k], here, elsewhere)),
-                *(port.needs[place].eq(Cat(multiples[place])) for place in range(2)),
-            ]
-
-    def _multiples(self, m: Module, place: int, needs: Any) -> list[Any]:
-        """Return what 1, 2, ... of a launch's blocks need."""
-        multiples = [needs]
-        for times in range(2, most_returned(self._config) + 1):
-            multiple: Any = Signal(needs.shape(), name=f"needs_{place}_times_{times}")
-            m.d.comb += [
-                multiple[name].eq(multiples[-1][name] + needs[name])
-                for name in capacities(self._config)
-            ]
-            multiples.append(multiple)
-        return multiples
+        return table
 
     def _retire(
         self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
@@ -281,14 +263,19 @@ class BlockDispatcher(wiring.Component):
         """Register the lowest error of the cycle, then the lowest SM's."""
         code, argument = Signal.like(self.error.code), Signal.like(self.error.argument)
         some = Cat(cause.any() for _, cause in causes).any()
+        sms = Signal(self._config.sms)
+        detail = Signal.like(argument, name="detail")
+        m.d.comb += argument.eq(Mux(sms.any(), lowest_number(sms), detail))
         for number, cause in reversed(causes):
-            detail: Value = C(0)
-            if len(cause) > 1:
-                detail = number_of(first_of(m, f"first_{number.name.lower()}", cause))
+            own: Value = C(0)
             if number is ErrorCode.ORDER_RANGE and order_argument is not None:
-                detail = order_argument
+                own = order_argument
             with m.If(cause.any()):
-                m.d.comb += [code.eq(int(number)), argument.eq(detail)]
+                m.d.comb += [
+                    code.eq(int(number)),
+                    sms.eq(cause if len(cause) == len(sms) else 0),
+                    detail.eq(own),
+                ]
         m.d.sync += [
             self.error.valid.eq(some),
             self.error.code.eq(code),
@@ -297,12 +284,20 @@ class BlockDispatcher(wiring.Component):
         ]
 
     def _count_stalls(
-        self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
+        self,
+        m: Module,
+        places: ResidentPlaces,
+        placement: Placement,
+        table: FitTable,
+        ports: list[SmPort],
     ) -> None:
         """Count the cycles in which a head waits, by cause."""
         stalled = places.active & ~placement.decided
+        alone = _chosen(places.head_place, table.lacks)
+        full = Cat(port.in_use & port.full for port in ports).any()
         lacking = reduce(or_, (port.lacks & port.in_use.replicate(5) for port in ports))
-        blocked = Cat(port.in_use & ~port.lacks.any() & ~port.open for port in ports).any()
+        lacking = lacking | Cat(C(0, 1), alone & full.replicate(4))
+        blocked = Cat(port.in_use & port.room & ~port.open for port in ports).any()
         causes = Signal(len(STALLS))
         m.d.sync += causes.eq(Cat(Cat(lacking, blocked) & stalled.replicate(6), places.ordered))
         for cause, name in zip(causes, STALLS, strict=True):

@@ -1,0 +1,45 @@
+"""A timer of one gate: a shift register that does not count in order."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+
+
+def _state_after(steps: int, bits: int, tap: int) -> int | None:
+    """Return the register's state after so many steps from 0, None if it was there before."""
+    state, seen = 0, set()
+    for _ in range(steps):
+        seen.add(state)
+        fed = 1 ^ (state >> (bits - 1)) ^ (state >> tap)
+        state = (state << 1 | fed & 1) & ((1 << bits) - 1)
+        if state in seen:
+            return None
+    return state
+
+
+def timer(m: Module, name: str, steps: int, start: Value) -> Value:
+    """Return whether exactly ``steps`` cycles have passed since the cycle after ``start``.
+
+    The register is fed with the XNOR of its last bit and of another one; its width and that bit are
+    the first with which it takes ``steps`` different states. What it says later is of no meaning.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the register.
+    name : str
+        Its name.
+    steps : int
+        At least 1.
+    start : Value
+        One bit; starts anew.
+    """
+    found = (
+        (bits, tap, _state_after(steps, bits, tap))
+        for bits in range(max(2, steps.bit_length()), 64)
+        for tap in range(bits - 1)
+    )
+    bits, tap, end = next(choice for choice in found if choice[2] is not None)
+    state = Signal(bits, name=name)
+    m.d.sync += state.eq(Cat(~(state[-1] ^ state[tap]), state[:-1]))
+    with m.If(start):
+        m.d.sync += state.eq(0)
+    return state == end
