@@ -40,7 +40,7 @@ def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
 
 
 BENCHES: Final[dict[str, Bench]] = {
-    "launch_check": _repeated(test_launch_check.case, "tiny", 3),
+    "launch_check": _repeated(test_launch_check.case, "tiny", 12),
     "config_filter": _then(
         _repeated(test_config_filter.case, "three_entries", 10),
         test_config_filter.error_case,
