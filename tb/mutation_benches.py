@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Final
 
 from tb import (
-    dispatch_cases,
     test_block_dispatcher,
     test_config_filter,
     test_grid_walker,
@@ -14,6 +13,7 @@ from tb import (
     test_index_memory,
     test_index_packer,
     test_launch_check,
+    test_launch_path,
 )
 from warploom_sim.lockstep import Case
 
@@ -32,17 +32,17 @@ def _then(first: Bench, *last: Callable[[str, int], Case], config: str) -> Bench
     return lambda seed: first(seed) + [case(config, seed) for case in last]
 
 
-def _path(seed: int) -> list[Case]:
-    return [
-        dispatch_cases.path_case(DISPATCHER, climate, seed, 6000)
-        for climate in test_block_dispatcher.CLIMATES
+def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
+    """Return a bench of ``count`` seeds of a dispatcher in all climates."""
+    return lambda seed: [
+        case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)
     ]
 
 
 BENCHES: Final[dict[str, Bench]] = {
-    "launch_check": _repeated(test_launch_check.case, "tiny", 3),
+    "launch_check": _repeated(test_launch_check.case, "tiny", 12),
     "config_filter": _then(
-        _repeated(test_config_filter.case, "three_entries", 6),
+        _repeated(test_config_filter.case, "three_entries", 10),
         test_config_filter.error_case,
         config="three_entries",
     ),
@@ -50,13 +50,17 @@ BENCHES: Final[dict[str, Bench]] = {
     "index_packer": _repeated(test_index_packer.packer_case, "tiny", 2),
     "index_unpacker": _repeated(test_index_packer.unpacker_case, "tiny", 2),
     "index_memory": _repeated(test_index_memory.case, "tiny", 3),
-    "index_generator": _repeated(test_index_generator.case, "three_entries", 3, memory=False),
+    "index_generator": _repeated(test_index_generator.case, "three_entries", 6, memory=False),
     "incremental_scheduler": _then(
         _repeated(test_incremental_scheduler.case, "three_entries", 3),
         test_incremental_scheduler.longest_case,
         config="three_entries",
     ),
     "grid_walker": _repeated(test_grid_walker.case, "tiny", 3),
-    "block_dispatcher": lambda seed: test_block_dispatcher.cases(DISPATCHER, seed, 6000),
-    "launch_path": _path,
+    "block_dispatcher": _then(
+        _in_turn(test_block_dispatcher.cases, 3),
+        test_block_dispatcher.slow_case,
+        config=DISPATCHER,
+    ),
+    "launch_path": _in_turn(test_launch_path.cases, 2),
 }

@@ -25,6 +25,11 @@ def cases(config, seed, cycles):
     return [dispatcher_case(config, climate, seed, cycles) for climate in CLIMATES]
 
 
+def slow_case(config, seed):
+    """Return a case with launches of more than 2**14 cycles."""
+    return replace(dispatcher_case(config, "slow", seed, 20_000), resets=0)
+
+
 def merged(results):
     total = Counter()
     for result in results:
@@ -39,6 +44,11 @@ def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
         results += run(cases(f"tiny,{mode},{SOON}", seed + number, 6000), "verilator")
     require(DISPATCH_CASES, merged(results))
     require(["ledger: nothing open", "ledger: fate drained"], merged(results))
+
+
+def test_long_launches_equal_their_model(seed):
+    run([slow_case(f"tiny,policy=round_robin,{SOON}", seed)], "verilator")[0].require(
+        "transfers of ended")
 
 
 @pytest.mark.parametrize("config", ODD)

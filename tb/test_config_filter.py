@@ -51,11 +51,28 @@ def case(config, seed, **params):
         params={"config": config, **params},
         seed=seed,
         cycles=3000,
-        stimulus=TimelyReleases,
+        stimulus=LongReferences,
         sources={"i": few_configurations, "release": any_entry, "cancel": rarely},
         withdrawable={"o": "cancel takes a miss back that the iterator has not taken"},
         events={"history": HISTORY_MONITORS[config]},
     )
+
+
+class LongReferences(TimelyReleases):
+    """In turns of 150 cycles, one entry or none is not released."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        self._cycle, self._kept = 0, None
+
+    def next(self, outputs):
+        inputs = super().next(outputs)
+        if self._cycle % 150 == 0:
+            self._kept = self._rng.randrange(self._config.history_entries + 1)
+        self._cycle += 1
+        if inputs["release__payload"] == self._kept:
+            inputs["release__valid"] = 0
+        return inputs
 
 
 class WrongReleases(TimelyReleases):

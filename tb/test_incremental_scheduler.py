@@ -171,7 +171,7 @@ def issued(recording, config=TINY):
 
 
 def formula(warps, instructions, cores, start):
-    """Spec 1: warp w, instruction k = p C + j on core j in 1 + p max(w_count, C) + w + j."""
+    """Warp w, instruction k = p C + j on core j in 1 + p max(w_count, C) + w + j."""
     return {
         (w, k): [(start + 1 + k // cores * max(warps, cores) + w + k % cores, k % cores)]
         for w in range(warps) for k in range(instructions)

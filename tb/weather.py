@@ -86,7 +86,12 @@ def lossy(rng: random.Random) -> Weather:
     return weather
 
 
-CLIMATES = {"calm": calm, "wild": wild, "lossy": lossy}
+def slow(rng: random.Random) -> Weather:
+    """Blocks that hold their slots for thousands of cycles."""
+    return Weather(length=rng.choice(((1, 3), (300, 3000), (3000, 9000), (17_000, 18_000))))
+
+
+CLIMATES = {"calm": calm, "wild": wild, "lossy": lossy, "slow": slow}
 
 
 class Forecast:

@@ -1,4 +1,4 @@
-"""What each SM has free, as BlockDispatcher sees it, and the policies that choose one (spec 2).
+"""What each SM has free, as BlockDispatcher sees it, and the policies that choose one.
 
 Sets of SMs are bit masks in an int, so that a decision costs the same for 2 SMs and for 132.
 """

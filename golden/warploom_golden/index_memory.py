@@ -1,4 +1,4 @@
-"""Cycle model of IndexMemory: packed indices, one write and one read a cycle (spec 1)."""
+"""Cycle model of IndexMemory: packed indices, one write and one read a cycle."""
 
 from collections import deque
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A ledger of (ticket, block) at the SM ports and the bus, apart from every model (spec 0)."""
+"""A ledger of (ticket, block) at the SM ports and the bus, apart from every model."""
 
 from collections import deque
 from collections.abc import Mapping

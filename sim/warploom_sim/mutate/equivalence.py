@@ -24,7 +24,7 @@ UNKNOWN: Final = "unknown"
 _ORIGINAL: Final = f"""
 read_rtlil {NETLIST}
 memory_map
-opt -full
+opt_clean
 rename {TOP} gold
 design -stash gold
 """
@@ -34,7 +34,7 @@ design -reset
 read_rtlil {NETLIST}
 {{command}}
 memory_map
-opt -full
+opt_clean
 rename {TOP} gate
 design -stash gate
 design -copy-from gold -as gold gold
@@ -43,15 +43,13 @@ miter -equiv -flatten -make_assert gold gate miter
 hierarchy -top miter
 delete gold gate
 delete -output
-opt -full
+opt_clean
 formalff -setundef -clk2ff -ff2anyinit
 setundef -undriven -anyseq
 techmap
-opt -fast
 simplemap
 dffunmap
 aigmap
-opt_clean
 write_aiger -I -B -zinit -no-startoffset m{{number}}.aig
 """
 
