@@ -1,4 +1,4 @@
-"""Parameters of one generated front end, validated, with named presets (spec 0)."""
+"""Parameters of one generated front end, validated, with named presets."""
 
 import dataclasses
 from collections.abc import Mapping

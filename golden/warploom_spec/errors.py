@@ -1,4 +1,4 @@
-"""Error codes with their cause and cure, and the exception that our tools raise (spec 0)."""
+"""Error codes with their cause and cure, and the exception that our tools raise."""
 
 from enum import IntEnum
 from typing import Final
@@ -9,7 +9,7 @@ class WarploomError(ValueError):
 
 
 class Fate(IntEnum):
-    """What became of a launch, as its final record says (spec 0 and 4)."""
+    """What became of a launch, as its final record says."""
 
     FINISHED = 0
     KILLED = 1

@@ -1,4 +1,4 @@
-"""A launch descriptor made from what a CUDA trace says (spec 0, 'Launch descriptor')."""
+"""A launch descriptor made from what a CUDA trace says."""
 
 from dataclasses import dataclass, replace
 
@@ -24,7 +24,7 @@ class LaunchDescriptor:
     index_address : int
         First warp of its packed indices.
     stream, after_previous, priority, idempotent, mode, table : int
-        Order and preemption (spec 0 and 4).
+        Order and preemption.
     code, arguments, address_space : int
         Kernel words; ``inline`` holds the argument words that travel along.
     """

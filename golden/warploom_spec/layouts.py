@@ -1,4 +1,4 @@
-"""The packets that travel between blocks, as functions of the configuration (spec 0)."""
+"""The packets that travel between blocks, as functions of the configuration."""
 
 from warploom_spec.config import (
     BARRIER_FIELD_BITS,
@@ -43,9 +43,9 @@ def _order(config: Config) -> tuple[Field, ...]:
         Field("stream", config.stream_bits, "stream"),
         Field("after_previous", 1, "1: starts after every earlier launch of its stream has ended"),
         Field("priority", config.priority_bits, "priority, 0 is the lowest"),
-        Field("idempotent", 1, "1: may be killed and run again (spec 4)"),
-        Field("mode", MODE_BITS, "preemption mode (spec 4)"),
-        Field("table", config.table_bits, "0, or the handle of a mapping table (spec 2)"),
+        Field("idempotent", 1, "1: may be killed and run again"),
+        Field("mode", MODE_BITS, "preemption mode"),
+        Field("table", config.table_bits, "0, or the handle of a mapping table"),
     )
 
 
@@ -118,7 +118,7 @@ def dispatch_launch(config: Config) -> Packet:
 
 
 def launch_words(config: Config) -> Packet:
-    """What is the same for all blocks of a resident launch, common to all SMs (spec 0)."""
+    """What is the same for all blocks of a resident launch, common to all SMs."""
     return Packet(
         "launch_words",
         (
@@ -160,7 +160,7 @@ def walked_block(config: Config) -> Packet:
 
 
 def block_offer(config: Config) -> Packet:
-    """A block offered to an SM (spec 0, 'The SM's port')."""
+    """A block offered to an SM."""
     return Packet(
         "block_offer",
         (
@@ -222,7 +222,7 @@ def dispatch_end(config: Config) -> Packet:
 
 
 def end_record(config: Config) -> Packet:
-    """The final record of a launch (spec 0, 'Completion of launches')."""
+    """The final record of a launch."""
     return Packet("end_record", _end(config))
 
 
@@ -263,7 +263,7 @@ def error_record(config: Config) -> Packet:
 
 
 def index_config(config: Config) -> Packet:
-    """An index configuration: all of it is the history's key (spec 1)."""
+    """An index configuration: all of it is the history's key."""
     step = _axes("step_", BLOCK_FIELD_BITS, "index of thread W") if config.step_from_host else ()
     return Packet(
         "index_config",

@@ -1,4 +1,4 @@
-"""Exact latencies and depths of every block, in cycles, shared by RTL and models (spec 0)."""
+"""Exact latencies and depths of every block, in cycles, shared by RTL and models."""
 
 from dataclasses import dataclass
 

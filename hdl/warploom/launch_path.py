@@ -27,7 +27,7 @@ class LaunchPath(wiring.Component):
 
     Checks it, has its indices looked up or made, hands it to the dispatcher, gives its reference
     on the indices back when it has ended, and says what became of it. Ports and the exact machine:
-    ``docs/launch_path.md`` (spec 0, 'LaunchPath').
+    ``docs/launch_path.md``.
 
     Parameters
     ----------
