@@ -1,7 +1,11 @@
 """Comparing events: what differs is found, counted once, and said where."""
 
+import io
+from typing import cast
+
 import numpy as np
 import pytest
+from rich.console import Console
 
 from tb.trace_files import document, write
 from warploom_golden import event_model
@@ -154,3 +158,13 @@ def test_a_mismatch_says_everything(model: Events, tmp_path) -> None:
         f"  again with: warploom sim {path} --sim verilator --config default"
         " --policy first_fit --seed 9 --time-scale 1/32"
     )
+
+
+@pytest.mark.parametrize(("blocks", "said"), [(0, True), (3, False)])
+def test_a_replay_in_which_nothing_was_dispatched_says_so(blocks: int, said: bool) -> None:
+    console = Console(file=io.StringIO(), width=100)
+    figures = {"trace": "t.json", "verdict": "equal", "refused": {"THREADS": 2}, "blocks": blocks}
+    report.show(console, figures, [])
+    text = cast(io.StringIO, console.file).getvalue()
+    assert "THREADS 2" in text
+    assert ("no block was dispatched" in text) == said
