@@ -44,8 +44,6 @@ class ResidentPlaces(wiring.Component):
         The walker's block.
     head_place, active : Out(1)
         Whose block the head is; whether it may be decided.
-    next_place : Out(1)
-        Whose grid stands at ``walk``.
     offered : Out(array of 2)
         What offers take from their launch.
     needs : Out(array of 2)
@@ -80,7 +78,6 @@ class ResidentPlaces(wiring.Component):
     head_valid: Signal
     head_place: Signal
     active: Signal
-    next_place: Signal
     offered: "list[data.View[data.StructLayout]]"
     needs: "list[data.View[data.StructLayout]]"
     accepted: Signal
@@ -115,7 +112,6 @@ class ResidentPlaces(wiring.Component):
                 "head_valid": In(1),
                 "head_place": Out(1),
                 "active": Out(1),
-                "next_place": Out(1),
                 "offered": Out(offered).array(2),
                 "needs": Out(amounts(config)).array(2),
                 "accepted": Out(2),
@@ -260,7 +256,6 @@ class ResidentPlaces(wiring.Component):
         chosen = could & ~ordered
         m.d.comb += [
             self.walk.valid.eq(chosen.any()),
-            self.next_place.eq(chosen[1]),
             given.eq(chosen & both(self.walk.ready)),
             self.ordered.eq(~self.head_valid & (could & ordered).any()),
         ]
