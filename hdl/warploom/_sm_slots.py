@@ -14,12 +14,28 @@ from warploom_spec import Config
 #: Slots of a group: the lower half of a slot's number counts within one.
 _GROUP: Final = 4
 _LOW_BITS: Final = 2
+#: Up to this many bits gates are faster than a carry chain, and take less.
+_GATES: Final = 16
+
+
+def any_up_to(bits: Value) -> Value:
+    """Return for each bit whether it or a lower one is 1.
+
+    Few bits: as wide gates, in as many steps as the number of bits has digits. More: a carry chain.
+    """
+    if len(bits) > _GATES:
+        return (bits | (~bits + 1))[: len(bits)]
+    step = 1
+    while step < len(bits):
+        bits = bits | Cat(C(0, step), bits[:-step])
+        step *= 2
+    return bits
 
 
 def first_of(m: Module, name: str, bits: Value) -> Signal:
-    """Return the bits with all but the lowest 1 cleared: one carry chain."""
-    source, first = Signal(len(bits), name=f"{name}_among"), Signal(len(bits), name=name)
-    m.d.comb += [source.eq(bits), first.eq(source & -source)]
+    """Return the bits with all but the lowest 1 cleared."""
+    first = Signal(len(bits), name=name)
+    m.d.comb += first.eq(bits & ~Cat(C(0, 1), any_up_to(bits)[:-1]))
     return first
 
 
