@@ -96,16 +96,19 @@ class SmCounts(wiring.Component):
         after = [Signal(bits, name=f"count_{place}_after") for place in range(2)]
         full = [self._count(m, place, counts[place], after[place]) for place in range(2)]
         free, blocked, lacks = Signal(), Signal(), Signal(4)
-        newer, older = _both(news.newest, counts)
-        newer_after, older_after = _both(news.newest, after)
-        entry = self._entry(m, older_after)
-        beside: Value = newer_after == entry.most
+        newer, older = Mux(news.newest, *counts[::-1]), Mux(news.newest, *counts)
+        entry = self._entry(m, older)
         if self._most == 1:
-            up, down = self._moves(news.newest)
+            up = Mux(news.newest, self.decided[1], self.decided[0])
+            down = Mux(news.newest, self.returned[1], self.returned[0])
             beside = Mux(up ^ down, up & follows(entry.most, newer), newer == entry.most)
+        else:
+            beside = Mux(news.newest, after[1], after[0]) == entry.most
+        # The table is looked up without what is decided of the older launch in this cycle.
+        known = news.known & ~Mux(news.newest, self.decided[0], self.decided[1])
         m.d.sync += [
-            free.eq(news.known & ~beside),
-            blocked.eq(news.known & beside),
+            free.eq(known & ~beside),
+            blocked.eq(known & beside),
             lacks.eq(entry.lacks),
         ]
         single = ~Mux(self.head_place, self.some[0], self.some[1])
@@ -116,11 +119,6 @@ class SmCounts(wiring.Component):
             self.lacks.eq(lacks & (blocked & ~single).replicate(4)),
         ]
         return m
-
-    def _moves(self, place: Value) -> tuple[Value, Value]:
-        """Return whether a place's block is decided, and whether one is returned."""
-        up = Mux(place, self.decided[1], self.decided[0])
-        return up, Mux(place, self.returned[1], self.returned[0])
 
     def _count(self, m: Module, place: int, count: Signal, after: Signal) -> Signal:
         """Count a place's blocks; return whether no more fit on an SM without others."""
@@ -152,24 +150,22 @@ class SmCounts(wiring.Component):
         return full
 
     def _entry(self, m: Module, older: Value) -> "data.View[data.StructLayout]":
-        """Look up what fits beside the older launch's blocks."""
+        """Look up what fits beside the older launch's blocks that are not returned now."""
         memory: Memory = Memory(
             shape=table_row(self._config), depth=1 << self._config.slot_bits, init=[]
         )
         m.submodules.table = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
         wipe = Mux(self.news.newest, self.wipe[0], self.wipe[1])
+        down = Mux(self.news.newest, self.returned[0], self.returned[1])
+        left = Signal.like(older, name="older_left")
         m.d.comb += [
             write.en.eq(self.news.write),
             write.addr.eq(self.news.row),
             write.data.eq(self.news.entry),
+            left.eq(older - down),
             # Of a wiped launch one block is left, or none.
-            read.addr.eq(Mux(wipe, 1, older)),
+            read.addr.eq(Mux(wipe, 1, left)),
         ]
         entry: data.View[data.StructLayout] = read.data
         return entry
-
-
-def _both(newest: Value, values: list[Signal]) -> tuple[Value, Value]:
-    """Return the newer and the older launch's value."""
-    return Mux(newest, values[1], values[0]), Mux(newest, values[0], values[1])
