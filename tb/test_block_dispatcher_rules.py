@@ -143,6 +143,14 @@ def test_before_the_fit_table_it_goes_where_none_of_them_is():
     assert recording.cycles("offer__0__valid") == [4, 10 + 2 + 1]
 
 
+def test_an_sm_that_has_just_got_the_earlier_one_s_last_block_is_known_a_cycle_later():
+    # The first launch fills what is left of SM 0 one block at a time; its last one goes out in c.
+    early = [launch(1, gx=2, barriers=3), launch(2, gx=2, stream=1)]
+    recording = drive(early, enable=1, **completing(0, (40, completion(0))))
+    # Completed in 40, decided in 42; the second launch, known since long, is decided in 44 and 45.
+    assert recording.cycles("offer__0__valid") == [4, 43, 45, 46]
+
+
 def test_a_slot_that_is_missing_counts_although_the_fit_is_not_known():
     recording = drive([launch(1, gx=4), launch(2, stream=1)], enable=1)
     assert recording.cycles("offer__0__valid") == [4, 5, 6, 7]

@@ -14,7 +14,7 @@ from warploom_spec.timing import timing
 #: Cycles after which nothing moves by itself: retirement and the queue of freed slots are the
 #: slowest, one entry a cycle. Also more than it takes to work out what fits beside a launch's
 #: blocks (`timing.fit_table`): list scheduling without time knows that at once.
-REST = 40
+REST = 60
 
 
 class Machine:
@@ -41,6 +41,7 @@ class Machine:
             self._inputs |= {f"offer__{n}__ready": 1, f"acknowledge__{n}": 0}
             self._inputs |= {f"completion__{n}__valid": 0, f"completion__{n}__payload": 0}
         self._waiting = []
+        self._cycles = 0
         self.placements = []
         self.ended = []
 
@@ -62,10 +63,15 @@ class Machine:
         self.rest(enable=0)
 
     def rest(self, enable):
-        """Run until nothing moves any more."""
+        """Run until nothing moves any more.
+
+        SMs are in use every other cycle: of one that has just got a launch's last block it is known
+        a cycle later what fits beside it, and list scheduling without time knows it at once.
+        """
         quiet = 0
         while quiet < REST:
-            moved = self._step(enable=enable)
+            self._cycles += 1
+            moved = self._step(enable=enable if self._cycles % 2 else 0)
             quiet = 0 if moved else quiet + 1
 
     def _step(self, **changes):

@@ -64,6 +64,7 @@ class BlockDispatcher:
         self._head: Place | None = None
         self._walk: Walk | None = None
         self._decided: Block | None = None
+        self._last: Block | None = None  # decided in the cycle before
         self._words = [0, 0]
         self._ended: int | None = None
         self._counters = [0] * len(CAUSES)
@@ -149,8 +150,9 @@ class BlockDispatcher:
 
     def _fit_known(self, sm: Sm, head: Place) -> bool:
         """Tell whether it is known how many of the head's blocks fit on an SM."""
+        last = self._last
         if self._cycle >= head.transferred + self._timing.fit_table:
-            return True
+            return last is None or last.sm is not sm or last.place is head
         return all(block.place is head for block in sm.held())
 
     def _has_room(self, sm: Sm, head: Place) -> bool:
@@ -290,7 +292,7 @@ class BlockDispatcher:
                 lose(sm, self._cycle)
         if self._decided is not None:
             self._decided.sm.standing = self._decided
-            self._decided = None
+        self._last, self._decided = self._decided, None
 
     def _give_up(self) -> None:
         """End the launches that no SM is left for."""

@@ -196,7 +196,7 @@ class EventDispatch:
         """Place the head if an SM has room; give the walker its next launch."""
         head, room = self._head, self._room.room
         if head is None:
-            return self._give(cycle, stood=False)
+            return self._give(cycle)
         if not room:
             self._stall(1)
             return False
@@ -214,11 +214,14 @@ class EventDispatch:
         self.offers.append(offered << SM_BITS + SLOT_BITS | block)
         if head.exhausted:
             self._head = None
-            self._give(cycle, stood=True)
+            self._give(cycle, last=sm)
         return True
 
-    def _give(self, cycle: int, stood: bool) -> bool:
-        """Give a launch to the walker; return whether one was given or will be by itself."""
+    def _give(self, cycle: int, last: int | None = None) -> bool:
+        """Give a launch to the walker; return whether one was given or will be by itself.
+
+        ``last``: the SM that got the last block of the one before in this cycle.
+        """
         self._held_by_order = False
         for place in self._places:
             if place.walking:
@@ -231,19 +234,20 @@ class EventDispatch:
                     return False
                 if place.stream == older.own_stream:
                     self._held_by_order = True
-                    self.stall_order += not stood
+                    self.stall_order += last is None
                     return False
             place.walking = True
             self._head = place
-            self._fit(place, cycle + 1)
+            self._fit(place, cycle + 1, last)
             return True
         return False
 
-    def _fit(self, place: Place, cycle: int) -> None:
+    def _fit(self, place: Place, cycle: int, last: int | None) -> None:
         """Judge the SMs by a launch that is placed from this cycle on."""
         known = place.since + self._timing.fit_table
-        self._room.fit(place.need, known=known <= cycle)
-        self._known = known if known > cycle else NEVER
+        self._room.fit(place.need, known=known <= cycle, last=last)
+        # Of the SM that got the last block it is known one cycle later.
+        self._known = max(known, cycle + 1)
 
     def _process(self, cycle: int) -> list[int]:
         """Process last cycle's completions; return the SM of each slot that is free again."""

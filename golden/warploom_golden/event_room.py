@@ -71,7 +71,7 @@ class Room:
         self.room = self._all
         self.lacking = [0] * len(RESOURCES)
 
-    def fit(self, need: Need, *, known: bool) -> None:
+    def fit(self, need: Need, *, known: bool, last: int | None = None) -> None:
         """Make this the need that ``room`` and ``lacking`` speak of.
 
         Parameters
@@ -81,10 +81,13 @@ class Room:
         known : bool
             Whether it is known how many of them fit beside the blocks that are there now; if not,
             they go only where none of those is, until this is called again.
+        last : int, optional
+            The SM that got the last of those blocks just now: of that one it is never known.
         """
         self._need = need
-        held = (self._places - slots.bit_count() for slots in self._slots)
-        self._unknown = [0] * self._sms if known else list(held)
+        for sm, slots in enumerate(self._slots):
+            unknown = not known or sm == last
+            self._unknown[sm] = self._places - slots.bit_count() if unknown else 0
         self.room = 0
         for sm in range(self._sms):
             self._judge(sm)

@@ -34,18 +34,20 @@ def table_row(config: Config) -> data.StructLayout:
     return data.StructLayout({"most": count_bits(config), "lacks": 4})
 
 
-def next_fit(config: Config) -> data.StructLayout:
-    """Return the layout of what an SM compares its counts with, for the next cycle's head.
+def fit_news(config: Config) -> data.StructLayout:
+    """Return the layout of what every SM hears of the fit table.
 
-    ``place`` is the head's, ``most`` how many blocks of its launch fit on an SM alone if that is
-    ``counted``, ``known`` whether the table says how many fit beside other blocks. ``write``,
-    ``row`` and ``entry`` write the table.
+    ``newest`` is the place that may meet blocks of the other one. ``most`` and ``counted`` are
+    those of `FitTable`, ``last`` is one less than ``most``, and no number of blocks before it is
+    counted. ``known``: the table is ready for decisions of the next cycle. ``write``, ``row`` and
+    ``entry`` write it.
     """
     return data.StructLayout(
         {
-            "place": 1,
-            "counted": 1,
-            "most": count_bits(config),
+            "newest": 1,
+            "counted": 2,
+            "most": data.ArrayLayout(count_bits(config), 2),
+            "last": data.ArrayLayout(count_bits(config), 2),
             "known": 1,
             "write": 1,
             "row": config.slot_bits,
@@ -76,29 +78,20 @@ class FitTable(wiring.Component):
         The place that got the last one.
     needs : In(array of 2)
         What one block of each place's launch needs.
-    counted : Out(2)
-        The place's `most` is final. Before, every SM has room for one more at least.
-    most : Out(array of 2)
-        How many blocks of the place alone fit; one more than there are slots if slots bound them.
     lacks : Out(array of 2)
-        Resources that one more would lack; valid one cycle after ``counted``.
-    write, row, entry : Out
-        The table's write port: row n, modulo the power of two at or above the slots, is what fits
-        beside n blocks.
-    known : Out(1)
-        The table is ready for decisions of the next cycle.
+        Resources that one block more than ``most`` would lack; valid one cycle after ``counted``.
+    news : Out(fit_news)
+        ``counted``: the place's ``most`` is final. Before, every SM has room for one more at least.
+        ``most``: how many blocks of the place alone fit; one more than there are slots if slots
+        bound them. ``row`` n of the table, modulo the power of two at or above the slots, is what
+        fits beside n blocks.
     """
 
     accepted: Signal
     newest: Signal
     needs: "list[data.View[data.StructLayout]]"
-    counted: Signal
-    most: list[Signal]
     lacks: list[Signal]
-    write: Signal
-    row: Signal
-    entry: "data.View[data.StructLayout]"
-    known: Signal
+    news: "data.View[data.StructLayout]"
 
     def __init__(self, config: Config, *, fault: str | None = None) -> None:
         self._config = config
@@ -108,13 +101,8 @@ class FitTable(wiring.Component):
                 "accepted": In(2),
                 "newest": In(1),
                 "needs": In(amounts(config)).array(2),
-                "counted": Out(2),
-                "most": Out(count_bits(config)).array(2),
                 "lacks": Out(4).array(2),
-                "write": Out(1),
-                "row": Out(config.slot_bits),
-                "entry": Out(table_row(config)),
-                "known": Out(1),
+                "news": Out(fit_news(config)),
             }
         )
 
@@ -132,12 +120,13 @@ class FitTable(wiring.Component):
         full = beside == config.block_slots
         ready = ~Mux(self.newest, counting[0], counting[1])
         m.d.comb += [
+            self.news.newest.eq(self.newest),
             signs.eq(older),
             back.eq(signs.any() | full),
-            self.write.eq(walking & back),
-            self.row.eq(number),
-            self.entry.most.eq(beside),
-            self.entry.lacks.eq(signs),
+            self.news.write.eq(walking & back),
+            self.news.row.eq(number),
+            self.news.entry.most.eq(beside),
+            self.news.entry.lacks.eq(signs),
             walking.eq(ready & (number != 0)),
         ]
         with m.If(walking & ~back):
@@ -147,7 +136,7 @@ class FitTable(wiring.Component):
 
         wait = timing(config).fit_table - 2
         left = Signal(range(wait + 1), init=wait)
-        m.d.comb += self.known.eq(left == 0)
+        m.d.comb += self.news.known.eq(left == 0)
         with m.If(left != 0):
             m.d.sync += left.eq(left - 1)
         with m.If(self.accepted.any()):
@@ -202,9 +191,16 @@ class FitTable(wiring.Component):
             m.d.sync += counting[place].eq(1)
         # A launch is counted again for the table beside another one; its own result stays.
         done = Signal(name=f"done_{place}")
-        m.d.comb += self.counted[place].eq(done | (running & stop))
+        counted: Value = done | (running & stop)
+        most = Signal.like(number, name=f"most_{place}")
+        last = Signal.like(number, name=f"last_{place}")
+        m.d.comb += [
+            self.news.counted[place].eq(counted),
+            self.news.most[place].eq(most),
+            self.news.last[place].eq(last | (~counted).replicate(len(last))),
+        ]
         with m.If(~done & ~stop):
-            m.d.sync += self.most[place].eq(number)
+            m.d.sync += [most.eq(number), last.eq(most)]
         with m.If(~done):
             m.d.sync += self.lacks[place].eq(signs)
         with m.If(running & stop):

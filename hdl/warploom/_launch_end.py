@@ -85,13 +85,18 @@ class LaunchEnd(wiring.Component):
         del platform
         m = Module()
         ripe = self.gone
+        # In which order two records go is known with the last of the registers: both places are
+        # occupied then, and stay so.
+        pick, load = Signal(), Signal()
         for k in range(timing(self._config).end - 1):
             delayed = Signal(2, name=f"gone_{k}")
-            m.d.sync += delayed.eq(ripe & ~self.freed)
+            following = ripe & ~self.freed
+            m.d.sync += [
+                delayed.eq(following),
+                pick.eq(Mux(following.all(), ~self.newest, following[1])),
+            ]
             ripe = delayed
-        pick, load = Signal(), Signal()
         m.d.comb += [
-            pick.eq(Mux(ripe.all(), ~self.newest, ripe[1])),
             load.eq(ripe.any() & (~self.ended.valid | self.ended.ready)),
             self.freed.eq(Mux(load, Mux(pick, 2, 1), 0)),
         ]

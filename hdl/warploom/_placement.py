@@ -6,13 +6,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom._sm_slots import decoded, first_of, number_of
+from warploom._sm_slots import any_up_to, decoded, first_of, number_of
 from warploom_spec import Config
-
-
-def at_and_above(bits: Value) -> Value:
-    """Return 1 for each place at or above the lowest 1."""
-    return (bits | (~bits + 1))[: len(bits)]
 
 
 class Placement(wiring.Component):
@@ -195,7 +190,7 @@ def _rotating(
             )
         ),
     ]
-    following = Cat(C(0, 1), at_and_above(granted)[:-1]) if width > 1 else C(1, 1)
+    following = Cat(C(0, 1), any_up_to(granted)[:-1]) if width > 1 else C(1, 1)
     if stuck:
         moves = moves & ahead.any()
     with m.If(moves):

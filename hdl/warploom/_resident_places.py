@@ -44,8 +44,6 @@ class ResidentPlaces(wiring.Component):
         The walker's block.
     head_place, active : Out(1)
         Whose block the head is; whether it may be decided.
-    next_place : Out(1)
-        Whose grid stands at ``walk``.
     offered : Out(array of 2)
         What offers take from their launch.
     needs : Out(array of 2)
@@ -80,7 +78,6 @@ class ResidentPlaces(wiring.Component):
     head_valid: Signal
     head_place: Signal
     active: Signal
-    next_place: Signal
     offered: "list[data.View[data.StructLayout]]"
     needs: "list[data.View[data.StructLayout]]"
     accepted: Signal
@@ -115,7 +112,6 @@ class ResidentPlaces(wiring.Component):
                 "head_valid": In(1),
                 "head_place": Out(1),
                 "active": Out(1),
-                "next_place": Out(1),
                 "offered": Out(offered).array(2),
                 "needs": Out(amounts(config)).array(2),
                 "accepted": Out(2),
@@ -152,7 +148,8 @@ class ResidentPlaces(wiring.Component):
         # Of the head's place alone; of which launch there is an older one, that still has blocks.
         own = Cat(~self.head_place, self.head_place) & both(self.head_valid)
         decided = own & both(self.decided)
-        stopped, exhausted, started = Signal(2), Signal(2), Signal(2)
+        stopped, stopping = Signal(2), Signal(2)
+        exhausted, started = Signal(2), Signal(2)
         older = occupied & Cat(newest, ~newest)
         last = own & both(self.head.last)
         m.d.comb += [
@@ -169,13 +166,14 @@ class ResidentPlaces(wiring.Component):
             m,
             accepted,
             occupied & ~stopped,
+            stopping,
             older & ~(exhausted | stopped | last),
             older,
             end.streams,
             starts,
         )
         strays = occupied & ~exhausted & both(self.all_lost)
-        self._stop(m, accepted, occupied, strays, stopped)
+        self._stop(m, accepted, occupied, strays, stopped, stopping)
         for flag, cause in (
             (end.fault, self.faulty),
             (end.killed, self.killed),
@@ -229,6 +227,7 @@ class ResidentPlaces(wiring.Component):
         m: Module,
         accepted: Value,
         willing: Value,
+        stopping: Value,
         ahead: Value,
         older: Value,
         streams: list[Signal],
@@ -260,24 +259,37 @@ class ResidentPlaces(wiring.Component):
         chosen = could & ~ordered
         m.d.comb += [
             self.walk.valid.eq(chosen.any()),
-            self.next_place.eq(chosen[1]),
             given.eq(chosen & both(self.walk.ready)),
             self.ordered.eq(~self.head_valid & (could & ordered).any()),
         ]
+        # Whose grid stands at `walk` is known a cycle early, but for what is given in that cycle:
+        # the older launch's unless it is walked or does not wait.
+        following = Signal()
+        done = walking | given | stopping | ~willing
+        with m.If(older[0]):
+            m.d.sync += following.eq(done[0])
+        with m.Else():
+            m.d.sync += following.eq(~done[1])
         m.d.sync += walking.eq(~accepted & (walking | given))
         with m.If(given.any()):
             m.d.sync += self.head_place.eq(chosen[1])
         for axis in "xyz":
             sizes = [self.words[place][f"g{axis}"] for place in range(2)]
             m.d.comb += [
-                self.walk.payload[f"g{axis}"].eq(Mux(chosen[1], sizes[1], sizes[0])),
+                self.walk.payload[f"g{axis}"].eq(Mux(following, sizes[1], sizes[0])),
                 self.walk.payload[f"start_{axis}"].eq(
-                    Mux(chosen[1], starts[1][axis], starts[0][axis])
+                    Mux(following, starts[1][axis], starts[0][axis])
                 ),
             ]
 
     def _stop(
-        self, m: Module, accepted: Value, occupied: Value, strays: Value, stopped: Signal
+        self,
+        m: Module,
+        accepted: Value,
+        occupied: Value,
+        strays: Value,
+        stopped: Signal,
+        stopping: Signal,
     ) -> None:
         """Set each place's stop: kill wins over drain and stays."""
         stop = self.stop
@@ -287,6 +299,7 @@ class ResidentPlaces(wiring.Component):
         limit = self._config.kill_timeout
         m.d.comb += [
             stop.ready.eq(1),
+            stopping.eq(to_kill | to_drain),
             named.eq(
                 Cat(
                     stop.valid & occupied[p] & (self.words[p].ticket == stop.payload.ticket)
@@ -296,7 +309,7 @@ class ResidentPlaces(wiring.Component):
             self.unknown.eq(stop.valid & ~named.any()),
         ]
         m.d.sync += [
-            stopped.eq(~accepted & (stopped | to_kill | to_drain)),
+            stopped.eq(~accepted & (stopped | stopping)),
             self.stop_kill.eq(~accepted & (self.stop_kill | to_kill)),
         ]
         for place in range(2):

@@ -1,16 +1,29 @@
 """How many blocks of each resident launch one SM holds, and whether another one fits."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom._fit_table import count_bits, next_fit, table_row
+from warploom._fit_table import count_bits, fit_news, table_row
 from warploom_spec import Config
+
+
+def follows(number: Value, before: Value) -> Value:
+    """Return whether a number is one more than another of its width, without a carry chain.
+
+    number - before - 1 is number + ~before: all its bits are 0 if and only if at each bit the sum
+    of the two is what the bit below carries, and a bit below that sums to 0 carries if either is 1.
+    """
+    other = ~before[: len(number)]
+    carries = Cat(C(0, 1), (number | other)[:-1])
+    return ~((number ^ other ^ carries).any())
 
 
 class SmCounts(wiring.Component):
     """Count one SM's blocks of each place: up at a decision, down at a return.
+
+    What fits is known from registers: a decision, which is late in its cycle, only chooses.
 
     Parameters
     ----------
@@ -26,26 +39,28 @@ class SmCounts(wiring.Component):
     returned : In(array of 2)
         Blocks of the place that return what they hold at the end of this cycle.
     wipe, stays : In(2)
-        At the end of this cycle all of the place's blocks end but the one that stays, if any.
-    fit : In(next_fit)
-        What fits in the next cycle.
+        At the end of this cycle all of the place's blocks end but the one that stays, if any. The
+        place is stopped.
+    head_place : In(1)
+        Whose block the head is.
+    news : In(fit_news)
+        What fits.
     fits : Out(1)
         The head's warps, registers, shared units and barriers are there, and that is known.
     alone, lacks : Out
         Why not: what its own launch lacks alone; resources lacked beside the other launch's blocks.
     some : Out(2)
         The SM holds a block of the place.
-    more : Out(2)
-        It holds more than those that ``expected`` counts.
-    expected : In(array of 2)
-        0 to 2 blocks.
+    expected : In(array of 2), more : Out(2)
+        The place has more blocks here than that many (0 to 2).
     """
 
     decided: Signal
     returned: data.View
     wipe: Signal
     stays: Signal
-    fit: data.View
+    head_place: Signal
+    news: data.View
     fits: Signal
     alone: Signal
     lacks: Signal
@@ -62,7 +77,8 @@ class SmCounts(wiring.Component):
                 "returned": In(data.ArrayLayout(most.bit_length(), 2)),
                 "wipe": In(2),
                 "stays": In(2),
-                "fit": In(next_fit(config)),
+                "head_place": In(1),
+                "news": In(fit_news(config)),
                 "fits": Out(1),
                 "alone": Out(1),
                 "lacks": Out(4),
@@ -75,55 +91,81 @@ class SmCounts(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        config = self._config
-        counts, after = [], []
-        for place in range(2):
-            count = Signal(count_bits(config), name=f"count_{place}")
-            following = Signal.like(count, name=f"count_{place}_after")
-            m.d.comb += following.eq(count + self._change(place))
-            m.d.sync += count.eq(following)
-            with m.If(self.wipe[place]):
-                m.d.sync += count.eq(self.stays[place])
-            counts.append(count)
-            after.append(Mux(self.wipe[place], self.stays[place], following))
-        m.d.comb += [
-            self.some.eq(Cat(count.any() for count in counts)),
-            self.more.eq(Cat(counts[p] != self.expected[p] for p in range(2))),
+        news, bits = self.news, count_bits(self._config)
+        counts = [Signal(bits, name=f"count_{place}") for place in range(2)]
+        after = [Signal(bits, name=f"count_{place}_after") for place in range(2)]
+        full = [self._count(m, place, counts[place], after[place]) for place in range(2)]
+        free, blocked, lacks = Signal(), Signal(), Signal(4)
+        newer, older = Mux(news.newest, *counts[::-1]), Mux(news.newest, *counts)
+        entry = self._entry(m, older)
+        if self._most == 1:
+            up = Mux(news.newest, self.decided[1], self.decided[0])
+            down = Mux(news.newest, self.returned[1], self.returned[0])
+            beside = Mux(up ^ down, up & follows(entry.most, newer), newer == entry.most)
+        else:
+            beside = Mux(news.newest, after[1], after[0]) == entry.most
+        # The table is looked up without what is decided of the older launch in this cycle.
+        known = news.known & ~Mux(news.newest, self.decided[0], self.decided[1])
+        m.d.sync += [
+            free.eq(known & ~beside),
+            blocked.eq(known & beside),
+            lacks.eq(entry.lacks),
         ]
-        self._fit(m, after)
+        single = ~Mux(self.head_place, self.some[0], self.some[1])
+        m.d.comb += [
+            self.more.eq(Cat(counts[p] != self.expected[p] for p in range(2))),
+            self.alone.eq(single & Mux(self.head_place, full[1], full[0])),
+            self.fits.eq(Mux(single, ~self.alone, free)),
+            self.lacks.eq(lacks & (blocked & ~single).replicate(4)),
+        ]
         return m
 
-    def _change(self, place: int) -> Value:
-        """Return how a count changes but for a wipe, modulo the count's range: for one adder."""
+    def _count(self, m: Module, place: int, count: Signal, after: Signal) -> Signal:
+        """Count a place's blocks; return whether no more fit on an SM without others."""
         up: Value = self.decided[place]
         down: Value = self.returned[place]
-        if self._most > 1:
-            return up - down
-        return Cat(up ^ down, (down & ~up).replicate(count_bits(self._config) - 1))
+        news, full, some = self.news, Signal(name=f"full_{place}"), Signal(name=f"some_{place}")
+        if self._most == 1:
+            # One adder: 1, 0 or -1.
+            m.d.comb += after.eq(count + Cat(up ^ down, (down & ~up).replicate(len(count) - 1)))
+            with m.If(up ^ down):
+                m.d.sync += [
+                    full.eq(up & (count == news.last[place])),
+                    some.eq(up | (count != 1)),
+                ]
+        else:
+            m.d.comb += after.eq(count + up - down)
+            m.d.sync += [
+                full.eq(news.counted[place] & (after == news.most[place])),
+                some.eq(after != 0),
+            ]
+        m.d.comb += self.some[place].eq(some)
+        m.d.sync += count.eq(after)
+        with m.If(self.wipe[place]):
+            m.d.sync += [
+                count.eq(self.stays[place]),
+                some.eq(self.stays[place]),
+                full.eq(0),
+            ]
+        return full
 
-    def _fit(self, m: Module, after: list[Value]) -> None:
-        """Compare the next cycle's counts with what fits."""
-        config, fit = self._config, self.fit
-        memory: Memory = Memory(shape=table_row(config), depth=1 << config.slot_bits, init=[])
+    def _entry(self, m: Module, older: Value) -> "data.View[data.StructLayout]":
+        """Look up what fits beside the older launch's blocks that are not returned now."""
+        memory: Memory = Memory(
+            shape=table_row(self._config), depth=1 << self._config.slot_bits, init=[]
+        )
         m.submodules.table = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
-        own, others = Signal(count_bits(config)), Signal(count_bits(config))
+        wipe = Mux(self.news.newest, self.wipe[0], self.wipe[1])
+        down = Mux(self.news.newest, self.returned[0], self.returned[1])
+        left = Signal.like(older, name="older_left")
         m.d.comb += [
-            write.en.eq(fit.write),
-            write.addr.eq(fit.row),
-            write.data.eq(fit.entry),
-            own.eq(Mux(fit.place, after[1], after[0])),
-            others.eq(Mux(fit.place, after[0], after[1])),
-            read.addr.eq(others),
+            write.en.eq(self.news.write),
+            write.addr.eq(self.news.row),
+            write.data.eq(self.news.entry),
+            left.eq(older - down),
+            # Of a wiped launch one block is left, or none.
+            read.addr.eq(Mux(wipe, 1, left)),
         ]
-        single, full, beside = Signal(), Signal(), Signal()
-        m.d.comb += [
-            single.eq(others == 0),
-            full.eq(single & fit.counted & (own == fit.most)),
-            beside.eq(~single & fit.known & (own == read.data.most)),
-        ]
-        m.d.sync += [
-            self.fits.eq(~full & ~beside & (single | fit.known)),
-            self.alone.eq(full),
-            self.lacks.eq(read.data.lacks & beside.replicate(4)),
-        ]
+        entry: data.View[data.StructLayout] = read.data
+        return entry

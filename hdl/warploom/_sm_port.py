@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom._fit_table import next_fit
+from warploom._fit_table import fit_news
 from warploom._sm_counts import SmCounts
 from warploom._sm_load import SmLoad
 from warploom._sm_slots import SmSlots
@@ -123,7 +123,7 @@ class SmPort(wiring.Component):
                 "enable": In(1),
                 "placed": In(1),
                 "block": In(block),
-                "fit": In(next_fit(config)),
+                "fit": In(fit_news(config)),
                 "warps": In(config.warps_bits).array(2),
                 "stop_kill": In(2),
                 "late": In(2),
@@ -177,14 +177,15 @@ class SmPort(wiring.Component):
             self.room.eq(slots.room & counts.fits),
             self.eligible.eq(self.in_use & self.room & self.open),
             self.full.eq(counts.alone),
+            counts.head_place.eq(self.block.place),
             self.lacks.eq(Cat(~slots.room, counts.lacks)),
             self.lowest.eq(slots.lowest),
             slots.placed.eq(self.placed),
+            slots.head_place.eq(self.block.place),
             slots.open.eq(self.open),
             slots.taken.eq(offer.valid & offer.ready),
             slots.offer_place.eq(offer.payload.place),
-            slots.offer_slot.eq(offer.payload.slot),
-            counts.fit.eq(self.fit),
+            counts.news.eq(self.fit),
         ]
         m.d.sync += enabled.eq(self.enable)
         slot: Value = slots.lowest

@@ -14,12 +14,28 @@ from warploom_spec import Config
 #: Slots of a group: the lower half of a slot's number counts within one.
 _GROUP: Final = 4
 _LOW_BITS: Final = 2
+#: Up to this many bits gates are faster than a carry chain, and take less.
+_GATES: Final = 16
+
+
+def any_up_to(bits: Value) -> Value:
+    """Return for each bit whether it or a lower one is 1.
+
+    Few bits: as wide gates, in as many steps as the number of bits has digits. More: a carry chain.
+    """
+    if len(bits) > _GATES:
+        return (bits | (~bits + 1))[: len(bits)]
+    step = 1
+    while step < len(bits):
+        bits = bits | Cat(C(0, step), bits[:-step])
+        step *= 2
+    return bits
 
 
 def first_of(m: Module, name: str, bits: Value) -> Signal:
-    """Return the bits with all but the lowest 1 cleared: one carry chain."""
-    source, first = Signal(len(bits), name=f"{name}_among"), Signal(len(bits), name=name)
-    m.d.comb += [source.eq(bits), first.eq(source & -source)]
+    """Return the bits with all but the lowest 1 cleared."""
+    first = Signal(len(bits), name=name)
+    m.d.comb += first.eq(bits & ~Cat(C(0, 1), any_up_to(bits)[:-1]))
     return first
 
 
@@ -108,13 +124,13 @@ class SmSlots(wiring.Component):
         A block of that place takes the lowest free slot at the end of the cycle.
     open, taken : In(1)
         The offer port is free in this cycle; the SM takes the standing offer.
-    offer_place, offer_slot : In
-        Whose block the offer is, and in which slot.
+    offer_place : In(1)
+        Whose block the offer is.
     sent, sent_slot : In
         A completion that is processed in the next cycle.
     slot, hit, hit_place : Out
         The slot of the completion that is processed in this cycle; whether its block runs, and
-        whose it is.
+        whose it is. Registers.
     frees : In(1)
         ``out_of_order``: that slot is free after this cycle, or those of a kill are.
     stop_kill : In(2)
@@ -148,7 +164,6 @@ class SmSlots(wiring.Component):
     open: Signal
     taken: Signal
     offer_place: Signal
-    offer_slot: Signal
     sent: Signal
     sent_slot: Signal
     slot: Signal
@@ -181,7 +196,6 @@ class SmSlots(wiring.Component):
                 "open": In(1),
                 "taken": In(1),
                 "offer_place": In(1),
-                "offer_slot": In(config.slot_bits),
                 "sent": In(1),
                 "sent_slot": In(config.slot_bits),
                 "slot": Out(config.slot_bits),
@@ -209,27 +223,16 @@ class SmSlots(wiring.Component):
         running, place = Signal(slots), Signal(slots)
         lowest = Halves(self._config, "lowest")
         offered, done = Halves(self._config, "offered"), Halves(self._config, "done")
-        valid = Signal(name="done_valid")
         with m.If(self.placed):
             m.d.sync += [offered.low.eq(lowest.low), offered.high.eq(lowest.high)]
         with m.If(self.open & ~self.placed):
             m.d.sync += offered.low.eq(0)
-        m.d.sync += [
-            done.low.eq(Cat(self.sent_slot[:_LOW_BITS] == k for k in range(_GROUP))),
-            done.high.eq(Cat(self.sent_slot[_LOW_BITS:] == k for k in range(len(done.high)))),
-            self.slot.eq(self.sent_slot),
-            valid.eq(self.sent),
-        ]
-        m.d.comb += [
-            self.hit.eq(valid & running.bit_select(self.slot, 1)),
-        ]
-        self._remember_places(m)
-        started, ended = offered.gated(m, "taken", self.taken), done.gated(m, "hit", self.hit)
+        started = offered.gated(m, "taken", self.taken)
         # A slot is never taken and completed in one cycle: one toggle serves both.
         toggled, remaining = Signal(slots), Signal(slots)
         for k in range(slots):
             m.d.comb += [
-                toggled[k].eq(started[k] | ended[k]),
+                toggled[k].eq(started[k] | done[k]),
                 remaining[k].eq((running[k] ^ toggled[k]) & ~(self.named[k] & self.acknowledged)),
                 self.victims[k].eq(
                     running[k] & Mux(place[k], self.stop_kill[1], self.stop_kill[0])
@@ -240,6 +243,7 @@ class SmSlots(wiring.Component):
             with m.If(toggled[k]):
                 m.d.sync += place[k].eq(self.offer_place)
         m.d.sync += [running.eq(remaining), self.mask.eq(self.victims)]
+        self._look_up(m, remaining, done)
         with m.If(self.start):
             m.d.sync += self.named.eq(self.victims)
         with m.Else():
@@ -267,17 +271,29 @@ class SmSlots(wiring.Component):
             m.d.comb += self.freed.eq(reduce(add, blocked & ~stays))
         return m
 
-    def _remember_places(self, m: Module) -> None:
-        """Look up whose block the slot holds."""
+    def _look_up(self, m: Module, remaining: Signal, done: Halves) -> None:
+        """Find out in a completion's own cycle whether its block runs in the next, and whose it is.
+
+        Whose it is stands in a memory from the decision on.
+        """
         memory: Memory = Memory(shape=1, depth=1 << self._config.slot_bits, init=[])
         m.submodules.places = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
+        hit = Signal()
         m.d.comb += [
-            write.en.eq(self.taken),
-            write.addr.eq(self.offer_slot),
-            write.data.eq(self.offer_place),
-            read.addr.eq(self.slot),
+            write.en.eq(self.placed),
+            write.addr.eq(self.lowest),
+            write.data.eq(self.head_place),
+            read.addr.eq(self.sent_slot),
+            hit.eq(self.sent & remaining.bit_select(self.sent_slot, 1)),
+        ]
+        low, high = self.sent_slot[:_LOW_BITS], self.sent_slot[_LOW_BITS:]
+        m.d.sync += [
+            self.hit.eq(hit),
             self.hit_place.eq(read.data),
+            self.slot.eq(self.sent_slot),
+            done.low.eq(Cat((low == k) & hit for k in range(_GROUP))),
+            done.high.eq(Cat(high == k for k in range(len(done.high)))),
         ]
 
     def _find(self, m: Module, free: Value, lowest: "Halves") -> None:

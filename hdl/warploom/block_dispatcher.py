@@ -10,7 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom import faults
-from warploom._fit_table import FitTable, next_fit
+from warploom._fit_table import FitTable
 from warploom._placement import Placement
 from warploom._resident_places import OFFERED, ResidentPlaces
 from warploom._retire_queue import RetireQueue
@@ -94,7 +94,7 @@ class BlockDispatcher(wiring.Component):
         self._connect(m, ports)
         self._gather(m, places, ports)
         self._decide(m, places, walker, placement, ports)
-        table = self._fit(m, places, walker, placement, ports)
+        table = self._fit(m, places, ports)
         if config.reclaim == "in_order":
             self._retire(m, places, placement, ports)
         if config.policy == "least_loaded":
@@ -189,33 +189,17 @@ class BlockDispatcher(wiring.Component):
         for k, port in enumerate(ports):
             m.d.comb += [port.block.eq(block), port.placed.eq(placement.placed[k])]
 
-    def _fit(
-        self,
-        m: Module,
-        places: ResidentPlaces,
-        walker: GridWalker,
-        placement: Placement,
-        ports: list[SmPort],
-    ) -> FitTable:
-        """Say how many blocks of the next cycle's head fit."""
+    def _fit(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> FitTable:
+        """Tell every SM how many blocks fit."""
         m.submodules.table = table = FitTable(self._config, fault=self._fault)
-        fit: Any = Signal(next_fit(self._config))
-        given = ~walker.o.valid | (walker.o.payload.last & placement.decided)
         m.d.comb += [
             table.accepted.eq(places.accepted),
             table.newest.eq(places.newest),
             *(table.needs[k].eq(places.needs[k]) for k in range(2)),
-            fit.place.eq(Mux(given, places.next_place, places.head_place)),
-            fit.counted.eq(_chosen(fit.place, [table.counted[0], table.counted[1]])),
-            fit.most.eq(_chosen(fit.place, table.most)),
-            fit.known.eq(table.known),
-            fit.write.eq(table.write),
-            fit.row.eq(table.row),
-            fit.entry.eq(table.entry),
         ]
         for port in ports:
             m.d.comb += [
-                port.fit.eq(fit),
+                port.fit.eq(table.news),
                 *(port.warps[k].eq(places.needs[k].warps) for k in range(2)),
             ]
         return table
