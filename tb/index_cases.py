@@ -50,6 +50,16 @@ def _size(rng: random.Random, most: int) -> int:
     return min(most, rng.randint(1, 1 << rng.randint(0, most.bit_length())))
 
 
+def _next_to_a_power(rng: random.Random, config: Config) -> Dims:
+    """Return a legal shape with a dimension of two to some power, or one or two more."""
+    while True:
+        bits = rng.randrange(config.max_threads.bit_length())
+        sizes = [(1 << bits) + rng.randint(0, 2), rng.randint(1, 8), 1]
+        x, y, z = rng.sample(sizes, 3)
+        if is_legal((x, y, z), config):
+            return x, y, z
+
+
 def random_shape(rng: random.Random, config: Config, threads: int | None = None) -> Dims:
     """Return a legal shape, special or random, of at most ``threads`` threads."""
     most = config.max_threads if threads is None else threads
@@ -111,6 +121,8 @@ def any_configurations(context: Context) -> Iterator[int]:
     config, rng = config_of(context), context.rng
     while True:
         dims = random_shape(rng, config, rng.choice((64, 256, config.max_threads)))
+        if rng.random() < 0.2:
+            dims = _next_to_a_power(rng, config)
         count = warps(dims, config.warp_size)
         if rng.random() < 0.2:
             count = rng.randint(0, config.max_warps)

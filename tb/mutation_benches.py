@@ -46,10 +46,10 @@ BENCHES: Final[dict[str, Bench]] = {
         test_config_filter.error_case,
         config="three_entries",
     ),
-    "index_iterator": _repeated(test_index_iterator.case, "tiny", 24),
+    "index_iterator": _repeated(test_index_iterator.case, "tiny", 32),
     "index_packer": _repeated(test_index_packer.packer_case, "tiny", 2),
     "index_unpacker": _repeated(test_index_packer.unpacker_case, "tiny", 2),
-    "index_memory": _repeated(test_index_memory.case, "tiny", 3),
+    "index_memory": _repeated(test_index_memory.case, "tiny", 8),
     "index_generator": _repeated(test_index_generator.case, "three_entries", 6, memory=False),
     "incremental_scheduler": _then(
         _repeated(test_incremental_scheduler.case, "three_entries", 3),

@@ -44,21 +44,25 @@ class Traffic:
         return {
             "write__valid": int(writing),
             "write__payload": written,
-            "accepted": self._next_region(writing) if self._announce() else 0,
+            "accepted": self._next_region(writing) if self._announce() else self._no_region(),
         } | self._read.next(outputs) | self._data.next(outputs)
 
     def _random(self, packet):
         return self._rng.getrandbits(packet.bits)
 
+    def _no_region(self):
+        fields = self._region.unpack(self._random(self._region))
+        return self._region.pack(fields | {"valid": 0})
+
     def _next_region(self, writing):
         """Announce a region; one whose last warp is written in this cycle still has its place."""
         if len(self._pending) + writing >= self._depth:
-            return 0
+            return self._no_region()
         size = self._config.index_memory_warps
         count = self._rng.randint(0, min(12, self._config.max_warps))
         address = self._rng.randint(0, size - max(count, 1))
         if any(address < end and start < address + count for start, _, end in self._pending):
-            return 0
+            return self._no_region()
         if count:
             self._pending.append((address, address, address + count))
         return self._region.pack({"valid": 1, "address": address, "warps": count})
@@ -81,7 +85,7 @@ class Traffic:
         size = 1 << self._config.index_address_bits
         while True:
             start, place, end = self._rng.choice(self._pending or [(0, 0, size)])
-            warp = rng.randint(0, min(4, self._config.max_warps))
+            warp = rng.choice((rng.randint(0, 4), rng.randrange(self._config.max_warps)))
             near = rng.choice((start, place, end, rng.randrange(size))) - warp
             index_warps = rng.choice((warp + 1, self._config.max_warps, warp, 0))
             yield packet.pack({"address": near % size, "warp": warp,

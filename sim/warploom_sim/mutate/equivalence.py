@@ -24,16 +24,19 @@ UNKNOWN: Final = "unknown"
 _ORIGINAL: Final = f"""
 read_rtlil {NETLIST}
 memory_map
+setundef -init -zero
 opt_clean
 rename {TOP} gold
 design -stash gold
 """
-# Both from their initial state with the same inputs, reset included: can an output differ?
+# Both from their initial state with the same inputs, reset included: can an output differ? What a
+# memory's port reads before its first enabled cycle is 0 in both, as it is in the simulation.
 _MITER: Final = f"""
 design -reset
 read_rtlil {NETLIST}
 {{command}}
 memory_map
+setundef -init -zero
 opt_clean
 rename {TOP} gate
 design -stash gate
