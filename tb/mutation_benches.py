@@ -46,7 +46,11 @@ BENCHES: Final[dict[str, Bench]] = {
         test_config_filter.error_case,
         config="three_entries",
     ),
-    "index_iterator": _repeated(test_index_iterator.case, "tiny", 32),
+    "index_iterator": _then(
+        _repeated(test_index_iterator.case, "tiny", 4),
+        test_index_iterator.every_shape_case,
+        config="tiny",
+    ),
     "index_packer": _repeated(test_index_packer.packer_case, "tiny", 2),
     "index_unpacker": _repeated(test_index_packer.unpacker_case, "tiny", 2),
     "index_memory": _repeated(test_index_memory.case, "tiny", 8),

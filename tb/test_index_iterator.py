@@ -1,6 +1,7 @@
 """IndexIterator: every thread's index by add and compare, a warp a cycle."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from tb.index_cases import (
     CONFIGS,
     any_configurations,
     built,
+    config_of,
     index_config,
     random_shape,
     special_shapes,
@@ -19,9 +21,9 @@ from tb.record import Sender, record
 from warploom.index_iterator import IndexIterator
 from warploom_golden.index_iterator import IndexIterator as Model
 from warploom_golden.index_iterator import first_index, first_warp
-from warploom_golden.index_reference import indices, packed_warps, shapes, warps, widths
+from warploom_golden.index_reference import indices, is_legal, packed_warps, shapes, warps, widths
 from warploom_golden.lanes import split
-from warploom_sim.lockstep import Case, LockstepError, run
+from warploom_sim.lockstep import Case, LockstepError, Pace, RandomStimulus, run
 from warploom_spec import layouts, timing
 
 DEFAULT = CONFIGS["default"]
@@ -39,6 +41,36 @@ def case(config, seed, **params):
         cycles=2000,
         sources={"i": any_configurations},
     )
+
+
+def every_shape(context):
+    """Yield each legal shape once, in random order."""
+    config, rng = config_of(context), context.rng
+    legal = [dims for dims in shapes(config.max_threads) if is_legal(dims, config)]
+    for dims in rng.sample(legal, len(legal)):
+        yield index_config(config, rng.randrange(config.index_memory_warps), dims)
+
+
+class FullSpeed(RandomStimulus):
+    """Shapes as fast as they are taken, and every warp is taken at once."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        always = Pace(context.rng, (1.0,))
+        self.streams["i"] = context.driver("i", pace=always)
+        self.streams["o"] = context.sink("o", always)
+
+
+def every_shape_case(config, seed):
+    """Return a case long enough for every shape of `tiny`."""
+    return replace(case(config, seed), cycles=100_000, resets=0, stimulus=FullSpeed,
+                   sources={"i": every_shape})
+
+
+def test_every_shape_of_a_small_configuration_equals_the_model(seed):
+    (result,) = run([every_shape_case("tiny", seed)], "verilator")
+    legal = [dims for dims in shapes(256) if is_legal(dims, CONFIGS["tiny"])]
+    assert result.counts["transfers of i"] == len(legal)
 
 
 @pytest.mark.parametrize("config", CONFIGS)

@@ -151,13 +151,14 @@ LIST = r"""
 mutate -mode inv -module dut -cell $7 -port A -portbit 3 -wire held -wirebit 0 -src hdl/a.py:5
 mutate -mode const0 -module dut -cell $8 -port Q -portbit 0
 mutate -mode const0 -module dut -cell $8 -port CLK -portbit 0
+mutate -mode inv -module dut -cell $10 -port RD_ARST -portbit 0
 mutate -mode inv -module dut -cell $7 -port A -portbit 3
 mutate -mode cnot1 -module dut -cell $flatten\a.\b.$9 -port Y -portbit 2 -ctrlbit 4 -src a:1 -src b
 mutate -mode const1 -module dut -cell $9 -port EN -portbit 0
 """
 
 
-def test_clocks_register_outputs_and_repetitions_are_left_out() -> None:
+def test_clocks_register_outputs_read_controls_and_repetitions_are_left_out() -> None:
     found = netlist.parse(LIST, 3)
     assert [m.text for m in found] == [
         "inv at $7.A[3] (held[0])",

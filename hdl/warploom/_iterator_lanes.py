@@ -8,7 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom._iterator_setup import GROUP, Sizes, constants, up_to
+from warploom._iterator_setup import GROUP, Sizes, constants, placed, up_to
 
 Given = Mapping[str, Value]
 
@@ -16,7 +16,7 @@ Given = Mapping[str, Value]
 def needed(sizes: Sizes) -> dict[int, list[str]]:
     """Name what the later stages need of what the first is given, of block and place."""
     fixes = ["fix_x", "fix_y", "fix_x_2"]
-    per_node = {2: ("node_y", "stay_y", "node_z", "place"), 3: ("node_z",), 4: ()}
+    per_node = {2: ("node_y", "stay_y", "node_z"), 3: ("node_z",), 4: ()}
     nodes = {k: [f"{n}_{s}" for s in sizes.nodes for n in names] for k, names in per_node.items()}
     here = ["y", "far_y", "z", "far_z", "restart", "beyond_4", "columns_3"]
     steps = ["fix_x_4", "fix_xy_4"]
@@ -151,7 +151,8 @@ class Lanes(wiring.Component):
             at[stage] = {name: keep(f"{name}_{stage}", at[stage - 1][name]) for name in names}
         word = self._first_word(m, keep, at)
         nodes = [first_node(keep, at, word)]
-        nodes += [later_node(keep, at, word, lane) for lane in self._sizes.nodes]
+        for lane in self._sizes.nodes:
+            nodes.append(later_node(keep, at, word, self._place(keep, at[1], lane), lane))
         lanes: list[Value] = []
         mask: list[Value] = []
         for number, node in enumerate(nodes):
@@ -160,6 +161,11 @@ class Lanes(wiring.Component):
             mask += threads
         m.d.comb += [self.lanes.eq(Cat(lanes)), self.mask.eq(Cat(mask))]
         return m
+
+    def _place(self, keep: Keeper, k: Given, lane: int) -> Signal:
+        """Return the placed index of a node's lane in the first warp; good in the second stage."""
+        index = k[f"node_x_{lane}"], k[f"node_y_{lane}"], k[f"node_z_{lane}"]
+        return keep(f"place_{lane}", placed(self._sizes, index, (k["up_y"], k["up_z"])))
 
     def _first_word(self, m: Module, keep: Keeper, at: Mapping[int, Given]) -> Signal:
         """Step the placed word of the warps' first lanes; good in the second stage."""
@@ -194,15 +200,19 @@ def first_node(keep: Keeper, at: Mapping[int, Given], word: Signal) -> Node:
     )
 
 
-def later_node(keep: Keeper, at: Mapping[int, Given], word: Signal, lane: int) -> Node:
-    """Step from the warp's first lane to the lane of a node."""
+def later_node(
+    keep: Keeper, at: Mapping[int, Given], word: Signal, place: Signal, lane: int
+) -> Node:
+    """Step from the warp's first lane to the lane of a node, which stands at ``place``."""
     # Columns: past the row's end the row begins anew.
     x, far = at[1]["x"], at[1]["far_x"]
     rest = x - at[1][f"node_x_{lane}"]
     wraps = rest[len(x)]
     anew = x[:3] + at[1][f"stay_x_{lane}"] + 1
-    more = Mux(wraps, anew[3] | x[3:].any(), rest[3 : len(x)].any()) | far
-    x_2 = keep(f"x_{lane}", Mux(wraps, anew[:3], rest[:3]) | more.replicate(3))
+    # Each sum is cut to the bits that matter before the late choice between them.
+    anew = anew[:3] | (anew[3] | x[3:].any() | far).replicate(3)
+    ahead = rest[:3] | (rest[3 : len(x)].any() | far).replicate(3)
+    x_2 = keep(f"x_{lane}", Mux(wraps, anew, ahead))
     wraps_x_2 = keep(f"wraps_x_2_{lane}", wraps & ~far)
     wraps_x_3 = keep(f"wraps_x_3_{lane}", wraps_x_2)
     # Rows, one more if x wrapped.
@@ -210,13 +220,13 @@ def later_node(keep: Keeper, at: Mapping[int, Given], word: Signal, lane: int) -
     rest = (Cat(C(0, 1), y) - Cat(wraps_x_2, at[2][f"node_y_{lane}"]))[1:]
     wraps = rest[len(y)]
     anew = y[:2] + at[2][f"stay_y_{lane}"] + ~wraps_x_2
-    more = Mux(wraps, anew[2] | y[2:].any(), rest[2 : len(y)].any()) | far
-    y_3 = keep(f"y_{lane}", Mux(wraps, anew[:2], rest[:2]) | more.replicate(2))
+    anew = anew[:2] | (anew[2] | y[2:].any() | far).replicate(2)
+    ahead = rest[:2] | (rest[2 : len(y)].any() | far).replicate(2)
+    y_3 = keep(f"y_{lane}", Mux(wraps, anew, ahead))
     wraps_y_3 = keep(f"wraps_y_{lane}", wraps & ~far)
     # Planes, one more if y wrapped.
     z, far = at[3]["z"], at[3]["far_z"]
     planes = at[3][f"node_z_{lane}"] + wraps_y_3
-    place = at[2][f"place_{lane}"]
     unwrapped = keep(f"unwrapped_{lane}", _plus(word, place))
     return Node(
         x=x_2,

@@ -47,6 +47,11 @@ class Sizes:
         planes = max(self.warp // 9, (self.warp - GROUP) // 9 + 1)
         return (self.warp - 1).bit_length(), (self.warp // 3).bit_length(), planes.bit_length()
 
+    @property
+    def up(self) -> int:
+        """Bits that say how far above its lowest place a warp's y or z stands."""
+        return ((self.warp - 1).bit_length() - 2).bit_length()
+
     @cached_property
     def whole(self) -> tuple[int, int, int]:
         """Bits of a block's last column, row and plane; always more than `near`."""
@@ -64,14 +69,15 @@ def constants(sizes: Sizes) -> data.StructLayout:
     ``last``: last column, row and plane. ``step``: index of thread W. ``left``: ``last`` minus
     ``step`` over all three, so negative in z if the block has one warp. ``node_x_8`` and so on:
     index of each node's lane; ``stay_x_8``, ``stay_y_8``: its distance from the end of the row and
-    of the plane (at most 7 and 3). ``place_8``, ``place_step``: indices, placed.
+    of the plane (at most 7 and 3). ``place_step``: the step, placed; ``up_y``, ``up_z``: how many
+    bits above the lowest possible place y and z stand.
     ``fix_x``, ``fix_y``: what a wrap adds to a placed word; ``fix_x_2``, ``fix_x_4``, ``fix_xy_4``:
     with 2 or 4 lanes added. ``beyond_4``: columns beyond 4, at most 3; ``columns_3``: there are 3.
     """
     x, y, z = sizes.near
     last_x, last_y, last_z = sizes.whole
     # No arrays: Yosys's mapper takes a name that ends in a number in brackets for a bit of a bus.
-    node = {"node_x": x, "node_y": y, "node_z": z, "stay_x": 3, "stay_y": 2, "place": sizes.lane}
+    node = {"node_x": x, "node_y": y, "node_z": z, "stay_x": 3, "stay_y": 2}
     return data.StructLayout(
         {
             "last_x": last_x,
@@ -84,6 +90,8 @@ def constants(sizes: Sizes) -> data.StructLayout:
             "left_y": last_y,
             "left_z": last_z + 1,
             **{f"{name}_{s}": bits for s in sizes.nodes for name, bits in node.items()},
+            "up_y": sizes.up,
+            "up_z": sizes.up,
             "place_step": sizes.lane,
             "fix_x": sizes.lane,
             "fix_y": sizes.lane,
@@ -115,16 +123,36 @@ def _fix(last: Value) -> Value:
     return Cat(~last[bit] & last[bit + 1 :].any() for bit in range(len(last)))
 
 
-def _table(m: Module, name: str, key: Value, bits: int, values: list[int]) -> Signal:
-    """Register a table's value; keys beyond the table's end get its last value."""
-    target = Signal(bits, name=name, reset_less=True)
-    with m.Switch(key):
+def _key_bits(values: list[int]) -> int:
+    """Return how many bits tell the keys of a table apart; its last value is for all above."""
+    return (len(values) - 2).bit_length()
+
+
+def _table(
+    m: Module, name: str, key: Value, bits: int, values: list[int], beyond: Value | None = None
+) -> Signal:
+    """Register a table's value; keys beyond the table's end get its last value.
+
+    ``beyond`` says that the key needs more than `_key_bits`; it acts by the register's reset, which
+    takes no gates.
+    """
+    target = Signal(bits, name=name, init=values[-1] & ((1 << bits) - 1), reset_less=True)
+    low = key[: _key_bits(values)]
+    with m.Switch(low):
         for k, value in enumerate(values[:-1]):
             with m.Case(k):
                 m.d.sync += target.eq(value)
         with m.Default():
             m.d.sync += target.eq(values[-1])
+    with m.If(key[len(low) :].any() if beyond is None else beyond):
+        m.d.sync += target.eq(values[-1])
     return target
+
+
+def placed(sizes: Sizes, index: tuple[Value, Value, Value], up: tuple[Value, Value]) -> Value:
+    """Put an index of one warp into its places; x comes first, then y, then z."""
+    x, y, z = index
+    return (x | (y << 2 << up[0]) | (z << 4 << up[1]))[: sizes.lane]
 
 
 class Setup(wiring.Component):
@@ -183,23 +211,28 @@ class Setup(wiring.Component):
         m = Module()
         loaded = Signal()
         age = Signal(timing(self._config).iterator_setup)
+        empty = Signal(init=1)
         address, warps = Signal.like(self.address), Signal.like(self.warps)
         m.d.comb += [
             loaded.eq(self.i.valid & self.i.ready),
-            self.i.ready.eq(~age.any()),
+            self.i.ready.eq(empty),
             self.ripe.eq(age[-1]),
             self.address.eq(address),
             self.warps.eq(warps),
         ]
-        m.d.sync += age.eq(Cat(loaded, age[:-2], (age[-2] | age[-1]) & ~self.take))
+        after = Cat(loaded, age[:-2], (age[-2] | age[-1]) & ~self.take)
+        m.d.sync += [age.eq(after), empty.eq(~after.any())]
         with m.If(self.i.ready):
             m.d.sync += [
                 address.eq(self.i.payload.address),
                 warps.eq(self.i.payload.warps),
             ]
         last, step = self._merge(m)
-        width_x, width_xy = self._fixes(m, last)
-        self._steps(m, last, step, width_x, width_xy)
+        last["late_x"] = Signal.like(last["x"], name="late_x", reset_less=True)
+        self._beyond: dict[int, Signal] = {}
+        m.d.sync += last["late_x"].eq(last["x"])
+        up_y, up_z = self._fixes(m, last)
+        self._steps(m, last, step, up_y, up_z)
         for axis in "xyz":
             m.d.comb += self.constants[f"last_{axis}"].eq(last[axis])
         return m
@@ -268,7 +301,7 @@ class Setup(wiring.Component):
     def _fixes(self, m: Module, last: dict[str, Signal]) -> tuple[Signal, Signal]:
         """Derive what a wrap adds: 2**width - d in the dimension's place carries into the next.
 
-        Returns the places of y and z.
+        Returns how far above the lowest place that they can have y and z of one warp stand.
         """
         k = self.constants
         placed = self._sizes.lane
@@ -277,14 +310,18 @@ class Setup(wiring.Component):
         )
         loose_y = Signal(len(last["y"]), reset_less=True)
         beyond_4, columns_3 = Signal(2, reset_less=True), Signal(reset_less=True)
-        width_x, width_xy = (Signal(4, name=n, reset_less=True) for n in ("width_mx", "width_mxy"))
+        width_x, width_y = (Signal(4, name=n, reset_less=True) for n in ("width_mx", "width_my"))
+        up_y, up_z = (Signal(self._sizes.up, name=n, reset_less=True) for n in ("up_y", "up_z"))
         m.d.sync += [
             fix_x.eq(_fix(last["x"])),
             loose_y.eq(0 if self._flat else _fix(last["y"])),
             width_x.eq(_bit_length(last["x"])),
-            width_xy.eq(_bit_length(last["x"]) + _bit_length(last["y"])),
-            columns_3.eq(last["x"] == 2),
-            beyond_4.eq(Mux(last["x"] >= 6, 3, last["x"][:2] - 3)),
+            width_y.eq(_bit_length(last["y"])),
+            # y is 0 unless x's width is between 2 and log2(W), z unless both make 4 or more.
+            up_y.eq(width_x - 2),
+            up_z.eq(width_x + width_y - 4),
+            columns_3.eq(last["late_x"] == 2),
+            beyond_4.eq(Mux(last["late_x"] >= 6, 3, last["late_x"][:2] - 3)),
             fix_y.eq(loose_y << width_x),
             fix_x_4.eq(fix_x + 4),
         ]
@@ -297,41 +334,38 @@ class Setup(wiring.Component):
             k.columns_3.eq(columns_3),
             k.beyond_4.eq(beyond_4),
         ]
-        return width_x, width_xy
+        return up_y, up_z
 
     def _steps(
         self,
         m: Module,
         last: dict[str, Signal],
         host: dict[str, Signal],
-        width_x: Signal,
-        width_xy: Signal,
+        up_y: Signal,
+        up_z: Signal,
     ) -> None:
         """Derive the index of thread s for each node's lane s and for the next warp."""
         k = self.constants
-        # Rows of one plane, of two, ... up to those of a warp, by addition.
-        most = self._sizes.warp // 3
-        plane = up_to(last["y"], most.bit_length()) + 1
-        several: Value = plane
-        self._plane_rows: list[Signal] = []
-        for n in range(1, most // 3 + 1):
-            several = several + plane if n > 1 else plane
-            multiple = Signal(most.bit_length(), name=f"rows_of_{n}", reset_less=True)
-            m.d.sync += multiple.eq(up_to(several, len(multiple)))
-            self._plane_rows.append(multiple)
+        # Rows of one plane, of two, ... up to those of a warp.
+        bits = (self._sizes.warp // 3).bit_length()
+        most = (1 << bits) - 1
+        self._plane_rows = []
+        for n in range(1, self._sizes.warp // 9 + 1):
+            rows = [min(n * d, most) for d in range(1, most + 1)]
+            self._plane_rows.append(_table(m, f"rows_of_{n}", last["y"], bits, rows))
+        far = Signal(name="far_rows", reset_less=True)
+        m.d.sync += far.eq(last["y"][self._sizes.near[1] :].any())
         for lane in self._sizes.nodes:
             x, y, z = self._index_of(m, last, lane)
             columns = range(1, lane + GROUP)
             stay = [min(d - 1 - lane % d, GROUP - 1) for d in columns]
             left = last["y"][: len(y)] - y
-            far = last["y"][len(y) :].any()
             m.d.comb += [
                 k[f"node_x_{lane}"].eq(x),
                 k[f"node_y_{lane}"].eq(y),
                 k[f"node_z_{lane}"].eq(z),
-                k[f"stay_x_{lane}"].eq(_table(m, f"stay_{lane}", last["x"], 3, stay)),
+                k[f"stay_x_{lane}"].eq(self._late_table(m, last, f"stay_{lane}", 3, stay)),
                 k[f"stay_y_{lane}"].eq(up_to(left[: len(y)], 2) | far.replicate(2)),
-                k[f"place_{lane}"].eq(self._placed(x, y, z, width_x, width_xy)),
             ]
         x, y, z = (k[f"step_{axis}"] for axis in "xyz")
         if self._config.step_from_host:
@@ -341,10 +375,22 @@ class Setup(wiring.Component):
         ends = len(last["x"]), len(last["x"]) + len(last["y"])
         step = x | (y << ends[0]) | (z << ends[1])
         m.d.comb += [
-            k.place_step.eq(self._placed(x, y, z, width_x, width_xy)),
+            k.up_y.eq(up_y),
+            k.up_z.eq(up_z),
+            k.place_step.eq(placed(self._sizes, (x, y, z), (up_y, up_z))),
             # One subtraction over all three: a borrow runs on into the next dimension.
             Cat(k.left_x, k.left_y, k.left_z).eq(Cat(last["x"], last["y"], last["z"]) - step),
         ]
+
+    def _late_table(
+        self, m: Module, last: dict[str, Signal], name: str, bits: int, values: list[int]
+    ) -> Signal:
+        """Look up by the columns what is needed in the last cycle alone: from registered copies."""
+        above = _key_bits(values)
+        if above not in self._beyond:
+            self._beyond[above] = Signal(name=f"beyond_{above}_bits", reset_less=True)
+            m.d.sync += self._beyond[above].eq(last["x"][above:].any())
+        return _table(m, name, last["late_x"], bits, values, self._beyond[above])
 
     def _index_of(
         self, m: Module, last: dict[str, Signal], lane: int
@@ -357,7 +403,7 @@ class Setup(wiring.Component):
         # Fewer than 3 columns answer as 3 and 4.
         columns = [d if d > 2 else d + 2 for d in range(1, lane + 2)]
         near_x, near_y, near_z = self._sizes.near
-        x = _table(m, f"x_of_{lane}", last["x"], near_x + 1, [lane % d for d in columns])
+        x = self._late_table(m, last, f"x_of_{lane}", near_x + 1, [lane % d for d in columns])
         most = lane // 3
         row = _table(
             m, f"row_of_{lane}", last["x"], most.bit_length(), [lane // d for d in columns]
@@ -366,20 +412,11 @@ class Setup(wiring.Component):
             Signal(bits, name=f"{axis}_of_{lane}", reset_less=True)
             for axis, bits in (("y", near_y), ("z", near_z))
         )
-        rows: Value = C(0, 1)
+        # All differences side by side; the last one that is not negative counts.
+        rest: Value = row
         planes: Value = C(0, 1)
         for n, multiple in enumerate(self._plane_rows[: most // 3], start=1):
-            reached = row >= multiple
-            rows, planes = Mux(reached, multiple, rows), Mux(reached, n, planes)
-        m.d.sync += [y.eq(row - rows), z.eq(planes)]
+            less = row - multiple
+            rest, planes = Mux(less[-1], rest, less), Mux(less[-1], planes, n)
+        m.d.sync += [y.eq(rest), z.eq(planes)]
         return x, y, z
-
-    def _placed(self, x: Value, y: Value, z: Value, width_x: Value, width_xy: Value) -> Value:
-        """Put an index of one warp into its places.
-
-        y is 0 unless x's width is between 2 and log2(W), z unless both widths make 4 or more.
-        """
-        bits = ((self._sizes.warp - 1).bit_length() - 2).bit_length()
-        up_y = (width_x - 2)[:bits]
-        up_z = (width_xy - 4)[:bits]
-        return (x | (y << 2 << up_y) | (z << 4 << up_z))[: self._sizes.lane]

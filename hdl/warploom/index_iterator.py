@@ -67,13 +67,19 @@ class IndexIterator(wiring.Component):
         m.submodules.setup = setup = Setup(self._config, flat=self._fault == "flat")
         m.submodules.walk = walk = _Walk(self._config, self._fault)
         m.submodules.lanes = lanes = Lanes(sizes)
-        enable = Signal()
+        # The same from a register each for what drives hundreds: the lanes, the walk, and the
+        # block's constants. The last one's reset value only keeps synthesis from merging it:
+        # nothing is ripe in the cycle after a reset.
+        enable, enable_walk = Signal(), Signal()
+        vacant, vacant_for_block = Signal(init=1), Signal()
         wiring.connect(m, wiring.flipped(self.i), setup.i)
         m.d.comb += [
             enable.eq(~self.o.valid | self.o.ready),
-            walk.enable.eq(enable),
+            enable_walk.eq(vacant | self.o.ready),
+            walk.enable.eq(enable_walk),
             walk.ripe.eq(setup.ripe),
-            setup.take.eq(walk.take),
+            walk.take.eq((vacant_for_block | self.o.ready) & walk.loads),
+            setup.take.eq(enable & walk.loads),
             walk.new_address.eq(setup.address),
             walk.new_warps.eq(setup.warps),
             walk.new.eq(setup.constants),
@@ -81,11 +87,13 @@ class IndexIterator(wiring.Component):
             lanes.constants.eq(walk.constants),
             lanes.base.eq(walk.base),
         ]
-        self._output(m, enable, walk, lanes)
+        before_o = self._output(m, enable, walk, lanes)
+        with m.If(enable):
+            m.d.sync += [vacant.eq(~before_o), vacant_for_block.eq(~before_o)]
         return m
 
-    def _output(self, m: Module, enable: Signal, walk: "_Walk", lanes: Lanes) -> None:
-        """Let address, flags and widths go beside the lanes."""
+    def _output(self, m: Module, enable: Signal, walk: "_Walk", lanes: Lanes) -> Value:
+        """Let address, flags and widths go beside the lanes; return what becomes ``o.valid``."""
         config = self._config
         k = walk.constants
         o = self.o.payload
@@ -102,7 +110,7 @@ class IndexIterator(wiring.Component):
             there = Signal(name=f"valid_{stage}")
             with m.If(enable):
                 m.d.sync += [kept.eq(beside), there.eq(valid)]
-            beside, valid = kept, there
+            beside, before, valid = kept, valid, there
         m.d.comb += [
             Cat(value for value, _ in moving).eq(beside),
             self.o.valid.eq(valid),
@@ -113,6 +121,7 @@ class IndexIterator(wiring.Component):
             o.lanes.word_select(n, bits).eq(lanes.lanes.word_select(n, lane))
             for n in range(config.warp_size)
         ]
+        return before
 
 
 class _Walk(wiring.Component):
@@ -125,6 +134,7 @@ class _Walk(wiring.Component):
 
     enable: Signal
     ripe: Signal
+    loads: Signal
     take: Signal
     new_address: Signal
     new_warps: Signal
@@ -145,7 +155,8 @@ class _Walk(wiring.Component):
             {
                 "enable": In(1),
                 "ripe": In(1),
-                "take": Out(1),
+                "loads": Out(1),
+                "take": In(1),
                 "new_address": In(config.index_address_bits),
                 "new_warps": In(config.warps_bits),
                 "new": In(block),
@@ -165,80 +176,91 @@ class _Walk(wiring.Component):
             self.constants.shape(),
             Signal(self.constants.shape().size, name="block", reset_less=True),
         )
-        ended = Signal()
-        m.d.comb += [self.constants.eq(block)]
+        m.d.comb += self.constants.eq(block)
         with m.If(self.take):
             m.d.sync += block.eq(self.new)
-        self._count(m, ended)
-        self._step(m, ended)
+        self._count(m, self._step(m))
         return m
 
-    def _count(self, m: Module, ended: Signal) -> None:
-        """Count warps and addresses; take the next block when this one ends."""
+    def _count(self, m: Module, ends: Value) -> None:
+        """Count warps and addresses; take the next block when this one ends.
+
+        ``ends``: in a cycle that moves on, the next warp is the last by its place.
+        """
         full, nothing, first = Signal(), Signal(), Signal()
+        # Empty, or at the last warp: one register, because `take` moves hundreds of others.
+        free = Signal(init=1)
         address = Signal.like(self.address, reset_less=True)
         left = Signal(self._config.warps_bits, reset_less=True)
-        counted = Signal()
+        one_more = Signal()  # After this warp.
         m.d.comb += [
-            self.last.eq(counted | ended),
-            self.take.eq(self.enable & self.ripe & (~full | self.last)),
+            self.last.eq(free),
+            self.loads.eq(self.ripe & free),
             self.valid.eq(full & ~nothing),
             self.first.eq(first),
             self.address.eq(address),
-            self.base.restart.eq(self.last | ~full),
+            self.base.restart.eq(free),
         ]
-        with m.If(self.take):
+        with m.If(self.enable):
             m.d.sync += [
-                full.eq(1),
-                first.eq(1),
-                nothing.eq(self.new_warps == 0),
-                address.eq(self.new_address),
-                left.eq(self.new_warps),
-                counted.eq(self.new_warps <= 1),
-            ]
-        with m.Elif(self.enable):
-            m.d.sync += [
-                full.eq(full & ~self.last),
+                full.eq(full & ~free),
                 first.eq(0),
                 address.eq(address + 1),
                 left.eq(left - 1),
-                counted.eq(left == 2),
+                one_more.eq(left == 3),
+                free.eq(free | one_more | ends),
             ]
+            with m.If(self.loads):
+                m.d.sync += [
+                    full.eq(1),
+                    first.eq(1),
+                    nothing.eq(self.new_warps == 0),
+                    address.eq(self.new_address),
+                    left.eq(self.new_warps),
+                    one_more.eq(self.new_warps == 2),
+                    free.eq((self.new_warps <= 1) | self.new.left_z[-1]),
+                ]
 
-    def _step(self, m: Module, ended: Signal) -> None:
-        """Subtract the step from the next warp's distances, over all dimensions at once."""
-        k, new = self.constants, self.new
+    def _step(self, m: Module) -> Value:
+        """Subtract the step from the next warp's distances, over all dimensions at once.
+
+        Returns whether the warp after the next is beyond the end.
+        """
+        k = self.constants
         whole = self._sizes.whole
         layout = data.StructLayout(
             {"x": whole[0], "low_x": 1, "y": whole[1], "low_y": 1, "z": whole[2] + 1}
         )
-        fresh = Signal()
         wraps = {a: Signal(name=f"wraps_{a}") for a in "xy"}
         held, place, step, stepped = (
             data.View(layout, Signal(layout.size, name=n, reset_less=True))
             for n in ("held", "place", "step", "stepped")
         )
-        for axis in "xyz":
-            m.d.comb += place[axis].eq(Mux(fresh, k[f"left_{axis}"], held[axis]))
-        # A wrapped dimension gets its d back: last - step is d - 1 - step.
-        for axis in "xy":
-            m.d.comb += step[axis].eq(Mux(wraps[axis], ~k[f"left_{axis}"], k[f"step_{axis}"]))
+        added = {a: Signal(whole[i], name=f"added_{a}") for i, a in enumerate("xy")}
         m.d.comb += [
+            *(place[axis].eq(held[axis]) for axis in "xyz"),
+            *(step[axis].eq(added[axis]) for axis in "xy"),
             step.z.eq(k.step_z),
             place.low_x.eq(self._fault == "carry_y"),
             stepped.as_value().eq(place.as_value() - step.as_value()),
         ]
-        below_x = stepped.low_x ^ (self._fault == "carry_y")
-        with m.If(self.take):
-            m.d.sync += [fresh.eq(1), wraps["x"].eq(0), wraps["y"].eq(0)]
-            m.d.sync += ended.eq(new.left_z[-1])
-        with m.Elif(self.enable):
-            m.d.sync += [fresh.eq(0), wraps["x"].eq(below_x), wraps["y"].eq(stepped.low_y)]
-            m.d.sync += ended.eq(stepped.z[-1])
+        below = {"x": stepped.low_x ^ (self._fault == "carry_y"), "y": stepped.low_y}
         with m.If(self.enable):
             m.d.sync += held.eq(stepped)
+            for axis in "xy":
+                # A wrapped dimension gets its d back: last - step is d - 1 - step.
+                back = ~k[f"left_{axis}"]
+                m.d.sync += [
+                    wraps[axis].eq(below[axis]),
+                    added[axis].eq(Mux(below[axis], back, k[f"step_{axis}"])),
+                ]
+            with m.If(self.loads):
+                m.d.sync += [held[axis].eq(self.new[f"left_{axis}"]) for axis in "xyz"]
+                for axis in "xy":
+                    m.d.sync += [wraps[axis].eq(0), added[axis].eq(self.new[f"step_{axis}"])]
         m.d.comb += [self.base.wraps_x.eq(wraps["x"]), self.base.wraps_y.eq(wraps["y"])]
         self._corrected(m, place, wraps)
+        return Value.cast(stepped.z[-1])
 
     def _corrected(self, m: Module, place: data.View, wraps: dict[str, Signal]) -> None:
         """Keep the low bits of a warp's distances, with what a wrap added."""
@@ -251,13 +273,14 @@ class _Walk(wiring.Component):
                 wrapped = wraps[axis]
                 last = self.constants[f"last_{axis}"]
                 # Wrapped, it is between -2**bits and -1: only d's own high bits are left.
-                total = near + Mux(wrapped, last[:bits], 0) + wrapped
+                total = near + last[:bits] + 1
                 high = last[bits:]
                 reaches = (high[1:].any()) | (high[0] & total[bits])
-                near, beyond = total[:bits], Mux(wrapped, reaches, beyond)
+                near, beyond = Mux(wrapped, total[:bits], near), Mux(wrapped, reaches, beyond)
             new = self.new[f"last_{axis}"]
-            with m.If(self.take):
-                m.d.sync += [low.eq(new[:bits]), far.eq(new[bits:].any())]
-            with m.Elif(self.enable):
-                m.d.sync += [low.eq(near), far.eq(beyond)]
+            with m.If(self.enable):
+                m.d.sync += [
+                    low.eq(Mux(self.loads, new[:bits], near)),
+                    far.eq(Mux(self.loads, new[bits:].any(), beyond)),
+                ]
             m.d.comb += [self.base[axis].eq(low), self.base[f"far_{axis}"].eq(far)]

@@ -58,16 +58,18 @@ class IndexPacker(wiring.Component):
         m = Module()
         lanes = self.i.payload
         bits = self._config.word_bits
-        valid = Signal()
+        # What lets a warp in has a register of its own: the other one drives hundreds.
+        valid, vacant = Signal(), Signal(init=1)
         layout = self.o.payload.shape()
         # Not cleared by a reset, so that the registers' own reset is free for the mask.
         packed = data.View(layout, Signal(layout.size, name="packed", reset_less=True))
         m.d.comb += [
             self.o.valid.eq(valid),
             self.o.payload.eq(packed),
-            self.i.ready.eq(~valid | self.o.ready),
+            self.i.ready.eq(vacant | self.o.ready),
         ]
-        with m.If(self.i.ready):
+        m.d.sync += vacant.eq(~self.i.valid & self.i.ready)
+        with m.If(~valid | self.o.ready):
             m.d.sync += valid.eq(self.i.valid)
             for name in ("address", "mask", "first", "last", "width_x", "width_y", "width_z"):
                 m.d.sync += packed[name].eq(lanes[name])

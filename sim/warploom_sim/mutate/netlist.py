@@ -31,8 +31,9 @@ mutate -list {{count}} -seed {{seed}} -o list.txt
 """
 # No fault of logic: what a clock does to a register is the library's. And a mutation of a
 # register's output drops its initial value even while it is switched off; those of the readers of
-# that output stand in the list themselves.
-_LEFT_OUT: Final = frozenset({"Q", "CLK", "RD_CLK", "WR_CLK"})
+# that output stand in the list themselves. Yosys cannot write a memory's port whose enable and
+# resets, constant where it has no clock, are not.
+_LEFT_OUT: Final = frozenset({"Q", "CLK", "RD_CLK", "WR_CLK", "RD_EN", "RD_ARST", "RD_SRST"})
 #: So many more are asked for than are wanted, since some are left out.
 _SURPLUS: Final = 3
 

@@ -1,0 +1,350 @@
+"""ConfigFilter's entries: which shapes stand where, who reads them, and in which order."""
+
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom_spec import Config, layouts, timing
+
+
+def any_of(bits: list[Value]) -> Value:
+    """Return the OR of some bits."""
+    return reduce(or_, bits)
+
+
+class History(wiring.Component):
+    """The entries: keys and regions, references, who is being generated, order of use.
+
+    A configuration is compared in one cycle and may be accepted from the next one on. What an
+    acceptance changes is judged two cycles later at the earliest, so that only the entries' being
+    valid changes at once: key, count and order learn of it from registers, one cycle late. What a
+    release or an end of generation changes is judged in the next cycle, and the flags look ahead.
+
+    Parameters
+    ----------
+    config : Config
+        ``history_entries``, ``reference_bits`` and the widths of a configuration.
+    fault : str or None
+        One of ConfigFilter's.
+
+    Attributes
+    ----------
+    given : In
+        A configuration; it is registered in every cycle, so that no late ``ready`` is in the way.
+    compare : In(1)
+        What was given in the cycle before is compared; 0 keeps what was found.
+    kept : Out
+        The key that was compared last.
+    hit, may_hit, may_miss, entry : Out
+        Of ``kept``: an entry has it; a hit or a miss may be accepted; which entry it hits or takes.
+    misses : In(1)
+        It is accepted as a miss in this cycle.
+    new_hit, new_miss, new_entry : In
+        A hit or a miss was accepted in the cycle before, and its entry.
+    finished : In(1)
+        Ends the oldest generation.
+    unfinished : Out(1)
+        There is one.
+    release, release_valid : In
+        Gives a reference of this entry back.
+    unreferenced : Out(1)
+        It has none.
+    """
+
+    def __init__(self, config: Config, fault: str | None) -> None:
+        self._config = config
+        self._fault = fault
+        key = layouts.index_config(config).layout()
+        super().__init__(
+            {
+                "given": In(key),
+                "compare": In(1),
+                "kept": Out(key),
+                "hit": Out(1),
+                "may_hit": Out(1),
+                "may_miss": Out(1),
+                "entry": Out(config.entry_bits),
+                "misses": In(1),
+                "new_hit": In(1),
+                "new_miss": In(1),
+                "new_entry": In(config.entry_bits),
+                "finished": In(1),
+                "unfinished": Out(1),
+                "release": In(config.entry_bits),
+                "release_valid": In(1),
+                "unreferenced": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        n = self._config.history_entries
+        match, overlap, victim = Signal(n), Signal(n, reset_less=True), Signal(n)
+        idle, no_hit = Signal(n, init=-1), Signal(n)
+        used, took = Signal(n), Signal(n)
+        m.submodules.order = order = _Order(n)
+        m.d.comb += [
+            self.may_hit.eq(self.hit & ~(match & no_hit).any()),
+            # An invalid entry is idle: it was, when it was dropped.
+            self.may_miss.eq(~self.hit & ~(overlap & ~idle).any() & idle.any()),
+            order.candidates.eq(idle),
+            order.used.eq(used),
+        ]
+        chosen = Mux(self.hit, match, victim)
+        for bit in range(self._config.entry_bits):
+            holders = [chosen[e] for e in range(n) if e >> bit & 1]
+            if holders:
+                m.d.comb += self.entry[bit].eq(any_of(holders))
+        # Of the cycle before: a hit's entry still shows, until the next key is compared.
+        m.d.sync += took.eq(victim)
+        m.d.comb += used.eq(Mux(self.new_hit, match, 0) | Mux(self.new_miss, took, 0))
+        valid = self._compare(m, match, overlap, victim, took)
+        self._choose(m, victim, valid, order.oldest)
+        self._count(m, used, idle, no_hit)
+        return m
+
+    def _choose(self, m: Module, victim: Signal, valid: Signal, oldest: Value) -> None:
+        """Take the lowest invalid entry, else the least recently accepted idle one."""
+        all_valid, lowest = Signal(), Signal(len(valid), init=1)
+        m.d.sync += all_valid.eq(valid.all())
+        for e in range(len(valid)):
+            m.d.sync += lowest[e].eq(~valid[e] & valid[:e].all() if e else ~valid[e])
+        m.d.comb += victim.eq(Mux(all_valid, oldest, lowest))
+
+    def _compare(
+        self, m: Module, match: Signal, overlap: Signal, victim: Signal, took: Signal
+    ) -> Signal:
+        """Compare the key with every entry; enter it and drop what it overwrites when it misses.
+
+        Returns which entries are valid; an entry is not for the cycle in which it gets its key.
+        """
+        n = self._config.history_entries
+        valid, holds = Signal(n), Signal(n)
+        # A key is compared in two halves, which is a gate less deep.
+        low, high = Signal(n, reset_less=True), Signal(n, reset_less=True)
+        entered = Signal(n, reset_less=True)
+        same_as_new, any_new = Signal(reset_less=True), Signal(reset_less=True)
+        new, kept = (
+            Signal(self.given.shape(), name=f"{name}_key", reset_less=True)
+            for name in ("new", "kept")
+        )
+        new_end, kept_end = (
+            Signal(self._config.index_address_bits + 1, name=f"{name}_end", reset_less=True)
+            for name in ("new", "kept")
+        )
+        m.d.sync += [new.eq(self.given), new_end.eq(self.given.address + self.given.warps)]
+        # An empty region overlaps nothing: no end is above an address, and 0 least of all.
+        with m.If(self.given.warps == 0):
+            m.d.sync += new_end.eq(0)
+        m.d.comb += [
+            self.kept.eq(kept),
+            match.eq((low & high) | (entered & same_as_new.replicate(n))),
+            self.hit.eq((low & high).any() | (any_new & same_as_new)),
+        ]
+        # What was accepted in the cycle before is on its way to its entry; `kept` still has it.
+        same_as_kept, overlaps_kept = Signal(), Signal()
+        *same, meets = _found((new, new_end), (kept, kept_end))
+        m.d.comb += [same_as_kept.eq(Cat(same).all()), overlaps_kept.eq(meets)]
+        with m.If(self.compare):
+            m.d.sync += [
+                kept.eq(new),
+                kept_end.eq(new_end),
+                same_as_new.eq(same_as_kept),
+                any_new.eq(self.new_miss),
+            ]
+        for e in range(n):
+            key = Signal(self.given.shape(), name=f"key_{e}", reset_less=True)
+            end = Signal.like(new_end, name=f"end_{e}", reset_less=True)
+            enters = Signal(name=f"enters_{e}")
+            m.d.comb += enters.eq(took[e] & self.new_miss)
+            same_low, same_high, overlaps = _found((new, new_end), (key, end))
+            with m.If(enters):
+                m.d.sync += [key.eq(kept), end.eq(kept_end)]
+            with m.If(self.compare):
+                m.d.sync += [
+                    low[e].eq(same_low),
+                    high[e].eq(valid[e] & same_high),
+                    entered[e].eq(enters),
+                    overlap[e].eq((valid[e] & overlaps) | (enters & overlaps_kept)),
+                ]
+            dropped = victim[e] if self._fault == "stale_history" else victim[e] | overlap[e]
+            m.d.comb += holds[e].eq(valid[e] | enters)
+            m.d.sync += valid[e].eq(holds[e] & ~(self.misses & dropped))
+        return holds
+
+    def _count(self, m: Module, used: Signal, idle: Signal, no_hit: Signal) -> None:
+        """Count references and note who is generating, ``used`` one cycle late."""
+        n = self._config.history_entries
+        m.submodules.unfinished = unfinished = _Unfinished(self._config)
+        m.d.comb += [
+            unfinished.new.eq(self.new_miss),
+            unfinished.new_entry.eq(self.new_entry),
+            unfinished.finished.eq(self.finished),
+            self.unfinished.eq(unfinished.any),
+        ]
+        referenced = Signal(1 << self._config.entry_bits)
+        just_used = (self.new_hit | self.new_miss) & (self.release == self.new_entry)
+        m.d.comb += self.unreferenced.eq(
+            self.release_valid & ~(referenced.bit_select(self.release, 1) | just_used)
+        )
+        for e in range(n):
+            count = Signal(self._config.reference_bits, name=f"count_{e}")
+            none = Signal(name=f"none_{e}", init=1)  # The count is 0.
+            generating, ends = Signal(name=f"generating_{e}"), Signal(name=f"ends_{e}")
+            given_back = Signal(name=f"given_back_{e}")
+            still, unread = Signal(name=f"still_{e}"), Signal(name=f"unread_{e}")
+            m.d.comb += [
+                referenced[e].eq(~none),
+                given_back.eq(self.release_valid & (self.release == e)),
+                unread.eq(Mux(none, ~used[e] | given_back, (count == 1) & ~used[e] & given_back)),
+                ends.eq(self.finished & Mux(unfinished.held, unfinished.oldest == e, used[e])),
+                still.eq((generating | (used[e] & self.new_miss)) & ~ends),
+            ]
+            with m.If(Mux(used[e], ~given_back, given_back & ~none)):
+                down = given_back.replicate(len(count) - 1)
+                m.d.sync += count.eq(count + Cat(C(1, 1), down))
+            # At the highest, or one below with an acceptance that is not counted yet.
+            most = count[1:].all() & (count[0] | used[e])
+            m.d.sync += [
+                none.eq(unread),
+                generating.eq(still),
+                idle[e].eq(~still if self._fault == "no_reference" else ~still & unread),
+                no_hit[e].eq((most & ~given_back) | (0 if self._fault == "early_hit" else still)),
+            ]
+
+
+def _found(
+    one: tuple[Any, Signal], other: tuple[Any, Signal]
+) -> tuple[Value, Value, Value]:
+    """Compare two keys and ends: the keys' two halves, and whether the regions meet."""
+    bits, other_bits = one[0].as_value(), other[0].as_value()
+    half = len(bits) // 2
+    return (
+        bits[:half] == other_bits[:half],
+        bits[half:] == other_bits[half:],
+        (one[0].address < other[1]) & (other[0].address < one[1]),
+    )
+
+
+class _Unfinished(wiring.Component):
+    """Entries whose indices are still being made, in the order in which they will be finished.
+
+    ``new`` enters what was accepted in the cycle before. ``held`` and ``oldest`` are registers, and
+    know nothing of ``new``; ``any`` does. ``finished`` takes the oldest off, if there is one.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "new": In(1),
+                "new_entry": In(config.entry_bits),
+                "finished": In(1),
+                "any": Out(1),
+                "held": Out(1),
+                "oldest": Out(config.entry_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        queue = Queue(self._config.entry_bits, timing(self._config).done_depth)
+        m.submodules.queue = queue
+        m.d.comb += [
+            queue.push.eq(self.new),
+            queue.pushed.eq(self.new_entry),
+            queue.pop.eq(self.finished),
+            self.held.eq(queue.held[0]),
+            self.oldest.eq(queue.first),
+            self.any.eq(queue.held[0] | self.new),
+        ]
+        return m
+
+
+class Queue(wiring.Component):
+    """A short queue in registers. What is pushed into an empty one and popped at once never enters.
+
+    Parameters
+    ----------
+    bits : int
+        Width of an item.
+    depth : int
+        Places. A push with all of them held, and no pop, is lost.
+
+    Attributes
+    ----------
+    push, pushed : In
+        Puts an item behind the others, seen in ``held`` and ``first`` one cycle later.
+    pop : In(1)
+        Takes the first item off, or else what is pushed.
+    held : Out(depth)
+        Places taken, lowest first.
+    first : Out(bits)
+        The oldest item.
+    """
+
+    def __init__(self, bits: int, depth: int) -> None:
+        self._depth = depth
+        super().__init__(
+            {
+                "push": In(1),
+                "pushed": In(bits),
+                "pop": In(1),
+                "held": Out(depth),
+                "first": Out(bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        held = Signal(self._depth)
+        items = [
+            Signal.like(self.pushed, name=f"item_{k}", reset_less=True) for k in range(self._depth)
+        ]
+        m.d.comb += [self.held.eq(held), self.first.eq(items[0])]
+        for k, item in enumerate(items):
+            below = held[k - 1] if k else 1
+            above = held[k + 1] if k + 1 < self._depth else 0
+            with m.If(self.pop):
+                m.d.sync += held[k].eq(above | (self.push & held[k]))
+            with m.Elif(self.push & below):
+                m.d.sync += held[k].eq(1)
+            with m.If(self.pop | ~held[k]):
+                m.d.sync += item.eq(Mux(above, items[k + 1], self.pushed) if k + 1 < self._depth
+                                    else self.pushed)
+        return m
+
+
+class _Order(wiring.Component):
+    """Order of use as one bit for each pair of entries: which of the two is older.
+
+    ``used`` (one bit at most) makes an entry the youngest at the end of the cycle; ``oldest`` is
+    the oldest of ``candidates``, combinational.
+    """
+
+    def __init__(self, entries: int) -> None:
+        self._entries = entries
+        super().__init__({"used": In(entries), "candidates": In(entries), "oldest": Out(entries)})
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        n = self._entries
+        older: dict[tuple[int, int], Value] = {}
+        for low in range(n):
+            for high in range(low + 1, n):
+                bit = Signal(name=f"older_{low}_{high}")
+                m.d.sync += bit.eq((bit | self.used[high]) & ~self.used[low])
+                older[low, high], older[high, low] = bit, ~bit
+        for e in range(n):
+            beaten = [self.candidates[o] & older[o, e] for o in range(n) if o != e]
+            wins = ~any_of(beaten) if beaten else 1
+            m.d.comb += self.oldest[e].eq(self.candidates[e] & wins)
+        return m
