@@ -19,15 +19,16 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,RECLAIM,reclaim) $(call option,SEED,seed) \
     $(call option,TIME_SCALE,time-scale) $(if $(filter-out 0,$(WAVES)),--waves)
 
-.PHONY: help sim verilog synth test-synth bench lint types test test-deep exhaustive setup clean
+.PHONY: help sim verilog synth test-synth formal formal-negative mutate bench lint types test test-deep \
+    exhaustive setup clean
 
 help:  ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "Options: make sim [TRACE=FILE] [SIM=verilator|icarus] [CONFIG=tiny|default|large]"
 	@echo "  [LAUNCHES=N] [POLICY=first_fit|round_robin|least_loaded|freed_first]"
 	@echo "  [RECLAIM=in_order|out_of_order] [SEED=N] [TIME_SCALE=1/32] [WAVES=1] [ARGS=...]"
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
-	@echo "  make verilog|bench|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
+	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
 
 sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared with the model
 	@$(SETUP) sim $(if $(filter icarus,$(SIM)),icarus,verilator)
@@ -41,9 +42,21 @@ synth:  ## Measure area and clock rate on an ECP5 against the committed figures
 	@$(SETUP) sim fpga
 	@$(BIN)/warploom synth $(if $(filter-out 0,$(CHECK)),--check) $(ARGS)
 
-test-synth:  ## Tests of what `make synth` measures with, on small designs
-	@$(SETUP) sim dev fpga
-	$(BIN)/pytest -n 2 -m fpga tb/test_synth.py $(ARGS)
+formal:  ## Prove what must hold of the blocks, and reach its interesting cases
+	@$(SETUP) sim formal
+	@$(BIN)/warploom formal $(ARGS)
+
+formal-negative:  ## Find the seeded bug of every property
+	@$(SETUP) sim formal
+	@$(BIN)/warploom formal --negative $(ARGS)
+
+test-synth:  ## Tests of what `make synth` and `make mutate` measure with, on small designs
+	@$(SETUP) sim dev fpga verilator
+	$(BIN)/pytest -n 2 -m fpga tb/test_synth.py tb/test_mutate.py $(ARGS)
+
+mutate:  ## Change each block's netlist bit by bit: does its bench notice?
+	@$(SETUP) sim dev fpga verilator
+	@$(BIN)/warploom mutate $(ARGS)
 
 bench:  ## Measure cycles a second on each simulator, and the golden models' and the import's speed
 	@$(SETUP) sim icarus verilator
@@ -58,7 +71,7 @@ types:  ## Check types, strictly (mypy)
 	$(BIN)/mypy
 
 test: lint types  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verilator
-	@$(SETUP) sim dev icarus verilator
+	@$(SETUP) sim dev formal icarus verilator
 	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out

@@ -32,12 +32,22 @@ SPECIAL: Final[tuple[Dims, ...]] = (
     *((3, 5, 7), (5, 7, 3), (7, 3, 5), (10, 10, 10), (5, 7, 9), (4, 4, 4), (100, 2, 2)),
     *((1024, 1, 1), (1, 1024, 1), (16, 16, 4), (33, 31, 1), (31, 33, 1), (2, 2, 64), (1, 3, 60)),
     *((17, 33, 33), (33, 33, 33), (1024, 64, 1), (1, 1024, 64), (32, 64, 1), (15, 17, 1)),
+    # 256 threads at most, and as many bits as those can have.
+    *((3, 5, 17), (5, 3, 17), (3, 17, 5), (5, 17, 3), (17, 3, 5), (17, 5, 3), (9, 3, 9)),
+    *((3, 9, 9), (9, 9, 3), (5, 5, 10), (5, 10, 5), (10, 5, 5), (2, 3, 33), (33, 3, 2)),
 )
 
 
 def special_shapes(config: Config) -> list[Dims]:
     """Return the special shapes that are legal in a configuration."""
     return [dims for dims in SPECIAL if is_legal(dims, config)]
+
+
+def _size(rng: random.Random, most: int) -> int:
+    """Return 1 to ``most``, each number of bits as likely as another half of the time."""
+    if rng.random() < 0.5:
+        return rng.randint(1, most)
+    return min(most, rng.randint(1, 1 << rng.randint(0, most.bit_length())))
 
 
 def random_shape(rng: random.Random, config: Config, threads: int | None = None) -> Dims:
@@ -47,13 +57,25 @@ def random_shape(rng: random.Random, config: Config, threads: int | None = None)
         if rng.random() < 0.4:
             dims = rng.choice(SPECIAL)
         else:
-            dx = rng.randint(1, min(1024, most))
-            dy = rng.randint(1, min(1024, most // dx))
-            dz = rng.randint(1, min(64, most // (dx * dy)))
+            dx = _size(rng, min(1024, most))
+            dy = _size(rng, min(1024, most // dx))
+            dz = _size(rng, min(64, most // (dx * dy)))
             x, y, z = rng.sample((dx, dy, dz), 3)
             dims = x, y, z
         if is_legal(dims, config) and dims[0] * dims[1] * dims[2] <= most:
             return dims
+
+
+def twin_shape(rng: random.Random, config: Config, dims: Dims) -> Dims:
+    """Return a legal shape of as many warps that differs in one bit, or ``dims`` if none comes."""
+    for _ in range(8):
+        x, y, z = (size ^ 1 << rng.randrange(size.bit_length()) for size in dims)
+        twin = rng.choice(((x, dims[1], dims[2]), (dims[0], y, dims[2]), (*dims[:2], z)))
+        if is_legal(twin, config) and warps(twin, config.warp_size) == warps(
+            dims, config.warp_size
+        ):
+            return twin
+    return dims
 
 
 def index_config(
@@ -102,21 +124,27 @@ def few_configurations(context: Context) -> Iterator[int]:
     A word may come up to three times in a row.
 
     Every 15 words the choice changes: addresses of their own, one shared by all, or
-    regions that overlap in part.
+    regions that overlap in part, now and then at the memory's end, or two that differ in one bit.
     """
     config, rng = config_of(context), context.rng
     size = config.index_memory_warps
-    most = min(config.max_threads, 12 * config.warp_size)
     while True:
+        most = config.max_threads
+        if rng.random() < 0.9:
+            most = min(most, 12 * config.warp_size)
         shapes = [random_shape(rng, config, most) for _ in range(rng.randint(1, 4))]
         room = size - max(warps(dims, config.warp_size) for dims in shapes)
-        kind = rng.choice(("own", "shared", "near"))
-        start = rng.randint(0, room)
+        kind = rng.choice(("own", "shared", "near", "twins"))
+        start = room if rng.random() < 0.2 else rng.randint(0, room)
+        twin = start ^ 1 << rng.randrange(config.index_address_bits)
         addresses = {
             "own": [place * 12 % (room + 1) for place in range(config.history_entries + 2)],
             "shared": [start],
             "near": [min(start + offset, room) for offset in range(4)],
+            "twins": [start, min(twin, room)],
         }[kind]
+        if kind == "twins":
+            shapes = [shapes[0], twin_shape(rng, config, shapes[0])]
         for _ in range(15):
             word = index_config(config, rng.choice(addresses), rng.choice(shapes))
             yield from [word] * rng.choice((1, 1, 2, 3))

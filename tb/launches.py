@@ -57,7 +57,9 @@ def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[in
     if huge and kind < 0.2:
         return [rng.randint(1, limit) for limit in limits], [0, 0, 0]
     if kind < 0.4:
-        return [min(limits[0], rng.randint(1, 40)), 1, 1], [0, 0, 0]
+        grid, axis = [1, 1, 1], rng.choice((0, 0, 1, 2))
+        grid[axis] = min(limits[axis], rng.randint(1, 40))
+        return grid, [0, 0, 0]
     grid = [min(limit, rng.randint(1, 4)) for limit in limits]
     start = [rng.randrange(size) for size in grid] if rng.random() < 0.3 else [0, 0, 0]
     return grid, start
@@ -133,6 +135,37 @@ def legal_launch(rng: random.Random, config: Config, streams: int, huge: bool) -
     regular = fields["stream"] % (1 << config.priority_bits)
     fields["priority"] = regular if rng.random() < 0.95 else fields["priority"]
     return fields
+
+
+def _limits(config: Config) -> list[tuple[str, int]]:
+    """Return what LaunchCheck judges, with its limits."""
+    return [
+        *((f"g{axis}", limit) for axis, limit in zip("xyz", config.max_grid, strict=True)),
+        *((f"d{axis}", limit) for axis, limit in zip("xyz", BLOCK_LIMITS, strict=True)),
+        *((f"d{axis}", config.max_threads) for axis in "xyz"),
+        ("dx", config.warp_size * config.warp_slots),
+        ("index_address", config.index_memory_warps - 1),
+        ("warp_registers", config.register_units),
+        ("shared", config.shared_units),
+        ("barriers", min(MAX_BLOCK_BARRIERS, config.barriers)),
+        ("table", 0),
+    ]
+
+
+def sharp_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> dict[str, int]:
+    """Return a launch with one to three fields a power of two, or beyond a limit by one.
+
+    So a single bit tells; mostly the others are as small as can be, and nothing else is wrong.
+    """
+    bits = {field.name: field.bits for field in layouts.launch_descriptor(config).fields}
+    result = dict(fields)
+    if rng.random() < 0.7:
+        result |= {f"{kind}{axis}": 1 for kind in "gd" for axis in "xyz"}
+        result |= dict.fromkeys(("index_address", "warp_registers", "shared", "barriers"), 0)
+    for name, limit in rng.sample(_limits(config), rng.choice((1, 1, 2, 3))):
+        sharp = (1 << rng.randint(0, bits[name])) + rng.choice((0, 0, -1, limit, limit, limit))
+        result[name] = min(sharp, (1 << bits[name]) - 1)
+    return result
 
 
 def spoiled_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> dict[str, int]:

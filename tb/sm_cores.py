@@ -91,8 +91,15 @@ class SmCore:
                 self._answer_at = None
         return refused
 
+    def _answers(self, cycle: int) -> bool:
+        """Tell whether a kill is acknowledged in this cycle."""
+        return bool(self._named) and self._answer_at is not None and cycle >= self._answer_at
+
     def _choose(self, cycle: int, weather: Weather) -> int | None:
         """Return the slot that completes in this cycle."""
+        doomed = [slot for slot in self._due if self._named >> slot & 1]
+        if doomed and self._answers(cycle) and self._rng.random() < weather.last_moment:
+            return self._rng.choice(doomed)
         due = [slot for slot, at in self._due.items() if at <= cycle]
         if due and (not weather.together or cycle % 8 == 0):
             return self._rng.choice(due)
@@ -116,7 +123,7 @@ class SmCore:
     def _answer(self, cycle: int, weather: Weather) -> int:
         """Return the acknowledgement port's value: what was named and did not complete."""
         bogus = self._rng.random() < weather.bogus
-        if not self._named or self._answer_at is None or cycle < self._answer_at:
+        if not self._answers(cycle):
             if bogus and not self._named:
                 return self._mask.pack({"valid": 1, "mask": self._rng.getrandbits(self._slots)})
             return self._mask.pack({"valid": 0, "mask": self._rng.getrandbits(self._slots)})

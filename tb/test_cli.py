@@ -4,8 +4,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -14,6 +16,7 @@ from click.testing import CliRunner, Result
 
 from warploom_sim import cli, simulators
 from warploom_sim.commands import sim as sim_command
+from warploom_sim.failure import ProgramError
 from warploom_sim.options import ReplayOptions
 from warploom_spec import WarploomError
 
@@ -52,12 +55,19 @@ def test_the_three_commands_are_there() -> None:
         ),
         (("sim", "--reclaim", "x"), ("in_order", "out_of_order")),
         (("sim", "--launches", "0"), ("x>=1",)),
+        (("sim", "--launches", "x"), ("'x'", "whole number", "1 or more")),
         (("sim", "--seed", "-1"), ("0<=x<=4294967295",)),
+        (("sim", "--seed", "1.5"), ("'1.5'", "whole number", "0 to 4294967295")),
         (("sim", "--time-scale", "0"), ("above 0",)),
         (("sim", "--time-scale", "1/0"), ("above 0",)),
         (("sim", "--time-scale", "fast"), ("above 0",)),
+        (("sim", "--time-scale", "1e999999999"), ("above 0", "nine digits")),
+        (("sim", "--time-scale", f"1/{10**9}"), ("above 0", "nine digits")),
         (("sim", "no_such_file.json"), ("does not exist",)),
         (("sim", "--json", "no_such_folder/figures.json"), ("folder that does not exist",)),
+        (("sim", "--json", "/proc/figures.json"), ("'/proc/figures.json' cannot be written",)),
+        (("trace", "info", TRACE, "--json", TRACE), (TRACE, "is the trace itself")),
+        (("sim", TRACE, "--json", TRACE), (TRACE, "is the trace itself")),
         (("verilog", "--config", "huge"), ("tiny", "default", "large")),
         (("verilog", "no_such_block"), ("grid_walker", "block_dispatcher", "launch_path")),
         (("trace", "info", "no_such_file.json"), ("does not exist",)),
@@ -81,6 +91,52 @@ def test_a_refusal_from_inside_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
     result = run("sim", TRACE)
     assert result.exit_code == 2
     assert result.stderr == "Error: sms is 0; legal: 1 to 256 (default)\n"
+
+
+@pytest.mark.parametrize("error", [ProgramError("no room\nleft"), OSError("no room\nleft")])
+def test_a_failure_from_inside_is_told_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(options: ReplayOptions) -> int:
+        raise error
+
+    monkeypatch.setattr("warploom_sim.replay.run", fail)
+    result = run("sim", TRACE)
+    assert (result.exit_code, result.stderr) == (3, "Error: no room\nleft\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_replay_leaves_neither_files_nor_processes(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Broken off while both sides run: held there by a simulator that never ends."""
+    endless = tmp_path / "vvp"
+    endless.write_text('#!/bin/sh\necho $$ >"$PIDS"\nexec sleep 1000\n')
+    endless.chmod(0o755)
+    pids = tmp_path / "pid"
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "PIDS": str(pids),
+    }
+    command = ("sim", TRACE, "--sim", "icarus", "--config", "tiny", "--launches", "1")
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from warploom_sim.cli import main; main()", *command],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (pids.exists() and pids.read_text()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    said = process.communicate()[1]
+    assert (process.returncode, said) == (130, "Interrupted.\n")
+    assert not list((tmp_path / "build" / "replays").iterdir())
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pids.read_text()), 0)
 
 
 def test_the_replays_exit_code_is_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +219,18 @@ def test_the_command_is_installed_and_says_its_version() -> None:
     warploom = Path(sys.executable).with_name("warploom")
     said = subprocess.run([warploom, "--version"], capture_output=True, text=True, check=True)
     assert re.fullmatch(r"warploom, version \d+\.\d+\.\d+\n", said.stdout)
+
+
+def test_figures_do_not_take_the_place_of_a_device_or_a_link(tmp_path: Path) -> None:
+    pipe, link, target = tmp_path / "pipe", tmp_path / "link", tmp_path / "target"
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+        assert run("trace", "info", TRACE, "--json", str(pipe)).exit_code == 0
+        assert json.loads(reader.communicate()[0])["launches"] == 42
+    assert pipe.is_fifo()
+    assert run("trace", "info", TRACE, "--json", str(link)).exit_code == 0
+    assert link.is_symlink() and json.loads(target.read_text())["launches"] == 42
 
 
 def test_trace_info_counts_and_writes_json(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """ConfigFilter: history, references and answers."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,11 +51,41 @@ def case(config, seed, **params):
         params={"config": config, **params},
         seed=seed,
         cycles=3000,
-        stimulus=TimelyReleases,
+        stimulus=LongReferences,
         sources={"i": few_configurations, "release": any_entry, "cancel": rarely},
         withdrawable={"o": "cancel takes a miss back that the iterator has not taken"},
         events={"history": HISTORY_MONITORS[config]},
     )
+
+
+class LongReferences(TimelyReleases):
+    """In turns of 150 cycles, one entry or none is not released."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        self._cycle, self._kept = 0, None
+
+    def next(self, outputs):
+        inputs = super().next(outputs)
+        if self._cycle % 150 == 0:
+            self._kept = self._rng.randrange(self._config.history_entries + 1)
+        self._cycle += 1
+        if inputs["release__payload"] == self._kept:
+            inputs["release__valid"] = 0
+        return inputs
+
+
+class WrongReleases(TimelyReleases):
+    """In every cycle a release of an entry that does not exist."""
+
+    def next(self, outputs):
+        return super().next(outputs) | {
+            "release__valid": 1, "release__payload": self._config.history_entries}
+
+
+def error_case(config, seed):
+    """Return a case with more errors than are counted."""
+    return replace(case(config, seed), cycles=66_000, resets=0, stimulus=WrongReleases)
 
 
 # Lockstep
@@ -70,6 +102,10 @@ def test_equals_its_model(config, seed):
 )
 def test_equals_its_model_on_other_simulators(simulator, config, seed):
     run([case(config, seed + k) for k in range(3)], simulator)
+
+
+def test_the_count_of_errors_stops_at_its_highest(seed):
+    run([error_case("three_entries", seed)], "verilator")
 
 
 def test_rare_events_happen_in_compared_runs():

@@ -1,6 +1,7 @@
 """IncrementalScheduler: warp w, instruction k, core j, one warp behind the generator."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -31,12 +32,19 @@ def request(config, warps, instructions, address=0):
 
 
 def programs(context):
-    """Yield small programs: fewer and more warps than cores, one pass and several, empty ones."""
+    """Yield small programs: fewer and more warps than cores, one pass and several, empty ones.
+
+    Now and then a larger one.
+    """
     config, rng = config_of(context), context.rng
     most = min(config.max_warps, 2 * config.cores + 2)
     while True:
         warps = rng.choice((0, 1, 2, config.cores, config.cores + 1, rng.randint(1, most)))
         instructions = rng.choice((0, 1, config.cores, config.cores + 1, rng.randint(1, 20)))
+        if rng.random() < 0.05:
+            warps = rng.randint(1, config.max_warps)
+        elif rng.random() < 0.05:
+            instructions = rng.randint(1, 300)
         yield request(config, min(warps, config.max_warps), instructions,
                       rng.randrange(config.index_memory_warps))
 
@@ -51,6 +59,22 @@ class Memory(RandomStimulus):
         return self._inputs
 
 
+def longest_program(context):
+    """Yield a program of as many instructions as there can be, then others."""
+    config = config_of(context)
+    yield request(config, 2, (1 << 16) - 1)
+    yield from programs(context)
+
+
+class NeverWaits(Memory):
+    """No stall, and each read is granted at once."""
+
+    def next(self, outputs):
+        inputs = super().next(outputs)
+        inputs |= {"stall": 0, "read__ready": 1}
+        return inputs
+
+
 def finished(inputs, outputs):
     return outputs["finished"] == 1
 
@@ -59,6 +83,11 @@ def case(config, seed, **params):
     return Case(make=make, params={"config": config, **params}, seed=seed, cycles=3000,
                 stimulus=Memory, sources={"i": programs}, events={"finished": finished},
                 withdrawable={"read": "a stall takes a refused read back while it lasts"})
+
+
+def longest_case(config, seed):
+    return replace(case(config, seed), cycles=66_000, resets=0, stimulus=NeverWaits,
+                   sources={"i": longest_program})
 
 
 @pytest.mark.parametrize("config", ["tiny", "default", "three_entries", "warp_16", "warp_64"])
@@ -73,6 +102,10 @@ def test_equals_its_model(config, seed):
 )
 def test_equals_its_model_on_other_simulators(simulator, config, seed):
     run([case(config, seed + k) for k in range(3)], simulator)
+
+
+def test_the_longest_program_equals_its_model(seed):
+    run([longest_case("three_entries", seed)], "verilator")[0].require("finished")
 
 
 @pytest.mark.parametrize("fault", IncrementalScheduler.FAULTS)
@@ -138,7 +171,7 @@ def issued(recording, config=TINY):
 
 
 def formula(warps, instructions, cores, start):
-    """Spec 1: warp w, instruction k = p C + j on core j in 1 + p max(w_count, C) + w + j."""
+    """Warp w, instruction k = p C + j on core j in 1 + p max(w_count, C) + w + j."""
     return {
         (w, k): [(start + 1 + k // cores * max(warps, cores) + w + k % cores, k % cores)]
         for w in range(warps) for k in range(instructions)

@@ -1,4 +1,4 @@
-"""IndexGenerator: configurations in, packed indices in memory; the cycle contract of spec 1."""
+"""IndexGenerator: configurations in, packed indices in memory; the cycle contract."""
 
 import pytest
 from hypothesis import given

@@ -191,7 +191,7 @@ def test_one_warp_a_cycle_no_bubble_inside_a_block(block):
 
 
 def test_no_bubble_between_two_misses_of_12_warps(block):
-    """Spec 1 demands 12 warps at most; ``iterator_setup`` + 1 suffice, one fewer does not."""
+    """The contract demands 12 warps at most; ``iterator_setup`` + 1 suffice, one fewer does not."""
     enough = timing(DEFAULT).iterator_setup + 1
     assert enough <= 12
     for count, bubbles in ((12, 0), (enough, 0), (enough - 1, 1)):

@@ -1,4 +1,4 @@
-"""The reference by division, its packing and its add/compare rule, and what spec 1 says of them."""
+"""The reference by division, its packing and its add/compare rule, and what is claimed of them."""
 
 from math import ceil, log2
 

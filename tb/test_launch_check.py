@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tb.dispatch_cases import make_check
 from tb.dispatch_configs import config_of
-from tb.launches import legal_launch, random_fields, spoiled_launch
+from tb.launches import legal_launch, random_fields, sharp_launch, spoiled_launch
 from tb.record import Sender, record
 from warploom.launch_check import LaunchCheck
 from warploom_golden.index_reference import is_legal, threads, warps, widths
@@ -25,15 +25,17 @@ LEGAL = LaunchDescriptor(
 
 
 def any_launch(context):
-    """Yield launches: legal ones, spoiled ones, noise."""
+    """Yield launches: legal ones, spoiled ones, some with a single bit that tells, noise."""
     rng, config = context.rng, config_of(context.params["config"])
     packet = layouts.launch_descriptor(config)
     while True:
         fields = legal_launch(rng, config, 16, huge=True)
         kind = rng.random()
-        if kind < 0.5:
+        if kind < 0.3:
             fields = spoiled_launch(rng, config, fields)
         elif kind < 0.6:
+            fields = sharp_launch(rng, config, fields)
+        elif kind < 0.7:
             fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
         yield packet.pack(fields)
 

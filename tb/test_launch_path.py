@@ -201,7 +201,7 @@ def test_a_drained_launch_says_where_to_go_on():
 
 
 def test_a_launch_finished_before_its_stop_is_finished():
-    """A kernel all of whose blocks have completed is finished, never killed (spec 4)."""
+    """A kernel all of whose blocks have completed is finished, never killed."""
     recording = path_run([LAUNCH], stops={100: {"ticket": 1}})
     assert records(recording) == [(1, *FINE)]
     errors = [layouts.error_record(TINY).unpack(w) for w in recording.port("dispatch_error") if w]

@@ -128,8 +128,12 @@ def test_only_the_first_launches_are_made(tmp_path: Path) -> None:
         ({"grid": (1, 65_536, 1)}, "launch_descriptor.gy is 65536; legal: 0 to 65535"),
         ({"block": (2048, 1, 1)}, "launch_descriptor.dx is 2048; legal: 0 to 2047"),
         ({"registers": 4096}, "launch_descriptor.warp_registers is 512; legal: 0 to 511"),
-        ({"shared_bytes": 262_144}, "launch_descriptor.shared is 2056; legal: 0 to 2047"),
-        ({"registers": 300, "block": (1024, 1, 1)}, "not one block of (1024, 1, 1) threads, 300"),
+        ({"shared_bytes": 262_144}, "launch_descriptor.shared is 2056; legal: 0 to 2047; it"),
+        (
+            {"registers": 300, "block": (1024, 1, 1)},
+            "not one block fits an SM of the recorded NVIDIA H200: grid (4, 2, 1), block"
+            " (1024, 1, 1), 300 registers a thread, 0 bytes of shared memory",
+        ),
         ({"duration": 1.1e6}, "'dur' is 1100000.0, 68062500 cycles a block at time scale 1/32"),
     ],
 )

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from tb.trace_files import random_document, write
 from warploom_golden import event_model
 from warploom_sim import cli, replay, traces
+from warploom_sim.failure import ProgramError
 from warploom_sim.launches import make_launches
 from warploom_sim.model_run import ModelJob, read_events
 from warploom_sim.options import ReplayOptions
@@ -121,7 +122,8 @@ def test_the_time_scale_stretches_the_run(tmp_path: Path, trace: Path) -> None:
 def assert_described(output: str, kind: str) -> re.Match[str]:
     """Demand launch, block, cycle, both values, and how to see it again."""
     found = re.search(
-        rf"first mismatch: ({kind}) (?P<number>\d+), launch (?P<launch>\d+) \(kernel\d+\), block"
+        rf"first mismatch: ({kind}) (?P<number>\d+), launch (?P<launch>\d+) "
+        r'\("kernel\d+"\), block'
         r" (\((?P<block>\d+, \d+, \d+)\)|none yet), cycle (?P<cycle>\d+)\n"
         r"  RTL: +(?P<rtl>.+)\n"
         r"  model: (?P<model>.+)\n"
@@ -191,6 +193,17 @@ def test_an_unknown_fault_is_refused(tmp_path: Path, trace: Path) -> None:
     assert "'no.such'; legal: " in result.stderr
 
 
+def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
+    document = random_document(random.Random(1), 3)
+    for event in document["traceEvents"]:
+        event["name"] = "\ud800 [red]\n\x1b[31m"
+    options = ("--sim", "icarus", "--config", "tiny", "--forced-fault", "event.answers.0.64")
+    result, figures = sim(tmp_path, write(tmp_path, document), *options)
+    assert result.exit_code == 1
+    assert r'launch 0 ("\ud800 [red]\n\u001b[31m")' in result.stdout
+    shutil.rmtree(figures["event_files"])
+
+
 # The model is on its own
 
 
@@ -216,8 +229,9 @@ def test_a_model_that_fails_fails_the_replay(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ModelJob, "to_json", lambda job: "{}")
-    with pytest.raises(RuntimeError, match=r"(?s)the model failed:.*KeyError"):
-        sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
+    result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
+    assert (result.exit_code, result.stdout, figures) == (3, "", {})
+    assert re.match(r"(?s)Error: the model failed:.*KeyError", result.stderr)
 
 
 # Verdict, files, refusals
@@ -241,6 +255,36 @@ def test_a_bad_second_trace_is_refused_before_the_first_runs(tmp_path: Path, tra
     bad.write_text("{")
     result, figures = sim(tmp_path, trace, bad, "--sim", "icarus", "--config", "tiny")
     assert (result.exit_code, result.stdout, figures) == (2, "", {})
+
+
+def test_more_blocks_than_events_can_be_held_of_are_refused(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")[1]["blocks"]
+    monkeypatch.setattr(replay, "MOST_BLOCKS", blocks - 1)
+    (tmp_path / "figures.json").unlink()
+    result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
+    assert (result.exit_code, result.stdout, figures) == (2, "", {})
+    assert f"{blocks:,} blocks to replay; legal: up to {blocks - 1:,}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(KeyboardInterrupt(), 130), (WarploomError("no event"), 2), (ProgramError("died"), 3)],
+)
+def test_what_is_broken_off_or_refused_leaves_nothing(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
+) -> None:
+    def stop(folder: Path, *_: object) -> None:
+        assert (folder / "offers.bin").exists()
+        seen.append(folder)
+        raise error
+
+    seen: list[Path] = []
+    monkeypatch.setattr(replay, "read_recorded", stop)
+    result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
+    assert (result.exit_code, figures) == (code, {})
+    assert not seen[0].parent.exists()
 
 
 def test_a_missing_simulator_is_refused(

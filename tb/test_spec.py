@@ -25,7 +25,7 @@ from warploom_spec.packet import Field
 
 DEFAULT = PRESETS["default"]
 
-#: Spec 0, 'Widths and presets': what each preset has.
+#: What each preset has.
 PRESET_TABLE = {
     "tiny": (2, 8, 4, 16, 32, 64, 4, 256, (16, 8, 8), 2, 64, 1),
     "default": (8, 32, 32, 64, 256, 1824, 32, 1024, (31, 16, 16), 8, 512, 4),

@@ -19,7 +19,7 @@ from warploom_sim import cli
 from warploom_sim.synth import figures, flow, measure, report, targets
 from warploom_sim.synth.measure import Job, Row, row
 from warploom_sim.synth.port_bits import PORTS
-from warploom_sim.synth.source import Port, Source, check_ports
+from warploom_sim.synth.source import Port, Source, check_ports, generate, top_module
 from warploom_sim.synth.targets import Target, all_targets
 from warploom_spec import WarploomError
 
@@ -382,3 +382,14 @@ def test_a_failing_tool_shows_its_last_lines(tmp_path: Path) -> None:
     (tmp_path / flow.WRAPPED).write_text("{}")
     with pytest.raises(RuntimeError, match="nextpnr failed in .*"):
         flow.place(1, tmp_path)
+
+
+@pytest.mark.fpga
+@pytest.mark.parametrize("config", ["tiny", "default"])
+def test_rows_of_indices_are_block_memory_in_the_whole_too(config: str, tmp_path: Path) -> None:
+    """Beside the packer some bits of a row are constant; the memory must stay one all the same."""
+    target = Target(block=targets.INDEX_WITH_MEMORY, config=config)
+    cells = flow.synthesise(top_module(target), generate(target).text, tmp_path)
+    memories = [name for kind, name in flow.cells_by_name(tmp_path) if kind == "DP16KD"]
+    assert {name.partition(".")[0] for name in memories} == {"index_memory"}
+    assert not cells["TRELLIS_DPR16X4"]

@@ -27,6 +27,8 @@ class Weather:
         A completion or an acknowledgement that nothing asked for.
     answer : tuple of int
         Cycles from a kill to its acknowledgement.
+    last_moment : float
+        For each acknowledgement: a block that the kill named completes in that very cycle.
     silent : float
         For each kill: it is never acknowledged.
     deaf : float
@@ -44,6 +46,7 @@ class Weather:
     fault: float = 0.0
     bogus: float = 0.0
     answer: tuple[int, int] = (1, 2)
+    last_moment: float = 0.0
     silent: float = 0.0
     deaf: float = 0.0
     stop: float = 0.0
@@ -67,6 +70,7 @@ def wild(rng: random.Random) -> Weather:
     weather.fault = rng.choice((0.0, 0.0, 0.01, 0.1))
     weather.bogus = rng.choice((0.0, 0.0, 0.01, 0.1))
     weather.answer = rng.choice(((1, 1), (1, 4), (5, 15)))
+    weather.last_moment = rng.choice((0.3, 0.9))
     weather.stop = rng.choice((0.0, 0.01, 0.05, 0.2))
     weather.drain = rng.choice((0.0, 0.5, 1.0))
     weather.enable = rng.choice((0.0, 0.0, 0.02, 0.2))
@@ -82,7 +86,12 @@ def lossy(rng: random.Random) -> Weather:
     return weather
 
 
-CLIMATES = {"calm": calm, "wild": wild, "lossy": lossy}
+def slow(rng: random.Random) -> Weather:
+    """Blocks that hold their slots for thousands of cycles."""
+    return Weather(length=rng.choice(((1, 3), (300, 3000), (3000, 9000), (17_000, 18_000))))
+
+
+CLIMATES = {"calm": calm, "wild": wild, "lossy": lossy, "slow": slow}
 
 
 class Forecast:

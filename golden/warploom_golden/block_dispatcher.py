@@ -1,4 +1,4 @@
-"""Cycle model of BlockDispatcher: places blocks on SMs (spec 2)."""
+"""Cycle model of BlockDispatcher: places blocks on SMs."""
 
 from collections import deque
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Cycle model of ConfigFilter: the history cache of block shapes (spec 1)."""
+"""Cycle model of ConfigFilter: the history cache of block shapes."""
 
 from collections import deque
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Placement policies of BlockDispatcher's cycle model (spec 2)."""
+"""Placement policies of BlockDispatcher's cycle model."""
 
 from collections import deque
 from collections.abc import Sequence

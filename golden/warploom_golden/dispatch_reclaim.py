@@ -1,4 +1,4 @@
-"""When blocks of BlockDispatcher's cycle model return what they held (spec 2)."""
+"""When blocks of BlockDispatcher's cycle model return what they held."""
 
 from collections import deque
 from collections.abc import Sequence

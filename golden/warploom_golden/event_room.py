@@ -1,4 +1,4 @@
-"""What each SM has free, as BlockDispatcher sees it, and the policies that choose one (spec 2).
+"""What each SM has free, as BlockDispatcher sees it, and the policies that choose one.
 
 Sets of SMs are bit masks in an int, so that a decision costs the same for 2 SMs and for 132.
 """
@@ -169,7 +169,13 @@ class FirstFit:
 
 
 class RoundRobin(FirstFit):
-    """First from one past the SM that got the last block."""
+    """First from one past the SM that got the last block.
+
+    Parameters
+    ----------
+    sms : int
+        How many there are.
+    """
 
     def __init__(self, sms: int):
         self._sms = sms
@@ -182,7 +188,13 @@ class RoundRobin(FirstFit):
 
 
 class LeastLoaded(FirstFit):
-    """Fewest occupied warps, ties to the lowest number."""
+    """Fewest occupied warps, ties to the lowest number.
+
+    Parameters
+    ----------
+    by_warps : list of int
+        For each number of free warps the SMs that have so many, kept up to date by `Room`.
+    """
 
     def __init__(self, by_warps: list[int]):
         self._by_warps = by_warps
@@ -192,7 +204,13 @@ class LeastLoaded(FirstFit):
 
 
 class FreedFirst:
-    """The SM whose slot became free first, else the next in the order table (the identity)."""
+    """The SM whose slot became free first, else the next in the order table (the identity).
+
+    Parameters
+    ----------
+    sms, slots : int
+        SMs, and slots of each: the queue has a place for each slot.
+    """
 
     def __init__(self, sms: int, slots: int):
         self._table = RoundRobin(sms)

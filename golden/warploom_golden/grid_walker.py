@@ -1,4 +1,4 @@
-"""Cycle model of GridWalker: a grid's blocks in order of their id (spec 2)."""
+"""Cycle model of GridWalker: a grid's blocks in order of their id."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Cycle model of IncrementalScheduler: warp w, instruction k, core j (spec 1)."""
+"""Cycle model of IncrementalScheduler: warp w, instruction k, core j."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

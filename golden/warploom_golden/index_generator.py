@@ -1,4 +1,4 @@
-"""Cycle model of IndexGenerator: filter, iterator, packer and memory together (spec 1)."""
+"""Cycle model of IndexGenerator: filter, iterator, packer and memory together."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Cycle model of IndexIterator: a warp of thread indices a cycle (spec 1)."""
+"""Cycle model of IndexIterator: a warp of thread indices a cycle."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

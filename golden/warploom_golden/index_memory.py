@@ -1,4 +1,4 @@
-"""Cycle model of IndexMemory: packed indices, one write and one read a cycle (spec 1)."""
+"""Cycle model of IndexMemory: packed indices, one write and one read a cycle."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class IndexMemory:
         return {
             "write__ready": 1,
             "read__ready": int(self._read_ready(inputs)),
-            "data__payload": self._payload,
+            "data__payload": self._payload if self._valid else None,
             "data__valid": int(self._valid),
         }
 

@@ -1,4 +1,4 @@
-"""Golden model of the host's allocator for index memory: an own address or the shared one (spec 1).
+"""Golden model of the host's allocator for index memory: an own address or the shared one.
 
 Addresses count warps. Untimed: the host decides once for each launch, before it sends it.
 """

@@ -1,4 +1,4 @@
-"""Models of IndexPacker (a cycle model) and IndexUnpacker (spec 1)."""
+"""Models of IndexPacker (a cycle model) and IndexUnpacker."""
 
 from collections.abc import Mapping
 

@@ -1,8 +1,8 @@
 """Thread indices by division, their packing, and the add/compare rule that the hardware uses.
 
-The functions here know nothing of cycles. `indices` follows from the definition alone (spec 1,
-'Terms') and is what every model and every RTL run of the index blocks is checked against; `step` is
-the recurrence, checked against it.
+The functions here know nothing of cycles. `indices` follows from the definition alone and
+is what every model and every RTL run of the index blocks is checked against; `step` is the
+recurrence, checked against it.
 """
 
 from typing import Any

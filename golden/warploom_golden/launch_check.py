@@ -1,4 +1,4 @@
-"""Cycle model of LaunchCheck: refuses what can be refused for its content (spec 0)."""
+"""Cycle model of LaunchCheck: refuses what can be refused for its content."""
 
 from collections.abc import Iterator, Mapping
 

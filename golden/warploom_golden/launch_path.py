@@ -1,4 +1,4 @@
-"""Cycle model of LaunchPath: owns a launch from ticket to end record (spec 0)."""
+"""Cycle model of LaunchPath: owns a launch from ticket to end record."""
 
 from collections import deque
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A ledger of (ticket, block) at the SM ports and the bus, apart from every model (spec 0)."""
+"""A ledger of (ticket, block) at the SM ports and the bus, apart from every model."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -248,7 +248,7 @@ class Ledger:
 
         An acknowledgement that was at the port before its kill was seen is none.
         """
-        completing = {n for n, payload in self._signals if payload is not None}
+        outrun: set[int] = set()  # SMs on which a named block completes in the last moment
         for n, payload in self._signals:
             sm = self._sms[n]
             if sm.lost_since is not None:
@@ -257,13 +257,15 @@ class Ledger:
                 fields = self._completion.unpack(payload)
                 tenant = sm.running(fields["slot"], self._now)
                 if tenant is not None:
+                    if sm.named >> tenant.slot & 1:
+                        outrun.add(n)
                     self._leave(sm, tenant, State.COMPLETED)
                     if fields["code"]:
                         tenant.entry.fault = True
                         tenant.entry.kill(self._now + 1)
                         self._stop_offers(tenant.entry, self._now + 1)
             elif sm.named:
-                self._rare["completion in the cycle of an acknowledgement"] += n in completing
+                self._rare["completion in the cycle of an acknowledgement"] += n in outrun
                 for slot in range(sm.named.bit_length()):
                     tenant = sm.running(slot, self._now) if sm.named >> slot & 1 else None
                     if tenant is not None:

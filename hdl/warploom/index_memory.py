@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -65,7 +65,7 @@ class IndexMemory(wiring.Component):
         config = self._config
         request = self.read.payload
         place = Signal(config.index_address_bits)
-        present, stalled, granted = Signal(), Signal(), Signal()
+        room, present, stalled, granted = Signal(), Signal(), Signal(), Signal()
         unwritten = self._pending(m, place)
         written_now = self.write.valid & (self.write.payload.address == place)
         m.d.comb += [
@@ -73,39 +73,50 @@ class IndexMemory(wiring.Component):
             present.eq(request.warp < request.index_warps),
             stalled.eq(present & unwritten & ~written_now),
             self.write.ready.eq(1),
-            self.read.ready.eq((~self.data.valid | self.data.ready) & ~stalled),
+            room.eq(~self.data.valid | self.data.ready),
+            self.read.ready.eq(room & ~stalled),
             granted.eq(self.read.valid & self.read.ready),
         ]
         with m.If(granted):
             m.d.sync += self.data.valid.eq(1)
         with m.Elif(self.data.ready):
             m.d.sync += self.data.valid.eq(0)
-        self._store(m, place, granted, present)
+        self._store(m, place, room, present, written_now)
         return m
 
-    def _store(self, m: Module, place: Signal, granted: Signal, present: Signal) -> None:
-        """Write a warp, read a warp; the read register keeps its warp until the next grant."""
+    def _store(
+        self, m: Module, place: Signal, room: Signal, present: Signal, written_now: Value
+    ) -> None:
+        """Write a warp and read a warp; the row being written is read from a register beside.
+
+        The memory never reads the row being written: what its port gave then would be built around
+        it of gates, or, where synthesis loses the port over that, all the rows. What it reads while
+        nothing is granted is never shown, so its enable does not wait for the pending regions.
+        """
         config = self._config
         layout = layouts.index_data(config).layout()
         storage: memory.Memory = memory.Memory(
             shape=layout, depth=1 << config.index_address_bits, init=[]
         )
         m.submodules.storage = storage
-        writer = storage.write_port()
-        same = () if self._fault == "no_bypass" else (writer,)
-        reader = storage.read_port(transparent_for=same)
-        nothing = Signal()
-        with m.If(granted):
-            m.d.sync += nothing.eq(~present)
+        writer, reader = storage.write_port(), storage.read_port()
+        beside = data.View(layout, Signal(layout.size, name="beside", reset_less=True))
+        shown = Signal()
+        passing: Value = C(0, 1) if self._fault == "no_bypass" else written_now
         m.d.comb += [
             writer.addr.eq(self.write.payload.address),
             writer.data.words.eq(self.write.payload.words),
             writer.data.mask.eq(self.write.payload.mask),
             writer.en.eq(self.write.valid),
             reader.addr.eq(place),
-            reader.en.eq(granted & present),
-            self.data.payload.eq(Mux(nothing, 0, reader.data)),
+            reader.en.eq(room & ~passing),
+            self.data.payload.eq(Mux(shown, beside, reader.data)),
         ]
+        with m.If(room):
+            m.d.sync += [shown.eq(passing | ~present), beside.eq(writer.data)]
+        # Nothing for a warp that is not there: by the registers' reset, which takes no gates.
+        with m.If(room & ~present):
+            m.d.sync += beside.eq(0)
 
     def _pending(self, m: Module, place: Signal) -> Value:
         """Keep the regions accepted and not wholly written, oldest first.

@@ -15,6 +15,7 @@ from typing import Final
 
 from warploom_sim import simulators
 from warploom_sim.build_cache import cached
+from warploom_sim.failure import ProgramError
 from warploom_spec import Config, WarploomError
 
 SOURCES: Final = Path(__file__).parent / "rtl_bench"
@@ -73,7 +74,7 @@ def build(
     ------
     WarploomError
         If the simulator or Yosys is missing, or no fault has that name.
-    RuntimeError
+    ProgramError
         If the Verilog does not compile; with the end of the log.
     """
     simulators.require(simulator)
@@ -139,7 +140,7 @@ def _generate(job: dict[str, object], folder: Path) -> None:
     if done.returncode == 2:
         raise WarploomError(done.stderr.strip())
     if done.returncode:
-        raise RuntimeError(f"generating the replay's Verilog failed:\n{done.stderr}")
+        raise ProgramError(f"generating the replay's Verilog failed:\n{done.stderr}")
 
 
 def _compile(files: Sequence[Path], flags: Sequence[str], simulator: str, folder: Path) -> None:
@@ -154,4 +155,4 @@ def _run(command: Sequence[str], simulator: str, folder: Path) -> None:
     )
     if done.returncode:
         tail = (done.stdout + done.stderr).splitlines()[-20:]
-        raise RuntimeError("\n".join([f"{command[0]} failed", *tail]))
+        raise ProgramError("\n".join([f"{command[0]} failed", *tail]))

@@ -20,6 +20,7 @@ from warploom_golden.index_reference import indices
 from warploom_sim import bench_build, lockstep, traces
 from warploom_sim.blocks import block
 from warploom_sim.build_cache import build_root
+from warploom_sim.failure import ProgramError
 from warploom_sim.launches import make_launches
 from warploom_sim.simulation_run import LOG, read_recorded, simulation_process
 from warploom_spec import LaunchDescriptor, layouts, preset
@@ -122,7 +123,7 @@ def _replay(trace: Path, simulator: str) -> float:
         with simulation_process(simulation, launches, config, simulator, 1, folder) as running:
             failed = running.wait()
         if failed:
-            raise RuntimeError(f"{simulator} failed:\n{(folder / LOG).read_text()[-1500:]}")
+            raise ProgramError(f"{simulator} failed:\n{(folder / LOG).read_text()[-1500:]}")
         took = time.perf_counter() - began
         ended = read_recorded(folder, config).events.tables["ended"]["cycle"]
         return int(ended.max()) / took

@@ -1,27 +1,45 @@
 """The ``warploom`` command."""
 
+import signal
 import sys
 from typing import Any
 
 import click
 
 from warploom_sim.commands.bench import bench
+from warploom_sim.commands.formal import formal
+from warploom_sim.commands.mutate import mutate
 from warploom_sim.commands.sim import sim
 from warploom_sim.commands.synth import synth
 from warploom_sim.commands.trace import trace
 from warploom_sim.commands.verilog import verilog
+from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
 
 #: Exit code of everything that is refused, as click has it for a wrong option.
 REFUSED = 2
+#: Exit code when a program that is needed fails, or a file cannot be written.
+FAILED = 3
+#: Exit code after Ctrl-C, as shells have it.
+INTERRUPTED = 130
 
 
 class _Group(click.Group):
-    """Commands whose refusals are one line and an exit code, never a traceback."""
+    """Commands that end with words and an exit code of their own, never with a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        # A polite kill ends as Ctrl-C does: child processes end, unfinished files go.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            sys.exit(INTERRUPTED)
+        except BrokenPipeError:  # click's and rich's: who reads our output has seen enough
+            raise
+        except (ProgramError, OSError) as error:
+            click.echo(f"Error: {error}", err=True)
+            sys.exit(FAILED)
         except WarploomError as error:
             click.echo(f"Error: {' '.join(str(error).split())}", err=True)
             sys.exit(REFUSED)
@@ -42,6 +60,8 @@ def main() -> None:
 
 
 main.add_command(bench)
+main.add_command(formal)
+main.add_command(mutate)
 main.add_command(sim)
 main.add_command(synth)
 main.add_command(trace)

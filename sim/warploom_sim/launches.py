@@ -41,7 +41,8 @@ def make_launches(
                 launch.grid, launch.block, launch.registers, launch.shared_bytes, config
             )
         except WarploomError as error:
-            raise trace.place(launch).refuse(str(error)) from error
+            said = f"{error}; it is a launch of {_said(launch)}"
+            raise trace.place(launch).refuse(said) from error
         result.append(
             replace(
                 made,
@@ -52,6 +53,14 @@ def make_launches(
             )
         )
     return result
+
+
+def _said(launch: KernelLaunch) -> str:
+    """Return what decides about a launch, as the trace says it."""
+    return (
+        f"grid {launch.grid}, block {launch.block}, {launch.registers} registers a thread,"
+        f" {launch.shared_bytes} bytes of shared memory"
+    )
 
 
 def _stream_numbers(launches: Sequence[KernelLaunch], config: Config) -> list[int]:
@@ -86,8 +95,7 @@ def base_length(trace: Trace, launch: KernelLaunch, time_scale: Fraction) -> int
     resident = resident_blocks(launch, device)
     if resident == 0:
         raise trace.place(launch).refuse(
-            f"not one block of {launch.block} threads, {launch.registers} registers a thread and"
-            f" {launch.shared_bytes} bytes fits an SM of the recorded {device.name}"
+            f"not one block fits an SM of the recorded {device.name}: {_said(launch)}"
         )
     waves = max(1, -(-launch.blocks // (device.sms * resident)))
     length = round(Fraction(launch.duration) * CLOCK_MHZ / waves * time_scale)

@@ -1,8 +1,6 @@
 """The main job: recorded traces through LaunchPath's RTL, every event compared with the model's."""
 
 import dataclasses
-import json
-import os
 import shutil
 import time
 import uuid
@@ -20,6 +18,7 @@ from warploom_sim.bench_build import Simulation
 from warploom_sim.build_cache import build_root
 from warploom_sim.compare import Comparison, compare
 from warploom_sim.expected import Expected
+from warploom_sim.json_file import write_json
 from warploom_sim.launches import make_launches
 from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
@@ -37,6 +36,8 @@ from warploom_spec import Config, LaunchDescriptor, WarploomError, preset
 
 EQUAL: Final = "equal"
 DIFFERENT: Final = "different"
+#: Most blocks of one replay. All their events are held in memory: some gigabytes.
+MOST_BLOCKS: Final = 2**24
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class _Replay:
 
     trace: Trace
     launches: list[LaunchDescriptor]
+    demanded: Expected
     config: Config
     options: ReplayOptions
     flip: Flip | None
@@ -78,7 +80,7 @@ def run(options: ReplayOptions) -> int:
     ------
     WarploomError
         If a trace, an option or the simulator is refused; before anything runs or is written.
-    RuntimeError
+    ProgramError
         If the simulator or the model fails.
     """
     config = config_of(options)
@@ -88,7 +90,13 @@ def run(options: ReplayOptions) -> int:
     for path in options.traces:
         trace = traces.load(path)
         launches = make_launches(trace, config, options.time_scale, options.launches)
-        replays.append(_Replay(trace, launches, config, options, flip))
+        demanded = expected.count(launches, config)
+        if demanded.blocks > MOST_BLOCKS:
+            raise WarploomError(
+                f"{path}: {demanded.blocks:,} blocks to replay; legal: up to {MOST_BLOCKS:,}"
+                " (choose fewer launches)"
+            )
+        replays.append(_Replay(trace, launches, demanded, config, options, flip))
     console = Console()
     outcomes = []
     for replay in replays:
@@ -113,9 +121,7 @@ def config_of(options: ReplayOptions) -> Config:
 
 def _write_json(path: Path, outcomes: list[Outcome], verdict: str) -> None:
     first, *more = (outcome.figures for outcome in outcomes)
-    unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    unfinished.write_text(json.dumps(first | {"verdict": verdict, "more": more}, indent=2) + "\n")
-    os.replace(unfinished, path)
+    write_json(path, first | {"verdict": verdict, "more": more})
 
 
 def _flip_of(options: ReplayOptions, config: Config) -> Flip | None:
@@ -134,28 +140,37 @@ def _flip_of(options: ReplayOptions, config: Config) -> Flip | None:
 
 def _run_one(replay: _Replay) -> Outcome:
     """Build, run both sides, compare; the run's folder stays if it is wanted afterwards."""
-    options = replay.options
     began = time.monotonic()
     simulation = _build(replay)
-    built = time.monotonic()
+    build_s = round(time.monotonic() - began, 2)
     name = f"{replay.trace.path.name.split('.')[0]}-{uuid.uuid4().hex[:8]}"
     folder = build_root() / "replays" / name
+    try:
+        outcome = _run_in(folder, replay, simulation)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    outcome.figures["build_s"] = build_s
+    if outcome.problems:
+        outcome.figures["event_files"] = str(folder)
+    elif not replay.options.waves:
+        shutil.rmtree(folder)
+    return outcome
+
+
+def _run_in(folder: Path, replay: _Replay, simulation: Simulation) -> Outcome:
+    """Run and compare, with all files in a new folder."""
+    began = time.monotonic()
     rtl_folder, model_folder = folder / "rtl", folder / "model"
     for each in (rtl_folder, model_folder):
         each.mkdir(parents=True)
-    demanded = expected.count(replay.launches, replay.config)
-    _run_both(replay, simulation, rtl_folder, model_folder, demanded.blocks)
+    _run_both(replay, simulation, rtl_folder, model_folder)
     recorded = read_recorded(rtl_folder, replay.config, replay.flip)
     model = read_model(model_folder)
-    outcome = _judge(replay, recorded.events, model, demanded, recorded.stopped)
-    outcome.figures["wall_s"] = round(time.monotonic() - built, 2)
-    outcome.figures["build_s"] = round(built - began, 2)
+    outcome = _judge(replay, recorded.events, model, recorded.stopped)
+    outcome.figures["wall_s"] = round(time.monotonic() - began, 2)
     if simulation.waves:
         outcome.figures["waveform"] = str(rtl_folder / simulation.waves)
-    if outcome.problems:
-        outcome.figures["event_files"] = str(folder)
-    elif not options.waves:
-        shutil.rmtree(folder)
     return outcome
 
 
@@ -170,7 +185,7 @@ def _build(replay: _Replay) -> Simulation:
 
 
 def _run_both(
-    replay: _Replay, simulation: Simulation, rtl_folder: Path, model_folder: Path, blocks: int
+    replay: _Replay, simulation: Simulation, rtl_folder: Path, model_folder: Path
 ) -> None:
     """Run RTL and model side by side, with a progress bar over the blocks."""
     options, config = replay.options, replay.config
@@ -183,7 +198,8 @@ def _run_both(
     )
     with ExitStack() as stack:
         progress = stack.enter_context(_progress())
-        task = progress.add_task(f"{replay.trace.path.name}: blocks", total=blocks)
+        name = f"{replay.trace.path.name}: blocks"
+        task = progress.add_task(name, total=replay.demanded.blocks)
         model = stack.enter_context(model_process(job, model_folder))
         running = stack.enter_context(
             simulation_process(
@@ -213,9 +229,7 @@ def _progress() -> Progress:
     )
 
 
-def _judge(
-    replay: _Replay, rtl: Events, model: Events, demanded: Expected, stopped: str
-) -> Outcome:
+def _judge(replay: _Replay, rtl: Events, model: Events, stopped: str) -> Outcome:
     """Compare, and demand that enough was compared."""
     compared = compare(rtl, model)
     problems = []
@@ -224,8 +238,8 @@ def _judge(
         problems.append(report.describe(compared.first, names, replay.options))
     if stopped:
         problems.append(stopped)
-    problems += shortfalls(compared, demanded, rtl)
-    return Outcome(_figures(replay, rtl, compared, demanded, problems), problems)
+    problems += shortfalls(compared, replay.demanded, rtl)
+    return Outcome(_figures(replay, rtl, compared, problems), problems)
 
 
 def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[str]:
@@ -246,7 +260,7 @@ def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[st
 
 
 def _figures(
-    replay: _Replay, rtl: Events, compared: Comparison, demanded: Expected, problems: list[str]
+    replay: _Replay, rtl: Events, compared: Comparison, problems: list[str]
 ) -> dict[str, Any]:
     options, config = replay.options, replay.config
     blocks, cycles = len(rtl.tables["offers"]["cycle"]), figures.cycles(rtl)
@@ -269,7 +283,7 @@ def _figures(
         "history_hits": int(rtl.tables["decisions"]["hit"].sum()),
         "warps_written": len(rtl.tables["warps"]["cycle"]),
         "compared_events": sum(compared.compared.values()),
-        "demanded_events": sum(demanded.events().values()),
+        "demanded_events": sum(replay.demanded.events().values()),
         "mismatches": compared.mismatches,
         "verdict": DIFFERENT if problems else EQUAL,
     }

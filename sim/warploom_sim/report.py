@@ -12,6 +12,7 @@ from rich.table import Table
 from warploom_golden.event_model import Events
 from warploom_sim.compare import Mismatch
 from warploom_sim.options import ReplayOptions
+from warploom_sim.trace_file import shown
 from warploom_spec import ErrorCode
 
 #: Figures whose names alone would not say their unit.
@@ -64,7 +65,7 @@ def _text(name: str, value: Any) -> str:
 def describe(mismatch: Mismatch, names: Sequence[str], options: ReplayOptions) -> str:
     """Return a mismatch in words: where, both values, how to see it again."""
     launch, block = mismatch.launch, mismatch.block
-    where = "no launch" if launch is None else f"launch {launch} ({names[launch]})"
+    where = "no launch" if launch is None else f"launch {launch} ({shown(names[launch])})"
     lines = [
         f"first mismatch: {mismatch.kind} {mismatch.number}, {where},"
         f" block {block if block else 'none yet'}, cycle {mismatch.cycle}",

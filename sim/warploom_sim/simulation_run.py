@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from warploom_golden.event_model import Events
 from warploom_sim import simulators
 from warploom_sim.bench_build import Simulation
+from warploom_sim.failure import ProgramError
 from warploom_sim.model_run import ModelJob, read_events
 from warploom_sim.records import (
     FINISHED,
@@ -147,7 +148,7 @@ def wait(
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If one of them fails; with the end of what it said.
     """
     offers = folder / "offers.bin"
@@ -156,9 +157,9 @@ def wait(
         time.sleep(POLL)
         report(offers.stat().st_size // size if offers.exists() else 0)
     if model.returncode:
-        raise RuntimeError(_failure("the model failed", model_folder))
+        raise ProgramError(_failure("the model failed", model_folder))
     if simulation.returncode:
-        raise RuntimeError(_failure("the simulator failed", folder))
+        raise ProgramError(_failure("the simulator failed", folder))
 
 
 def _failure(what: str, folder: Path) -> str:
@@ -176,7 +177,7 @@ def read_recorded(folder: Path, config: Config, flip: Flip | None = None) -> Rec
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If the run ended without its end record.
     """
     tables = {}
@@ -187,7 +188,7 @@ def read_recorded(folder: Path, config: Config, flip: Flip | None = None) -> Rec
         tables[kind] = decode(rows, packet)
     end = decode(read_records(folder / "end.bin", end_packet()), end_packet())
     if not len(end["cycle"]):
-        raise RuntimeError(_failure("the simulator ended without its end record", folder))
+        raise ProgramError(_failure("the simulator ended without its end record", folder))
     stalls = {name: int(end[name][0]) for name in STALLS}
     why = _STOPPED.get(int(end["reason"][0]), "more blocks were offered than there are")
     stopped = f"given up in cycle {int(end['cycle'][0])}: {why}" if why else ""

@@ -17,6 +17,7 @@ from amaranth.hdl import Shape
 from amaranth.lib import data, wiring
 
 from warploom_sim.blocks import block
+from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError, preset
 
 #: Before every module's name, so that ours meet nobody else's in a larger design.
@@ -103,7 +104,7 @@ def _generate_one(
     if done.returncode == REFUSED:
         raise WarploomError(done.stderr.strip())
     if done.returncode:
-        raise RuntimeError(f"generating {path} failed:\n{done.stderr}")
+        raise ProgramError(f"generating {path} failed:\n{done.stderr}")
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     file = Generated(name, config, str(path), content.count(b"\n"), digest)

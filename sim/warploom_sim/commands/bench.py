@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from warploom_sim.commands.parameters import TRACE_FILE, json_option, write_json
+from warploom_sim.commands.parameters import TRACE_FILE, json_option, refuse_overwriting
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.commands.sim import default_traces
+from warploom_sim.json_file import write_json
 from warploom_sim.simulators import SIMULATORS, require
 
 
@@ -42,6 +43,7 @@ def bench(
       warploom bench
       warploom bench --sim verilator --repeat 3 --json bench.json
     """
+    refuse_overwriting(json_file, [trace] if trace else [])
     simulators = simulators or SIMULATORS
     for simulator in simulators:
         require(simulator)

@@ -1,28 +1,37 @@
 """Option types that the commands share."""
 
 import functools
-import json
+import re
+import tempfile
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import click
 
+from warploom_sim.json_file import is_replaced
+
 TRACE_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
 class OutputFile(click.Path):
-    """A file to write, in a folder that exists: refused before hours of work, not after."""
+    """A file to write, in a folder that takes one: refused before hours of work, not after."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, writable=True, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path; refuse one in a folder that does not exist."""
+        """Return the path; refuse one in a folder that does not exist or takes no new file."""
         super().convert(value, param, ctx)
         path = Path(value)
         if not path.parent.is_dir():
             self.fail(f"{value!r} is in a folder that does not exist.", param, ctx)
+        if is_replaced(path):
+            try:
+                tempfile.TemporaryFile(dir=path.resolve().parent).close()
+            except OSError as error:
+                self.fail(f"{value!r} cannot be written: {error.strerror}.", param, ctx)
         return path
 
 
@@ -31,24 +40,50 @@ json_option = functools.partial(
 )
 
 
+class Whole(click.IntRange):
+    """A whole number within a range, which is named when the value is no number, too.
+
+    Parameters
+    ----------
+    low, high : int
+        Ends of the range, included; without ``high`` it has no upper end.
+    """
+
+    def __init__(self, low: int, high: int | None = None):
+        super().__init__(min=low, max=high)
+        self.name = f"whole number; legal: {low} {'or more' if high is None else f'to {high}'}"
+
+
 class TimeScale(click.ParamType[Fraction]):
     """A positive fraction of the recorded time, such as 1/32."""
 
     name = "fraction"
+    #: Digits are bounded: of a number of thousands nothing could be computed in time.
+    _LEGAL = re.compile(r"\d{1,9}(/\d{1,9}|\.\d{1,9})?|\.\d{1,9}", re.ASCII)
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Fraction:
         """Return the fraction; refuse what is none or is not above 0."""
         try:
-            scale = Fraction(value)
-        except (ValueError, ZeroDivisionError):
+            legal = isinstance(value, Fraction) or self._LEGAL.fullmatch(value)
+            scale = Fraction(value) if legal else Fraction(0)
+        except ZeroDivisionError:
             scale = Fraction(0)
         if scale <= 0:
-            self.fail(f"{value!r} is not a fraction above 0, such as 1/32, 0.5 or 1.", param, ctx)
+            self.fail(
+                f"{value!r} is not a fraction above 0, such as 1/32, 0.5 or 1 (of numbers of up to"
+                " nine digits).",
+                param,
+                ctx,
+            )
         return scale
 
 
-def write_json(path: Path, figures: object) -> None:
-    """Write figures as JSON, with a line's end."""
-    path.write_text(json.dumps(figures, indent=2) + "\n")
+def refuse_overwriting(json_file: Path | None, traces: Iterable[Path]) -> None:
+    """Refuse to write figures over a trace that is read."""
+    for trace in traces:
+        if json_file and json_file.exists() and json_file.samefile(trace):
+            raise click.BadParameter(
+                f"{str(json_file)!r} is the trace itself.", param_hint="'--json'"
+            )

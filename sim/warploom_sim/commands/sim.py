@@ -7,7 +7,13 @@ from typing import Any, Final
 
 import click
 
-from warploom_sim.commands.parameters import TRACE_FILE, TimeScale, json_option
+from warploom_sim.commands.parameters import (
+    TRACE_FILE,
+    TimeScale,
+    Whole,
+    json_option,
+    refuse_overwriting,
+)
 from warploom_sim.options import ReplayOptions
 from warploom_sim.simulators import SIMULATORS, require
 from warploom_spec import PRESETS, WarploomError
@@ -36,7 +42,7 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
 )
 @click.option(
     "--launches",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="N",
     help="Only the first N launches of each trace.",
 )
@@ -48,7 +54,7 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0, max=2**32 - 1),
+    type=Whole(0, 2**32 - 1),
     metavar="N",
     default=1,
     show_default=True,
@@ -71,7 +77,8 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> Non
     A trace is what the PyTorch profiler writes (Chrome trace JSON, plain or gzip). Without one the
     repository's resnet50_infer and stencil3d_shapes are replayed.
 
-    The exit code is 0 if all was equal, 1 if something differed, 2 if the input was refused.
+    The exit code is 0 if all was equal, 1 if something differed, 2 if the input was refused, 3 if a
+    program that is needed failed.
 
     \b
     Examples:
@@ -80,6 +87,7 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> Non
       warploom sim mine.json.gz --config large --policy least_loaded --json report.json
     """
     request = ReplayOptions(traces=traces or default_traces(), json=json_file, **options)
+    refuse_overwriting(json_file, request.traces)
     require(request.simulator)
     # The replay pulls in Amaranth and NumPy: --help and refusals need neither.
     from warploom_sim import replay

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warploom_sim.commands.parameters import json_option, write_json
+from warploom_sim.commands.parameters import json_option
 from warploom_sim.commands.screen import progress_bar, table_console
+from warploom_sim.json_file import write_json
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
 

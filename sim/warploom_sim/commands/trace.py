@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
-from warploom_sim.commands.parameters import TRACE_FILE, json_option, write_json
+from warploom_sim.commands.parameters import TRACE_FILE, json_option, refuse_overwriting
+from warploom_sim.commands.screen import table_console
+from warploom_sim.json_file import write_json
 
 
 @click.group()
@@ -30,6 +31,7 @@ def info(file: Path, json_file: Path | None) -> None:
       warploom trace info mine.json.gz
       warploom trace info mine.json.gz --json figures.json
     """
+    refuse_overwriting(json_file, [file])
     from warploom_sim import traces
 
     figures = traces.load(file).summary()
@@ -38,6 +40,6 @@ def info(file: Path, json_file: Path | None) -> None:
         table.add_row(
             name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value)
         )
-    Console().print(table)
+    table_console().print(table)
     if json_file:
         write_json(json_file, figures)

@@ -4,12 +4,12 @@ import dataclasses
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from warploom_sim.blocks import BLOCKS
-from warploom_sim.commands.parameters import json_option, write_json
+from warploom_sim.commands.parameters import json_option
+from warploom_sim.commands.screen import progress_bar, table_console
+from warploom_sim.json_file import write_json
 from warploom_spec import PRESETS
 
 
@@ -46,13 +46,13 @@ def verilog(
     from warploom_sim.verilog import generate
 
     blocks, configs = blocks or tuple(BLOCKS), configs or tuple(PRESETS)
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with progress_bar() as progress:
         task = progress.add_task("generating Verilog", total=len(blocks) * len(configs))
         files = generate(blocks, configs, out, lambda _: progress.advance(task))
     table = Table("file", "lines", "SHA-256 (first 16)")
     table.columns[1].justify = "right"
     for file in files:
         table.add_row(file.path, f"{file.lines:,}", file.sha256[:16])
-    Console().print(table)
+    table_console().print(table)
     if json_file:
         write_json(json_file, {"files": [dataclasses.asdict(file) for file in files]})

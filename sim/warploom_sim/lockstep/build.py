@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -21,6 +21,7 @@ from cocotb_tools.runner import get_runner
 
 from warploom_sim import simulators
 from warploom_sim.build_cache import build_root, cached, digest
+from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
 
 TOP = "dut"
@@ -72,15 +73,44 @@ def built(component: wiring.Component, simulator: str, waves: bool = False) -> P
 def _build(component: wiring.Component, simulator: str, flags: tuple[str, ...], waves: bool,
            folder: Path) -> None:
     """Build in an empty folder."""
-    name = type(component).__name__
+    ports = Ports.of(component)
+    text = verilog.convert(component, name=TOP, ports=ports.to_convert(), emit_src=False)
+    names = (CLOCK, RESET, *ports.inputs, *ports.outputs)
+    compile_verilog(type(component).__name__, text, names, simulator, flags, folder, waves=waves)
+
+
+def compile_verilog(name: str, text: str, ports: Sequence[str], simulator: str,
+                    flags: tuple[str, ...], folder: Path, *, waves: bool = False) -> None:
+    """Build a simulation of Verilog whose top module is `TOP`.
+
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    text : str
+        The Verilog.
+    ports : sequence of str
+        Names of all ports, clock and reset included.
+    simulator : str
+        ``icarus`` or ``verilator``.
+    flags : tuple of str
+        Build arguments, such as `FLAGS`.
+    folder : Path
+        An empty folder.
+    waves : bool
+        Whether it can write a waveform.
+
+    Raises
+    ------
+    ProgramError
+        If the simulator does not build it; with the end of its log.
+    """
     print(f"building {name} for {simulator}{' with waveform' * waves}", file=sys.stderr, flush=True)
     sources = [folder / f"{TOP}.v"]
-    ports = Ports.of(component).to_convert()
-    text = verilog.convert(component, name=TOP, ports=ports, emit_src=False)
     sources[0].write_text(run_at_start(text))
     if simulator == "verilator":
         sources.insert(0, folder / "public.vlt")
-        sources[0].write_text(_public(component))
+        sources[0].write_text(_public(ports))
         runtime = _runtime_folder(flags)
         _copy_objects(runtime, folder)
     log = folder / "build.log"
@@ -91,7 +121,7 @@ def _build(component: wiring.Component, simulator: str, flags: tuple[str, ...], 
                 waves=waves, timescale=("1ns", "1ps"), log_file=log)
     except (subprocess.CalledProcessError, SystemExit) as error:
         tail = log.read_text().splitlines()[-20:] if log.exists() else []
-        raise RuntimeError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
+        raise ProgramError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
     if simulator == "verilator" and not runtime.exists():
         _keep_runtime(folder, runtime)
 
@@ -106,11 +136,9 @@ def run_at_start(text: str) -> str:
     return WAKE.sub(r"\g<0>\n`ifdef __ICARUS__\n  initial #0 \1 = 1;\n`endif", text)
 
 
-def _public(component: wiring.Component) -> str:
+def _public(ports: Sequence[str]) -> str:
     """Return Verilator's control file that makes the ports visible to cocotb."""
-    ports = Ports.of(component)
-    names = (CLOCK, RESET, *ports.inputs, *ports.outputs)
-    rules = (f'public_flat_rw -module "{TOP}" -var "{name}"' for name in names)
+    rules = (f'public_flat_rw -module "{TOP}" -var "{name}"' for name in ports)
     return "\n".join(["`verilator_config", *rules, ""])
 
 

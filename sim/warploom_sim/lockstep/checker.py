@@ -110,6 +110,15 @@ class Checker:
     For each cycle the simulator applies ``inputs`` and ``rst``, lets the outputs settle and calls
     `step` with them before the clock edge.
 
+    Parameters
+    ----------
+    case : Case
+        What to run.
+    ports : Ports
+        The component's.
+    model : Model
+        What its outputs are held to.
+
     Attributes
     ----------
     inputs : dict of str to int

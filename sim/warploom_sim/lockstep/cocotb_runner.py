@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cocotb_tools.runner import get_runner
 
+from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.build import TOP, built, simulator_environment
 from warploom_sim.lockstep.case import Case
 from warploom_sim.lockstep.checker import Outcome
@@ -33,30 +35,60 @@ def run_cases(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) 
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If the simulator ended without outcomes; with the end of its log.
     """
     simulation = _simulation(str(cases[0].make), json.dumps(cases[0].params), simulator, waves)
-    plan, outcomes, log = folder / "plan.json", folder / "outcomes.json", folder / "simulator.log"
-    plan.write_text(json.dumps({
-        "cases": [case.to_json() for case in cases], "outcomes": str(outcomes),
-        "two_state": simulator == "verilator",
-    }))
+    name = f"{cases[0].block}, seeds {', '.join(str(case.seed) for case in cases)}"
+    found = in_simulator(name, "warploom_sim.lockstep.cocotb_entry", simulation, simulator, folder,
+                         {"cases": [case.to_json() for case in cases]}, waves)
+    return [Outcome.from_json(outcome) for outcome in found]
+
+
+def in_simulator(name: str, module: str, simulation: Path, simulator: str, folder: Path,
+                 plan: Mapping[str, Any], waves: bool = False) -> Any:
+    """Run a cocotb module on a built simulation, and return what it writes.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the run.
+    module : str
+        Reads the JSON file that the environment's `PLAN` names: ``plan``, and ``two_state`` and
+        ``outcomes``, the file that it writes.
+    simulation : Path
+        Folder of the build.
+    simulator : str
+        ``icarus`` or ``verilator``.
+    folder : Path
+        An existing folder for this run alone.
+    plan : mapping
+        Plain JSON data.
+    waves : bool
+        Whether to write a waveform.
+
+    Raises
+    ------
+    ProgramError
+        If the simulator ended without outcomes; with the end of its log.
+    """
+    path, outcomes, log = folder / "plan.json", folder / "outcomes.json", folder / "simulator.log"
+    path.write_text(json.dumps({
+        **plan, "outcomes": str(outcomes), "two_state": simulator == "verilator"}))
     plusargs = [f"+dumpfile_path={folder / WAVES[simulator]}"] if waves else []
     try:
         with simulator_environment(simulator):
             get_runner(simulator).test(
-                test_module="warploom_sim.lockstep.cocotb_entry", hdl_toplevel=TOP,
-                hdl_toplevel_lang="verilog", build_dir=simulation, test_dir=folder,
-                results_xml=str(folder / "results.xml"), plusargs=plusargs, waves=waves,
-                extra_env={PLAN: str(plan)}, log_file=log)
+                test_module=module, hdl_toplevel=TOP, hdl_toplevel_lang="verilog",
+                build_dir=simulation, test_dir=folder, results_xml=str(folder / "results.xml"),
+                plusargs=plusargs, waves=waves, extra_env={PLAN: str(path)}, log_file=log)
     except (Exception, SystemExit) as error:
         if not outcomes.exists():
-            raise RuntimeError(_no_outcomes(cases, simulator, log)) from error
+            raise ProgramError(_no_outcomes(name, simulator, log)) from error
         raise
     if not outcomes.exists():
-        raise RuntimeError(_no_outcomes(cases, simulator, log))
-    return [Outcome.from_json(outcome) for outcome in json.loads(outcomes.read_text())]
+        raise ProgramError(_no_outcomes(name, simulator, log))
+    return json.loads(outcomes.read_text())
 
 
 @functools.cache
@@ -66,8 +98,6 @@ def _simulation(make: str, params: str, simulator: str, waves: bool) -> Path:
     return built(component, simulator, waves)
 
 
-def _no_outcomes(cases: Sequence[Case], simulator: str, log: Path) -> str:
-    seeds = ", ".join(str(case.seed) for case in cases)
+def _no_outcomes(name: str, simulator: str, log: Path) -> str:
     tail = log.read_text().splitlines()[-40:] if log.exists() else ["no log"]
-    return "\n".join([f"{cases[0].block}, seeds {seeds}: {simulator} ended without outcomes;"
-                      f" the end of {log}:", *tail])
+    return "\n".join([f"{name}: {simulator} ended without outcomes; the end of {log}:", *tail])

@@ -29,7 +29,15 @@ class Observer(Protocol):
 
 
 class PredicateObserver:
-    """Count the cycles in which a predicate of inputs and outputs holds."""
+    """Count the cycles in which a predicate of inputs and outputs holds.
+
+    Parameters
+    ----------
+    name : str
+        The event's.
+    predicate : callable
+        Of inputs and outputs by port name.
+    """
 
     def __init__(self, name: str, predicate: Predicate):
         self._name = name

@@ -34,7 +34,15 @@ class Stimulus(Protocol):
 
 
 class Pace:
-    """A coin whose probability is drawn anew every 20 to 200 cycles, with 0 and 1 among them."""
+    """A coin whose probability is drawn anew every 20 to 200 cycles, with 0 and 1 among them.
+
+    Parameters
+    ----------
+    rng : random.Random
+        For tosses and probabilities.
+    rates : tuple of float
+        Probabilities to draw from.
+    """
 
     def __init__(self, rng: random.Random, rates: tuple[float, ...] = RATES):
         self._rng = rng
@@ -227,6 +235,11 @@ class RandomStimulus:
 
     Every stream has its own `Pace`. A plain input of one bit is a `Pace`; a wider one takes a new
     random value whenever its `Pace` says so. The case's ``sources`` replace the random values.
+
+    Parameters
+    ----------
+    context : Context
+        Case, ports and randomness.
     """
 
     def __init__(self, context: Context):

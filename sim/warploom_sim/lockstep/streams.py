@@ -53,7 +53,13 @@ class StreamWatch:
 
 
 class StreamWatches:
-    """Watch all streams of a component, inputs (the stimulus) and outputs (the RTL) alike."""
+    """Watch all streams of a component, inputs (the stimulus) and outputs (the RTL) alike.
+
+    Parameters
+    ----------
+    streams : iterable of Stream
+        What to watch.
+    """
 
     def __init__(self, streams: Iterable[Stream]):
         self._watches = [StreamWatch(stream) for stream in streams]

@@ -10,6 +10,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_sim.failure import ProgramError
 from warploom_sim.synth.source import Port
 from warploom_spec import WarploomError
 
@@ -100,7 +101,7 @@ def cells_by_name(folder: Path) -> list[tuple[str, str]]:
     netlist = folder / "block.il"
     found = re.findall(r"^  cell \\(\w+) \\?(\S+)$", netlist.read_text(), re.MULTILINE)
     if not found:
-        raise RuntimeError(f"{netlist} has no cell: nothing was checked")
+        raise ProgramError(f"{netlist} has no cell: nothing was checked")
     return found
 
 
@@ -114,7 +115,7 @@ def wrap(ports: tuple[Port, ...], folder: Path) -> Counter[str]:
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If a cell of the block is not in the wrapped netlist.
     """
     netlist = (folder / "block.il").read_text()
@@ -137,7 +138,7 @@ def _check_wrapped(block: Counter[str], folder: Path) -> None:
     if inside != block:
         names = sorted({*block, *inside})
         differing = {n: (block[n], inside[n]) for n in names if block[n] != inside[n]}
-        raise RuntimeError(f"the wrapper changed the block's cells (alone, wrapped): {differing}")
+        raise ProgramError(f"the wrapper changed the block's cells (alone, wrapped): {differing}")
 
 
 def wrapper(ports: tuple[Port, ...], clocked: bool = True) -> str:
@@ -204,7 +205,7 @@ def place(seed: int, folder: Path) -> None:
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If the block does not fit the device or is not routed; with nextpnr's last lines.
     """
     report = folder / f"placed{seed}.json"
@@ -218,7 +219,7 @@ def place(seed: int, folder: Path) -> None:
     ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
-        raise RuntimeError(f"nextpnr failed in {folder}:\n{done.stderr[-1500:]}")
+        raise ProgramError(f"nextpnr failed in {folder}:\n{done.stderr[-1500:]}")
     unfinished.replace(report)
 
 
@@ -232,7 +233,7 @@ def run_yosys(name: str, script: str, folder: Path) -> None:
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If it fails; with the log's end.
     """
     (folder / f"{name}.ys").write_text(script)
@@ -247,7 +248,7 @@ def run_yosys(name: str, script: str, folder: Path) -> None:
         )
     if done.returncode:
         tail = (folder / f"{name}.log").read_text()[-1500:]
-        raise RuntimeError(f"Yosys failed in {folder}:\n{tail}")
+        raise ProgramError(f"Yosys failed in {folder}:\n{tail}")
 
 
 def _cells(path: Path) -> Counter[str]:
@@ -257,5 +258,5 @@ def _cells(path: Path) -> Counter[str]:
     # Where a flattened module was: no hardware.
     counted.pop("$scopeinfo", None)
     if unmapped := [name for name in counted if name.startswith("$")]:
-        raise RuntimeError(f"{path} has cells that no ECP5 cell stands for: {', '.join(unmapped)}")
+        raise ProgramError(f"{path} has cells that no ECP5 cell stands for: {', '.join(unmapped)}")
     return Counter({name: int(number) for name, number in counted.items()})

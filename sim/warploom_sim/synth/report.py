@@ -6,15 +6,14 @@ from typing import Final
 
 from rich.table import Table
 
+from warploom_sim.pages import markdown_table, section_replaced
 from warploom_sim.synth.figures import Key
 from warploom_sim.synth.measure import Row
 from warploom_sim.synth.peers import PEERS, Peer
-from warploom_spec import WarploomError
 
-#: The page, in the repository, and the lines between which its tables stand.
+#: The page, in the repository, and the line behind which its tables stand.
 PAGE: Final = Path("docs/synth.md")
 _BEGIN: Final = "<!-- Written by `warploom synth --update`. -->"
-_END: Final = "<!-- The end of what is written. -->"
 
 _HEADINGS: Final = (
     *("block", "config", "policy", "reclaim", "LUT4-eq", "LUT4", "CCU2C", "DPR16X4"),
@@ -54,13 +53,9 @@ def page_text(page: str, rows: Sequence[Row]) -> str:
     WarploomError
         If the page lacks the two lines between which they stand.
     """
-    before, begin, rest = page.partition(_BEGIN)
-    _, end, after = rest.partition(_END)
-    if not begin or not end:
-        raise WarploomError(f"{PAGE} lacks a line: {_END if begin else _BEGIN}")
-    ours = _markdown(_HEADINGS, [_cells(row, row) for row in rows])
-    peers = _markdown(_PEER_HEADINGS, [_peer_cells(peer) for peer in PEERS])
-    return f"{before}{begin}\n\n{ours}\n\nPeers:\n\n{peers}\n\n{end}{after}"
+    ours = markdown_table(_HEADINGS, [_cells(row, row) for row in rows], _TEXT_COLUMNS)
+    peers = markdown_table(_PEER_HEADINGS, [_peer_cells(peer) for peer in PEERS], _TEXT_COLUMNS)
+    return section_replaced(PAGE, page, _BEGIN, f"{ours}\n\nPeers:\n\n{peers}")
 
 
 def write_page(rows: dict[Key, Row]) -> None:
@@ -73,11 +68,6 @@ def _table(title: str, headings: Sequence[str]) -> Table:
     for heading in headings:
         table.add_column(heading, justify="left" if heading in _TEXT_COLUMNS else "right")
     return table
-
-
-def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    rule = ["---" if heading in _TEXT_COLUMNS else "---:" for heading in headings]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows))
 
 
 def _cells(row: Row, committed: Row | None) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Shape
 
+from warploom_sim.failure import ProgramError
 from warploom_sim.synth.port_bits import PORTS
 from warploom_sim.synth.targets import Target
 from warploom_sim.verilog import PREFIX, child_environment, component_text, ports
@@ -59,7 +60,7 @@ def generate(target: Target) -> Source:
     ------
     WarploomError
         If there is no Yosys, or the ports are not those of the packets.
-    RuntimeError
+    ProgramError
         If the component does not elaborate.
     """
     key = json.dumps(target.key)
@@ -72,7 +73,7 @@ def generate(target: Target) -> Source:
     if done.returncode == 2:
         raise WarploomError(done.stderr.strip())
     if done.returncode:
-        raise RuntimeError(f"generating Verilog of {target.name} failed:\n{done.stderr}")
+        raise ProgramError(f"generating Verilog of {target.name} failed:\n{done.stderr}")
     made = json.loads(done.stdout)
     source = Source(text=made["text"], ports=tuple(Port(**port) for port in made["ports"]))
     check_ports(target, source.ports)

@@ -1,0 +1,88 @@
+"""``warploom formal``: proofs of the RTL."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import click
+
+from warploom_sim.commands.parameters import Whole, json_option
+from warploom_sim.commands.screen import progress_bar, table_console
+from warploom_sim.json_file import write_json
+
+
+@click.command()
+@click.argument("blocks", metavar="[BLOCK]...", nargs=-1)
+@click.option("--negative", is_flag=True, help="Seeded bugs: every one must be found.")
+@click.option("--cover", is_flag=True, help="Interesting cases alone: every one must be reachable.")
+@click.option("--quick", is_flag=True, help="Leave out what takes longest.")
+@click.option(
+    "--limit",
+    type=Whole(1),
+    metavar="SECONDS",
+    default=900,
+    show_default=True,
+    help="Give a question up after so long; that is a failure.",
+)
+@click.option("--update", is_flag=True, help="Ask all, write the committed figures and their page.")
+@json_option(help="Also write the outcomes to FILE.")
+def formal(
+    blocks: tuple[str, ...],
+    negative: bool,
+    cover: bool,
+    quick: bool,
+    limit: int,
+    update: bool,
+    json_file: Path | None,
+) -> None:
+    """Prove what must hold of the blocks in every cycle, and reach its interesting cases.
+
+    Inputs take any value in any cycle, the reset included. What a prover finds is run again in a
+    simulator; build/formal keeps the waveforms.
+
+    The exit code is 0, or 1 if something is not proved, not reached, or not found.
+
+    \b
+    Examples:
+      warploom formal                          everything that is to be proved and reached
+      warploom formal grid_walker --quick
+      warploom formal --negative               every seeded bug
+      warploom formal config_filter --cover --json outcomes.json
+    """
+    if update and (negative or cover or quick):
+        raise click.UsageError("--update asks everything: it goes with no other choice.")
+    from amaranth.hdl import UnusedElaboratable
+
+    from warploom_sim.formal import outcomes, report
+
+    # A bench is also made to read what it states.
+    warnings.filterwarnings("ignore", category=UnusedElaboratable)
+    kinds = [kind for kind, on in (("bug", negative), ("cover", cover)) if on]
+    if not kinds:
+        kinds = list(outcomes.KINDS) if update else ["proof", "cover"]
+    names = blocks or outcomes.benches()
+    total = len(kinds) * sum(len(outcomes.chosen(name, quick)) for name in names)
+    found = []
+    with progress_bar() as progress:
+        task = progress.add_task("", total=total)
+        for name in names:
+            for outcome in outcomes.outcomes(
+                name,
+                kinds,
+                quick=quick,
+                limit=limit,
+                step=lambda what: progress.update(task, description=what),
+            ):
+                progress.advance(task)
+                found.append(outcome)
+    table_console().print(report.screen_table(found))
+    if json_file:
+        write_json(json_file, report.rows(found))
+    if wrong := [outcome for outcome in found if not outcome.good]:
+        for outcome in wrong:
+            where = f", see {outcome.waveform}" if outcome.waveform else ""
+            what = f"{outcome.bench}.{outcome.check.name}, {outcome.kind}: {outcome.text}{where}"
+            click.echo(f"failed: {what}", err=True)
+        sys.exit(1)
+    if update:
+        report.write(report.merged(report.read(), report.rows(found)))

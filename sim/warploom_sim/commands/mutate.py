@@ -1,0 +1,86 @@
+"""``warploom mutate``: whether the blocks' benches notice a wrong gate."""
+
+import functools
+import sys
+from pathlib import Path
+
+import click
+from rich.progress import Progress, TaskID
+
+from warploom_sim.commands.parameters import json_option
+from warploom_sim.commands.screen import progress_bar, table_console
+from warploom_sim.json_file import write_json
+from warploom_spec import WarploomError
+
+
+@click.command()
+@click.argument("blocks", nargs=-1, metavar="[BLOCK]...")
+@click.option(
+    "--mutants",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=200,
+    show_default=True,
+    help="Mutants of each block that are not equivalent to it.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Seed of the choice of mutants and of the benches.",
+)
+@click.option("--update", is_flag=True, help="Write the committed figures.")
+@json_option(help="Also write the figures to FILE.")
+def mutate(
+    blocks: tuple[str, ...], mutants: int, seed: int, update: bool, json_file: Path | None
+) -> None:
+    """Change one bit of a block's netlist at a time and run the block's own bench against it.
+
+    A mutant that the bench notices is killed; one that it does not notice is proven equivalent to
+    the block, and not counted, or it is a survivor. Without BLOCK, all blocks. Run it in the
+    repository, where the benches are.
+
+    The exit code is 0, or 1 if a bench kills less than 95 % of a block's mutants or the block has
+    too few.
+
+    \b
+    Examples:
+      warploom mutate
+      warploom mutate grid_walker index_packer --mutants 50
+      warploom mutate block_dispatcher --seed 7 --json dispatcher.json
+    """
+    from warploom_sim.mutate import figures, report
+    from warploom_sim.mutate.campaign import benches, campaign
+
+    known = benches()
+    for name in blocks:
+        if name not in known:
+            raise WarploomError(f"block is {name!r}; legal: {', '.join(known)}")
+    committed = figures.read(figures.FILE)
+    rows = []
+    with progress_bar() as progress:
+        for name in blocks or known:
+            task = progress.add_task(name, total=mutants)
+            step = functools.partial(_show, progress, task, name)
+            row = campaign(name, known[name], mutants, seed, step)
+            rows.append(figures.keep_reasons(row, committed))
+            if update:
+                committed[name] = rows[-1]
+                figures.write(figures.FILE, committed.values())
+    console = table_console()
+    console.print(report.rates_table(rows))
+    if any(row.survivors for row in rows):
+        console.print(report.survivors_table(rows))
+    if json_file:
+        write_json(json_file, [row.to_json() for row in rows])
+    short = [line for row in rows for line in figures.shortfalls(row, mutants)]
+    for line in short:
+        click.echo(line, err=True)
+    if short:
+        sys.exit(1)
+
+
+def _show(progress: Progress, task: TaskID, name: str, counted: int, what: str) -> None:
+    progress.update(task, description=f"{name}: {what}", completed=counted)

@@ -1,0 +1,1 @@
+"""Proofs of the RTL: benches with free inputs, and what must hold of them in every cycle."""

@@ -1,0 +1,100 @@
+"""A bench as an and-inverter graph, and a run that a prover found as values of its inputs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+# The stubs leave this module out.
+from amaranth.back import rtlil  # type: ignore[attr-defined]
+
+from warploom_sim.formal.bench import Bench
+from warploom_sim.synth.flow import run_yosys
+
+_SCRIPT: Final = """
+read_rtlil bench.il
+hierarchy -top bench
+proc
+flatten
+opt -full
+wreduce
+memory_map
+techmap
+opt -fast
+dffunmap
+simplemap
+aigmap
+opt_clean
+write_aiger -zinit -map bench.aim bench.aig
+"""
+#: A bench's inputs bit by bit, in the graph's order: name and number of the bit.
+Inputs = tuple[tuple[str, int], ...]
+#: For each cycle the values of the bench's inputs by name, ``rst`` among them.
+Run = list[dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One bench's graph: its header, its outputs' literals, and the rest of its bytes."""
+
+    header: tuple[int, ...]
+    latches: bytes
+    outputs: tuple[bytes, ...]
+    gates: bytes
+    inputs: Inputs
+
+    def single(self, output: int) -> bytes:
+        """Return the graph as a file with one output alone."""
+        most, inputs, latches, _, gates = self.header
+        head = f"aig {most} {inputs} {latches} 1 {gates}\n".encode()
+        return head + self.latches + self.outputs[output] + b"\n" + self.gates
+
+
+def convert(bench: Bench, folder: Path) -> Graph:
+    """Map a bench, `Bench.close` done, to a graph: its violations, then what is reached.
+
+    Raises
+    ------
+    RuntimeError
+        If a bit of it is driven by nothing and no free input: it would be any value.
+    """
+    wires = [bench.clock, bench.reset, *bench.inputs.values(), bench.violations, bench.reached]
+    (folder / "bench.il").write_text(rtlil.convert(bench.m, name="bench", ports=wires))
+    run_yosys("bench", _SCRIPT, folder)
+    names = {signal.name: name for name, signal in bench.inputs.items()}
+    names |= {bench.reset.name: "rst", bench.clock.name: "clk"}
+    found: dict[int, tuple[str, int]] = {}
+    for line in (folder / "bench.aim").read_text().splitlines():
+        kind, index, bit, name = line.split()
+        if kind == "input":
+            found[int(index)] = names[name], int(bit)
+    graph = _read((folder / "bench.aig").read_bytes(), found)
+    if graph.header[1] != len(found):
+        raise RuntimeError(f"{graph.header[1] - len(found)} bits of {bench.block} are undriven")
+    return graph
+
+
+def _read(data: bytes, inputs: dict[int, tuple[str, int]]) -> Graph:
+    head, _, rest = data.partition(b"\n")
+    header = tuple(int(number) for number in head.split()[1:])
+    _, _, latches, outputs, _ = header
+    lines = rest.split(b"\n", latches + outputs)
+    return Graph(
+        header,
+        b"".join(line + b"\n" for line in lines[:latches]),
+        tuple(lines[latches : latches + outputs]),
+        lines[latches + outputs],
+        tuple(inputs[k] for k in sorted(inputs)),
+    )
+
+
+def read_run(path: Path, inputs: Inputs) -> Run:
+    """Read what ``write_cex -a`` wrote: the registers' first values, then a line a cycle."""
+    lines = path.read_text().splitlines()[1:]
+    run = []
+    for line in (line for line in lines if not line.startswith("#")):
+        values = dict.fromkeys((name for name, _ in inputs), 0)
+        for (name, bit), value in zip(inputs, line, strict=True):
+            values[name] |= (value == "1") << bit
+        values.pop("clk", None)
+        run.append(values)
+    return run

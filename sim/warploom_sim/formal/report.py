@@ -1,0 +1,110 @@
+"""The committed outcomes, and the tables of them: on the terminal and on the page."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.table import Table
+
+from warploom_sim.formal.outcomes import KINDS, Outcome, benches, make
+from warploom_sim.pages import markdown_table, section_replaced
+
+#: What ran last, and the page, in the repository.
+FILE: Final = Path("docs/figures/formal.json")
+PAGE: Final = Path("docs/formal.md")
+_BEGIN: Final = "<!-- Written by `warploom formal --update`. -->"
+
+Row = dict[str, Any]
+_HEADINGS: Final = (
+    *("block", "size", "what holds", "proof", "s", "seeded bug", "found in", "cover"),
+    "reached in",
+)
+_ASSUMED: Final = ("block", "given of its inputs", "because")
+_TEXT_COLUMNS: Final = frozenset({*_HEADINGS, *_ASSUMED} - {"s", "found in", "reached in"})
+
+
+def rows(found: Iterable[Outcome]) -> list[Row]:
+    """Return one row a check, of all that was asked about it."""
+    by_check: dict[tuple[str, str], Row] = {}
+    for outcome in found:
+        check = outcome.check
+        row = by_check.setdefault(
+            (outcome.bench, check.name),
+            {
+                "bench": outcome.bench,
+                "size": outcome.size,
+                "check": check.name,
+                "text": check.text,
+                "bug": check.fault,
+                "cover": check.cover,
+            },
+        )
+        row[f"{outcome.kind}_answer"] = outcome.text
+        row[f"{outcome.kind}_seconds"] = round(outcome.answer.seconds, 1)
+        row[f"{outcome.kind}_good"] = outcome.good
+    return list(by_check.values())
+
+
+def read(path: Path = FILE) -> list[Row]:
+    """Read the committed rows; a file that is not there holds none."""
+    data: list[Row] = json.loads(path.read_text()) if path.exists() else []
+    return data
+
+
+def merged(old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
+    """Return the new rows and what they leave of the old ones, in the order of the benches.
+
+    A row of a check that is there no more is dropped.
+    """
+    by_check = {(row["bench"], row["check"]): row for row in (*old, *new)}
+    order = [(name, check) for name in benches() for check in make(name).checks]
+    return [by_check[key] for key in order if key in by_check]
+
+
+def write(kept: Sequence[Row]) -> None:
+    """Write the committed rows and the page's tables."""
+    FILE.write_text(json.dumps(kept, indent=2) + "\n")
+    PAGE.write_text(page_text(PAGE.read_text(), kept))
+
+
+def page_text(text: str, kept: Sequence[Row]) -> str:
+    """Return the page with its tables written anew."""
+    ours = markdown_table(_HEADINGS, [_cells(row) for row in kept], _TEXT_COLUMNS)
+    assumed = [
+        [name, given.text, given.source]
+        for name in dict.fromkeys(row["bench"] for row in kept)
+        for given in make(name).assumptions.values()
+    ]
+    given = markdown_table(_ASSUMED, assumed, _TEXT_COLUMNS)
+    return section_replaced(PAGE, text, _BEGIN, f"{ours}\n\nTaken as given:\n\n{given}")
+
+
+def _cells(row: Row) -> list[str]:
+    return [
+        row["bench"],
+        row["size"],
+        row["text"],
+        row["proof_answer"],
+        str(row["proof_seconds"]),
+        f"`{row['bug']}`",
+        row["bug_answer"],
+        row["cover"],
+        row["cover_answer"],
+    ]
+
+
+def screen_table(found: Sequence[Outcome]) -> Table:
+    """Return the outcomes of one run, a line each check."""
+    kinds = [kind for kind in KINDS if any(outcome.kind == kind for outcome in found)]
+    table = Table("block", "check", title="Properties")
+    for kind in kinds:
+        table.add_column(kind)
+        table.add_column("s", justify="right")
+    for row in rows(found):
+        cells = [row["bench"], row["check"]]
+        for kind in kinds:
+            what = f"{row['bug']}: " if kind == "bug" else ""
+            cells += [what + row[f"{kind}_answer"], str(row[f"{kind}_seconds"])]
+        table.add_row(*cells)
+    return table

@@ -1,0 +1,1 @@
+"""Mutation of the blocks' netlists: whether a bench notices a wrong gate."""

@@ -1,0 +1,66 @@
+"""The bench that mutants of each block must not pass: cases of its own lockstep test."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tb import (
+    test_block_dispatcher,
+    test_config_filter,
+    test_grid_walker,
+    test_incremental_scheduler,
+    test_index_generator,
+    test_index_iterator,
+    test_index_memory,
+    test_index_packer,
+    test_launch_check,
+    test_launch_path,
+)
+from warploom_sim.lockstep import Case
+
+Bench = Callable[[int], list[Case]]
+
+DISPATCHER: Final = f"tiny,policy=round_robin,reclaim=out_of_order,{test_block_dispatcher.SOON}"
+
+
+def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> Bench:
+    """Return a bench of ``count`` seeds of one case."""
+    return lambda seed: [case(config, seed=seed + k, **params) for k in range(count)]
+
+
+def _then(first: Bench, *last: Callable[[str, int], Case], config: str) -> Bench:
+    """Return a bench that runs more cases, one of each kind, after those of another."""
+    return lambda seed: first(seed) + [case(config, seed) for case in last]
+
+
+def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
+    """Return a bench of ``count`` seeds of a dispatcher in all climates."""
+    return lambda seed: [
+        case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)
+    ]
+
+
+BENCHES: Final[dict[str, Bench]] = {
+    "launch_check": _repeated(test_launch_check.case, "tiny", 12),
+    "config_filter": _then(
+        _repeated(test_config_filter.case, "three_entries", 10),
+        test_config_filter.error_case,
+        config="three_entries",
+    ),
+    "index_iterator": _repeated(test_index_iterator.case, "tiny", 24),
+    "index_packer": _repeated(test_index_packer.packer_case, "tiny", 2),
+    "index_unpacker": _repeated(test_index_packer.unpacker_case, "tiny", 2),
+    "index_memory": _repeated(test_index_memory.case, "tiny", 3),
+    "index_generator": _repeated(test_index_generator.case, "three_entries", 6, memory=False),
+    "incremental_scheduler": _then(
+        _repeated(test_incremental_scheduler.case, "three_entries", 3),
+        test_incremental_scheduler.longest_case,
+        config="three_entries",
+    ),
+    "grid_walker": _repeated(test_grid_walker.case, "tiny", 3),
+    "block_dispatcher": _then(
+        _in_turn(test_block_dispatcher.cases, 3),
+        test_block_dispatcher.slow_case,
+        config=DISPATCHER,
+    ),
+    "launch_path": _in_turn(test_launch_path.cases, 2),
+}

@@ -1,0 +1,247 @@
+"""Mutation: what is killed, what is filtered out as equivalent, and what survives is reported."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from click.testing import CliRunner
+
+from tb.mutation_benches import BENCHES
+from warploom_sim import cli
+from warploom_sim.blocks import BLOCKS
+from warploom_sim.lockstep import Case
+from warploom_sim.mutate import campaign, equivalence, figures, netlist
+from warploom_sim.mutate.figures import Row, Survivor
+from warploom_spec import WarploomError
+
+ROOT = Path(__file__).parents[1]
+WANTED = 40
+
+
+class Toy(wiring.Component):
+    """A memory, which keeps its words over a reset, and a count of its writes modulo 5."""
+
+    address: In(2)
+    data: In(2)
+    write: In(1)
+    word: Out(2)
+    count: Out(3)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=2, depth=4, init=[])
+        writes, reads = memory.write_port(), memory.read_port(domain="comb")
+        m.d.comb += [
+            writes.addr.eq(self.address),
+            writes.data.eq(self.data),
+            writes.en.eq(self.write),
+            reads.addr.eq(self.address),
+            self.word.eq(reads.data),
+        ]
+        # The count is never 6: nothing can tell a mutant of this term from the original.
+        wraps = Signal()
+        m.d.comb += wraps.eq((self.count == 4) | (self.count == 6))
+        with m.If(self.write):
+            m.d.sync += self.count.eq(Mux(wraps, 0, self.count + 1))
+        return m
+
+
+class ToyModel:
+    def __init__(self) -> None:
+        self.words = [0] * 4
+        self.count = 0
+
+    def outputs(self, inputs: Mapping[str, int]) -> Mapping[str, int | None]:
+        return {"word": self.words[inputs["address"]], "count": self.count}
+
+    def tick(self, inputs: Mapping[str, int]) -> None:
+        if inputs["write"]:
+            self.words[inputs["address"]] = inputs["data"]
+            self.count = (self.count + 1) % 5
+
+    def reset(self) -> None:
+        self.count = 0
+
+
+class CountsToSix(ToyModel):
+    """A model that is wrong."""
+
+    def tick(self, inputs: Mapping[str, int]) -> None:
+        self.count += inputs["write"] and self.count == 4
+        super().tick(inputs)
+
+
+class IgnoresTheCount(ToyModel):
+    """A model that compares the memory's word alone."""
+
+    def outputs(self, inputs: Mapping[str, int]) -> Mapping[str, int | None]:
+        return {**super().outputs(inputs), "count": None}
+
+
+MODELS = {model.__name__: model for model in (ToyModel, CountsToSix, IgnoresTheCount)}
+
+
+def make(model: str) -> tuple[Toy, Any]:
+    return Toy(), MODELS[model]()
+
+
+def row_of(model: str, seed: int, wanted: int = WANTED) -> Row:
+    def bench(seed: int) -> list[Case]:
+        params = {"model": model}
+        return [Case(make=make, params=params, seed=seed + k, cycles=400) for k in range(2)]
+
+    return campaign.campaign("toy", bench, wanted, seed, lambda counted, what: None)
+
+
+# --- the whole of it ---------------------------------------------------------------------------
+
+
+@pytest.mark.fpga
+@pytest.mark.xdist_group("mutate")
+def test_every_mutant_is_killed_or_equivalent_whatever_ran_before_it(seed: int) -> None:
+    # Words that one mutant left in the memory would have the model disagree with the next.
+    row = row_of("ToyModel", seed)
+    assert row.killed == row.mutants == WANTED
+    assert row.equivalent > 0
+    assert row.survivors == [] and figures.shortfalls(row, WANTED) == []
+    assert row.median_cycle is not None and 0 < row.median_cycle < row.cycles == 800
+
+
+@pytest.mark.fpga
+@pytest.mark.xdist_group("mutate")
+def test_what_a_bench_does_not_look_at_survives(seed: int) -> None:
+    row = row_of("IgnoresTheCount", seed)
+    assert 0 < row.killed < row.mutants == WANTED
+    assert len(row.survivors) == WANTED - row.killed
+    for survivor in row.survivors:
+        assert survivor.proven and survivor.shown_after is not None
+        assert "tb/test_mutate.py:" in survivor.source
+    assert figures.shortfalls(row, WANTED) == [
+        f"toy: its bench notices {row.rate:.1%} of the mutants, not 95%"
+    ]
+
+
+@pytest.mark.fpga
+@pytest.mark.xdist_group("mutate")
+def test_a_bench_that_fails_without_a_mutation_kills_nothing(seed: int) -> None:
+    with pytest.raises(WarploomError, match=r"^toy: its bench fails without a mutation, seed"):
+        row_of("CountsToSix", seed)
+
+
+@pytest.mark.fpga
+def test_the_same_seed_draws_the_same_mutants(seed: int, tmp_path: Path) -> None:
+    lists = []
+    for name, drawn in (("a", seed), ("b", seed), ("c", seed + 1)):
+        folder = tmp_path / name
+        folder.mkdir()
+        lists.append(netlist.list_mutations(Toy(), WANTED, drawn, folder))
+    assert lists[0] == lists[1] != lists[2]
+    assert [mutation.number for mutation in lists[0]] == list(range(1, WANTED + 1))
+
+
+# --- parts -------------------------------------------------------------------------------------
+
+LIST = r"""
+mutate -mode inv -module dut -cell $7 -port A -portbit 3 -wire held -wirebit 0 -src hdl/a.py:5
+mutate -mode const0 -module dut -cell $8 -port Q -portbit 0
+mutate -mode const0 -module dut -cell $8 -port CLK -portbit 0
+mutate -mode inv -module dut -cell $7 -port A -portbit 3
+mutate -mode cnot1 -module dut -cell $flatten\a.\b.$9 -port Y -portbit 2 -ctrlbit 4 -src a:1 -src b
+mutate -mode const1 -module dut -cell $9 -port EN -portbit 0
+"""
+
+
+def test_clocks_register_outputs_and_repetitions_are_left_out() -> None:
+    found = netlist.parse(LIST, 3)
+    assert [m.text for m in found] == [
+        "inv at $7.A[3] (held[0])",
+        r"cnot1 by bit 4 at $flatten\a.\b.$9.Y[2]",
+        "const1 at $9.EN[0]",
+    ]
+    assert [m.number for m in found] == [1, 2, 3]
+    assert [m.source for m in found] == ["hdl/a.py:5", "a:1 b", ""]
+    assert len(netlist.parse(LIST, 2)) == 2
+
+
+def test_sources_are_named_without_the_place_of_the_checkout() -> None:
+    text = f'attribute \\src "{Path.cwd()}/hdl/a.py:5|/any/lib/site-packages/amaranth/b.py:7"\n'
+    assert netlist.relative_sources(text) == 'attribute \\src "hdl/a.py:5|amaranth/b.py:7"\n'
+
+
+@pytest.mark.parametrize(
+    ("log", "proof"),
+    [
+        ("Output 0 of miter was asserted in frame 7.", equivalence.Proof("differs", 7)),
+        ("Property proved.  Time = 0.1 sec", equivalence.Proof("equivalent")),
+        ("i/o = 3/ 1  lat =    0  and =      0  lev =  0", equivalence.Proof("equivalent")),
+        ("Property UNDECIDED.  Time = 20 sec", equivalence.Proof("unknown")),
+        ("lat =   12  and =      0", equivalence.Proof("unknown")),
+    ],
+)
+def test_a_proofs_log_is_read(log: str, proof: equivalence.Proof) -> None:
+    assert equivalence.read(log) == proof
+
+
+def row(survivors: Iterable[str] = (), killed: int = 199) -> Row:
+    found = [Survivor(mutation=name, source="", shown_after=3, proven=True) for name in survivors]
+    return Row(block="walker", params={}, seed=1, cycles=10, mutants=killed + len(found),
+               killed=killed, equivalent=0, median_cycle=2, survivors=found, netlist_hash="")
+
+
+def test_a_reason_stays_with_its_survivor() -> None:
+    old = row(["a", "b"])
+    old.survivors[0] = dataclasses.replace(old.survivors[0], reason="rare", cure="more cycles")
+    kept = figures.keep_reasons(row(["c", "a"]), {"walker": old})
+    assert [(s.mutation, s.reason, s.cure) for s in kept.survivors] == [
+        ("c", "", ""),
+        ("a", "rare", "more cycles"),
+    ]
+
+
+def test_figures_read_back_as_written(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "figures.json"
+    figures.write(file, [row(["a"])])
+    assert figures.read(file) == {"walker": row(["a"])}
+    file.write_text('{"block": 1}')
+    with pytest.raises(WarploomError, match="figures.json is no list of figures"):
+        figures.read(file)
+
+
+def test_too_few_mutants_and_too_few_killed_are_said() -> None:
+    assert figures.shortfalls(row(killed=190), 200) == [
+        "walker: its netlist gave 190 mutants, not 200"
+    ]
+    assert figures.shortfalls(row(map(str, range(11)), killed=189), 200) == [
+        "walker: its bench notices 94.5% of the mutants, not 95%"
+    ]
+    assert figures.shortfalls(row(map(str, range(10)), killed=190), 200) == []
+
+
+def test_an_unknown_block_is_refused_with_the_legal_ones() -> None:
+    result = CliRunner().invoke(cli.main, ["mutate", "grid_runner"])
+    assert result.exit_code == 2
+    assert "block is 'grid_runner'; legal: " in result.output and "grid_walker" in result.output
+
+
+# --- the committed figures ---------------------------------------------------------------------
+
+COMMITTED = figures.read(ROOT / figures.FILE)
+
+
+def test_every_block_has_a_bench_and_figures() -> None:
+    assert set(COMMITTED) <= set(BENCHES) == set(BLOCKS)
+
+
+@pytest.mark.parametrize("block", COMMITTED)
+def test_the_committed_figures_reach_the_goal_and_give_each_survivors_reason(block: str) -> None:
+    row = COMMITTED[block]
+    assert figures.shortfalls(row, 200) == []
+    assert row.mutants - row.killed == len(row.survivors)
+    for survivor in row.survivors:
+        assert survivor.reason and survivor.cure, survivor.mutation
