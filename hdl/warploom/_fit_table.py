@@ -1,8 +1,6 @@
 """How many blocks of the resident launches fit on one SM, alone and beside each other."""
 
-from typing import Any
-
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -110,29 +108,21 @@ class FitTable(wiring.Component):
         del platform
         m = Module()
         config = self._config
-        counting, walking, signs = Signal(2), Signal(), Signal(4)
-        # A step of the walk beside the older launch takes one of its blocks away.
-        back = Signal()
-        taken = [self._place(m, place, counting, walking, back) for place in range(2)]
-        older = Mux(self.newest, taken[0].signs, taken[1].signs)
-        number = Mux(self.newest, taken[0].number, taken[1].number)
-        beside = Signal(count_bits(config), init=-1)
-        full = beside == config.block_slots
-        ready = ~Mux(self.newest, counting[0], counting[1])
+        beside, full = Signal(count_bits(config), init=-1), Signal()
+        ledgers = [self._place(m, place, full) for place in range(2)]
+        below = Mux(self.newest, ledgers[0].below, ledgers[1].below)
+        walks = Mux(self.newest, ledgers[0].walks, ledgers[1].walks)
         m.d.comb += [
             self.news.newest.eq(self.newest),
-            signs.eq(older),
-            back.eq(signs.any() | full),
-            self.news.write.eq(walking & back),
-            self.news.row.eq(number),
+            self.news.write.eq(walks & (below | full)),
+            self.news.row.eq(Mux(self.newest, ledgers[0].number, ledgers[1].number)),
             self.news.entry.most.eq(beside),
-            self.news.entry.lacks.eq(signs),
-            walking.eq(ready & (number != 0)),
+            self.news.entry.lacks.eq(Mux(self.newest, ledgers[0].signs, ledgers[1].signs)),
         ]
-        with m.If(walking & ~back):
-            m.d.sync += beside.eq(beside + 1)
+        with m.If(walks & ~below & ~full):
+            m.d.sync += [beside.eq(beside + 1), full.eq(beside == config.block_slots - 1)]
         with m.If(self.accepted.any()):
-            m.d.sync += beside.eq(-1)
+            m.d.sync += [beside.eq(-1), full.eq(0)]
 
         wait = timing(config).fit_table - 2
         left = Signal(range(wait + 1), init=wait)
@@ -143,57 +133,78 @@ class FitTable(wiring.Component):
             m.d.sync += left.eq(wait)
         return m
 
-    def _place(
-        self, m: Module, place: int, counting: Signal, walking: Value, back: Value
-    ) -> "_Taken":
+    def _place(self, m: Module, place: int, full: Value) -> "_Ledger":
         """Take blocks from an empty SM: what is left is the state.
 
-        It is let fall below 0 once, and the sign judged in the next cycle.
+        It is let fall below 0 once, and that is judged in the next cycle. In the walk beside the
+        older launch's blocks, one of them is taken away where no more of the newer one's fit.
         """
         config = self._config
-        own, other = self.needs[place], self.needs[1 - place]
-        mine = self.newest != place
-        enter, running = self.accepted[place], counting[place]
-        restart = self.accepted[1 - place] & ~running
-        number = Signal(count_bits(config), name=f"number_{place}")
-        walks, stop = Signal(name=f"walks_{place}"), Signal(name=f"stop_{place}")
-        signs = Signal(4, name=f"signs_{place}")
+        enter, counting = self.accepted[place], Signal(name=f"counting_{place}")
+        restart = enter | (self.accepted[1 - place] & ~counting)
+        ledger = _Ledger(config, place)
+        number, below, walks = ledger.number, ledger.below, ledger.walks
+        all_slots, some = Signal(name=f"all_slots_{place}"), Signal(name=f"some_{place}")
+        stop = below | all_slots
+        give = Signal(name=f"give_{place}")
         m.d.comb += [
-            walks.eq(walking & mine),
-            stop.eq(signs.any() | (number == config.block_slots + 2)),
+            walks.eq(~counting & some & (self.newest != place)),
+            give.eq(walks & (below | full)),
         ]
-        lefts = []
-        for resource, capacity in capacities(config).items():
+        self._take(m, place, ledger, give, (counting & ~stop) | walks, restart)
+        with m.If((counting & ~stop) | give):
+            m.d.sync += [
+                number.eq(number + Cat(C(1, 1), give.replicate(len(number) - 1))),
+                all_slots.eq(~give & (number == config.block_slots + 1)),
+                some.eq(~give | (number != 1)),
+            ]
+        with m.If(restart):
+            m.d.sync += [number.eq(0), all_slots.eq(0), some.eq(0)]
+        with m.If(stop):
+            m.d.sync += counting.eq(0)
+        with m.If(restart):
+            m.d.sync += counting.eq(1)
+        self._result(m, place, ledger, counting, stop)
+        return ledger
+
+    def _take(
+        self, m: Module, place: int, ledger: "_Ledger", give: Value, move: Value, restart: Value
+    ) -> None:
+        """Subtract a block from each resource, or add one of the own launch."""
+        own, other = self.needs[place], self.needs[1 - place]
+        beside = ledger.walks & ~give
+        signs: list[Value] = []
+        for resource, capacity in capacities(self._config).items():
             capacity += int(self._fault == "overcommit" and resource == "warps")
             bits = capacity.bit_length() + 1
             left = Signal(bits, name=f"left_{resource}_{place}")
             after = Signal(bits + 1, name=f"left_{resource}_{place}_after")
             amount = Signal(bits, name=f"step_{resource}_{place}")
-            give = walks & back
             m.d.comb += [
-                amount.eq(Mux(walks & ~back, other[resource], own[resource])),
-                after.eq(Cat(~give, left) + Cat(~give, amount ^ (~give).replicate(bits))),
+                amount.eq(Mux(beside, other[resource], own[resource]) ^ (~give).replicate(bits)),
+                # Subtracted by complement and carry: one adder.
+                after.eq(Cat(~give, left) + Cat(~give, amount)),
             ]
-            with m.If(running & ~stop | walks):
+            with m.If(move):
                 m.d.sync += left.eq(after[1:])
-            with m.If(enter | restart):
+            with m.If(restart):
                 m.d.sync += left.eq(capacity)
-            lefts.append(left[-1])
-        m.d.comb += signs.eq(Cat(lefts))
-        step: Value = running & ~stop | walks & back
-        with m.If(step):
-            m.d.sync += number.eq(Mux(walks, number - 1, number + 1))
-        with m.If(enter | restart):
-            m.d.sync += number.eq(0)
-        with m.If(stop):
-            m.d.sync += counting[place].eq(0)
-        with m.If(enter | restart):
-            m.d.sync += counting[place].eq(1)
-        # A launch is counted again for the table beside another one; its own result stays.
+            m.d.comb += ledger.signs[len(signs)].eq(left[-1])
+            signs.append(after[-1])
+        with m.If(move):
+            m.d.sync += ledger.below.eq(Cat(signs).any())
+        with m.If(restart):
+            m.d.sync += ledger.below.eq(0)
+
+    def _result(
+        self, m: Module, place: int, ledger: "_Ledger", counting: Value, stop: Value
+    ) -> None:
+        """Keep what the first count says: a launch is counted again for the table beside it."""
+        number = ledger.number
         done = Signal(name=f"done_{place}")
-        counted: Value = done | (running & stop)
         most = Signal.like(number, name=f"most_{place}")
         last = Signal.like(number, name=f"last_{place}")
+        counted: Value = done | (counting & stop)
         m.d.comb += [
             self.news.counted[place].eq(counted),
             self.news.most[place].eq(most),
@@ -202,17 +213,22 @@ class FitTable(wiring.Component):
         with m.If(~done & ~stop):
             m.d.sync += [most.eq(number), last.eq(most)]
         with m.If(~done):
-            m.d.sync += self.lacks[place].eq(signs)
-        with m.If(running & stop):
+            m.d.sync += self.lacks[place].eq(ledger.signs)
+        with m.If(counting & stop):
             m.d.sync += done.eq(1)
-        with m.If(enter):
+        with m.If(self.accepted[place]):
             m.d.sync += done.eq(0)
-        return _Taken(signs, number)
 
 
-class _Taken:
-    """A place's signs of what is left, and the number of its blocks that were taken."""
+class _Ledger:
+    """What is left of an SM for one place, in how many steps from empty.
 
-    def __init__(self, signs: Signal, number: Signal) -> None:
-        self.signs: Any = signs
-        self.number = number
+    ``below``: something is less than nothing, by ``signs``. ``walks``: in the walk that makes the
+    table.
+    """
+
+    def __init__(self, config: Config, place: int) -> None:
+        self.number = Signal(count_bits(config), name=f"number_{place}")
+        self.below = Signal(name=f"below_{place}")
+        self.walks = Signal(name=f"walks_{place}")
+        self.signs = Signal(4, name=f"signs_{place}")

@@ -180,17 +180,14 @@ def _rotating(
     width = len(requests)
     above = Signal(width, init=-1, name=f"{name}_from_pointer")
     ahead, granted = Signal(width, name=f"{name}_ahead"), Signal(width, name=f"{name}_granted")
+    found, first = (Signal(width, name=f"{name}_{which}") for which in ("found", "first"))
     m.d.comb += [
         ahead.eq(requests & above),
-        granted.eq(
-            Mux(
-                ahead.any(),
-                first_of(m, f"{name}_first_ahead", ahead),
-                first_of(m, f"{name}_first", requests),
-            )
-        ),
+        found.eq(Mux(ahead.any(), any_up_to(ahead), any_up_to(requests))),
+        first.eq(Cat(C(0, 1), found[:-1])),
+        granted.eq(found & ~first),
     ]
-    following = Cat(C(0, 1), any_up_to(granted)[:-1]) if width > 1 else C(1, 1)
+    following = first if width > 1 else C(1, 1)
     if stuck:
         moves = moves & ahead.any()
     with m.If(moves):

@@ -93,61 +93,84 @@ class SmCounts(wiring.Component):
         m = Module()
         news, bits = self.news, count_bits(self._config)
         counts = [Signal(bits, name=f"count_{place}") for place in range(2)]
-        after = [Signal(bits, name=f"count_{place}_after") for place in range(2)]
-        full = [self._count(m, place, counts[place], after[place]) for place in range(2)]
-        free, blocked, lacks = Signal(), Signal(), Signal(4)
+        full, some = Signal(2), self.some
         newer, older = Mux(news.newest, *counts[::-1]), Mux(news.newest, *counts)
         entry = self._entry(m, older)
         if self._most == 1:
-            up = Mux(news.newest, self.decided[1], self.decided[0])
-            down = Mux(news.newest, self.returned[1], self.returned[0])
-            beside = Mux(up ^ down, up & follows(entry.most, newer), newer == entry.most)
+            beside = self._step(m, counts, full, newer, entry.most)
         else:
-            beside = Mux(news.newest, after[1], after[0]) == entry.most
+            beside = self._leap(m, counts, full, entry.most)
         # The table is looked up without what is decided of the older launch in this cycle.
         known = news.known & ~Mux(news.newest, self.decided[0], self.decided[1])
-        m.d.sync += [
-            free.eq(known & ~beside),
-            blocked.eq(known & beside),
-            lacks.eq(entry.lacks),
-        ]
-        single = ~Mux(self.head_place, self.some[0], self.some[1])
+        blocked, lacks = Signal(), Signal(4)
+        m.d.sync += [blocked.eq(known & beside), lacks.eq(entry.lacks)]
+        for place in range(2):
+            with m.If(self.wipe[place]):
+                m.d.sync += [
+                    counts[place].eq(self.stays[place]),
+                    some[place].eq(self.stays[place]),
+                    full[place].eq(0),
+                ]
+        single = ~Mux(self.head_place, some[0], some[1])
         m.d.comb += [
             self.more.eq(Cat(counts[p] != self.expected[p] for p in range(2))),
             self.alone.eq(single & Mux(self.head_place, full[1], full[0])),
-            self.fits.eq(Mux(single, ~self.alone, free)),
             self.lacks.eq(lacks & (blocked & ~single).replicate(4)),
         ]
         return m
 
-    def _count(self, m: Module, place: int, count: Signal, after: Signal) -> Signal:
-        """Count a place's blocks; return whether no more fit on an SM without others."""
-        up: Value = self.decided[place]
-        down: Value = self.returned[place]
-        news, full, some = self.news, Signal(name=f"full_{place}"), Signal(name=f"some_{place}")
-        if self._most == 1:
-            # One adder: 1, 0 or -1.
-            m.d.comb += after.eq(count + Cat(up ^ down, (down & ~up).replicate(len(count) - 1)))
-            with m.If(up ^ down):
+    def _step(
+        self, m: Module, counts: list[Signal], full: Signal, newer: Value, most: Value
+    ) -> Value:
+        """Count by one; return whether no more of the newer launch fit beside the older one.
+
+        All is known from registers for both cases, a decision for this SM and none: the decision,
+        the latest signal of all, only chooses.
+        """
+        news, some = self.news, self.some
+        down = Mux(news.newest, self.returned[1], self.returned[0])
+        stay = ~down & (newer == most)
+        grow = Mux(down, newer == most, follows(most, newer))
+        fit, kept = Signal(2), []
+        for place, count in enumerate(counts):
+            up, back = self.decided[place], self.returned[place]
+            kept.append(some[place] & ~(back & (count == 1)))
+            with m.If(up ^ back):
                 m.d.sync += [
-                    full.eq(up & (count == news.last[place])),
-                    some.eq(up | (count != 1)),
+                    count.eq(count + Cat(C(1, 1), back.replicate(len(count) - 1))),
+                    full[place].eq(up & (count == news.last[place])),
+                    some[place].eq(up | (count != 1)),
                 ]
-        else:
-            m.d.comb += after.eq(count + up - down)
+        for place, count in enumerate(counts):
+            back, others = self.returned[place], kept[1 - place]
+            # Of a wiped launch one block is left, or none.
+            others = Mux(self.wipe[1 - place], self.stays[1 - place], others)
+            filled = Mux(back, full[place], count == news.last[place])
+            idle = Mux(others, news.known & ~stay, ~(full[place] & ~back))
+            given = Mux(others, news.known & ~grow, ~filled) & (self.head_place == place)
+            m.d.sync += fit[place].eq(Mux(self.decided.any(), given, idle))
+        m.d.comb += self.fits.eq(Mux(self.head_place, fit[1], fit[0]))
+        up = Mux(news.newest, self.decided[1], self.decided[0])
+        return Mux(up, grow, stay)
+
+    def _leap(self, m: Module, counts: list[Signal], full: Signal, most: Value) -> Value:
+        """Count by any number; return the same as `_step`."""
+        news, fit, after = self.news, Signal(), []
+        for place, count in enumerate(counts):
+            following = Signal.like(count, name=f"count_{place}_after")
+            m.d.comb += following.eq(count + self.decided[place] - self.returned[place])
             m.d.sync += [
-                full.eq(news.counted[place] & (after == news.most[place])),
-                some.eq(after != 0),
+                count.eq(following),
+                full[place].eq(news.counted[place] & (following == news.most[place])),
+                self.some[place].eq(following != 0),
             ]
-        m.d.comb += self.some[place].eq(some)
-        m.d.sync += count.eq(after)
-        with m.If(self.wipe[place]):
-            m.d.sync += [
-                count.eq(self.stays[place]),
-                some.eq(self.stays[place]),
-                full.eq(0),
-            ]
-        return full
+            after.append(following)
+        beside = Mux(news.newest, after[1], after[0]) == most
+        known = news.known & ~Mux(news.newest, self.decided[0], self.decided[1])
+        m.d.sync += fit.eq(known & ~beside)
+        single = ~Mux(self.head_place, self.some[0], self.some[1])
+        m.d.comb += self.fits.eq(Mux(single, ~self.alone, fit))
+        return beside
 
     def _entry(self, m: Module, older: Value) -> "data.View[data.StructLayout]":
         """Look up what fits beside the older launch's blocks that are not returned now."""

@@ -217,7 +217,7 @@ class SmPort(wiring.Component):
             acknowledgement.eq(self.acknowledge.valid),
             foreign.eq((self.acknowledge.mask & ~slots.named).any()),
         ]
-        hit, live = slots.hit, ~self.lost
+        hit, live = slots.hit.any(), ~self.lost
         # What was sent before the pulse stood at the port is no answer to it.
         due = outstanding & ~self.kill.valid
         m.d.comb += [
@@ -231,7 +231,7 @@ class SmPort(wiring.Component):
                     (sent_valid | acknowledgement) & self.lost,
                 )
             ),
-            self.completed.eq(Cat(hit & live & ~slots.hit_place, hit & live & slots.hit_place)),
+            self.completed.eq(slots.hit & both(live)),
             self.faulty.eq(self.completed & both(code.any())),
         ]
 
@@ -297,22 +297,21 @@ class SmPort(wiring.Component):
         """
         offer = self.offer
         doomed = Mux(offer.payload.place, self.stop_kill[1], self.stop_kill[0])
-        killing, stays, wipe, hit = Signal(2), Signal(2), Signal(2), Signal(2)
+        killing, stays, wipe, hit = Signal(2), Signal(2), Signal(2), slots.hit
         left, left_place, ends = Signal(), Signal(), Signal()
         left_slot = Signal(self._config.slot_bits)
         # Of a block that runs when a kill starts, be it its last cycle, the slot waits for the
         # acknowledgement.
         named = (hit & Mux(outstanding, killing & both(~(left & ends)), self.stop_kill)).any()
         m.d.comb += [
-            ends.eq(slots.hit & (slots.slot == left_slot)),
-            hit.eq(Cat(slots.hit & ~slots.hit_place, slots.hit & slots.hit_place)),
+            ends.eq(hit.any() & (slots.slot == left_slot)),
             stays.eq(Cat(left & ~left_place, left & left_place) & both(~ends)),
             wipe.eq(killing & both(slots.acknowledged)),
             counts.wipe.eq(wipe),
             counts.stays.eq(stays),
             *(counts.expected[p].eq((stays[p] & wipe[p]) + hit[p]) for p in range(2)),
             *(counts.returned[p].eq(hit[p]) for p in range(2)),
-            slots.frees.eq(slots.acknowledged | (slots.hit & ~named)),
+            slots.frees.eq(slots.acknowledged | (hit.any() & ~named)),
             self.killed.eq(wipe & counts.more),
             self.struck.eq(((wipe & stays) | (~wipe & counts.more) | counts.decided) & both(lose)),
         ]

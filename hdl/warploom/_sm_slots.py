@@ -128,9 +128,10 @@ class SmSlots(wiring.Component):
         Whose block the offer is.
     sent, sent_slot : In
         A completion that is processed in the next cycle.
-    slot, hit, hit_place : Out
-        The slot of the completion that is processed in this cycle; whether its block runs, and
-        whose it is. Registers.
+    slot : Out
+        The slot of the completion that is processed in this cycle.
+    hit : Out(2)
+        Whether its block runs and is the place's. A register.
     frees : In(1)
         ``out_of_order``: that slot is free after this cycle, or those of a kill are.
     stop_kill : In(2)
@@ -168,7 +169,6 @@ class SmSlots(wiring.Component):
     sent_slot: Signal
     slot: Signal
     hit: Signal
-    hit_place: Signal
     frees: Signal
     stop_kill: Signal
     victims: Signal
@@ -199,8 +199,7 @@ class SmSlots(wiring.Component):
                 "sent": In(1),
                 "sent_slot": In(config.slot_bits),
                 "slot": Out(config.slot_bits),
-                "hit": Out(1),
-                "hit_place": Out(1),
+                "hit": Out(2),
                 "frees": In(1),
                 "stop_kill": In(2),
                 "victims": Out(slots),
@@ -289,8 +288,7 @@ class SmSlots(wiring.Component):
         ]
         low, high = self.sent_slot[:_LOW_BITS], self.sent_slot[_LOW_BITS:]
         m.d.sync += [
-            self.hit.eq(hit),
-            self.hit_place.eq(read.data),
+            self.hit.eq(Cat(hit & ~read.data, hit & read.data)),
             self.slot.eq(self.sent_slot),
             done.low.eq(Cat((low == k) & hit for k in range(_GROUP))),
             done.high.eq(Cat(high == k for k in range(len(done.high)))),
