@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 #: Every bench, to read what it states.
 MADE = {name: outcomes.make(name) for name in outcomes.benches()}
 #: Sources of an assumption that no block of ours drives.
-PROMISES = ("the SM's contract", "the host's contract")
+PROMISES = ("launch_path's tickets, in a row from 1 on",)
 
 
 def counter(fault: str | None = None) -> Bench:

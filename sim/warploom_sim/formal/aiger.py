@@ -10,6 +10,8 @@ from amaranth.back import rtlil  # type: ignore[attr-defined]
 from warploom_sim.formal.bench import Bench
 from warploom_sim.synth.flow import run_yosys
 
+# What has no first value, such as a memory's rows, begins with 0, as in the simulator; a reset in
+# the middle of a run keeps such rows, so that they begin with any value as well.
 _SCRIPT: Final = """
 read_rtlil bench.il
 hierarchy -top bench
@@ -18,6 +20,7 @@ flatten
 opt -full
 wreduce
 memory_map
+setundef -zero -init
 techmap
 opt -fast
 dffunmap

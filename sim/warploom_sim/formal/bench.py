@@ -122,6 +122,8 @@ class Bench:
 
     def free(self, shape: Any, name: str) -> Signal:
         """Return an input that takes any value in any cycle."""
+        if name in self.inputs:
+            raise ValueError(f"{name} is a free input already")
         self.inputs[name] = signal = Signal(Shape.cast(shape), name=f"free_{name}")
         return signal
 
@@ -135,7 +137,7 @@ class Bench:
         return value
 
     def drive(self, component: wiring.Component, **narrow: Any) -> None:
-        """Let every input of the block be free.
+        """Let every input of the block be free, by its flattened name.
 
         Parameters
         ----------
@@ -151,16 +153,20 @@ class Bench:
             name = "__".join(str(part) for part in path)
             limits = narrow.pop(name, None)
             if limits is None and self.fault == DEAF + name.removesuffix("__ready"):
-                self.free(member.shape, name)
+                self._free_port(member.shape, name)
                 self.m.d.comb += Value.cast(port).eq(1)
             elif limits is None:
-                self.m.d.comb += Value.cast(port).eq(self.free(member.shape, name))
+                self.m.d.comb += Value.cast(port).eq(self._free_port(member.shape, name))
             elif isinstance(limits, dict):
                 self.m.d.comb += port.eq(self.partly(member.shape, limits, name, self.free))
             else:
                 self.m.d.comb += Value.cast(port).eq(limits)
         if narrow:
             raise ValueError(f"no input is called {', '.join(narrow)}")
+
+    def _free_port(self, shape: Any, name: str) -> Signal:
+        """Return a port's free input, which may have been asked for before."""
+        return self.inputs[name] if name in self.inputs else self.free(shape, name)
 
     def partly(
         self,
