@@ -252,6 +252,7 @@ def _state_sm(ports: _Ports, sm: _Sm) -> None:
         ~(sm.new & b.before(sm.lost, "lost")),
         fault="crossed_lost",
         cover=("the other SM gets a block", Cat(ports.new).any() & sm.lost),
+        slow=True,
     )
     b.check(
         "enabled",
@@ -259,6 +260,7 @@ def _state_sm(ports: _Ports, sm: _Sm) -> None:
         ~sm.new | b.before(b.before(sm.enable, "enable"), "earlier_enable"),
         fault="enable_unseen",
         cover=("it has just been disabled", sm.new & ~b.before(sm.enable, "recent_enable")),
+        slow=True,
     )
 
 
@@ -365,6 +367,7 @@ def _state_launch(ports: _Ports, launch: _Launch) -> None:
         Cat(own).all() & (~launch.followed | launch.ends | kept),
         fault="stale_address",
         cover=("an offer of the second place", new & launch.place),
+        slow=True,
     )
     b.check(
         "stream_order",
@@ -372,6 +375,7 @@ def _state_launch(ports: _Ports, launch: _Launch) -> None:
         ~(new & launch.waits),
         fault="stream_order",
         cover=("its turn comes", new & launch.launch.after_previous & launch.place),
+        slow=True,
     )
     b.check(
         "leftover",
@@ -388,6 +392,7 @@ def _state_launch(ports: _Ports, launch: _Launch) -> None:
         ~(new & b.before(launch.stopped, "stopped")),
         fault="stop_unseen",
         cover=("one more cycle", new & launch.stopped),
+        slow=True,
     )
     record = dut.ended.payload
     drained = Cat(record[f"next_{a}"] == launch.next[a] for a in "xyz").all()
