@@ -245,6 +245,7 @@ def _state_sm(ports: _Ports, sm: _Sm) -> None:
         ~first | ~(Cat(sm.held) | sm.named).bit_select(number, 1),
         fault="phantom_completion",
         cover=("slot 1 while slot 0 is named by a kill", first & (number == 1) & sm.named[0]),
+        slow=True,
     )
     b.check(
         "lost",
