@@ -307,7 +307,7 @@ class SmSlots(wiring.Component):
         low = Cat(~word[0] & (word[1] | ~word[2]), ~(word[0] | word[1]))
         first = word & ~Cat(C(0, 1), word[0], word[:2].any(), word[:3].any())
         m.d.comb += [
-            word.eq(padded.word_select(high, _GROUP)),
+            word.eq(padded.bit_select(Cat(C(0, _LOW_BITS), high), _GROUP)),
             lowest.low.eq(first),
             lowest.high.eq(Cat(high == k for k in range(len(groups)))),
             self.lowest.eq(Cat(low, high)),
