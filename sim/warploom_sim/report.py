@@ -49,7 +49,7 @@ def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) 
     for name, label in _PATHS.items():
         if name in figures:
             console.print(f"{label}: {figures[name]}", markup=False, soft_wrap=True)
-    if not figures["blocks"]:
+    if figures.get("blocks") == 0:
         console.print("no block was dispatched: nothing to compare but answers", style="yellow")
     for problem in problems:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
