@@ -27,7 +27,7 @@ STALLS: Final = (
 
 
 class BlockDispatcher(wiring.Component):
-    """Place the blocks of at most two resident launches on SMs, lowest id first, never skipping.
+    r"""Place the blocks of at most two resident launches on SMs, lowest id first, never skipping.
 
     A decision in t is an offer in t + 1; what an SM sends in t counts in decisions from t + 2 on.
 
@@ -37,6 +37,36 @@ class BlockDispatcher(wiring.Component):
         SMs, their resources, policy and reclaim.
     fault : str, optional
         One of `FAULTS`, for tests of the tests.
+
+    Attributes
+    ----------
+    launch : In(stream of dispatch_launch)
+        Launches whose indices are decided.
+    ended : Out(stream of dispatch_end)
+        What became of a launch; of two that end in one cycle the older one's first.
+    stop : In(stream of launch_stop)
+        Kill or drain one launch; always taken. A decision in its cycle stands; a kill stays a kill.
+    enable : In(sms)
+        SMs that may get new blocks, one cycle later.
+    lost : Out(sms)
+        SMs that did not answer in time.
+    words : Out(array of 2 launch_words)
+        Launch words of each resident place.
+    offer : Out(array of sms streams of block_offer)
+        Blocks, one cycle after their decision.
+    completion : In(array of sms streams of block_completion)
+        Ends of blocks, always taken; before an acknowledgement of the same cycle.
+    kill : Out(array of sms slot_mask)
+        A pulse that names running slots, one outstanding for each SM.
+    acknowledge : In(array of sms slot_mask)
+        A pulse that ends its kill.
+    order_table : In(stream of order_swap)
+        ``freed_first`` alone: swap two positions while nothing is resident.
+    stall_slots, stall_warps, stall_registers, stall_shared, stall_barriers, stall_offer, \
+stall_order : Out(32)
+        Counters of stalled cycles by cause, two cycles later, wrapping.
+    error : Out(error_record), error_count : Out(16)
+        The lowest code of a cycle, then the lowest SM, one cycle later; their number, saturating.
 
     Raises
     ------
