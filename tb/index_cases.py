@@ -88,9 +88,7 @@ def twin_shape(rng: random.Random, config: Config, dims: Dims) -> Dims:
     return dims
 
 
-def index_config(
-    config: Config, address: int, dims: Dims, count: int | None = None
-) -> int:
+def index_config(config: Config, address: int, dims: Dims, count: int | None = None) -> int:
     """Return an index configuration's word; ``count`` warps instead of those of the shape."""
     fields = {
         "address": address,
@@ -100,8 +98,9 @@ def index_config(
         "warps": warps(dims, config.warp_size) if count is None else count,
     }
     if config.step_from_host:
-        fields |= dict(zip(("step_x", "step_y", "step_z"), indices(config.warp_size, dims),
-                           strict=True))
+        fields |= dict(
+            zip(("step_x", "step_y", "step_z"), indices(config.warp_size, dims), strict=True)
+        )
     return layouts.index_config(config).pack(fields)
 
 

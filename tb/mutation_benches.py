@@ -34,9 +34,7 @@ def _then(first: Bench, *last: Callable[[str, int], Case], config: str) -> Bench
 
 def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
     """Return a bench of ``count`` seeds of a dispatcher in all climates."""
-    return lambda seed: [
-        case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)
-    ]
+    return lambda seed: [case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)]
 
 
 BENCHES: Final[dict[str, Bench]] = {

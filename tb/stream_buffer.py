@@ -50,8 +50,11 @@ class StreamBuffer(wiring.Component):
             resetting.eq(ResetSignal()),
             self.level.eq(level),
             self.i.ready.eq((level != 2) | (self.fault == Fault.DROP)),
-            self.o.valid.eq((level != 0) & ~((self.fault == Fault.LATE) & late)
-                            & ~((self.fault == Fault.WITHDRAW) & stalled)),
+            self.o.valid.eq(
+                (level != 0)
+                & ~((self.fault == Fault.LATE) & late)
+                & ~((self.fault == Fault.WITHDRAW) & stalled)
+            ),
             self.o.payload.eq(items[0] ^ ((self.fault == Fault.CHANGE) & stalled)),
             take.eq(self.i.valid & self.i.ready),
             give.eq(self.o.valid & self.o.ready),

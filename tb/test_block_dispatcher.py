@@ -48,7 +48,8 @@ def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
 
 def test_long_launches_equal_their_model(seed):
     run([slow_case(f"tiny,policy=round_robin,{SOON}", seed)], "verilator")[0].require(
-        "transfers of ended")
+        "transfers of ended"
+    )
 
 
 @pytest.mark.parametrize("config", ODD)

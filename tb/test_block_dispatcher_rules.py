@@ -41,9 +41,7 @@ def at(cycle: int, value: int = 1) -> Callable[[int], int]:
     return lambda now: value if now == cycle else 0
 
 
-def drive(
-    launches: list[int], cycles: int = 60, config: Config = TINY, **levels: Any
-) -> Recording:
+def drive(launches: list[int], cycles: int = 60, config: Config = TINY, **levels: Any) -> Recording:
     """Run the model: all SMs in use, offers and ends taken, nothing sent, but for the levels."""
     usual: dict[str, Any] = {"enable": (1 << config.sms) - 1, "ended__ready": 1}
     usual |= {"stop__valid": 0, "stop__payload": 0}
@@ -179,8 +177,12 @@ def test_each_resource_alone_holds_a_block_back_and_is_counted(cause):
 
 def test_a_kill_names_running_slots_and_their_return_needs_the_acknowledgement():
     recording = drive(
-        [launch(gx=9)], cycles=40, enable=1,
-        stop__valid=at(20), stop__payload=stop(1), acknowledge__0=at(26, mask(0b1111)),
+        [launch(gx=9)],
+        cycles=40,
+        enable=1,
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        acknowledge__0=at(26, mask(0b1111)),
     )
     # Stop in 20, stop state in 21, kill in 22, acknowledged in 26, processed in 27, record in 30.
     assert recording.cycles("kill__0") == [22]
@@ -191,8 +193,11 @@ def test_a_kill_names_running_slots_and_their_return_needs_the_acknowledgement()
 
 def test_a_completion_in_the_cycle_of_the_acknowledgement_counts_as_completed():
     recording = drive(
-        [launch()], stop__valid=at(20), stop__payload=stop(1),
-        acknowledge__0=at(26, mask(0)), **completing(0, (26, completion(0))),
+        [launch()],
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        acknowledge__0=at(26, mask(0)),
+        **completing(0, (26, completion(0))),
     )
     ((_, end),) = ends(recording)
     assert end["fate"] == Fate.FINISHED
@@ -202,8 +207,12 @@ def test_a_completion_in_the_cycle_of_the_acknowledgement_counts_as_completed():
 def test_a_kill_names_a_block_that_completes_in_its_own_cycle_and_holds_the_slot():
     # Stop state in 21, in which the completion is processed. The next launch gets slot 1.
     recording = drive(
-        [launch(1), launch(2)], enable=1, stop__valid=at(20), stop__payload=stop(1),
-        acknowledge__0=at(30, mask(0)), **completing(0, (20, completion(0))),
+        [launch(1), launch(2)],
+        enable=1,
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        acknowledge__0=at(30, mask(0)),
+        **completing(0, (20, completion(0))),
     )
     assert recording.port("kill__0")[22] == mask(1)
     ((cycle, end),) = ends(recording)
@@ -214,7 +223,11 @@ def test_a_kill_names_a_block_that_completes_in_its_own_cycle_and_holds_the_slot
 
 def test_a_standing_offer_is_not_withdrawn_and_a_further_kill_names_it():
     recording = drive(
-        [launch(gx=2)], enable=1, cycles=50, stop__valid=at(12), stop__payload=stop(1),
+        [launch(gx=2)],
+        enable=1,
+        cycles=50,
+        stop__valid=at(12),
+        stop__payload=stop(1),
         offer__0__ready=lambda cycle: int(cycle == 4 or cycle >= 18),
         acknowledge__0=lambda cycle: mask(1) if cycle == 16 else mask(2) if cycle == 24 else 0,
     )
@@ -226,7 +239,9 @@ def test_a_standing_offer_is_not_withdrawn_and_a_further_kill_names_it():
 
 def test_the_first_faulty_block_ends_its_launch():
     recording = drive(
-        [launch(gx=9)], enable=1, cycles=40,
+        [launch(gx=9)],
+        enable=1,
+        cycles=40,
         acknowledge__0=at(30, mask(0b1110)),
         **completing(0, (20, completion(0, ErrorCode.BLOCK_FAULT))),
     )
@@ -239,8 +254,11 @@ def test_the_first_faulty_block_ends_its_launch():
 
 def test_a_drained_launch_names_the_block_it_had_come_to():
     recording = drive(
-        [launch(gx=3, gy=2, barriers=4)], stop__valid=at(10), stop__payload=stop(1, drain=1),
-        **completing(0, (20, completion(0))), **completing(1, (22, completion(0))),
+        [launch(gx=3, gy=2, barriers=4)],
+        stop__valid=at(10),
+        stop__payload=stop(1, drain=1),
+        **completing(0, (20, completion(0))),
+        **completing(1, (22, completion(0))),
     )
     ((_, end),) = ends(recording)
     assert (end["fate"], end["next_x"], end["next_y"]) == (Fate.DRAINED, 2, 0)
@@ -248,7 +266,9 @@ def test_a_drained_launch_names_the_block_it_had_come_to():
 
 def test_a_drained_launch_without_blocks_left_is_finished():
     recording = drive(
-        [launch()], stop__valid=at(10), stop__payload=stop(1, drain=1),
+        [launch()],
+        stop__valid=at(10),
+        stop__payload=stop(1, drain=1),
         **completing(0, (20, completion(0))),
     )
     assert ends(recording)[0][1]["fate"] == Fate.FINISHED
@@ -263,7 +283,10 @@ def test_a_launch_stopped_before_its_first_block_is_skipped():
 def test_an_sm_that_answers_one_cycle_too_late_is_lost(answered, lost):
     # Kill in 22: an acknowledgement at the port in 22 + 12 still counts; lost from 36 on.
     recording = drive(
-        [launch()], enable=1, stop__valid=at(20), stop__payload=stop(1),
+        [launch()],
+        enable=1,
+        stop__valid=at(20),
+        stop__payload=stop(1),
         acknowledge__0=at(answered, mask(1)),
     )
     assert recording.cycles("lost")[:1] == lost
@@ -286,7 +309,10 @@ def test_a_block_decided_in_the_cycle_of_the_loss_is_lost_too():
     # SM 0 is lost at the end of 35; ticket 2's block is decided for it in that very cycle.
     sent = [launch(1), launch(2, stream=1)]
     recording = drive(
-        sent, enable=1, stop__valid=at(20), stop__payload=stop(1),
+        sent,
+        enable=1,
+        stop__valid=at(20),
+        stop__payload=stop(1),
         launch__hold=lambda cycle: int(0 < cycle < 35 - timing(TINY).fit_table),
     )
     assert recording.cycles("offer__0__valid")[-1] == 36
@@ -296,8 +322,11 @@ def test_a_block_decided_in_the_cycle_of_the_loss_is_lost_too():
 
 def test_signals_that_nothing_asked_for_are_recorded_and_change_nothing():
     recording = drive(
-        [launch()], stop__valid=at(30), stop__payload=stop(77),
-        acknowledge__1=at(12, mask(1)), **completing(0, (10, completion(3))),
+        [launch()],
+        stop__valid=at(30),
+        stop__payload=stop(77),
+        acknowledge__1=at(12, mask(1)),
+        **completing(0, (10, completion(3))),
     )
     assert errors(recording) == [
         (12, ErrorCode.COMPLETION_NOT_RUNNING, 0),
@@ -318,7 +347,8 @@ def swap(first: int, second: int) -> int:
 def test_the_order_table_is_swapped_while_nothing_is_resident_and_refused_otherwise():
     swaps = {1: swap(0, 2), 2: swap(3, 0), 30: swap(0, 1)}
     recording = drive(
-        [launch(config=FREED, gx=2)], config=FREED,
+        [launch(config=FREED, gx=2)],
+        config=FREED,
         order_table__valid=lambda cycle: int(cycle in swaps),
         order_table__payload=lambda cycle: swaps.get(cycle, 0),
     )

@@ -150,7 +150,7 @@ def test_a_mismatch_says_everything(model: Events, tmp_path) -> None:
     cycle = int(model.tables["offers"]["cycle"][11])
     first, rtl, golden, differs, again = text.splitlines()
     block = outcome.first.block
-    assert first == f"first mismatch: offers 11, launch 1 (\"relu\"), block {block}, cycle {cycle}"
+    assert first == f'first mismatch: offers 11, launch 1 ("relu"), block {block}, cycle {cycle}'
     assert rtl.startswith("  RTL:   cycle ") and ", sm 7, " in rtl
     assert golden.startswith("  model: cycle ") and ", sm 7, " not in golden
     assert differs == "  differs: sm"

@@ -80,7 +80,9 @@ class WrongReleases(TimelyReleases):
 
     def next(self, outputs):
         return super().next(outputs) | {
-            "release__valid": 1, "release__payload": self._config.history_entries}
+            "release__valid": 1,
+            "release__payload": self._config.history_entries,
+        }
 
 
 def error_case(config, seed):
@@ -154,8 +156,10 @@ def everything_taken(cycle):
 
 def send(block, words, levels=lambda cycle: {}, releases=(), cycles=60, config=TINY):
     """Send configurations as fast as they are taken, releases from cycle 40 on."""
+
     def inputs(cycle):
         return {"release__hold": int(cycle < 40)} | everything_taken(cycle) | levels(cycle)
+
     seen = record(block(config), Sender({"i": words, "release": releases}, inputs), cycles)
     watch(seen, config)
     return seen
@@ -201,8 +205,10 @@ def test_done_of_a_miss_in_the_cycle_of_its_last_write(block):
 
 def test_done_keeps_the_order_of_acceptance(block):
     """A hit behind a miss waits for the miss's last write."""
+
     def levels(cycle):
         return {"finished": int(cycle in (9, 30)), "i__hold": int(1 <= cycle < 15)}
+
     seen = send(block, [A, B, A], levels)
     assert hits(seen) == [0, 0, 1]
     assert [cycle for cycle, _ in seen.transfers("done")] == [9, 30, 31]
@@ -263,8 +269,10 @@ SOURCE_SHAPES = ((32, 64, 1), (100, 2, 2), (32, 64, 1))
 
 def test_example_addresses_of_their_own(block):
     """The source's (1, 32, 64, 1), (2, 100, 2, 2) and the first again; addresses in regions."""
-    words = [index_config(WIDE, address, dims)
-             for address, dims in zip((1, 65, 1), SOURCE_SHAPES, strict=True)]
+    words = [
+        index_config(WIDE, address, dims)
+        for address, dims in zip((1, 65, 1), SOURCE_SHAPES, strict=True)
+    ]
     assert hits(launch(block, WIDE, words), WIDE) == [0, 0, 1]
 
 
@@ -275,8 +283,10 @@ def test_example_one_address_for_all(block):
 
 def test_example_overlapping_regions_drop_too(block):
     """Addresses 1 and 2 as the source writes them: 64 warps from 1 on cover 2."""
-    words = [index_config(WIDE, address, dims)
-             for address, dims in zip((1, 2, 1), SOURCE_SHAPES, strict=True)]
+    words = [
+        index_config(WIDE, address, dims)
+        for address, dims in zip((1, 2, 1), SOURCE_SHAPES, strict=True)
+    ]
     assert hits(launch(block, WIDE, words), WIDE) == [0, 0, 0]
 
 
@@ -296,8 +306,10 @@ def test_two_resident_kernels_with_one_address_and_two_shapes(block):
 
 def test_a_reader_s_region_is_waited_for_until_its_last_reference_is_gone(block):
     """D overlaps A, to which two launches refer."""
+
     def levels(cycle):
         return {"release__hold": int(cycle not in (40, 50))}
+
     seen = send(block, [A, A, D], levels, releases=[0, 0], cycles=70)
     assert hits(seen) == [0, 1, 0]
     assert decisions(seen)[2][0] == 50 + 2
@@ -307,8 +319,10 @@ def test_a_reader_s_region_is_waited_for_until_its_last_reference_is_gone(block)
 def test_a_region_that_is_being_written_is_waited_for_without_references_too(block, second):
     """A is released at once; its last write is in 20, and the next is accepted in 21."""
     config = CONFIGS["one_entry"]
+
     def levels(cycle):
         return {"release__hold": int(cycle != 5), "finished": int(cycle == 20)}
+
     seen = send(block, [A, second], levels, releases=[0], config=config)
     assert not seen.cycles("error")
     assert seen.cycles("accepted") == [2, 21]
@@ -316,8 +330,10 @@ def test_a_region_that_is_being_written_is_waited_for_without_references_too(blo
 
 def test_release_and_acceptance_in_one_cycle_leave_the_count(block):
     """A second reference and the release of the first in cycle 22: one is left, so D waits."""
+
     def levels(cycle):
         return {"i__hold": int(0 < cycle < 20), "release__hold": int(cycle not in (22, 40))}
+
     seen = send(block, [A, A, D], levels, releases=[0, 0])
     assert decisions(seen)[1:] == [(23, 1), (42, 0)]
 
@@ -346,8 +362,12 @@ def test_a_miss_drops_every_overlapping_entry(block):
 
 def test_the_key_is_all_of_the_configuration(block):
     config = CONFIGS["three_entries"]
-    words = [index_config(config, 0, (8, 4, 1)), index_config(config, 4, (8, 4, 1)),
-             index_config(config, 8, (4, 8, 1)), index_config(config, 0, (8, 4, 1))]
+    words = [
+        index_config(config, 0, (8, 4, 1)),
+        index_config(config, 4, (8, 4, 1)),
+        index_config(config, 8, (4, 8, 1)),
+        index_config(config, 0, (8, 4, 1)),
+    ]
     assert hits(launch(block, config, words), config) == [0, 0, 0, 1]
 
 
@@ -366,16 +386,23 @@ def test_without_references_the_second_kernel_does_not_wait():
         watch(seen, TINY)
 
 
-@given(st.lists(st.tuples(st.sampled_from([0, 2, 4, 8, 16]),
-                          st.sampled_from([FOUR, OTHER_FOUR, EIGHT, (1, 1, 1)])),
-                min_size=1, max_size=40),
-       st.sampled_from(["tiny", "one_entry", "three_entries"]))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([0, 2, 4, 8, 16]), st.sampled_from([FOUR, OTHER_FOUR, EIGHT, (1, 1, 1)])
+        ),
+        min_size=1,
+        max_size=40,
+    ),
+    st.sampled_from(["tiny", "one_entry", "three_entries"]),
+)
 def test_decisions_are_those_of_the_untimed_history(launches, name):
     config = CONFIGS[name]
     words = [index_config(config, address, dims) for address, dims in launches]
     history = History(config.history_entries)
-    expected = [history.look_up(address, dims, warps(dims, config.warp_size))
-                for address, dims in launches]
+    expected = [
+        history.look_up(address, dims, warps(dims, config.warp_size)) for address, dims in launches
+    ]
     assert hits(launch(Model, config, words), config) == expected
 
 
@@ -412,7 +439,9 @@ def test_a_release_without_a_reference_is_an_error_record(block):
     assert seen.cycles("error") == [42, 43]
     code = ErrorCode.RELEASE_UNREFERENCED
     assert [error(word) for word in seen.port("error") if word] == [
-        {"valid": 1, "code": code, "argument": 0}, {"valid": 1, "code": code, "argument": 1}]
+        {"valid": 1, "code": code, "argument": 0},
+        {"valid": 1, "code": code, "argument": 1},
+    ]
     assert [seen.port("error_count")[cycle] for cycle in (41, 42, 43, 59)] == [0, 1, 2, 2]
 
 
@@ -424,8 +453,10 @@ def test_a_release_of_an_entry_that_does_not_exist_is_an_error_record(block):
 
 def test_a_release_in_the_cycle_of_the_first_acceptance_is_an_error_and_changes_nothing(block):
     """Accepted in 2 with the release in the same cycle: the reference is kept, so D waits."""
+
     def levels(cycle):
         return {"release__hold": int(cycle != 2)}
+
     seen = send(block, [A, D], levels, releases=[0])
     assert seen.cycles("error") == [3]
     assert hits(seen) == [0]
@@ -434,8 +465,9 @@ def test_a_release_in_the_cycle_of_the_first_acceptance_is_an_error_and_changes_
 @pytest.mark.deep
 def test_the_error_counter_stays_at_its_highest():
     full = (1 << 16) - 1
-    seen = record(Model(TINY), Sender({"i": [], "release": [0] * (full + 9)}, everything_taken),
-                  full + 9)
+    seen = record(
+        Model(TINY), Sender({"i": [], "release": [0] * (full + 9)}, everything_taken), full + 9
+    )
     assert seen.port("error_count")[-1] == full
 
 
@@ -444,4 +476,5 @@ def test_words_pinned():
     assert index_config(TINY, 3, (8, 4, 1)) == 3 | 8 << 6 | 4 << 17 | 1 << 28 | 4 << 35
     assert layouts.index_decision(TINY).pack({"hit": 1, "entry": 1}) == 0b11
     assert layouts.index_region(TINY).pack({"valid": 1, "address": 5, "warps": 2}) == 1 | 5 << 1 | (
-        2 << 7)
+        2 << 7
+    )

@@ -28,7 +28,8 @@ def make(config, **params):
 
 def request(config, warps, instructions, address=0):
     return layouts.schedule_request(config).pack(
-        {"address": address, "warps": warps, "instructions": instructions})
+        {"address": address, "warps": warps, "instructions": instructions}
+    )
 
 
 def programs(context):
@@ -45,8 +46,12 @@ def programs(context):
             warps = rng.randint(1, config.max_warps)
         elif rng.random() < 0.05:
             instructions = rng.randint(1, 300)
-        yield request(config, min(warps, config.max_warps), instructions,
-                      rng.randrange(config.index_memory_warps))
+        yield request(
+            config,
+            min(warps, config.max_warps),
+            instructions,
+            rng.randrange(config.index_memory_warps),
+        )
 
 
 class Memory(RandomStimulus):
@@ -80,14 +85,26 @@ def finished(inputs, outputs):
 
 
 def case(config, seed, **params):
-    return Case(make=make, params={"config": config, **params}, seed=seed, cycles=3000,
-                stimulus=Memory, sources={"i": programs}, events={"finished": finished},
-                withdrawable={"read": "a stall takes a refused read back while it lasts"})
+    return Case(
+        make=make,
+        params={"config": config, **params},
+        seed=seed,
+        cycles=3000,
+        stimulus=Memory,
+        sources={"i": programs},
+        events={"finished": finished},
+        withdrawable={"read": "a stall takes a refused read back while it lasts"},
+    )
 
 
 def longest_case(config, seed):
-    return replace(case(config, seed), cycles=66_000, resets=0, stimulus=NeverWaits,
-                   sources={"i": longest_program})
+    return replace(
+        case(config, seed),
+        cycles=66_000,
+        resets=0,
+        stimulus=NeverWaits,
+        sources={"i": longest_program},
+    )
 
 
 @pytest.mark.parametrize("config", ["tiny", "default", "three_entries", "warp_16", "warp_64"])
@@ -174,7 +191,8 @@ def formula(warps, instructions, cores, start):
     """Warp w, instruction k = p C + j on core j in 1 + p max(w_count, C) + w + j."""
     return {
         (w, k): [(start + 1 + k // cores * max(warps, cores) + w + k % cores, k % cores)]
-        for w in range(warps) for k in range(instructions)
+        for w in range(warps)
+        for k in range(instructions)
     }
 
 
@@ -184,7 +202,7 @@ def test_every_instruction_runs_in_the_cycle_of_the_formula(block, warps, instru
     """Sent in cycle 0, held from 1 on: cycle 0 of the formula is 1."""
     seen = play(block(TINY), [request(TINY, warps, instructions)])
     assert issued(seen) == formula(warps, instructions, TINY.cores, start=1)
-    last = max(cycle for (cycle, _), in formula(warps, instructions, TINY.cores, 1).values())
+    last = max(cycle for ((cycle, _),) in formula(warps, instructions, TINY.cores, 1).values())
     assert seen.cycles("finished") == [last]
 
 
@@ -197,8 +215,10 @@ def test_the_only_added_delay_is_one_cycle(block):
 def test_a_warp_is_not_read_before_it_was_written_and_all_that_is_not_issued_waits(block):
     """Warp 2 is written three cycles late: whatever runs after cycle 7 moves by three."""
     seen = play(block(TINY), [request(TINY, FOUR, FOUR)], written=[5, 6, 10, 10])
-    expected = {key: [(cycle + 3 * (cycle > 7), core)]
-                for key, [(cycle, core)] in formula(FOUR, FOUR, TINY.cores, start=5).items()}
+    expected = {
+        key: [(cycle + 3 * (cycle > 7), core)]
+        for key, [(cycle, core)] in formula(FOUR, FOUR, TINY.cores, start=5).items()
+    }
     assert issued(seen) == expected
 
 
@@ -241,8 +261,12 @@ def test_only_core_0_reads_and_its_word_is_the_memory_s(block):
     assert words == list(range(1, 10))
 
 
-@given(st.integers(1, 12), st.integers(1, 20),
-       st.sampled_from(["tiny", "three_entries", "warp_16"]), st.integers(0, 2**32))
+@given(
+    st.integers(1, 12),
+    st.integers(1, 20),
+    st.sampled_from(["tiny", "three_entries", "warp_16"]),
+    st.integers(0, 2**32),
+)
 def test_no_conflict_and_no_early_read(warps, instructions, name, seed):
     """Random stalls and writes: each instruction runs once, in order, after its warp's write."""
     config, rng = CONFIGS[name], random.Random(seed)
@@ -253,8 +277,9 @@ def test_no_conflict_and_no_early_read(warps, instructions, name, seed):
         written.append(cycle)
     stalls = frozenset(c for c in range(400) if rng.random() < 0.1)
     passes = -(-instructions // config.cores)
-    seen = play(Model(config), [request(config, warps, instructions)], stalls,
-                written * passes, cycles=500)
+    seen = play(
+        Model(config), [request(config, warps, instructions)], stalls, written * passes, cycles=500
+    )
     found = issued(seen, config)
     assert found.keys() == formula(warps, instructions, config.cores, 0).keys()
     assert all(len(places) == 1 for places in found.values())
@@ -269,13 +294,25 @@ def test_runs_one_cycle_behind_the_generator():
     config, dims = CONFIGS["default"], (10, 10, 10)
     generator, scheduler = IndexGenerator(config), Model(config)
     word, program = index_config(config, 0, dims), request(config, 32, 9)
-    still = {"cancel": 0, "decision__ready": 1, "done__ready": 1, "release__valid": 0,
-             "release__payload": 0, "i__payload": word}
+    still = {
+        "cancel": 0,
+        "decision__ready": 1,
+        "done__ready": 1,
+        "release__valid": 0,
+        "release__payload": 0,
+        "i__payload": word,
+    }
     seen = Recording()
     for cycle in range(140):
         # A read has no effect on what the scheduler offers; a grant is known once it is asked for.
-        offer = {"i__valid": int(cycle == 3), "i__payload": program, "stall": 0, "read__ready": 0,
-                 "data__valid": 0, "data__payload": 0}
+        offer = {
+            "i__valid": int(cycle == 3),
+            "i__payload": program,
+            "stall": 0,
+            "read__ready": 0,
+            "data__valid": 0,
+            "data__payload": 0,
+        }
         asked = scheduler.outputs(offer)
         inputs = still | {
             "i__valid": int(cycle == 0),
@@ -284,8 +321,11 @@ def test_runs_one_cycle_behind_the_generator():
             "data__ready": asked["data__ready"],
         }
         made = generator.outputs(inputs)
-        offer |= {"read__ready": made["read__ready"], "data__valid": made["data__valid"],
-                  "data__payload": made["data__payload"] or 0}
+        offer |= {
+            "read__ready": made["read__ready"],
+            "data__valid": made["data__valid"],
+            "data__payload": made["data__payload"] or 0,
+        }
         seen.note(offer, scheduler.outputs(offer) | {"written": made["written_valid"]})
         generator.tick(inputs)
         scheduler.tick(offer)
@@ -295,7 +335,9 @@ def test_runs_one_cycle_behind_the_generator():
     packet = layouts.index_data(config)
     for cycle, warp in zip(seen.cycles("issue__0"), [*range(32)] * 3, strict=True):
         assert packet.unpack(seen.port("word")[cycle]) == {
-            "words": join(words[warp], config.word_bits), "mask": join(mask[warp], 1)}
+            "words": join(words[warp], config.word_bits),
+            "mask": join(mask[warp], 1),
+        }
 
 
 class EveryPassAtOnce(Model):

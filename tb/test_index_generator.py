@@ -67,9 +67,13 @@ class Host(TimelyReleases):
                 continue
             shape = self._rng.choice(self._sent)
             warp = self._rng.randrange(shape["warps"]) if self._rng.random() < 0.9 else 0
-            yield layouts.index_read(self._config).pack({
-                "address": shape["address"], "warp": warp,
-                "index_warps": self._rng.choice((shape["warps"], shape["warps"], warp))})
+            yield layouts.index_read(self._config).pack(
+                {
+                    "address": shape["address"],
+                    "warp": warp,
+                    "index_warps": self._rng.choice((shape["warps"], shape["warps"], warp)),
+                }
+            )
 
 
 def case(config, seed, memory=True, cycles=3000, **params):
@@ -158,8 +162,15 @@ def block(request):
 
 
 def quiet(cycle):
-    return {"cancel": 0, "decision__ready": 1, "done__ready": 1, "write__ready": 1,
-            "read__valid": 0, "read__payload": 0, "data__ready": 1}
+    return {
+        "cancel": 0,
+        "decision__ready": 1,
+        "done__ready": 1,
+        "write__ready": 1,
+        "read__valid": 0,
+        "read__payload": 0,
+        "data__ready": 1,
+    }
 
 
 def send(block, config, words, levels=lambda cycle: {}, releases=(), cycles=100):
@@ -184,8 +195,10 @@ def written(recording, config):
 
 def by_division(config, address, dims):
     words, mask = packed_warps(dims, config)
-    return [(address + warp, join(words[warp], config.word_bits), join(mask[warp], 1))
-            for warp in range(len(words))]
+    return [
+        (address + warp, join(words[warp], config.word_bits), join(mask[warp], 1))
+        for warp in range(len(words))
+    ]
 
 
 def misses(config, *shapes):
@@ -196,7 +209,7 @@ def misses(config, *shapes):
 def test_first_warp_within_12_cycles(block):
     """Configuration accepted to first packed warp written, at W = 32."""
     seen = send(block, DEFAULT, misses(DEFAULT, (10, 10, 10)))
-    accepted, = seen.cycles("accepted")
+    (accepted,) = seen.cycles("accepted")
     assert write_cycles(seen)[0] - accepted == 12 == timing(DEFAULT).index_miss
 
 
@@ -221,9 +234,8 @@ def test_no_bubble_between_two_misses_of_12_warps(block):
 
 def test_hit_decided_in_one_cycle_done_in_two(block):
     """Sent again in 50: accepted in 52, decision in 53, done in 54, and nothing is written."""
-    word, = misses(DEFAULT, (10, 10, 10))
-    seen = send(block, DEFAULT, [word, word],
-                lambda cycle: {"i__hold": int(0 < cycle < 50)})
+    (word,) = misses(DEFAULT, (10, 10, 10))
+    seen = send(block, DEFAULT, [word, word], lambda cycle: {"i__hold": int(0 < cycle < 50)})
     assert [cycle for cycle, _ in seen.transfers("i")] == [0, 50]
     assert [cycle for cycle, _ in seen.transfers("decision")] == [3, 53]
     assert [cycle for cycle, _ in seen.transfers("done")][1] == 54
@@ -233,6 +245,7 @@ def test_hit_decided_in_one_cycle_done_in_two(block):
 def test_done_of_a_miss_comes_with_its_last_write(block):
     def levels(cycle):
         return {"write__ready": int(cycle != 45)}
+
     seen = send(block, DEFAULT, misses(DEFAULT, (10, 10, 10)), levels)
     assert [cycle for cycle, _ in seen.transfers("done")] == write_cycles(seen)[-1:] == [46]
 
@@ -240,8 +253,10 @@ def test_done_of_a_miss_comes_with_its_last_write(block):
 @pytest.mark.parametrize("pattern", [0b10101010, 0b00010000, 0b11101110, 0b10000001])
 def test_stalled_memory_port_loses_nothing(block, pattern):
     shapes = (10, 10, 10), (5, 7, 9), (1, 1, 1), (3, 5, 7)
+
     def levels(cycle):
         return {"write__ready": pattern >> cycle % 8 & 1}
+
     seen = send(block, DEFAULT, misses(DEFAULT, *shapes), levels, cycles=480)
     expected = [by_division(DEFAULT, 32 * place, dims) for place, dims in enumerate(shapes)]
     assert written(seen, DEFAULT) == sum(expected, [])
@@ -259,11 +274,20 @@ def test_dimension_limits(block):
 def test_a_read_that_comes_early_gets_the_right_word(block):
     """All warps are asked for right after the decision, and stall until each is written."""
     words = misses(DEFAULT, (10, 10, 10))
-    reads = [layouts.index_read(DEFAULT).pack({"address": 0, "warp": warp, "index_warps": 32})
-             for warp in range(32)]
+    reads = [
+        layouts.index_read(DEFAULT).pack({"address": 0, "warp": warp, "index_warps": 32})
+        for warp in range(32)
+    ]
+
     def levels(cycle):
-        return {"cancel": 0, "decision__ready": 1, "done__ready": 1, "data__ready": 1,
-                "read__hold": int(cycle < 3)}
+        return {
+            "cancel": 0,
+            "decision__ready": 1,
+            "done__ready": 1,
+            "data__ready": 1,
+            "read__hold": int(cycle < 3),
+        }
+
     streams = {"i": words, "read": reads, "release": ()}
     seen = record(block(DEFAULT), Sender(streams, levels), 60)
     packet = layouts.index_data(DEFAULT)
@@ -274,7 +298,7 @@ def test_a_read_that_comes_early_gets_the_right_word(block):
 
 
 def test_a_released_entry_is_finished_and_its_done_comes(block):
-    word, = misses(TINY, (8, 8, 4))
+    (word,) = misses(TINY, (8, 8, 4))
     seen = send(block, TINY, [word], lambda c: {"release__hold": int(c < 4)}, [0])
     assert seen.transfers("release")[0][0] == 4 and not seen.cycles("error")
     assert len(write_cycles(seen)) == 32
@@ -286,8 +310,11 @@ def test_a_released_entry_is_finished_and_its_done_comes(block):
 
 def flipped(recording, cycle, port, field):
     """Return a copy of a recording with the lowest bit of one field of a packet inverted."""
-    packet = {"write__payload": layouts.packed_warp, "decision__payload": layouts.index_decision,
-              "done__payload": layouts.index_decision}[port](TINY)
+    packet = {
+        "write__payload": layouts.packed_warp,
+        "decision__payload": layouts.index_decision,
+        "done__payload": layouts.index_decision,
+    }[port](TINY)
     outputs = list(recording.outputs)
     word = outputs[cycle][port] ^ 1 << packet.offsets[field]
     outputs[cycle] = {**outputs[cycle], port: word}
@@ -317,8 +344,10 @@ def test_the_monitor_finds_one_wrong_bit(port, field, complaint):
 # Models above the model
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40)), min_size=1, max_size=12),
-       st.sampled_from(["tiny", "default", "three_entries", "host_step"]))
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40)), min_size=1, max_size=12),
+    st.sampled_from(["tiny", "default", "three_entries", "host_step"]),
+)
 def test_memory_holds_the_indices_by_division_when_done(launches, name):
     """Any launches, one after the other; the monitor looks at every region at its done."""
     config = CONFIGS[name]
@@ -346,8 +375,11 @@ def read_cycles(warps_, instructions, cores):
 
     Cycle 0 is that of the first write.
     """
-    return [(w, 1 + k // cores * max(warps_, cores) + w + k % cores)
-            for w in range(warps_) for k in range(instructions)]
+    return [
+        (w, 1 + k // cores * max(warps_, cores) + w + k % cores)
+        for w in range(warps_)
+        for k in range(instructions)
+    ]
 
 
 def wrong_reads(warps_, instructions, cores, overwritten):
@@ -366,8 +398,10 @@ def test_without_references_a_second_kernel_overwrites_what_is_read():
     words = [index_config(TINY, 0, dims) for dims in ((16, 16, 1), (15, 17, 1))]
     end = max(cycle for _, cycle in read_cycles(32, 8, 4))
     for model, wrong in ((Model, 0), (WithoutReferences, 128)):
+
         def levels(cycle):
             return {"release__hold": int(cycle < 14 + end)}
+
         seen = send(model, TINY, words, levels, releases=[0], cycles=200)
         start, cycles = write_cycles(seen)[0], write_cycles(seen)
         assert start == 14 and len(cycles) == 64

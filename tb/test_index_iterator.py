@@ -63,8 +63,9 @@ class FullSpeed(RandomStimulus):
 
 def every_shape_case(config, seed):
     """Return a case long enough for every shape of `tiny`."""
-    return replace(case(config, seed), cycles=100_000, resets=0, stimulus=FullSpeed,
-                   sources={"i": every_shape})
+    return replace(
+        case(config, seed), cycles=100_000, resets=0, stimulus=FullSpeed, sources={"i": every_shape}
+    )
 
 
 def test_every_shape_of_a_small_configuration_equals_the_model(seed):
@@ -174,7 +175,8 @@ def test_fewer_warps_cut_the_sequence_and_more_change_nothing(block):
         found = made(send(block(DEFAULT), [word], 60), DEFAULT)
         assert [fields["last"] for fields, _, _ in found] == [0] * (expected - 1) + [1]
         assert [fields["address"] for fields, _, _ in found] == [
-            (508 + warp) % 512 for warp in range(expected)]
+            (508 + warp) % 512 for warp in range(expected)
+        ]
 
 
 def test_no_warps_emit_nothing_and_do_not_hang(block):
@@ -252,8 +254,10 @@ def test_index_of_thread_one_follows_from_two_comparisons():
         assert first_index(dims) == indices(1, dims)
 
 
-@given(st.sampled_from([(1, 1, 1), (1, 1, 64), (3, 5, 7), (100, 2, 2), (1, 9, 1), (1024, 1, 1)]),
-       st.sampled_from([1, 8, 16, 32, 64]))
+@given(
+    st.sampled_from([(1, 1, 1), (1, 1, 64), (3, 5, 7), (100, 2, 2), (1, 9, 1), (1024, 1, 1)]),
+    st.sampled_from([1, 8, 16, 32, 64]),
+)
 def test_lanes_and_step_by_doubling(dims, lanes):
     known, power = first_warp(dims, lanes)
     assert np.array_equal(known, indices(np.arange(lanes, dtype=np.uint32), dims))

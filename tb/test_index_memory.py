@@ -41,11 +41,15 @@ class Traffic:
             self._pending.clear()
         writing = self._write() and bool(self._pending)
         written = self._next_write() if writing else self._random(self._warp)
-        return {
-            "write__valid": int(writing),
-            "write__payload": written,
-            "accepted": self._next_region(writing) if self._announce() else self._no_region(),
-        } | self._read.next(outputs) | self._data.next(outputs)
+        return (
+            {
+                "write__valid": int(writing),
+                "write__payload": written,
+                "accepted": self._next_region(writing) if self._announce() else self._no_region(),
+            }
+            | self._read.next(outputs)
+            | self._data.next(outputs)
+        )
 
     def _random(self, packet):
         return self._rng.getrandbits(packet.bits)
@@ -74,11 +78,14 @@ class Traffic:
             self._pending.appendleft((start, place + 1, end))
         stray = self._rng.random() < 0.05
         fields = self._warp.unpack(self._random(self._warp))
-        return self._warp.pack(fields | {
-            "address": self._rng.randrange(self._config.index_memory_warps) if stray else place,
-            "first": int(place == start),
-            "last": int(last),
-        })
+        return self._warp.pack(
+            fields
+            | {
+                "address": self._rng.randrange(self._config.index_memory_warps) if stray else place,
+                "first": int(place == start),
+                "last": int(last),
+            }
+        )
 
     def _requests(self):
         packet, rng = layouts.index_read(self._config), self._rng
@@ -88,8 +95,13 @@ class Traffic:
             warp = rng.choice((rng.randint(0, 4), rng.randrange(self._config.max_warps)))
             near = rng.choice((start, place, end, rng.randrange(size))) - warp
             index_warps = rng.choice((warp + 1, self._config.max_warps, warp, 0))
-            yield packet.pack({"address": near % size, "warp": warp,
-                               "index_warps": min(index_warps, self._config.max_warps)})
+            yield packet.pack(
+                {
+                    "address": near % size,
+                    "warp": warp,
+                    "index_warps": min(index_warps, self._config.max_warps),
+                }
+            )
 
 
 def stalled(inputs, outputs):
@@ -99,8 +111,14 @@ def stalled(inputs, outputs):
 
 
 def case(config, seed, **params):
-    return Case(make=make, params={"config": config, **params}, seed=seed, cycles=3000,
-                stimulus=Traffic, events={"stalled read": stalled})
+    return Case(
+        make=make,
+        params={"config": config, **params},
+        seed=seed,
+        cycles=3000,
+        stimulus=Traffic,
+        events={"stalled read": stalled},
+    )
 
 
 @pytest.mark.parametrize("config", ["tiny", "default", "warp_16", "warp_64", "many_threads"])
@@ -140,17 +158,20 @@ def warp(address, value, last=0):
 
 def request(address, number, index_warps):
     return layouts.index_read(TINY).pack(
-        {"address": address, "warp": number, "index_warps": index_warps})
+        {"address": address, "warp": number, "index_warps": index_warps}
+    )
 
 
 def data(value, mask=0xFF):
     return layouts.index_data(TINY).pack({"words": value, "mask": mask})
 
 
-def play(memory, accepted=(), writes=(), reads=(), ready=lambda cycle: True, reads_from=0,
-         cycles=20):
+def play(
+    memory, accepted=(), writes=(), reads=(), ready=lambda cycle: True, reads_from=0, cycles=20
+):
     """Announce, write and read; ``accepted`` and ``writes`` are by cycle."""
     accepted, writes = dict(accepted), dict(writes)
+
     def levels(cycle):
         return {
             "accepted": accepted.get(cycle, 0),
@@ -159,6 +180,7 @@ def play(memory, accepted=(), writes=(), reads=(), ready=lambda cycle: True, rea
             "data__ready": int(ready(cycle)),
             "read__hold": int(cycle < reads_from),
         }
+
     return record(memory, Sender({"read": reads}, levels), cycles)
 
 
@@ -171,31 +193,50 @@ def test_a_write_is_read_back_one_cycle_after_the_request(memory):
 
 def test_a_read_stalls_until_its_warp_is_written(memory):
     """Announced in 0, written in 9: granted in the write's own cycle, with the new data."""
-    seen = play(memory, accepted={0: region(8, 2)},
-                writes={5: warp(8, 2), 9: warp(9, 3, last=1)},
-                reads=[request(8, 0, 2), request(8, 1, 2)], reads_from=1)
+    seen = play(
+        memory,
+        accepted={0: region(8, 2)},
+        writes={5: warp(8, 2), 9: warp(9, 3, last=1)},
+        reads=[request(8, 0, 2), request(8, 1, 2)],
+        reads_from=1,
+    )
     assert [cycle for cycle, _ in seen.transfers("read")] == [5, 9]
     assert [word for _, word in seen.transfers("data")] == [data(2), data(3)]
 
 
 def test_a_write_anywhere_takes_one_warp_off_the_oldest_region(memory):
-    seen = play(memory, accepted={0: region(8, 2), 1: region(16, 1)},
-                writes={1: warp(8, 1), 4: warp(40, 2), 7: warp(16, 3, last=1)},
-                reads=[request(8, 0, 2), request(16, 0, 1)], reads_from=2)
+    seen = play(
+        memory,
+        accepted={0: region(8, 2), 1: region(16, 1)},
+        writes={1: warp(8, 1), 4: warp(40, 2), 7: warp(16, 3, last=1)},
+        reads=[request(8, 0, 2), request(16, 0, 1)],
+        reads_from=2,
+    )
     assert [cycle for cycle, _ in seen.transfers("read")] == [2, 7]
 
 
 def test_reads_follow_the_writes_one_cycle_each(memory):
     writes = {cycle: warp(6 + cycle, cycle, last=int(cycle == 5)) for cycle in range(2, 6)}
-    seen = play(memory, accepted={0: region(8, 4)}, writes=writes,
-                reads=[request(8, number, 4) for number in range(4)], reads_from=1)
+    seen = play(
+        memory,
+        accepted={0: region(8, 4)},
+        writes=writes,
+        reads=[request(8, number, 4) for number in range(4)],
+        reads_from=1,
+    )
     assert [cycle for cycle, _ in seen.transfers("read")] == [2, 3, 4, 5]
     assert [word for _, word in seen.transfers("data")] == [data(cycle) for cycle in range(2, 6)]
 
 
 def test_last_ends_a_region_early(memory):
-    seen = play(memory, accepted={0: region(8, 4)}, writes={2: warp(8, 1, last=1)},
-                reads=[request(8, 3, 4)], reads_from=1, cycles=8)
+    seen = play(
+        memory,
+        accepted={0: region(8, 4)},
+        writes={2: warp(8, 1, last=1)},
+        reads=[request(8, 3, 4)],
+        reads_from=1,
+        cycles=8,
+    )
     assert [cycle for cycle, _ in seen.transfers("read")] == [3]
 
 
@@ -206,22 +247,34 @@ def test_a_warp_beyond_index_warps_reads_mask_zero_at_once(memory):
 
 
 def test_an_empty_region_is_none(memory):
-    seen = play(memory, accepted={0: region(8, 0), 1: region(8, 2)},
-                writes={4: warp(8, 1), 7: warp(9, 2, last=1)},
-                reads=[request(8, 0, 2), request(8, 1, 2)], reads_from=2)
+    seen = play(
+        memory,
+        accepted={0: region(8, 0), 1: region(8, 2)},
+        writes={4: warp(8, 1), 7: warp(9, 2, last=1)},
+        reads=[request(8, 0, 2), request(8, 1, 2)],
+        reads_from=2,
+    )
     assert [cycle for cycle, _ in seen.transfers("read")] == [4, 7]
 
 
 def test_warps_beside_a_region_do_not_stall(memory):
-    seen = play(memory, accepted={0: region(8, 4)}, reads_from=2,
-                reads=[request(4, 3, 4), request(8, 4, 5), request(8, 3, 4)])
+    seen = play(
+        memory,
+        accepted={0: region(8, 4)},
+        reads_from=2,
+        reads=[request(4, 3, 4), request(8, 4, 5), request(8, 3, 4)],
+    )
     assert [cycle for cycle, _ in seen.transfers("read")] == [2, 3]
 
 
 def test_data_that_is_not_taken_stands_and_refuses_the_next_request(memory):
-    seen = play(memory, writes={0: warp(1, 1), 1: warp(2, 2)},
-                reads=[request(1, 0, 2), request(1, 1, 2)], reads_from=2,
-                ready=lambda cycle: cycle >= 9)
+    seen = play(
+        memory,
+        writes={0: warp(1, 1), 1: warp(2, 2)},
+        reads=[request(1, 0, 2), request(1, 1, 2)],
+        reads_from=2,
+        ready=lambda cycle: cycle >= 9,
+    )
     assert [cycle for cycle, _ in seen.transfers("read")] == [2, 9]
     assert seen.transfers("data") == [(9, data(1)), (10, data(2))]
 

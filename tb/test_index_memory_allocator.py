@@ -73,8 +73,10 @@ def test_regions_of_their_own_never_overlap(launches):
         ({"policy": "best"}, "policy is 'best'; legal: shared, frequent, own"),
         ({"frequent_launches": 0}, "frequent_launches is 0; legal: 1 and more"),
         ({"scarce_warps": -1}, "scarce_warps is -1; legal: 0 and more"),
-        ({"config": replace(CONFIG, index_memory_warps=4)},
-         "index_memory_warps is 4; legal: 8 and more, or the largest block has no place"),
+        (
+            {"config": replace(CONFIG, index_memory_warps=4)},
+            "index_memory_warps is 4; legal: 8 and more, or the largest block has no place",
+        ),
     ],
 )
 def test_parameters_out_of_range_are_refused(arguments, message):
@@ -107,8 +109,10 @@ SHAPES = [(32, 64, 1), (100, 2, 2)]
 def test_hit_rate_of_the_source_s_example():
     """Two shapes in turn: never a hit at one address, all but the first at two."""
     wide = Config(max_threads=2048)
-    rates = {policy: hit_rate(SHAPES * 5, wide, IndexMemoryAllocator(wide, policy))
-             for policy in POLICIES}
+    rates = {
+        policy: hit_rate(SHAPES * 5, wide, IndexMemoryAllocator(wide, policy))
+        for policy in POLICIES
+    }
     assert rates == {"shared": HitRate(10, 0), "frequent": HitRate(10, 6), "own": HitRate(10, 8)}
     assert rates["own"].rate == 0.8
 
@@ -119,8 +123,9 @@ def test_hit_rate_of_the_source_s_example():
 def table_row(trace, config):
     """Return a trace's line: launches, shapes, hits in percent by policy."""
     shapes = [launch.block for launch in load(trace).launches]
-    rates = [hit_rate(shapes, config, IndexMemoryAllocator(config, policy)).rate
-             for policy in POLICIES]
+    rates = [
+        hit_rate(shapes, config, IndexMemoryAllocator(config, policy)).rate for policy in POLICIES
+    ]
     name = trace.name.removesuffix(".json.gz")
     figures = " | ".join(f"{100 * rate:.1f}" for rate in rates)
     return f"| {name} | {len(shapes)} | {len(set(shapes))} | {figures} |"

@@ -47,8 +47,14 @@ def packer_case(config, seed, **params):
 
 
 def unpacker_case(config, seed, **params):
-    return Case(make=make_unpacker, params={"config": config, **params}, seed=seed, cycles=1000,
-                stimulus=LegalWords, resets=0)
+    return Case(
+        make=make_unpacker,
+        params={"config": config, **params},
+        seed=seed,
+        cycles=1000,
+        stimulus=LegalWords,
+        resets=0,
+    )
 
 
 @pytest.mark.parametrize("case", [packer_case, unpacker_case], ids=["packer", "unpacker"])
@@ -83,21 +89,32 @@ def lanes(config, words, mask, **fields):
     """Return a warp of lanes; all other fields are 0 unless given."""
     packet = layouts.index_lanes(config)
     joined = sum(word << place * config.word_bits for place, word in enumerate(words))
-    return packet.pack(dict.fromkeys((f.name for f in packet.present), 0)
-                       | {"lanes": joined, "mask": mask} | fields)
+    return packet.pack(
+        dict.fromkeys((f.name for f in packet.present), 0)
+        | {"lanes": joined, "mask": mask}
+        | fields
+    )
 
 
 def test_lanes_that_are_no_threads_are_zero(packer):
     words = [7, 6, 5, 4, 0xFFFF, 0xFFFF, 1, 0xFFFF]
-    sent = lanes(TINY, words, 0b01001111, address=9, first=1, last=0, width_x=3, width_y=1,
-                 width_z=2)
+    sent = lanes(
+        TINY, words, 0b01001111, address=9, first=1, last=0, width_x=3, width_y=1, width_z=2
+    )
     seen = record(packer, Sender({"i": [sent]}, lambda cycle: {"o__ready": 1}), 4)
-    (cycle, word), = seen.transfers("o")
+    ((cycle, word),) = seen.transfers("o")
     assert cycle == timing(TINY).packer == 1
     fields = layouts.packed_warp(TINY).unpack(word)
     assert split(fields.pop("words"), 16, 8) == [7, 6, 5, 4, 0, 0, 1, 0]
-    assert fields == {"address": 9, "mask": 0b01001111, "first": 1, "last": 0, "width_x": 3,
-                      "width_y": 1, "width_z": 2}
+    assert fields == {
+        "address": 9,
+        "mask": 0b01001111,
+        "first": 1,
+        "last": 0,
+        "width_x": 3,
+        "width_y": 1,
+        "width_z": 2,
+    }
 
 
 def test_one_warp_a_cycle_and_none_lost_when_stalled(packer):

@@ -84,6 +84,7 @@ def test_a_dimension_of_zero_is_refused(dims):
 
 def test_threads_are_numbered_from_zero():
     """The source starts its worked example at thread 1 and loses index 0."""
+
     def codes(start):
         return set(zip(*indices(np.arange(start, start + 64), (4, 4, 4)), strict=True))
 
@@ -194,8 +195,10 @@ def test_a_word_of_16_bits_refuses_what_does_not_pack():
     assert not is_legal((17, 33, 33), CONFIGS["default"])
 
 
-@given(DIMS.filter(lambda dims: threads(dims) <= 65536 and sum(widths(dims)) <= 18),
-       st.sampled_from(["many_threads", "warp_64", "tiny"]))
+@given(
+    DIMS.filter(lambda dims: threads(dims) <= 65536 and sum(widths(dims)) <= 18),
+    st.sampled_from(["many_threads", "warp_64", "tiny"]),
+)
 def test_packed_warps_hold_every_thread_once(dims, name):
     config = CONFIGS[name]
     words, mask = packed_warps(dims, config)

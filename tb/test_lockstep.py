@@ -54,8 +54,10 @@ def failure_of(case: Case, simulator: str = "amaranth", waves: bool = True) -> L
 
 @on_every_simulator
 def test_equal_components_pass_and_everything_is_counted(simulator: str, seed: int) -> None:
-    cases = [Case(make=make, seed=seed + n, cycles=4000, stimulus=FaultyStimulus, events=EVENTS)
-             for n in range(2)]
+    cases = [
+        Case(make=make, seed=seed + n, cycles=4000, stimulus=FaultyStimulus, events=EVENTS)
+        for n in range(2)
+    ]
     results = run(cases, simulator)
     assert [result.case for result in results] == cases
     for result in results:
@@ -95,8 +97,14 @@ def test_combinational_defaults_stand_from_the_first_cycle(simulator: str, seed:
 @on_every_simulator
 @pytest.mark.parametrize("fault", ["DROP", "CHANGE", "RESET", "LATE", "WITHDRAW"])
 def test_seeded_bug_is_found_and_reported(simulator: str, fault: str, seed: int) -> None:
-    case = Case(make=make, seed=seed, cycles=4000, resets=40, stimulus=FaultyStimulus,
-                options={"fault": fault})
+    case = Case(
+        make=make,
+        seed=seed,
+        cycles=4000,
+        resets=40,
+        stimulus=FaultyStimulus,
+        options={"fault": fault},
+    )
     error = failure_of(case, simulator, waves=False)
     report = str(error)
     assert f"StreamBuffer on {simulator}, cycle {error.failure.cycle}: seed {seed}" in report
@@ -141,10 +149,16 @@ def test_an_expected_failure_leaves_nothing_behind(
 
 
 def test_the_printed_command_repeats_the_failure(seed: int) -> None:
-    error = failure_of(Case(make=make, seed=seed, stimulus=FaultyStimulus,
-                            options={"fault": "LATE"}))
-    done = subprocess.run(["sh", "-c", error.command], cwd=ROOT, capture_output=True, text=True,
-                          env={"PATH": os.environ["PATH"]})
+    error = failure_of(
+        Case(make=make, seed=seed, stimulus=FaultyStimulus, options={"fault": "LATE"})
+    )
+    done = subprocess.run(
+        ["sh", "-c", error.command],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"]},
+    )
     assert done.returncode == 1, done.stderr
     again, first = (text.splitlines() for text in (done.stderr, str(error)))
     assert again[:-2] == first[:-2]
@@ -169,8 +183,9 @@ def test_a_bug_that_needs_the_case_before_it_is_repeated_with_that_case(seed: in
 def test_model_whose_ports_differ_is_refused(simulator: str, seed: int) -> None:
     error = failure_of(Case(make=make_missing_port, seed=seed), simulator, waves=False)
     assert error.failure.cycle == 0
-    assert ("the model's outputs and the component's ports differ:"
-            " missing ['level'], unknown ['fill']") in str(error)
+    assert (
+        "the model's outputs and the component's ports differ: missing ['level'], unknown ['fill']"
+    ) in str(error)
 
 
 class Extra(RandomStimulus):
@@ -187,10 +202,13 @@ class TooWide(RandomStimulus):
         return super().next(outputs) | {"fault": 8}
 
 
-@pytest.mark.parametrize(("stimulus", "complaint"), [
-    (Extra, "the stimulus and the component's ports differ: missing [], unknown ['nowhere']"),
-    (TooWide, "the stimulus gives fault = 0x8; legal: 0 to 0x7"),
-])
+@pytest.mark.parametrize(
+    ("stimulus", "complaint"),
+    [
+        (Extra, "the stimulus and the component's ports differ: missing [], unknown ['nowhere']"),
+        (TooWide, "the stimulus gives fault = 0x8; legal: 0 to 0x7"),
+    ],
+)
 def test_stimulus_that_does_not_fit_is_refused(stimulus: type, complaint: str, seed: int) -> None:
     assert complaint in str(failure_of(Case(make=make, seed=seed, stimulus=stimulus)))
 
@@ -213,10 +231,13 @@ def make_blind() -> tuple[StreamBuffer, BlindModel]:
     return StreamBuffer(), BlindModel()
 
 
-@pytest.mark.parametrize(("fault", "rule"), [
-    ("CHANGE", "o__payload changed while stalled: got 0x"),
-    ("WITHDRAW", "o__valid dropped while stalled"),
-])
+@pytest.mark.parametrize(
+    ("fault", "rule"),
+    [
+        ("CHANGE", "o__payload changed while stalled: got 0x"),
+        ("WITHDRAW", "o__valid dropped while stalled"),
+    ],
+)
 def test_stream_rules_are_checked_without_the_model(fault: str, rule: str, seed: int) -> None:
     case = Case(make=make_blind, seed=seed, stimulus=FaultyStimulus, options={"fault": fault})
     error = failure_of(case)
@@ -225,8 +246,13 @@ def test_stream_rules_are_checked_without_the_model(fault: str, rule: str, seed:
 
 
 def test_a_withdrawable_output_is_exempt_with_a_reason(seed: int) -> None:
-    case = Case(make=make_blind, seed=seed, stimulus=FaultyStimulus, options={"fault": "CHANGE"},
-                withdrawable={"o": "the test says so"})
+    case = Case(
+        make=make_blind,
+        seed=seed,
+        stimulus=FaultyStimulus,
+        options={"fault": "CHANGE"},
+        withdrawable={"o": "the test says so"},
+    )
     run_one(case, "amaranth").require("transfers of o")
 
 
@@ -269,8 +295,12 @@ def no_fault(context: Context) -> Iterator[int]:
 
 
 def test_default_stimulus_withdraws_only_where_it_may(seed: int) -> None:
-    common = {"make": make, "seed": seed, "events": {"withdrawn": Withdrawn},
-              "sources": {"i": count_up, "fault": no_fault}}
+    common = {
+        "make": make,
+        "seed": seed,
+        "events": {"withdrawn": Withdrawn},
+        "sources": {"i": count_up, "fault": no_fault},
+    }
     run_one(Case(**common, withdrawable={"i": "may be cancelled"}), "amaranth").require("withdrawn")
     assert run_one(Case(**common), "amaranth").counts["withdrawn"] == 0
 
@@ -316,8 +346,9 @@ class Crossing:
 
 
 def test_idle_cycles_cross_with_back_pressure(seed: int) -> None:
-    case = Case(make=make, seed=seed, cycles=10_000, stimulus=FaultyStimulus,
-                events={"crossing": Crossing})
+    case = Case(
+        make=make, seed=seed, cycles=10_000, stimulus=FaultyStimulus, events={"crossing": Crossing}
+    )
     counts = run_one(case, "amaranth").counts
     for name in Crossing().seen:
         assert counts[name] > 500, (name, counts)
@@ -346,8 +377,9 @@ def test_counts_of_several_runs_are_merged(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    cases = [Case(make=make, seed=seed + n, stimulus=FaultyStimulus, events=EVENTS)
-             for n in range(2)]
+    cases = [
+        Case(make=make, seed=seed + n, stimulus=FaultyStimulus, events=EVENTS) for n in range(2)
+    ]
     results = run(cases, "amaranth")
     merged = events.merge(events_folder())
     assert merged["full"] == sum(result.counts["full"] for result in results) > 0
@@ -362,8 +394,11 @@ def test_counts_of_a_failed_run_are_not_recorded(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    failure_of(Case(make=make, seed=seed, stimulus=FaultyStimulus, options={"fault": "DROP"},
-                    events=EVENTS))
+    failure_of(
+        Case(
+            make=make, seed=seed, stimulus=FaultyStimulus, options={"fault": "DROP"}, events=EVENTS
+        )
+    )
     assert events.merge(events_folder()) == {}
 
 
@@ -402,24 +437,30 @@ def test_an_unknown_simulator_is_refused(seed: int) -> None:
         run([], "amaranth")
 
 
-@pytest.mark.parametrize(("fields", "complaint"), [
-    ({"make": lambda: make()}, "must be importable by name"),
-    ({"make": "tb.stream_buffer:unmade"}, "cannot be imported"),
-    ({"make": "make"}, "must have the form"),
-    ({"params": {"depth": {1, 2}}}, "params must be plain JSON data"),
-    ({"options": {"shape": (1, 2)}}, "options must be plain JSON data"),
-    ({"cycles": 1}, "cycles must be at least 2"),
-    ({"resets": 200}, "resets must be 0 to 125 in 2000 cycles"),
-])
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"make": lambda: make()}, "must be importable by name"),
+        ({"make": "tb.stream_buffer:unmade"}, "cannot be imported"),
+        ({"make": "make"}, "must have the form"),
+        ({"params": {"depth": {1, 2}}}, "params must be plain JSON data"),
+        ({"options": {"shape": (1, 2)}}, "options must be plain JSON data"),
+        ({"cycles": 1}, "cycles must be at least 2"),
+        ({"resets": 200}, "resets must be 0 to 125 in 2000 cycles"),
+    ],
+)
 def test_a_case_that_cannot_be_rebuilt_is_refused(fields: dict, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         Case(**({"make": make, "seed": 1} | fields))
 
 
-@pytest.mark.parametrize(("fields", "complaint"), [
-    ({"withdrawable": {"x": "none"}}, "withdrawable names no stream: ['x']"),
-    ({"sources": {"o": count_up}}, "sources for no input of the component: ['o']"),
-])
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"withdrawable": {"x": "none"}}, "withdrawable names no stream: ['x']"),
+        ({"sources": {"o": count_up}}, "sources for no input of the component: ['o']"),
+    ],
+)
 def test_a_name_that_the_component_lacks_is_reported(
     fields: dict, complaint: str, seed: int
 ) -> None:
@@ -434,8 +475,11 @@ def make_dying(where: str) -> tuple[StreamBuffer, StreamBufferModel]:
 
 def test_a_simulator_that_dies_is_an_error_with_its_log(seed: int) -> None:
     case = Case(make=make_dying, params={"where": "the simulator"}, seed=seed)
-    with pytest.raises(RuntimeError, match=rf"(?s)^StreamBuffer, seeds {seed}: icarus ended without"
-                                           rf".*no model in the simulator"):
+    with pytest.raises(
+        RuntimeError,
+        match=rf"(?s)^StreamBuffer, seeds {seed}: icarus ended without"
+        rf".*no model in the simulator",
+    ):
         run_one(case, "icarus")
 
 
@@ -443,12 +487,22 @@ def test_a_simulator_that_dies_is_an_error_with_its_log(seed: int) -> None:
 
 
 def test_processes_side_by_side_share_one_build(tmp_path: Path) -> None:
-    program = ("from tb.port_zoo import make_zoo; from warploom_sim.lockstep.build import built;"
-               "print(built(make_zoo()[0], 'icarus'))")
+    program = (
+        "from tb.port_zoo import make_zoo; from warploom_sim.lockstep.build import built;"
+        "print(built(make_zoo()[0], 'icarus'))"
+    )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    children = [subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, text=True,
-                                 env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-                for _ in range(2)]
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            text=True,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]
     outputs = [child.communicate() for child in children]
     assert all(child.returncode == 0 for child in children), outputs
     assert len({out for out, _ in outputs}) == 1

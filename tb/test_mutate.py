@@ -191,8 +191,18 @@ def test_a_proofs_log_is_read(log: str, proof: equivalence.Proof) -> None:
 
 def row(survivors: Iterable[str] = (), killed: int = 199) -> Row:
     found = [Survivor(mutation=name, source="", shown_after=3, proven=True) for name in survivors]
-    return Row(block="walker", params={}, seed=1, cycles=10, mutants=killed + len(found),
-               killed=killed, equivalent=0, median_cycle=2, survivors=found, netlist_hash="")
+    return Row(
+        block="walker",
+        params={},
+        seed=1,
+        cycles=10,
+        mutants=killed + len(found),
+        killed=killed,
+        equivalent=0,
+        median_cycle=2,
+        survivors=found,
+        netlist_hash="",
+    )
 
 
 def test_a_reason_stays_with_its_survivor() -> None:

@@ -81,7 +81,8 @@ def test_modules_that_differ_far_inside_stay_apart():
     assert modules(shared) == [*kinds, "\\top.adder_1.inner"]
     cells = re.findall(r"cell (\S+) (\\adder_\d)", shared)
     assert cells == [
-        ("\\top.adder_0", "\\adder_0"), ("\\top.adder_1", "\\adder_1"),
+        ("\\top.adder_0", "\\adder_0"),
+        ("\\top.adder_1", "\\adder_1"),
         ("\\top.adder_0", "\\adder_2"),
     ]
 

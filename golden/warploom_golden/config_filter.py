@@ -174,9 +174,7 @@ class ConfigFilter:
 
     def _overlapping(self, stage: Request) -> list[Entry]:
         """Return the valid entries whose region overlaps."""
-        return [
-            entry for entry in self.entries if entry.request and entry.request.overlaps(stage)
-        ]
+        return [entry for entry in self.entries if entry.request and entry.request.overlaps(stage)]
 
     def _drop(self, stage: Request) -> None:
         """Forget every shape whose indices a miss is about to overwrite."""

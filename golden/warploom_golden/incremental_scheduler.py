@@ -153,6 +153,4 @@ class IncrementalScheduler:
     def _shown(self, item: Item | None) -> int:
         if item is None:
             return 0
-        return self._issue.pack(
-            {"valid": 1, "warp": item.warp, "instruction": item.instruction}
-        )
+        return self._issue.pack({"valid": 1, "warp": item.warp, "instruction": item.instruction})

@@ -50,9 +50,7 @@ class IndexPacker:
     def _pack(self, payload: int) -> int:
         fields = self._input.unpack(payload)
         valid = spread(fields["mask"], self._config.word_bits, self._config.warp_size)
-        return self._output.pack(
-            {"words": fields.pop("lanes") & valid} | fields
-        )
+        return self._output.pack({"words": fields.pop("lanes") & valid} | fields)
 
 
 class IndexUnpacker:

@@ -166,8 +166,7 @@ def _check_grid_bits(value: tuple[int, ...]) -> None:
     legal = GRID_FIELD_BITS
     ok = isinstance(value, tuple) and len(value) == len(legal)
     if not ok or not all(
-        isinstance(bits, int) and 1 <= bits <= most
-        for bits, most in zip(value, legal, strict=True)
+        isinstance(bits, int) and 1 <= bits <= most for bits, most in zip(value, legal, strict=True)
     ):
         raise WarploomError(f"grid_bits is {value!r}; legal: three widths from 1 to {legal}")
 

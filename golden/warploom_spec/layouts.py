@@ -20,9 +20,7 @@ ARGUMENT_BITS = 16
 
 
 def _kernel(config: Config) -> tuple[Field, ...]:
-    inline = tuple(
-        Field(f"inline{k}", 64, f"argument word {k}") for k in range(config.inline_args)
-    )
+    inline = tuple(Field(f"inline{k}", 64, f"argument word {k}") for k in range(config.inline_args))
     return (
         Field("code", 64, "code pointer"),
         Field("arguments", 64, "argument pointer"),

@@ -218,9 +218,7 @@ class History(wiring.Component):
             ]
 
 
-def _found(
-    one: tuple[Any, Signal], other: tuple[Any, Signal]
-) -> tuple[Value, Value, Value]:
+def _found(one: tuple[Any, Signal], other: tuple[Any, Signal]) -> tuple[Value, Value, Value]:
     """Compare two keys and ends: the keys' two halves, and whether the regions meet."""
     bits, other_bits = one[0].as_value(), other[0].as_value()
     half = len(bits) // 2
@@ -317,8 +315,9 @@ class Queue(wiring.Component):
             with m.Elif(self.push & below):
                 m.d.sync += held[k].eq(1)
             with m.If(self.pop | ~held[k]):
-                m.d.sync += item.eq(Mux(above, items[k + 1], self.pushed) if k + 1 < self._depth
-                                    else self.pushed)
+                m.d.sync += item.eq(
+                    Mux(above, items[k + 1], self.pushed) if k + 1 < self._depth else self.pushed
+                )
         return m
 
 

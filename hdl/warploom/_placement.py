@@ -1,6 +1,5 @@
 """Which of the eligible SMs gets the next block: one component a policy."""
 
-
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
@@ -150,9 +149,7 @@ class Placement(wiring.Component):
         m.d.comb += [
             enters.eq((entries != depth) & waiting.any()),
             leaves.eq(self.decided & (entries != 0)),
-            entering.eq(
-                Mux(enters, _rotating(m, "waiting", waiting, enters), 0)
-            ),
+            entering.eq(Mux(enters, _rotating(m, "waiting", waiting, enters), 0)),
             write.data.eq(number_of(entering)),
             write.en.eq(enters),
         ]
@@ -169,9 +166,7 @@ class Placement(wiring.Component):
         return read.data, entries != 0
 
 
-def _rotating(
-    m: Module, name: str, requests: Value, moves: Value, stuck: bool = False
-) -> Value:
+def _rotating(m: Module, name: str, requests: Value, moves: Value, stuck: bool = False) -> Value:
     """Return the first request at or above a pointer, cyclically.
 
     The pointer is kept as the mask of places at and above it; with ``moves`` it becomes one past

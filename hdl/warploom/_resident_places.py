@@ -252,9 +252,7 @@ class ResidentPlaces(wiring.Component):
                 willing[place] & ~walking[place] & (waits == 0) & ~ahead[other]
             )
             if self._fault != "stream_order":
-                m.d.comb += ordered[place].eq(
-                    after_previous[place] & older[other] & same_stream
-                )
+                m.d.comb += ordered[place].eq(after_previous[place] & older[other] & same_stream)
         given = Signal(2)
         chosen = could & ~ordered
         m.d.comb += [

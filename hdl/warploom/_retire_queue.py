@@ -119,9 +119,7 @@ class RetireQueue(wiring.Component):
         m.d.sync += valid.eq(retired)
         m.d.sync += [old.eq(new) for old, new in zip(kept, blocks, strict=True)]
         for sm in range(config.sms):
-            own = [
-                valid[k] & (block[: config.sm_bits] == sm) for k, block in enumerate(kept)
-            ]
+            own = [valid[k] & (block[: config.sm_bits] == sm) for k, block in enumerate(kept)]
             slots: Value = C(0, config.block_slots)
             for k, (here, block) in enumerate(zip(own, kept, strict=True)):
                 slots = slots | decoded(

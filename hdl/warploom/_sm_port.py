@@ -199,9 +199,7 @@ class SmPort(wiring.Component):
         with m.If(self.open):
             m.d.sync += offer.valid.eq(self.placed)
 
-    def _sent(
-        self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal
-    ) -> None:
+    def _sent(self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal) -> None:
         """Register what the SM sends, and judge it in the cycle after."""
         code = Signal.like(self.completion.payload.code, name="sent_code")
         sent_valid, acknowledgement, foreign = Signal(), Signal(), Signal()
@@ -235,9 +233,7 @@ class SmPort(wiring.Component):
             self.faulty.eq(self.completed & both(code.any())),
         ]
 
-    def _kill(
-        self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal
-    ) -> Signal:
+    def _kill(self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal) -> Signal:
         """Kill what runs of stopped launches; return whether the SM gets lost in this cycle."""
         offer = self.offer
         start, lose = Signal(), Signal()
@@ -268,9 +264,7 @@ class SmPort(wiring.Component):
             self.freed.eq(Mux(self.lost, 0, slots.freed)),
         ]
 
-    def _in_order_account(
-        self, m: Module, slots: SmSlots, counts: SmCounts, lose: Signal
-    ) -> None:
+    def _in_order_account(self, m: Module, slots: SmSlots, counts: SmCounts, lose: Signal) -> None:
         """Return blocks as the queue retires them; see by slot what is killed."""
         standing = Cat(~self.offer.payload.place, self.offer.payload.place)
         m.d.comb += [

@@ -63,8 +63,9 @@ def decoded(m: Module, name: str, number: Value, width: int, enable: Value) -> S
     Both halves of the number are decoded first.
     """
     half = len(number) // 2
-    low, high = Signal(1 << half, name=f"{name}_low"), Signal(
-        -(-width >> half), name=f"{name}_high"
+    low, high = (
+        Signal(1 << half, name=f"{name}_low"),
+        Signal(-(-width >> half), name=f"{name}_high"),
     )
     result = Signal(width, name=name)
     m.d.comb += [

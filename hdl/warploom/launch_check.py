@@ -153,9 +153,7 @@ class LaunchCheck(wiring.Component):
             return _bit_length(size)
         return _bit_length((size - 1)[: len(size)])
 
-    def _plain_errors(
-        self, launch: "data.View[data.StructLayout]", table_known: Value
-    ) -> Value:
+    def _plain_errors(self, launch: "data.View[data.StructLayout]", table_known: Value) -> Value:
         """Return the errors that need no product: axis by axis, then shared, barriers, table."""
         config = self._config
         grid = [launch[f"g{axis}"] for axis in "xyz"]

@@ -58,8 +58,12 @@ class Releaser(Sender):
     @staticmethod
     def levels(cycle: int) -> dict[str, int]:
         """Take everything, but stall the write port in one cycle of eight."""
-        return {"cancel": 0, "decision__ready": 1, "done__ready": 1,
-                "write__ready": int(cycle % 8 != 5)}
+        return {
+            "cancel": 0,
+            "decision__ready": 1,
+            "done__ready": 1,
+            "write__ready": int(cycle % 8 != 5),
+        }
 
     def see(self, outputs: dict[str, int | None]) -> None:
         """Release what is done."""

@@ -22,7 +22,22 @@ from warploom_sim.lockstep.stimulus import (
 )
 
 __all__ = [
-    "SIMULATORS", "Case", "Context", "LockstepError", "Model", "Observer", "Pace", "Ports",
-    "RandomStimulus", "Result", "Stimulus", "Stream", "StreamDriver", "StreamSink", "events_folder",
-    "random_bits", "run", "run_one",
+    "SIMULATORS",
+    "Case",
+    "Context",
+    "LockstepError",
+    "Model",
+    "Observer",
+    "Pace",
+    "Ports",
+    "RandomStimulus",
+    "Result",
+    "Stimulus",
+    "Stream",
+    "StreamDriver",
+    "StreamSink",
+    "events_folder",
+    "random_bits",
+    "run",
+    "run_one",
 ]

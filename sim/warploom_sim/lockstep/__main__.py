@@ -17,14 +17,17 @@ def main() -> int:
     parser.add_argument("cases", help="a JSON list of cases")
     arguments = parser.parse_args()
     try:
-        results = run([Case.from_json(case) for case in json.loads(arguments.cases)],
-                      arguments.simulator)
+        results = run(
+            [Case.from_json(case) for case in json.loads(arguments.cases)], arguments.simulator
+        )
     except LockstepError as error:
         print(error, file=sys.stderr)
         return 1
     for result in results:
-        print(f"seed {result.case.seed}: {result.cycles} cycles, {result.compared} values equal,"
-              f" {result.cycles_per_s:.0f} cycles/s, {result.counts}")
+        print(
+            f"seed {result.case.seed}: {result.cycles} cycles, {result.compared} values equal,"
+            f" {result.cycles_per_s:.0f} cycles/s, {result.counts}"
+        )
     return 0
 
 

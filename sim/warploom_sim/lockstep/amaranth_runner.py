@@ -21,8 +21,10 @@ def run_session(session: Session, waves: Path | None) -> None:
     reset = Signal()
     top.d.comb += ResetSignal().eq(reset)
     top.submodules.dut = session.component
-    inputs, outputs = ({name: value.as_unsigned() for name, value in side.items()}
-                       for side in (session.ports.inputs, session.ports.outputs))
+    inputs, outputs = (
+        {name: value.as_unsigned() for name, value in side.items()}
+        for side in (session.ports.inputs, session.ports.outputs)
+    )
 
     async def bench(ctx: SimulatorContext) -> None:
         written: dict[str, int] = {}

@@ -30,8 +30,19 @@ FLAGS = {
     "icarus": (),
     # cocotb makes every signal public, which stops most of Verilator's optimisation: the ports do,
     # and `_public` names them.
-    "verilator": ("--no-public-flat-rw", "-Wno-fatal", "-Wno-WIDTH", "-O3", "--x-assign", "fast",
-                  "--x-initial", "fast", "--noassert", "-CFLAGS", "-O2"),
+    "verilator": (
+        "--no-public-flat-rw",
+        "-Wno-fatal",
+        "-Wno-WIDTH",
+        "-O3",
+        "--x-assign",
+        "fast",
+        "--x-initial",
+        "fast",
+        "--noassert",
+        "-CFLAGS",
+        "-O2",
+    ),
 }
 WAVE_FLAGS = {"icarus": (), "verilator": ("--trace-fst",)}
 #: Packages that have a part in a simulation.
@@ -70,8 +81,9 @@ def built(component: wiring.Component, simulator: str, waves: bool = False) -> P
     return cached("simulations", parts, make)
 
 
-def _build(component: wiring.Component, simulator: str, flags: tuple[str, ...], waves: bool,
-           folder: Path) -> None:
+def _build(
+    component: wiring.Component, simulator: str, flags: tuple[str, ...], waves: bool, folder: Path
+) -> None:
     """Build in an empty folder."""
     ports = Ports.of(component)
     text = verilog.convert(component, name=TOP, ports=ports.to_convert(), emit_src=False)
@@ -79,8 +91,16 @@ def _build(component: wiring.Component, simulator: str, flags: tuple[str, ...], 
     compile_verilog(type(component).__name__, text, names, simulator, flags, folder, waves=waves)
 
 
-def compile_verilog(name: str, text: str, ports: Sequence[str], simulator: str,
-                    flags: tuple[str, ...], folder: Path, *, waves: bool = False) -> None:
+def compile_verilog(
+    name: str,
+    text: str,
+    ports: Sequence[str],
+    simulator: str,
+    flags: tuple[str, ...],
+    folder: Path,
+    *,
+    waves: bool = False,
+) -> None:
     """Build a simulation of Verilog whose top module is `TOP`.
 
     Parameters
@@ -117,8 +137,14 @@ def compile_verilog(name: str, text: str, ports: Sequence[str], simulator: str,
     try:
         with simulator_environment(simulator):
             get_runner(simulator).build(
-                sources=sources, hdl_toplevel=TOP, build_dir=folder, build_args=list(flags),
-                waves=waves, timescale=("1ns", "1ps"), log_file=log)
+                sources=sources,
+                hdl_toplevel=TOP,
+                build_dir=folder,
+                build_args=list(flags),
+                waves=waves,
+                timescale=("1ns", "1ps"),
+                log_file=log,
+            )
     except (subprocess.CalledProcessError, SystemExit) as error:
         tail = log.read_text().splitlines()[-20:] if log.exists() else []
         raise ProgramError("\n".join([f"building {name} for {simulator} failed", *tail])) from error

@@ -202,7 +202,8 @@ class Checker:
             return []
         self.outcome.compared += sum(value is not None for value in want.values())
         return [
-            (name, show(outputs[name]), show(value)) for name, value in want.items()
+            (name, show(outputs[name]), show(value))
+            for name, value in want.items()
             if value is not None and value != outputs[name]
         ]
 
@@ -214,8 +215,10 @@ class Checker:
             raise CaseError(_ports_differ("the stimulus", self.inputs, widths))
         for name, value in self.inputs.items():
             if value >> widths[name]:
-                raise CaseError(f"the stimulus gives {name} = {value:#x}; legal: 0 to"
-                                f" {(1 << widths[name]) - 1:#x}")
+                raise CaseError(
+                    f"the stimulus gives {name} = {value:#x}; legal: 0 to"
+                    f" {(1 << widths[name]) - 1:#x}"
+                )
 
     def _fail(self, differences: list[tuple[str, str, str]], problems: list[str]) -> None:
         history = [_history_line(*entry) for entry in self._history]
@@ -286,13 +289,18 @@ class Session:
 
 def _ports_differ(who: str, have: Collection[str], want: Collection[str]) -> str:
     """Say which ports are missing and which are unknown."""
-    return (f"{who} and the component's ports differ:"
-            f" missing {sorted(set(want) - set(have))}, unknown {sorted(set(have) - set(want))}")
+    return (
+        f"{who} and the component's ports differ:"
+        f" missing {sorted(set(want) - set(have))}, unknown {sorted(set(have) - set(want))}"
+    )
 
 
-def _history_line(cycle: int, rst: int, inputs: Mapping[str, int],
-                  outputs: Mapping[str, int]) -> str:
+def _history_line(
+    cycle: int, rst: int, inputs: Mapping[str, int], outputs: Mapping[str, int]
+) -> str:
     """Write one cycle of the history."""
+
     def listed(values: Mapping[str, int]) -> str:
         return " ".join(f"{name}={show(value)}" for name, value in values.items())
+
     return f"{cycle:7} rst={rst} in: {listed(inputs)} out: {listed(outputs)}"

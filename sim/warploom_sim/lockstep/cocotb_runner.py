@@ -40,13 +40,27 @@ def run_cases(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) 
     """
     simulation = _simulation(str(cases[0].make), json.dumps(cases[0].params), simulator, waves)
     name = f"{cases[0].block}, seeds {', '.join(str(case.seed) for case in cases)}"
-    found = in_simulator(name, "warploom_sim.lockstep.cocotb_entry", simulation, simulator, folder,
-                         {"cases": [case.to_json() for case in cases]}, waves)
+    found = in_simulator(
+        name,
+        "warploom_sim.lockstep.cocotb_entry",
+        simulation,
+        simulator,
+        folder,
+        {"cases": [case.to_json() for case in cases]},
+        waves,
+    )
     return [Outcome.from_json(outcome) for outcome in found]
 
 
-def in_simulator(name: str, module: str, simulation: Path, simulator: str, folder: Path,
-                 plan: Mapping[str, Any], waves: bool = False) -> Any:
+def in_simulator(
+    name: str,
+    module: str,
+    simulation: Path,
+    simulator: str,
+    folder: Path,
+    plan: Mapping[str, Any],
+    waves: bool = False,
+) -> Any:
     """Run a cocotb module on a built simulation, and return what it writes.
 
     Parameters
@@ -73,15 +87,24 @@ def in_simulator(name: str, module: str, simulation: Path, simulator: str, folde
         If the simulator ended without outcomes; with the end of its log.
     """
     path, outcomes, log = folder / "plan.json", folder / "outcomes.json", folder / "simulator.log"
-    path.write_text(json.dumps({
-        **plan, "outcomes": str(outcomes), "two_state": simulator == "verilator"}))
+    path.write_text(
+        json.dumps({**plan, "outcomes": str(outcomes), "two_state": simulator == "verilator"})
+    )
     plusargs = [f"+dumpfile_path={folder / WAVES[simulator]}"] if waves else []
     try:
         with simulator_environment(simulator):
             get_runner(simulator).test(
-                test_module=module, hdl_toplevel=TOP, hdl_toplevel_lang="verilog",
-                build_dir=simulation, test_dir=folder, results_xml=str(folder / "results.xml"),
-                plusargs=plusargs, waves=waves, extra_env={PLAN: str(path)}, log_file=log)
+                test_module=module,
+                hdl_toplevel=TOP,
+                hdl_toplevel_lang="verilog",
+                build_dir=simulation,
+                test_dir=folder,
+                results_xml=str(folder / "results.xml"),
+                plusargs=plusargs,
+                waves=waves,
+                extra_env={PLAN: str(path)},
+                log_file=log,
+            )
     except (Exception, SystemExit) as error:
         if not outcomes.exists():
             raise ProgramError(_no_outcomes(name, simulator, log)) from error

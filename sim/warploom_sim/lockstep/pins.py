@@ -31,10 +31,16 @@ class Pins:
     """
 
     def __init__(self, dut: Any, ports: Ports, two_state: bool):
-        self._writers = {name: writer(getattr(dut, name)._handle, len(value))
-                         for name, value in ports.inputs.items() if len(value)}
-        self._readers = [(name, _reader(getattr(dut, name)._handle, len(value), two_state))
-                         for name, value in ports.outputs.items() if len(value)]
+        self._writers = {
+            name: writer(getattr(dut, name)._handle, len(value))
+            for name, value in ports.inputs.items()
+            if len(value)
+        }
+        self._readers = [
+            (name, _reader(getattr(dut, name)._handle, len(value), two_state))
+            for name, value in ports.outputs.items()
+            if len(value)
+        ]
         self._empty = {name: 0 for name, value in ports.outputs.items() if not len(value)}
         self._written: dict[str, int] = {}
 
@@ -76,6 +82,7 @@ def _reader(handle: Any, width: int, two_state: bool) -> Callable[[], int]:
             return int(bits, 2)
         except ValueError:
             return Unresolved(bits)
+
     return read
 
 

@@ -79,8 +79,10 @@ class Ports:
         """Return what Amaranth's back ends take as ``ports``."""
         return {
             name: (value, direction)
-            for side, direction in ((self.inputs, PortDirection.Input),
-                                    (self.outputs, PortDirection.Output))
+            for side, direction in (
+                (self.inputs, PortDirection.Input),
+                (self.outputs, PortDirection.Output),
+            )
             for name, value in side.items()
         }
 
@@ -88,7 +90,8 @@ class Ports:
     def plain_inputs(self) -> dict[str, Value]:
         """Inputs that belong to no stream."""
         parts = {
-            part for stream in self.streams.values()
+            part
+            for stream in self.streams.values()
             for part in (stream.payload, stream.valid, stream.ready)
         }
         return {name: value for name, value in self.inputs.items() if name not in parts}
@@ -103,7 +106,9 @@ def _streams(inputs: dict[str, Value], outputs: dict[str, Value]) -> dict[str, S
             valid, ready = f"{root}__valid", f"{root}__ready"
             if leaf == "payload" and root and valid in side and ready in other:
                 streams[root] = Stream(
-                    name=root, width=len(value), is_input=side is inputs,
+                    name=root,
+                    width=len(value),
+                    is_input=side is inputs,
                     valid=None if isinstance(side[valid], Const) else valid,
                     ready=None if isinstance(other[ready], Const) else ready,
                 )

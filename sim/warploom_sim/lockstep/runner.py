@@ -73,8 +73,9 @@ class LockstepError(AssertionError):
         Waveform of the repeated run, if one was wanted.
     """
 
-    def __init__(self, case: Case, simulator: str, failure: Failure, command: str,
-                 waves: Path | None):
+    def __init__(
+        self, case: Case, simulator: str, failure: Failure, command: str, waves: Path | None
+    ):
         self.case = case
         self.simulator = simulator
         self.failure = failure
@@ -155,8 +156,10 @@ def repeat_command(cases: Sequence[Case], simulator: str) -> str:
     roots = {str(_root(module)) for module in modules if "site-packages" not in str(_root(module))}
     relative = sorted(os.path.relpath(root) for root in roots)
     text = json.dumps([case.to_json() for case in cases])
-    return (f"PYTHONPATH={':'.join(relative)} {os.path.relpath(sys.executable)}"
-            f" -m warploom_sim.lockstep {simulator} {shlex.quote(text)}")
+    return (
+        f"PYTHONPATH={':'.join(relative)} {os.path.relpath(sys.executable)}"
+        f" -m warploom_sim.lockstep {simulator} {shlex.quote(text)}"
+    )
 
 
 def _root(module: str) -> Path:
@@ -174,17 +177,18 @@ def _run_group(cases: Sequence[Case], simulator: str, waves: bool) -> list[Resul
     failure = outcomes[-1].failure
     if failure is not None and waves:
         _remove_old_folders()
-        raise _repeated(cases[:len(outcomes)], simulator, failure, folder)
+        raise _repeated(cases[: len(outcomes)], simulator, failure, folder)
     shutil.rmtree(folder)
     if failure is not None:
-        ran = cases[:len(outcomes)]
+        ran = cases[: len(outcomes)]
         raise LockstepError(ran[-1], simulator, failure, repeat_command(ran, simulator), None)
     results = []
     for case, outcome in zip(cases, outcomes, strict=True):
         if not outcome.compared:
             raise AssertionError(f"{case.block}: no value was compared")
         counts = outcome.counts | {
-            f"transfers of {name}": count for name, count in outcome.transfers.items()}
+            f"transfers of {name}": count for name, count in outcome.transfers.items()
+        }
         speed = outcome.cycles / outcome.wall_s
         results.append(Result(case, simulator, outcome.cycles, outcome.compared, counts, speed))
         label = f"{case.block} on {simulator}, seed {case.seed}"
@@ -200,8 +204,9 @@ def _simulate(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) 
     return session.outcomes
 
 
-def _repeated(cases: Sequence[Case], simulator: str, failure: Failure, folder: Path
-              ) -> LockstepError:
+def _repeated(
+    cases: Sequence[Case], simulator: str, failure: Failure, folder: Path
+) -> LockstepError:
     """Run the failed case again with a waveform, alone if that suffices to fail alike.
 
     A case alone starts from power-up, not from the memories that the cases before it left behind.

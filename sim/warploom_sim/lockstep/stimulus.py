@@ -85,8 +85,14 @@ class StreamDriver:
         Items taken so far.
     """
 
-    def __init__(self, stream: Stream, source: Iterator[int], rng: random.Random,
-                 pace: Pace | None = None, withdraw: float = 0.0):
+    def __init__(
+        self,
+        stream: Stream,
+        source: Iterator[int],
+        rng: random.Random,
+        pace: Pace | None = None,
+        withdraw: float = 0.0,
+    ):
         if not stream.is_input:
             raise ValueError(f"stream {stream.name!r} is an output and needs a StreamSink")
         self.stream = stream
@@ -207,8 +213,9 @@ class Context:
         source: Iterator[int] = resolve(str(self.case.sources[name]))(self.child(f"source/{name}"))
         return iter(source)
 
-    def driver(self, name: str, source: Iterator[int] | None = None,
-               pace: Pace | None = None) -> StreamDriver:
+    def driver(
+        self, name: str, source: Iterator[int] | None = None, pace: Pace | None = None
+    ) -> StreamDriver:
         """Return a driver of an input stream.
 
         ``source`` defaults to the case's own source, else random bits.
@@ -244,9 +251,11 @@ class RandomStimulus:
 
     def __init__(self, context: Context):
         ports = context.ports
-        unknown = set(context.case.sources) - set(ports.plain_inputs) - {
-            name for name, stream in ports.streams.items() if stream.is_input
-        }
+        unknown = (
+            set(context.case.sources)
+            - set(ports.plain_inputs)
+            - {name for name, stream in ports.streams.items() if stream.is_input}
+        )
         if unknown:
             raise ValueError(f"sources for no input of the component: {sorted(unknown)}")
         self.streams: dict[str, StreamDriver | StreamSink] = {

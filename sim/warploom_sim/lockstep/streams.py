@@ -41,8 +41,10 @@ class StreamWatch:
             if valid != 1:
                 broken = f"{stream.valid} dropped while stalled"
             elif payload != self._stalled:
-                broken = (f"{stream.payload} changed while stalled:"
-                          f" got {payload:#x}, want {self._stalled:#x}")
+                broken = (
+                    f"{stream.payload} changed while stalled:"
+                    f" got {payload:#x}, want {self._stalled:#x}"
+                )
         self._stalled = None
         if valid == 1 and not rst:
             if ready == 1:

@@ -40,9 +40,7 @@ async def mutants(dut: Any) -> None:
     Path(plan["outcomes"]).write_text(json.dumps(outcomes))
 
 
-async def _run(
-    dut: Any, session: Session, number: int, plan: dict[str, Any], report: Path
-) -> None:
+async def _run(dut: Any, session: Session, number: int, plan: dict[str, Any], report: Path) -> None:
     """Run one mutant to the bench's end or its first complaint, and end the process."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(plan["limit_s"])

@@ -150,9 +150,7 @@ def _mutation(number: int, options: dict[str, list[str]]) -> Mutation:
 def pack(mutations: Sequence[Mutation], folder: Path) -> str:
     """Return the Verilog of the netlist in ``folder`` with all mutations, chosen by `SELECT`."""
     width = select_bits(mutations)
-    commands = (
-        f"{m.command} -ctrl {SELECT} {width} {m.number}" for m in mutations
-    )
+    commands = (f"{m.command} -ctrl {SELECT} {width} {m.number}" for m in mutations)
     script = "\n".join(
         [f"read_rtlil {NETLIST}", *commands, "opt_clean", f"write_verilog -noattr {PACKED}", ""]
     )

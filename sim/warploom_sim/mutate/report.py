@@ -17,8 +17,15 @@ def rates_table(rows: Iterable[Row]) -> Table:
         table.add_column(heading, justify="right")
     for row in rows:
         median = "-" if row.median_cycle is None else f"{row.median_cycle:,}"
-        table.add_row(row.block, str(row.mutants), str(row.killed), f"{row.rate:.1%}",
-                      str(row.equivalent), f"{row.cycles:,}", median)
+        table.add_row(
+            row.block,
+            str(row.mutants),
+            str(row.killed),
+            f"{row.rate:.1%}",
+            str(row.equivalent),
+            f"{row.cycles:,}",
+            median,
+        )
     return table
 
 
@@ -32,6 +39,12 @@ def survivors_table(rows: Iterable[Row]) -> Table:
     for row in rows:
         for survivor in row.survivors:
             shown = "not proven" if not survivor.proven else str(survivor.shown_after)
-            table.add_row(row.block, survivor.mutation, survivor.source.replace(" ", "\n"), shown,
-                          survivor.reason or "-", survivor.cure or "-")
+            table.add_row(
+                row.block,
+                survivor.mutation,
+                survivor.source.replace(" ", "\n"),
+                shown,
+                survivor.reason or "-",
+                survivor.cure or "-",
+            )
     return table

@@ -53,10 +53,17 @@ def compile_mutants(name: str, verilog: str, ports: Ports) -> Path:
     """Return the folder of the packed module's simulation, built now or before."""
     names = (CLOCK, RESET, SELECT, *ports.inputs, *ports.outputs)
     flags = build.FLAGS[SIMULATOR]
-    parts = [verilog, names, flags, simulators.version(SIMULATOR), metadata.version("cocotb"),
-             Path(build.__file__).read_text()]
-    make = functools.partial(build.compile_verilog, f"{name}'s mutants", verilog, names, SIMULATOR,
-                             flags)
+    parts = [
+        verilog,
+        names,
+        flags,
+        simulators.version(SIMULATOR),
+        metadata.version("cocotb"),
+        Path(build.__file__).read_text(),
+    ]
+    make = functools.partial(
+        build.compile_verilog, f"{name}'s mutants", verilog, names, SIMULATOR, flags
+    )
     return cached("mutants", parts, make)
 
 
@@ -80,8 +87,12 @@ def run_mutants(
     """
     folder = build_root() / "mutants" / f"run-{uuid.uuid4().hex[:8]}"
     folder.mkdir(parents=True)
-    plan = {"cases": [case.to_json() for case in cases], "mutants": list(numbers),
-            "limit_s": limit_s, "select_bits": select_bits}
+    plan = {
+        "cases": [case.to_json() for case in cases],
+        "mutants": list(numbers),
+        "limit_s": limit_s,
+        "select_bits": select_bits,
+    }
     name = f"{cases[0].block}'s mutants"
     found = in_simulator(name, "warploom_sim.mutate.entry", simulation, SIMULATOR, folder, plan)
     shutil.rmtree(folder)
@@ -97,8 +108,12 @@ def _read(cases: Sequence[Case], entry: dict[str, Any]) -> Run:
         if entry["cases"] != len(cases):
             raise ProgramError(f"{cases[0].block}: the bench ended before its last case")
         return Run(complaint=None, seed=None, cycles=cycles, seconds=entry["s"])
-    return Run(complaint=_complaint(last.failure), seed=cases[len(before)].seed, cycles=cycles,
-               seconds=entry["s"])
+    return Run(
+        complaint=_complaint(last.failure),
+        seed=cases[len(before)].seed,
+        cycles=cycles,
+        seconds=entry["s"],
+    )
 
 
 def _complaint(failure: Failure) -> str:
@@ -112,4 +127,3 @@ def _complaint(failure: Failure) -> str:
 def limit(control: Run) -> int:
     """Return the seconds that a mutant may take, from what the original took."""
     return max(LEAST_LIMIT_S, round(PATIENCE * control.seconds))
-
