@@ -93,7 +93,7 @@ def timing(config: Config) -> Timing:
         # Three passes over the counts of blocks that an SM can hold.
         fit_table=3 * config.block_slots + 8,
         offer=1,
-        returns=2,
+        returns=3,
         end=2,
         stall=2,
     )
