@@ -110,10 +110,10 @@ class LaunchEnd(wiring.Component):
 
     def _cycles(self, m: Module) -> list[Value]:
         """Count from a launch's first offer to the last thing an SM sent of it."""
-        offered = Signal(2)
-        # A decision's offer stands one cycle later, what is sent is processed one cycle later: both
-        # ends of a length are one cycle late.
-        m.d.sync += offered.eq(self.begun)
+        offering, offered = Signal(2), Signal(2)
+        # A decision's offer stands one cycle later, what is sent is processed two cycles later:
+        # both ends of a length are two cycles late.
+        m.d.sync += [offering.eq(self.begun), offered.eq(offering)]
         lengths: list[Value] = []
         for place in range(2):
             since = Signal(CYCLES_BITS, name=f"since_offer_{place}")

@@ -27,7 +27,7 @@ class RetireQueue(wiring.Component):
     busy : In(array)
         Each SM's slots with blocks that have not ended; 0 for a lost SM.
     returned : Out(array of 2 for each SM)
-        Blocks of each place retired in the last cycle.
+        Blocks of each place retired in the last cycle but one.
     slots : Out(array)
         Their slots.
     """
@@ -112,7 +112,7 @@ class RetireQueue(wiring.Component):
         return m
 
     def _return(self, m: Module, retired: Value, blocks: list[Signal]) -> None:
-        """Tell each SM what it gets back, one cycle after."""
+        """Tell each SM what it gets back, two cycles after: decoded in the first of them."""
         config = self._config
         kept = [Signal.like(block, name=f"retired_{k}") for k, block in enumerate(blocks)]
         valid = Signal(len(blocks))
@@ -125,9 +125,9 @@ class RetireQueue(wiring.Component):
                 slots = slots | decoded(
                     m, f"slot_{sm}_{k}", block[config.sm_bits : -1], config.block_slots, here
                 )
-            m.d.comb += self.slots[sm].eq(slots)
+            m.d.sync += self.slots[sm].eq(slots)
             for place in range(2):
                 of_place = [
                     here & (block[-1] == place) for here, block in zip(own, kept, strict=True)
                 ]
-                m.d.comb += self.returned[sm][place].eq(reduce(add, of_place))
+                m.d.sync += self.returned[sm][place].eq(reduce(add, of_place))

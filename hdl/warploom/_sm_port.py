@@ -25,7 +25,7 @@ def both(bit: Value) -> Value:
 class SmPort(wiring.Component):
     """Serve one SM's port and keep its slots and resources.
 
-    What the SM sends is registered once and processed in the cycle after.
+    What the SM sends is registered, looked up in the cycle after, and processed in the next.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class SmPort(wiring.Component):
     stop_kill, late : In(2)
         Places with stop = kill; those whose untaken offers make an SM lost in this cycle.
     returned, returned_slots : In
-        ``in_order``: blocks retired in the last cycle, by place; their slots.
+        ``in_order``: blocks that are returned at the end of this cycle, by place; their slots.
     eligible : Out(1)
         The head may be decided for this SM. Depends on ``offer.ready`` (combinational).
     in_use, open, room : Out(1)
@@ -200,44 +200,50 @@ class SmPort(wiring.Component):
             m.d.sync += offer.valid.eq(self.placed)
 
     def _sent(self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal) -> None:
-        """Register what the SM sends, and judge it in the cycle after."""
-        code = Signal.like(self.completion.payload.code, name="sent_code")
-        sent_valid, acknowledgement, foreign = Signal(), Signal(), Signal()
+        """Register what the SM sends, look it up in the cycle after, judge it in the next."""
+        faulty = Signal()
+        sent, acknowledgement, foreign = Signal(), Signal(), Signal()
         m.d.comb += self.completion.ready.eq(1)
         sending, what = self.completion.valid, self.completion.payload
-        if self._fault == "late_return":
-            sending, what = Signal(), Signal.like(what, name="sent_late")
-            m.d.sync += [sending.eq(self.completion.valid), what.eq(self.completion.payload)]
+        for stage in ["looked_up", *(["late"] if self._fault == "late_return" else [])]:
+            valid, kept = Signal(name=f"{stage}_valid"), Signal.like(what, name=stage)
+            m.d.sync += [valid.eq(sending), kept.eq(what)]
+            sending, what = valid, kept
+        answers, answer = Signal(), Signal.like(self.acknowledge.mask, name="answer")
         m.d.comb += [slots.sent.eq(sending), slots.sent_slot.eq(what.slot)]
+        pulsed = Signal()
         m.d.sync += [
-            sent_valid.eq(sending),
-            code.eq(what.code),
-            acknowledgement.eq(self.acknowledge.valid),
-            foreign.eq((self.acknowledge.mask & ~slots.named).any()),
+            sent.eq(sending),
+            faulty.eq(what.code.any()),
+            answers.eq(self.acknowledge.valid),
+            answer.eq(self.acknowledge.mask),
+            acknowledgement.eq(answers),
+            foreign.eq((answer & ~slots.named).any()),
+            pulsed.eq(self.kill.valid),
         ]
         hit, live = slots.hit.any(), ~self.lost
         # What was sent before the pulse stood at the port is no answer to it.
-        due = outstanding & ~self.kill.valid
+        due = outstanding & ~self.kill.valid & ~pulsed
         m.d.comb += [
             acknowledged.eq(acknowledgement & live & due),
             slots.acknowledged.eq(acknowledged),
             self.errors.eq(
                 Cat(
-                    sent_valid & live & ~hit,
+                    sent & live & ~hit,
                     acknowledgement & live & ~due,
                     acknowledged & foreign,
-                    (sent_valid | acknowledgement) & self.lost,
+                    (sent | acknowledgement) & self.lost,
                 )
             ),
             self.completed.eq(slots.hit & both(live)),
-            self.faulty.eq(self.completed & both(code.any())),
+            self.faulty.eq(self.completed & both(faulty)),
         ]
 
     def _kill(self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal) -> Signal:
         """Kill what runs of stopped launches; return whether the SM gets lost in this cycle."""
         offer = self.offer
         start, lose = Signal(), Signal()
-        over = timer(m, "patience", self._config.kill_timeout + 1, start)
+        over = timer(m, "patience", self._config.kill_timeout + 2, start)
         unanswered = outstanding & ~acknowledged & over
         untaken = offer.valid & ~offer.ready & Mux(offer.payload.place, self.late[1], self.late[0])
         m.d.comb += [

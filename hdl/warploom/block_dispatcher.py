@@ -29,7 +29,7 @@ STALLS: Final = (
 class BlockDispatcher(wiring.Component):
     r"""Place the blocks of at most two resident launches on SMs, lowest id first, never skipping.
 
-    A decision in t is an offer in t + 1; what an SM sends in t counts in decisions from t + 2 on.
+    A decision in t is an offer in t + 1; what an SM sends in t counts in decisions from t + 3 on.
 
     Parameters
     ----------
