@@ -14,6 +14,9 @@ from warploom_golden.block_dispatcher import BlockDispatcher
 from warploom_spec import Config, ErrorCode, Fate, layouts, timing
 
 TINY = config_of("tiny,policy=first_fit,kill_timeout=12")
+IN_ORDER = config_of("tiny,policy=first_fit,reclaim=in_order")
+#: The page's worked example.
+SMALLEST = config_of("tiny,sms=1,block_slots=1")
 ERROR = layouts.error_record(TINY)
 
 
@@ -82,11 +85,32 @@ def test_first_offer_is_valid_four_cycles_after_the_launch():
     assert drive([launch()]).cycles("offer__0__valid") == [4]
 
 
-def test_a_completion_is_seen_by_decisions_two_cycles_later():
+def test_the_worked_example():
+    sent = [launch(config=SMALLEST, gx=2)]
+    recording = drive(sent, cycles=12, config=SMALLEST, **completing(0, (7, completion(0))))
+    assert recording.cycles("offer__0__valid") == [4, 11]
+
+
+def test_a_completion_is_seen_by_decisions_three_cycles_later():
     # A block that needs the whole SM; only SM 0 is in use.
-    assert timing(TINY).returns == 2
+    assert timing(TINY).returns == 3
     recording = drive([launch(gx=2, barriers=4)], enable=1, **completing(0, (20, completion(0))))
-    assert recording.cycles("offer__0__valid") == [4, 20 + 2 + 1]
+    assert recording.cycles("offer__0__valid") == [4, 20 + 3 + 1]
+
+
+def test_in_order_a_block_is_retired_when_done_and_seen_three_cycles_later():
+    sent = [launch(config=IN_ORDER, gx=2, barriers=4)]
+    levels = completing(0, (20, completion(0)))
+    recording = drive(sent, config=IN_ORDER, enable=1, **levels)
+    # Processed in 22, done in 23 and retired in it, seen by the decision of 26.
+    assert recording.cycles("offer__0__valid") == [4, 23 + 3 + 1]
+
+
+def test_in_order_the_first_block_holds_the_second_back():
+    sent = [launch(config=IN_ORDER, gx=3, barriers=2)]
+    levels = completing(0, (20, completion(1)), (30, completion(0)))
+    recording = drive(sent, config=IN_ORDER, enable=1, **levels)
+    assert recording.cycles("offer__0__valid") == [4, 5, 33 + 3 + 1]
 
 
 def test_a_placement_counts_in_the_next_decision():
@@ -107,17 +131,17 @@ def test_enable_counts_one_cycle_later_and_for_new_blocks_only():
     assert recording.cycles("offer__0__valid") == [11]
 
 
-def test_a_place_is_free_four_cycles_after_its_last_completion_and_the_record_shows():
+def test_a_place_is_free_five_cycles_after_its_last_completion_and_the_record_shows():
     assert timing(TINY).end == 2
     recording = drive([launch()], **completing(0, (20, completion(0))))
     ((cycle, end),) = ends(recording)
-    assert cycle == 24
+    assert cycle == 25
     assert (end["fate"], end["cycles"]) == (Fate.FINISHED, 20 - 4)
 
 
-def test_the_next_launch_of_a_stream_offers_six_cycles_after_the_last_completion():
+def test_the_next_launch_of_a_stream_offers_seven_cycles_after_the_last_completion():
     recording = drive([launch(1), launch(2)], **completing(0, (20, completion(0))))
-    assert recording.cycles("offer__0__valid") == [4, 26]
+    assert recording.cycles("offer__0__valid") == [4, 27]
     assert recording.port("stall_order")[-1] > 0
 
 
@@ -135,18 +159,18 @@ def test_a_later_launch_meets_the_earlier_one_s_blocks_from_the_fit_table_on():
 
 
 def test_before_the_fit_table_it_goes_where_none_of_them_is():
-    # From when the first launch's block has returned, two cycles after its completion, too.
+    # From when the first launch's block has returned, three cycles after its completion, too.
     sent = [launch(1), launch(2, stream=1)]
     recording = drive(sent, enable=1, **completing(0, (10, completion(0))))
-    assert recording.cycles("offer__0__valid") == [4, 10 + 2 + 1]
+    assert recording.cycles("offer__0__valid") == [4, 10 + 3 + 1]
 
 
 def test_an_sm_that_has_just_got_the_earlier_one_s_last_block_is_known_a_cycle_later():
     # The first launch fills what is left of SM 0 one block at a time; its last one goes out in c.
     early = [launch(1, gx=2, barriers=3), launch(2, gx=2, stream=1)]
     recording = drive(early, enable=1, **completing(0, (40, completion(0))))
-    # Completed in 40, decided in 42; the second launch, known since long, is decided in 44 and 45.
-    assert recording.cycles("offer__0__valid") == [4, 43, 45, 46]
+    # Completed in 40, decided in 43; the second launch, known since long, is decided in 45 and 46.
+    assert recording.cycles("offer__0__valid") == [4, 44, 46, 47]
 
 
 def test_a_slot_that_is_missing_counts_although_the_fit_is_not_known():
@@ -184,11 +208,27 @@ def test_a_kill_names_running_slots_and_their_return_needs_the_acknowledgement()
         stop__payload=stop(1),
         acknowledge__0=at(26, mask(0b1111)),
     )
-    # Stop in 20, stop state in 21, kill in 22, acknowledged in 26, processed in 27, record in 30.
+    # Stop in 20, stop state in 21, kill in 22, acknowledged in 26, processed in 28, record in 31.
     assert recording.cycles("kill__0") == [22]
     assert recording.port("kill__0")[22] == mask(0b1111)
     ((cycle, end),) = ends(recording)
-    assert (cycle, end["fate"], end["cycles"]) == (30, Fate.KILLED, 26 - 4)
+    assert (cycle, end["fate"], end["cycles"]) == (31, Fate.KILLED, 26 - 4)
+
+
+@pytest.mark.parametrize(("answered", "refused"), [(20, [23]), (21, [24]), (22, [])])
+def test_an_acknowledgement_from_before_the_pulse_does_not_answer_it(answered, refused):
+    # The pulse is in 22; what stands at the port in 20 and 21 is processed in 22 and 23.
+    recording = drive(
+        [launch()],
+        cycles=33,
+        enable=1,
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        acknowledge__0=at(answered, mask(1)),
+    )
+    assert recording.cycles("kill__0") == [22]
+    assert errors(recording) == [(cycle, ErrorCode.ACK_NOT_OUTSTANDING, 0) for cycle in refused]
+    assert [end["fate"] for _, end in ends(recording)] == ([] if refused else [Fate.KILLED])
 
 
 def test_a_completion_in_the_cycle_of_the_acknowledgement_counts_as_completed():
@@ -212,7 +252,7 @@ def test_a_kill_names_a_block_that_completes_in_its_own_cycle_and_holds_the_slot
         stop__valid=at(20),
         stop__payload=stop(1),
         acknowledge__0=at(30, mask(0)),
-        **completing(0, (20, completion(0))),
+        **completing(0, (19, completion(0))),
     )
     assert recording.port("kill__0")[22] == mask(1)
     ((cycle, end),) = ends(recording)
@@ -245,9 +285,9 @@ def test_the_first_faulty_block_ends_its_launch():
         acknowledge__0=at(30, mask(0b1110)),
         **completing(0, (20, completion(0, ErrorCode.BLOCK_FAULT))),
     )
-    # Processed in 21: no slot was free before, and nothing is offered after it.
+    # Processed in 22: no slot was free before, and nothing is offered after it.
     assert recording.cycles("offer__0__valid") == [4, 5, 6, 7]
-    assert recording.port("kill__0")[23] == mask(0b1110)
+    assert recording.port("kill__0")[24] == mask(0b1110)
     ((_, end),) = ends(recording)
     assert (end["fate"], end["code"]) == (Fate.FAILED, ErrorCode.BLOCK_FAULT)
 
@@ -279,9 +319,9 @@ def test_a_launch_stopped_before_its_first_block_is_skipped():
     assert ends(recording)[0][1]["fate"] == Fate.SKIPPED
 
 
-@pytest.mark.parametrize(("answered", "lost"), [(34, []), (35, [36])])
+@pytest.mark.parametrize(("answered", "lost"), [(34, []), (35, [37])])
 def test_an_sm_that_answers_one_cycle_too_late_is_lost(answered, lost):
-    # Kill in 22: an acknowledgement at the port in 22 + 12 still counts; lost from 36 on.
+    # Kill in 22: an acknowledgement at the port in 22 + 12 still counts; lost from 37 on.
     recording = drive(
         [launch()],
         enable=1,
@@ -306,16 +346,16 @@ def test_an_sm_that_does_not_take_a_killed_launch_s_offer_is_lost():
 
 
 def test_a_block_decided_in_the_cycle_of_the_loss_is_lost_too():
-    # SM 0 is lost at the end of 35; ticket 2's block is decided for it in that very cycle.
+    # SM 0 is lost at the end of 36; ticket 2's block is decided for it in that very cycle.
     sent = [launch(1), launch(2, stream=1)]
     recording = drive(
         sent,
         enable=1,
         stop__valid=at(20),
         stop__payload=stop(1),
-        launch__hold=lambda cycle: int(0 < cycle < 35 - timing(TINY).fit_table),
+        launch__hold=lambda cycle: int(0 < cycle < 36 - timing(TINY).fit_table),
     )
-    assert recording.cycles("offer__0__valid")[-1] == 36
+    assert recording.cycles("offer__0__valid")[-1] == 37
     fates = {end["ticket"]: (end["fate"], end["code"]) for _, end in ends(recording)}
     assert fates == {1: (Fate.FAILED, ErrorCode.SM_LOST), 2: (Fate.FAILED, ErrorCode.SM_LOST)}
 
@@ -329,8 +369,8 @@ def test_signals_that_nothing_asked_for_are_recorded_and_change_nothing():
         **completing(0, (10, completion(3))),
     )
     assert errors(recording) == [
-        (12, ErrorCode.COMPLETION_NOT_RUNNING, 0),
-        (14, ErrorCode.ACK_NOT_OUTSTANDING, 1),
+        (13, ErrorCode.COMPLETION_NOT_RUNNING, 0),
+        (15, ErrorCode.ACK_NOT_OUTSTANDING, 1),
         (31, ErrorCode.STOP_UNKNOWN, 0),
     ]
     assert recording.port("error_count")[-1] == 3

@@ -122,16 +122,16 @@ def test_a_first_block_stands_where_the_pages_put_it() -> None:
     assert cycles["warps"] == [21]
     assert cycles["done"] == [21]
     (completed,) = cycles["completions"]
-    # Processed, gone, its end loaded, in the record queue, at the port.
-    assert cycles["ended"] == [completed + 5]
+    # Registered, processed, gone, its end loaded, in the record queue, at the port.
+    assert cycles["ended"] == [completed + 6]
     assert tables["ended"]["cycles"].tolist() == [completed - 15]
 
 
-def test_the_next_launch_of_a_stream_offers_six_cycles_after_the_last_completion() -> None:
+def test_the_next_launch_of_a_stream_offers_seven_cycles_after_the_last_completion() -> None:
     launch = LaunchDescriptor(grid=(3, 1, 1), block=(32, 1, 1), arguments=50)
     tables = event_model.run([launch, replace(launch, code=1)], preset("default"), 0).tables
     completed = tables["completions"]["cycle"][:3].max()
-    assert tables["offers"]["cycle"][3] == completed + 6
+    assert tables["offers"]["cycle"][3] == completed + 7
 
 
 def test_no_launch_at_all() -> None:

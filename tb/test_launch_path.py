@@ -254,9 +254,9 @@ def test_a_kernel_of_one_stream_starts_after_the_one_before_has_ended():
     ends = [cycle for cycle, _ in recording.transfers("ended")]
     # First tickets on SM 0, in a run where each SM gets one block of each launch.
     assert len(starts) == 2 and starts[1] >= starts[0] + 20
-    # A completion in t lets the next launch of its stream offer its first block in t + 6.
+    # A completion in t lets the next launch of its stream offer its first block in t + 7.
     completions = recording.cycles("completion__0__valid") + recording.cycles(
         "completion__1__valid"
     )
-    assert min(c for c in starts if c > starts[0]) == sorted(completions)[1] + 6
+    assert min(c for c in starts if c > starts[0]) == sorted(completions)[1] + 7
     assert len(ends) == 2

@@ -9,7 +9,6 @@ from warploom_golden.dispatch_reclaim import reclaim
 from warploom_golden.dispatch_signals import (
     Error,
     Signals,
-    is_overdue,
     kill_mask,
     lose,
     send_kill,
@@ -288,7 +287,7 @@ class BlockDispatcher:
             if standing is not None and not refused:
                 standing.running = not standing.done
                 sm.standing = None
-            if is_overdue(sm, refused, self._cycle, self._config.kill_timeout):
+            if self._signals.is_overdue(sm, refused, self._cycle):
                 lose(sm, self._cycle)
         if self._decided is not None:
             self._decided.sm.standing = self._decided

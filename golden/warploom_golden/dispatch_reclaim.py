@@ -6,6 +6,7 @@ from typing import Protocol
 
 from warploom_golden.dispatch_sm import Block
 from warploom_spec.config import Config
+from warploom_spec.timing import timing
 
 
 class Reclaim(Protocol):
@@ -41,27 +42,32 @@ class OutOfOrder:
 
 
 class InOrder:
-    """In order of decision, ``retire_width`` a cycle at most, one cycle after retirement.
+    """In order of decision, ``retire_width`` a cycle at most.
+
+    What was retired in u is returned at the end of u + ``timing.returns`` - 1.
 
     Parameters
     ----------
-    width : int
+    config : Config
         Blocks retired a cycle.
     """
 
-    def __init__(self, width: int):
-        self._width = width
+    def __init__(self, config: Config):
+        self._width = config.retire_width
         self._order: deque[Block] = deque()
-        self._retired: list[Block] = []
+        # Retired in each of the last cycles, the oldest first.
+        self._retired: deque[list[Block]] = deque([] for _ in range(timing(config).returns - 1))
         self._returning: list[Block] = []
 
     def decided(self, block: Block) -> None:
         self._order.append(block)
 
     def tick(self) -> None:
-        self._returning, self._retired = self._retired, []
-        while self._order and self._order[0].done and len(self._retired) < self._width:
-            self._retired.append(self._order.popleft())
+        self._returning = self._retired.popleft()
+        retired: list[Block] = []
+        while self._order and self._order[0].done and len(retired) < self._width:
+            retired.append(self._order.popleft())
+        self._retired.append(retired)
 
     def returned(self, ended: Sequence[Block]) -> Sequence[Block]:
         return self._returning
@@ -69,4 +75,4 @@ class InOrder:
 
 def reclaim(config: Config) -> Reclaim:
     """Return the configuration's reclaim policy in its initial state."""
-    return OutOfOrder() if config.reclaim == "out_of_order" else InOrder(config.retire_width)
+    return OutOfOrder() if config.reclaim == "out_of_order" else InOrder(config)

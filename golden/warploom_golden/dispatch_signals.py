@@ -1,5 +1,6 @@
 """What SMs send to BlockDispatcher's cycle model: completions, acknowledgements, silence."""
 
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 
 from warploom_golden.dispatch_place import Place, Stop
@@ -20,32 +21,37 @@ class Signals:
     Parameters
     ----------
     config : Config
-        Widths, number of SMs.
+        Widths, number of SMs, and how long each has to answer.
     """
 
     def __init__(self, config: Config):
-        assert timing(config).returns == 2, "this model registers what SMs send once"
+        self._returns = timing(config).returns
+        self._kill_timeout = config.kill_timeout
         self._completion = layouts.block_completion(config)
         self._mask = layouts.slot_mask(config)
         self._ports = [
             (n, f"completion__{n}__valid", f"completion__{n}__payload", f"acknowledge__{n}")
             for n in range(config.sms)
         ]
-        self._completions: list[tuple[int, int]] = []
-        self._acknowledgements: list[tuple[int, int]] = []
+        # Completions and acknowledgements of the last cycles, each (SM, payload), the oldest first.
+        self._sent: deque[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = deque(
+            ([], []) for _ in range(self._returns - 1)
+        )
 
     def register(self, inputs: Mapping[str, int]) -> None:
         """Take in what stands at the ports."""
-        self._completions = []
-        self._acknowledgements = []
+        completions, acknowledgements = [], []
         for sm, valid, payload, acknowledge in self._ports:
             if inputs[valid]:
-                self._completions.append((sm, inputs[payload]))
+                completions.append((sm, inputs[payload]))
             if inputs[acknowledge] & 1:
-                self._acknowledgements.append((sm, inputs[acknowledge]))
+                acknowledgements.append((sm, inputs[acknowledge]))
+        self._sent.append((completions, acknowledgements))
 
     def process(self, cycle: int, sms: Sequence[Sm], reclaim: Reclaim, errors: list[Error]) -> None:
-        """Process what was registered: completions, then acknowledgements, then returns.
+        """Process what was sent ``timing.returns`` - 1 cycles before.
+
+        Completions, then acknowledgements, then returns.
 
         Parameters
         ----------
@@ -59,9 +65,10 @@ class Signals:
             Gets the errors.
         """
         ended: list[Block] = []
-        for number, payload in self._completions:
+        completions, acknowledgements = self._sent.popleft()
+        for number, payload in completions:
             self._complete(cycle, sms[number], payload, ended, errors)
-        for number, payload in self._acknowledgements:
+        for number, payload in acknowledgements:
             self._acknowledge(cycle, sms[number], payload, ended, errors)
         for block in reclaim.returned(ended):
             if not block.sm.lost:
@@ -90,7 +97,8 @@ class Signals:
         if sm.lost:
             errors.append((ErrorCode.LOST_SM_SIGNAL, sm.number))
             return
-        if not sm.outstanding or sm.killed_at == cycle:
+        # At the port before the pulse, it does not answer it.
+        if not sm.outstanding or self._sent_in(cycle) < sm.killed_at:
             errors.append((ErrorCode.ACK_NOT_OUTSTANDING, sm.number))
             return
         if self._mask.unpack(payload)["mask"] & ~sm.named:
@@ -103,10 +111,35 @@ class Signals:
         sm.outstanding = False
         sm.named = 0
 
+    def is_overdue(self, sm: Sm, stands: bool, cycle: int) -> bool:
+        """Tell whether an SM is lost at the end of this cycle, once its signals are processed.
+
+        Parameters
+        ----------
+        sm : Sm
+            The SM.
+        stands : bool
+            Whether its offer was refused in this cycle.
+        cycle : int
+            The current cycle.
+        """
+        if sm.lost:
+            return False
+        if sm.outstanding and self._sent_in(cycle) == sm.killed_at + self._kill_timeout:
+            return True
+        if not stands or sm.standing is None:
+            return False
+        place = sm.standing.place
+        return place.stop is Stop.KILL and cycle == place.kill_since + self._kill_timeout
+
+    def _sent_in(self, cycle: int) -> int:
+        """Return the cycle in which stood at the port what is processed in ``cycle``."""
+        return cycle - (self._returns - 1)
+
     def _end(self, cycle: int, block: Block, ended: list[Block]) -> None:
         block.running = False
         block.done = True
-        block.place.last_seen = cycle - 1
+        block.place.last_seen = self._sent_in(cycle)
         ended.append(block)
 
 
@@ -126,30 +159,6 @@ def send_kill(sm: Sm, mask: int, cycle: int) -> None:
         sm.outstanding = True
         sm.named = mask
         sm.killed_at = cycle + 1
-
-
-def is_overdue(sm: Sm, stands: bool, cycle: int, kill_timeout: int) -> bool:
-    """Tell whether an SM is lost at the end of this cycle, once its signals are processed.
-
-    Parameters
-    ----------
-    sm : Sm
-        The SM.
-    stands : bool
-        Whether its offer was refused in this cycle.
-    cycle : int
-        The current cycle.
-    kill_timeout : int
-        Cycles it has.
-    """
-    if sm.lost:
-        return False
-    if sm.outstanding and cycle == sm.killed_at + kill_timeout + 1:
-        return True
-    if not stands or sm.standing is None:
-        return False
-    place = sm.standing.place
-    return place.stop is Stop.KILL and cycle == place.kill_since + kill_timeout
 
 
 def lose(sm: Sm, cycle: int) -> None:

@@ -4,6 +4,7 @@ What stands here follows ``docs/block_dispatcher.md`` for the environment of a r
 taken at once, all SMs are in use, no launch is stopped.
 """
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -100,7 +101,6 @@ class EventDispatch:
     ):
         self._launches = launches
         self._timing = timing(config)
-        assert self._timing.returns == 2, "this model processes completions one cycle later"
         self._lengths = lengths
         self._front = EventFront(launches, config)
         self._room = Room(config)
@@ -110,7 +110,8 @@ class EventDispatch:
         self._places: list[Place] = []  # the older first
         self._head: Place | None = None
         self._owner: dict[int, Place] = {}
-        self._sent: list[int] = []
+        # Completed blocks and the cycle in which they are processed, in order of it.
+        self._sent: deque[tuple[int, list[int]]] = deque()
         self._held_by_order = False
         self._known = NEVER
         self.offers: list[int] = []
@@ -144,7 +145,8 @@ class EventDispatch:
 
     def _next_event(self, cycle: int) -> int:
         loads = (place.load for place in self._places)
-        wakes = (self._front.wake, self._known, NEVER)
+        processed = self._sent[0][0] if self._sent else NEVER
+        wakes = (self._front.wake, self._known, processed, NEVER)
         return max(cycle + 1, min(self._sms.next_cycle(), *wakes, *loads))
 
     def _cycle(self, cycle: int) -> bool:
@@ -162,11 +164,17 @@ class EventDispatch:
         busy |= self._policy.tick(resident)
         for sm in freed:
             self._policy.freed(sm)
-        self._sent = self._sms.send(cycle)
-        for block in self._sent:
-            self.completions.append(cycle << SM_BITS + SLOT_BITS | block)
+        self._send(cycle)
         busy |= self._load(cycle)
-        return bool(busy or freed or self._sent or self._reclaim.busy)
+        return bool(busy or freed or self._reclaim.busy)
+
+    def _send(self, cycle: int) -> None:
+        """Let the SMs complete blocks, which are processed later."""
+        sent = self._sms.send(cycle)
+        if sent:
+            self._sent.append((cycle + self._timing.returns - 1, sent))
+        for block in sent:
+            self.completions.append(cycle << SM_BITS + SLOT_BITS | block)
 
     def _hand_over(self, cycle: int) -> None:
         waiting = self._front.step(cycle, len(self._places) < 2)
@@ -250,13 +258,15 @@ class EventDispatch:
         self._known = max(known, cycle + 1)
 
     def _process(self, cycle: int) -> list[int]:
-        """Process last cycle's completions; return the SM of each slot that is free again."""
-        for block in self._sent:
-            self._owner[block].last_completion = cycle - 1
-        if not self._sent and not self._reclaim.busy:
+        """Process what completed before; return the SM of each slot that is free again."""
+        due = self._sent and self._sent[0][0] == cycle
+        if not due and not self._reclaim.busy:
             return []
+        completed = self._sent.popleft()[1] if due else []
+        for block in completed:
+            self._owner[block].last_completion = cycle - (self._timing.returns - 1)
         freed = []
-        for block in self._reclaim.processed(self._sent):
+        for block in self._reclaim.processed(completed):
             place, sm = self._owner[block], block >> SLOT_BITS
             earlier = place is not self._head
             self._room.give(sm, block & SLOT_MASK, place.need, earlier=earlier)

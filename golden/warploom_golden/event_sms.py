@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from typing import Final, Protocol
 
-from warploom_spec import Config
+from warploom_spec import Config, timing
 
 SLOT_BITS: Final = 6
 SLOT_MASK: Final = (1 << SLOT_BITS) - 1
@@ -93,38 +93,41 @@ class OutOfOrder:
 
 
 class InOrder:
-    """In order of decision, at most ``retire_width`` a cycle, one cycle after retirement.
+    """In order of decision, at most ``retire_width`` a cycle.
+
+    What was retired in u is returned at the end of u + ``timing.returns`` - 1.
 
     Parameters
     ----------
-    width : int
+    config : Config
         Blocks retired a cycle.
     """
 
-    def __init__(self, width: int):
-        self._width = width
+    def __init__(self, config: Config):
+        self._width = config.retire_width
         self._order: deque[int] = deque()
         self._done: set[int] = set()
-        self._retired: list[int] = []
+        # Retired in each of the last cycles, the oldest first.
+        self._retired: deque[list[int]] = deque([] for _ in range(timing(config).returns - 1))
 
     @property
     def busy(self) -> bool:
-        return bool(self._retired or (self._order and self._order[0] in self._done))
+        return bool(any(self._retired) or (self._order and self._order[0] in self._done))
 
     def decided(self, block: int) -> None:
         self._order.append(block)
 
     def processed(self, blocks: Sequence[int]) -> Sequence[int]:
-        returned = self._retired
+        returned = self._retired.popleft()
         retired: list[int] = []
         while self._order and len(retired) < self._width and self._order[0] in self._done:
             retired.append(self._order.popleft())
         self._done.difference_update(retired)
         self._done.update(blocks)
-        self._retired = retired
+        self._retired.append(retired)
         return returned
 
 
 def reclaim(config: Config) -> Reclaim:
     """Return the configuration's reclaim policy in its initial state."""
-    return OutOfOrder() if config.reclaim == "out_of_order" else InOrder(config.retire_width)
+    return OutOfOrder() if config.reclaim == "out_of_order" else InOrder(config)

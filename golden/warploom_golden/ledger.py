@@ -8,6 +8,7 @@ from warploom_golden.ledger_entry import KILL, Account, Coordinates, Entry, Stat
 from warploom_spec import layouts
 from warploom_spec.config import BLOCK_LIMITS, Config
 from warploom_spec.errors import Fate
+from warploom_spec.timing import timing
 
 Ports = Mapping[str, int]
 #: Rare cases that the ledger sees and counts; a test may demand them.
@@ -69,6 +70,8 @@ class Ledger:
         self._counts |= {f"fate {fate.name.lower()}": 0 for fate in Fate}
         self._counts |= {"nothing open": 0}
         self._rare = dict.fromkeys(RARE, 0)
+        # Cycles from the SMs' ports to the cycle in which what was sent counts.
+        self._delay = timing(config).returns - 1
         self.reset()
 
     def reset(self) -> None:
@@ -82,7 +85,8 @@ class Ledger:
         self._broken: set[int] = set()
         self._sms = [Account() for _ in range(self._config.sms)]
         self._enabled = (0, 0)
-        self._signals: list[tuple[int, int | None]] = []
+        # What SMs sent in each of the last cycles, the oldest first.
+        self._signals: deque[list[tuple[int, int | None]]] = deque([] for _ in range(self._delay))
 
     def counts(self) -> dict[str, int]:
         """Return the entries of each kind, how often nothing was left open, and the rare cases."""
@@ -206,18 +210,19 @@ class Ledger:
     # The SMs
 
     def _register(self, inputs: Ports) -> None:
-        """Keep what SMs send until the next cycle, in which it counts."""
+        """Keep what SMs send until the cycle in which it counts."""
         retired = self._enabled[1] & ~inputs["enable"]
         self._enabled = self._enabled[1], inputs["enable"]
         for n, sm in enumerate(self._sms):
             if retired >> n & 1 and any(sm.living()):
                 self._rare["an SM taken out of use"] += 1
-        self._signals = []
+        sent: list[tuple[int, int | None]] = []
         for n in range(len(self._sms)):
             if inputs[f"completion__{n}__valid"]:
-                self._signals.append((n, inputs[f"completion__{n}__payload"]))
+                sent.append((n, inputs[f"completion__{n}__payload"]))
             if inputs[f"acknowledge__{n}"] & 1:
-                self._signals.append((n, None))
+                sent.append((n, None))
+        self._signals.append(sent)
 
     def _see_losses(self, lost: int) -> None:
         """Write off every block of an SM that is lost from this cycle on."""
@@ -244,12 +249,13 @@ class Ledger:
         self._counts[f"blocks {state.name.lower()}"] += 1
 
     def _see_signals(self) -> None:
-        """Take in what SMs sent in the cycle before; completions stand before acknowledgements.
+        """Take in what SMs sent ``timing.returns`` - 1 cycles before.
 
-        An acknowledgement that was at the port before its kill was seen is none.
+        On one SM completions stand before acknowledgements. An acknowledgement that was at the
+        port before its kill was seen is none.
         """
         outrun: set[int] = set()  # SMs on which a named block completes in the last moment
-        for n, payload in self._signals:
+        for n, payload in self._signals.popleft():
             sm = self._sms[n]
             if sm.lost_since is not None:
                 continue
@@ -264,7 +270,7 @@ class Ledger:
                         tenant.entry.fault = True
                         tenant.entry.kill(self._now + 1)
                         self._stop_offers(tenant.entry, self._now + 1)
-            elif sm.named:
+            elif sm.named and sm.named_in <= self._now - self._delay:
                 self._rare["completion in the cycle of an acknowledgement"] += n in outrun
                 for slot in range(sm.named.bit_length()):
                     tenant = sm.running(slot, self._now) if sm.named >> slot & 1 else None
@@ -279,7 +285,7 @@ class Ledger:
     def _leave(self, sm: Account, tenant: Tenant, state: State) -> None:
         self._end(tenant, state)
         sm.charge(tenant.entry.need, -1)
-        tenant.entry.last_seen = self._now - 1
+        tenant.entry.last_seen = self._now - self._delay
 
     def _see_kills(self, outputs: Ports) -> None:
         for n, sm in enumerate(self._sms):
@@ -293,7 +299,7 @@ class Ledger:
             for slot in range(named.bit_length()):
                 if named >> slot & 1:
                     self._check_killed(n, slot, sm.tenants.get(slot))
-            sm.named = named
+            sm.named, sm.named_in = named, self._now
 
     def _check_killed(self, n: int, slot: int, tenant: Tenant | None) -> None:
         """Hold that a slot was running in the cycle before, and that its launch is being killed."""

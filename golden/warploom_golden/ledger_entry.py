@@ -211,6 +211,8 @@ class Account:
         The block whose offer stands.
     named : int
         Slots of the kill that waits for its acknowledgement.
+    named_in : int
+        Cycle of that kill's pulse.
     lost_since : int or None
         First cycle in which the SM counts as lost.
     """
@@ -220,6 +222,7 @@ class Account:
         self.used = [0] * 5
         self.standing: Tenant | None = None
         self.named = 0
+        self.named_in = 0
         self.lost_since: int | None = None
 
     def charge(self, need: tuple[int, ...], sign: int) -> None:
