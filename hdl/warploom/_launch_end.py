@@ -110,15 +110,15 @@ class LaunchEnd(wiring.Component):
 
     def _cycles(self, m: Module) -> list[Value]:
         """Count from a launch's first offer to the last thing an SM sent of it."""
-        offering, offered = Signal(2), Signal(2)
-        # A decision's offer stands one cycle later, what is sent is processed two cycles later:
-        # both ends of a length are two cycles late.
-        m.d.sync += [offering.eq(self.begun), offered.eq(offering)]
+        offered = Signal(2)
+        # A decision's offer stands one cycle later, what is sent is processed two cycles later.
+        # Something sent before the offer stood may be the first block's completion: -1 cycles.
+        m.d.sync += offered.eq(self.begun)
         lengths: list[Value] = []
         for place in range(2):
             since = Signal(CYCLES_BITS, name=f"since_offer_{place}")
             length = Signal(CYCLES_BITS, name=f"length_{place}")
-            m.d.sync += since.eq(Mux(offered[place], 0, since + 1))
+            m.d.sync += since.eq(Mux(offered[place], -1, since + 1))
             with m.If(self.last_sent[place]):
                 m.d.sync += length.eq(since)
             with m.If(self.accepted[place]):

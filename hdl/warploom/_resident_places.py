@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from warploom._fit_table import amounts
 from warploom._launch_end import LaunchEnd
-from warploom._sm_port import both
+from warploom._sm_counts import both
 from warploom_spec import Config, layouts, timing
 
 #: What an offer takes from its launch: field of the offer, field of the launch.

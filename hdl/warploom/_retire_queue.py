@@ -27,9 +27,9 @@ class RetireQueue(wiring.Component):
     busy : In(array)
         Each SM's slots with blocks that have not ended; 0 for a lost SM.
     returned : Out(array of 2 for each SM)
-        Blocks of each place retired in the last cycle but one.
+        Blocks of each place retired in the last cycle.
     slots : Out(array)
-        Their slots.
+        Slots of the blocks retired in the cycle before it.
     """
 
     push: Signal
@@ -112,7 +112,7 @@ class RetireQueue(wiring.Component):
         return m
 
     def _return(self, m: Module, retired: Value, blocks: list[Signal]) -> None:
-        """Tell each SM what it gets back, two cycles after: decoded in the first of them."""
+        """Tell each SM what it gets back: how many blocks, and a cycle later which slots."""
         config = self._config
         kept = [Signal.like(block, name=f"retired_{k}") for k, block in enumerate(blocks)]
         valid = Signal(len(blocks))
@@ -130,4 +130,4 @@ class RetireQueue(wiring.Component):
                 of_place = [
                     here & (block[-1] == place) for here, block in zip(own, kept, strict=True)
                 ]
-                m.d.sync += self.returned[sm][place].eq(reduce(add, of_place))
+                m.d.comb += self.returned[sm][place].eq(reduce(add, of_place))

@@ -9,6 +9,11 @@ from warploom._fit_table import count_bits, fit_news, table_row
 from warploom_spec import Config
 
 
+def both(bit: Value) -> Value:
+    """Return the bit for each of the two places."""
+    return bit.replicate(2)
+
+
 def follows(number: Value, before: Value) -> Value:
     """Return whether a number is one more than another of its width, without a carry chain.
 
@@ -23,7 +28,9 @@ def follows(number: Value, before: Value) -> Value:
 class SmCounts(wiring.Component):
     """Count one SM's blocks of each place: up at a decision, down at a return.
 
-    What fits is known from registers: a decision, which is late in its cycle, only chooses.
+    What is returned is known a cycle ahead. So a register has the blocks that stay after this
+    cycle, but for one that is decided in it: what fits in the next cycle follows from registers,
+    and a decision, which is late in its cycle, only chooses.
 
     Parameters
     ----------
@@ -34,57 +41,63 @@ class SmCounts(wiring.Component):
 
     Attributes
     ----------
-    decided : In(2)
-        A block of the place is decided for this SM in this cycle.
-    returned : In(array of 2)
-        Blocks of the place that return what they hold at the end of this cycle.
+    placed, head_place : In(1)
+        The head, a block of that place, is decided for this SM in this cycle.
+    ending : In(array of 2)
+        Blocks of the place that return what they hold at the end of the next cycle.
     wipe, stays : In(2)
-        At the end of this cycle all of the place's blocks end but the one that stays, if any. The
-        place is stopped.
-    head_place : In(1)
-        Whose block the head is.
+        At the end of the next cycle all of the place's blocks end but the one that stays, if any.
+        The place is stopped; wins over ``ending``.
     news : In(fit_news)
         What fits.
-    fits : Out(1)
-        The head's warps, registers, shared units and barriers are there, and that is known.
+    fits_placed, fits_else : Out(2)
+        In the next cycle there are warps, registers, shared units and barriers for one more block
+        of the place, and that is known: if the head is placed here in this cycle, if it is not.
+        No decision goes into them.
     alone, lacks : Out
-        Why not: what its own launch lacks alone; resources lacked beside the other launch's blocks.
+        Why the head does not fit: what its own launch lacks alone; resources lacked beside the
+        other launch's blocks.
     some : Out(2)
         The SM holds a block of the place.
-    expected : In(array of 2), more : Out(2)
-        The place has more blocks here than that many (0 to 2).
+    remains : Out(2)
+        It holds one after this cycle.
+    few : Out(array of 2)
+        It holds exactly one, exactly two; meant for a place of which none was decided in the last
+        cycle.
     """
 
-    decided: Signal
-    returned: data.View
+    placed: Signal
+    head_place: Signal
+    ending: data.View
     wipe: Signal
     stays: Signal
-    head_place: Signal
     news: data.View
-    fits: Signal
+    fits_placed: Signal
+    fits_else: Signal
     alone: Signal
     lacks: Signal
     some: Signal
-    expected: data.View
-    more: Signal
+    remains: Signal
+    few: data.View
 
     def __init__(self, config: Config, most: int) -> None:
         self._config = config
         self._most = most
         super().__init__(
             {
-                "decided": In(2),
-                "returned": In(data.ArrayLayout(most.bit_length(), 2)),
+                "placed": In(1),
+                "head_place": In(1),
+                "ending": In(data.ArrayLayout(most.bit_length(), 2)),
                 "wipe": In(2),
                 "stays": In(2),
-                "head_place": In(1),
                 "news": In(fit_news(config)),
-                "fits": Out(1),
+                "fits_placed": Out(2),
+                "fits_else": Out(2),
                 "alone": Out(1),
                 "lacks": Out(4),
                 "some": Out(2),
-                "expected": In(data.ArrayLayout(2, 2)),
-                "more": Out(2),
+                "remains": Out(2),
+                "few": Out(data.ArrayLayout(2, 2)),
             }
         )
 
@@ -92,103 +105,70 @@ class SmCounts(wiring.Component):
         del platform
         m = Module()
         news, bits = self.news, count_bits(self._config)
-        counts = [Signal(bits, name=f"count_{place}") for place in range(2)]
-        full, some = Signal(2), self.some
-        newer, older = Mux(news.newest, *counts[::-1]), Mux(news.newest, *counts)
-        entry = self._entry(m, older)
-        if self._most == 1:
-            beside = self._step(m, counts, full, newer, entry.most)
-        else:
-            beside = self._leap(m, counts, full, entry.most)
+        rests = [Signal(bits, name=f"rest_{place}") for place in range(2)]
+        decided, alike, filled = Signal(2), Signal(2), Signal(2)
+        m.d.comb += decided.eq(Cat(~self.head_place, self.head_place) & self.placed.replicate(2))
+        remaining = Signal(2)
+        for place, rest in enumerate(rests):
+            self._count(m, place, rest, decided[place])
+            m.d.comb += [
+                remaining[place].eq(rest.any()),
+                alike[place].eq(news.counted[place] & (rest == news.most[place])),
+                filled[place].eq(rest == news.last[place]),
+                self.remains[place].eq(decided[place] | remaining[place]),
+            ]
+        m.d.sync += self.some.eq(self.remains)
+
         # The table is looked up without what is decided of the older launch in this cycle.
-        known = news.known & ~Mux(news.newest, self.decided[0], self.decided[1])
-        blocked, lacks = Signal(), Signal(4)
-        m.d.sync += [blocked.eq(known & beside), lacks.eq(entry.lacks)]
-        for place in range(2):
-            with m.If(self.wipe[place]):
-                m.d.sync += [
-                    counts[place].eq(self.stays[place]),
-                    some[place].eq(self.stays[place]),
-                    full[place].eq(0),
-                ]
-        single = ~Mux(self.head_place, some[0], some[1])
+        newer, older = Mux(news.newest, *rests[::-1]), Mux(news.newest, *rests)
+        entry = self._entry(m, older)
+        stay, grow = Signal(), Signal()
+        m.d.comb += [stay.eq(newer == entry.most), grow.eq(follows(entry.most, newer))]
+        others, known = Cat(remaining[1], remaining[0]), both(news.known)
+        own = Cat(~self.head_place, self.head_place)
         m.d.comb += [
-            self.more.eq(Cat(counts[p] != self.expected[p] for p in range(2))),
+            self.fits_placed.eq(own & (others & known & both(~grow) | ~others & ~filled)),
+            self.fits_else.eq(others & known & both(~stay) | ~others & ~alike),
+        ]
+
+        full, blocked, lacks = Signal(2), Signal(), Signal(4)
+        up, unknown = Mux(news.newest, *decided[::-1]), Mux(news.newest, *decided)
+        m.d.sync += [
+            full.eq(decided & filled | ~decided & alike),
+            blocked.eq(news.known & ~unknown & Mux(up, grow, stay)),
+            lacks.eq(entry.lacks),
+        ]
+        single = ~Mux(self.head_place, self.some[0], self.some[1])
+        m.d.comb += [
             self.alone.eq(single & Mux(self.head_place, full[1], full[0])),
             self.lacks.eq(lacks & (blocked & ~single).replicate(4)),
         ]
         return m
 
-    def _step(
-        self, m: Module, counts: list[Signal], full: Signal, newer: Value, most: Value
-    ) -> Value:
-        """Count by one; return whether no more of the newer launch fit beside the older one.
-
-        All is known from registers for both cases, a decision for this SM and none: the decision,
-        the latest signal of all, only chooses.
-        """
-        news, some = self.news, self.some
-        down = Mux(news.newest, self.returned[1], self.returned[0])
-        stay = ~down & (newer == most)
-        grow = Mux(down, newer == most, follows(most, newer))
-        fit, kept = Signal(2), []
-        for place, count in enumerate(counts):
-            up, back = self.decided[place], self.returned[place]
-            kept.append(some[place] & ~(back & (count == 1)))
+    def _count(self, m: Module, place: int, rest: Signal, up: Value) -> None:
+        """Count up and down; say how few there are before what ends in the next cycle ends."""
+        back = self.ending[place]
+        if self._most == 1:
             with m.If(up ^ back):
-                m.d.sync += [
-                    count.eq(count + Cat(C(1, 1), back.replicate(len(count) - 1))),
-                    full[place].eq(up & (count == news.last[place])),
-                    some[place].eq(up | (count != 1)),
-                ]
-        for place, count in enumerate(counts):
-            back, others = self.returned[place], kept[1 - place]
-            # Of a wiped launch one block is left, or none.
-            others = Mux(self.wipe[1 - place], self.stays[1 - place], others)
-            filled = Mux(back, full[place], count == news.last[place])
-            idle = Mux(others, news.known & ~stay, ~(full[place] & ~back))
-            given = Mux(others, news.known & ~grow, ~filled) & (self.head_place == place)
-            m.d.sync += fit[place].eq(Mux(self.decided.any(), given, idle))
-        m.d.comb += self.fits.eq(Mux(self.head_place, fit[1], fit[0]))
-        up = Mux(news.newest, self.decided[1], self.decided[0])
-        return Mux(up, grow, stay)
-
-    def _leap(self, m: Module, counts: list[Signal], full: Signal, most: Value) -> Value:
-        """Count by any number; return the same as `_step`."""
-        news, fit, after = self.news, Signal(), []
-        for place, count in enumerate(counts):
-            following = Signal.like(count, name=f"count_{place}_after")
-            m.d.comb += following.eq(count + self.decided[place] - self.returned[place])
-            m.d.sync += [
-                count.eq(following),
-                full[place].eq(news.counted[place] & (following == news.most[place])),
-                self.some[place].eq(following != 0),
-            ]
-            after.append(following)
-        beside = Mux(news.newest, after[1], after[0]) == most
-        known = news.known & ~Mux(news.newest, self.decided[0], self.decided[1])
-        m.d.sync += fit.eq(known & ~beside)
-        single = ~Mux(self.head_place, self.some[0], self.some[1])
-        m.d.comb += self.fits.eq(Mux(single, ~self.alone, fit))
-        return beside
+                m.d.sync += rest.eq(rest + Cat(C(1, 1), back.replicate(len(rest) - 1)))
+        else:
+            m.d.sync += rest.eq(rest + up - back)
+        with m.If(self.wipe[place]):
+            m.d.sync += rest.eq(self.stays[place])
+        m.d.sync += self.few[place].eq(Cat(rest == 1, rest == 2))
 
     def _entry(self, m: Module, older: Value) -> "data.View[data.StructLayout]":
-        """Look up what fits beside the older launch's blocks that are not returned now."""
+        """Look up what fits beside that many blocks of the older launch."""
         memory: Memory = Memory(
             shape=table_row(self._config), depth=1 << self._config.slot_bits, init=[]
         )
         m.submodules.table = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
-        wipe = Mux(self.news.newest, self.wipe[0], self.wipe[1])
-        down = Mux(self.news.newest, self.returned[0], self.returned[1])
-        left = Signal.like(older, name="older_left")
         m.d.comb += [
             write.en.eq(self.news.write),
             write.addr.eq(self.news.row),
             write.data.eq(self.news.entry),
-            left.eq(older - down),
-            # Of a wiped launch one block is left, or none.
-            read.addr.eq(Mux(wipe, 1, left)),
+            read.addr.eq(older),
         ]
         entry: data.View[data.StructLayout] = read.data
         return entry

@@ -21,15 +21,16 @@ class SmLoad(wiring.Component):
     ----------
     warps : In(array of 2)
         Warps of one block of the place.
-    decided, returned, wipe, stays :
+    placed, head_place, ending, wipe, stays :
         See `SmCounts`.
     load : Out
         Warps in use after this cycle, but for the block decided in it.
     """
 
     warps: "list[Signal]"
-    decided: Signal
-    returned: data.View
+    placed: Signal
+    head_place: Signal
+    ending: data.View
     wipe: Signal
     stays: Signal
     load: Signal
@@ -40,8 +41,9 @@ class SmLoad(wiring.Component):
         super().__init__(
             {
                 "warps": In(config.warps_bits).array(2),
-                "decided": In(2),
-                "returned": In(data.ArrayLayout(most.bit_length(), 2)),
+                "placed": In(1),
+                "head_place": In(1),
+                "ending": In(data.ArrayLayout(most.bit_length(), 2)),
                 "wipe": In(2),
                 "stays": In(2),
                 "load": Out(config.warp_slots.bit_length()),
@@ -51,22 +53,22 @@ class SmLoad(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        after = [self._total(m, place) for place in range(2)]
-        m.d.comb += self.load.eq(after[0] + after[1])
+        rests = [self._rest(m, place) for place in range(2)]
+        m.d.comb += self.load.eq(rests[0] + rests[1])
         return m
 
-    def _total(self, m: Module, place: int) -> Value:
+    def _rest(self, m: Module, place: int) -> Value:
         """Return what the place's blocks have after this cycle, but for the one decided in it."""
         warps = self.warps[place]
-        total = Signal(self._config.warp_slots.bit_length(), name=f"warps_{place}")
-        less = Signal.like(total, name=f"warps_{place}_less")
+        rest = Signal(self._config.warp_slots.bit_length(), name=f"warps_{place}")
         # A multiple by additions: how many blocks may end in a cycle is a small constant.
-        back: Value = C(0, len(total))
+        back: Value = C(0, len(rest))
         for times in range(1, self._most + 1):
-            multiple = Signal.like(total, name=f"warps_{place}_times_{times}")
+            multiple = Signal.like(rest, name=f"warps_{place}_times_{times}")
             m.d.comb += multiple.eq(sum((warps for _ in range(times)), start=C(0, 1)))
-            back = Mux(self.returned[place] == times, multiple, back)
-        stay = Mux(self.stays[place], warps, 0)
-        m.d.comb += less.eq(Mux(self.wipe[place], stay, total - back))
-        m.d.sync += total.eq(less + Mux(self.decided[place], warps, 0))
-        return less
+            back = Mux(self.ending[place] == times, multiple, back)
+        decided = self.placed & (self.head_place == place)
+        m.d.sync += rest.eq(rest - back + Mux(decided, warps, 0))
+        with m.If(self.wipe[place]):
+            m.d.sync += rest.eq(Mux(self.stays[place], warps, 0))
+        return rest

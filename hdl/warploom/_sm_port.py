@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom._fit_table import fit_news
-from warploom._sm_counts import SmCounts
+from warploom._sm_counts import SmCounts, both
 from warploom._sm_load import SmLoad
 from warploom._sm_slots import SmSlots
 from warploom._timer import timer
@@ -15,11 +15,6 @@ from warploom_spec import Config, layouts
 def most_returned(config: Config) -> int:
     """Return how many blocks of one SM may return their resources in one cycle, but by a kill."""
     return config.retire_width if config.reclaim == "in_order" else 1
-
-
-def both(bit: Value) -> Value:
-    """Return the bit for each of the two places."""
-    return bit.replicate(2)
 
 
 class SmPort(wiring.Component):
@@ -48,12 +43,13 @@ class SmPort(wiring.Component):
         ``least_loaded``: warps of a block of each place.
     stop_kill, late : In(2)
         Places with stop = kill; those whose untaken offers make an SM lost in this cycle.
-    returned, returned_slots : In
-        ``in_order``: blocks that are returned at the end of this cycle, by place; their slots.
+    ending, returned_slots : In
+        ``in_order``: blocks that are returned at the end of the next cycle, by place; slots that
+        are returned at the end of this one.
     eligible : Out(1)
         The head may be decided for this SM. Depends on ``offer.ready`` (combinational).
     in_use, open, room : Out(1)
-        The SM may get new blocks; its offer port is free; it has room for the head.
+        The SM may get new blocks; its offer port is free; it is in use and has room for the head.
     full : Out(1), lacks : Out(5)
         Slots, warps, registers, shared units, barriers that do not suffice for the head; if
         ``full`` those too that it lacks on an SM that holds blocks of its launch alone.
@@ -88,7 +84,7 @@ class SmPort(wiring.Component):
     warps: "list[Signal]"
     stop_kill: Signal
     late: Signal
-    returned: data.View
+    ending: data.View
     returned_slots: Signal
     eligible: Signal
     in_use: Signal
@@ -127,7 +123,7 @@ class SmPort(wiring.Component):
                 "warps": In(config.warps_bits).array(2),
                 "stop_kill": In(2),
                 "late": In(2),
-                "returned": In(data.ArrayLayout(most.bit_length(), 2)),
+                "ending": In(data.ArrayLayout(most.bit_length(), 2)),
                 "returned_slots": In(config.block_slots),
                 "eligible": Out(1),
                 "in_use": Out(1),
@@ -154,29 +150,31 @@ class SmPort(wiring.Component):
         m = Module()
         m.submodules.slots = slots = SmSlots(self._config)
         m.submodules.counts = counts = SmCounts(self._config, most_returned(self._config))
-        outstanding, acknowledged = Signal(), Signal()
-        self._offer(m, slots, counts)
-        self._sent(m, slots, outstanding, acknowledged)
-        lose = self._kill(m, slots, outstanding, acknowledged)
+        outstanding, answered, lose = Signal(), Signal(), Signal()
+        self._offer(m, slots, counts, lose)
+        self._sent(m, slots, outstanding, answered)
+        self._kill(m, slots, outstanding, lose)
         self._account(m, slots, counts)
         if self._in_order:
             self._in_order_account(m, slots, counts, lose)
         else:
-            self._out_of_order_account(m, slots, counts, lose, outstanding)
+            self._out_of_order_account(m, slots, counts, lose, outstanding, answered)
         if self._config.policy == "least_loaded":
             self._weigh(m, counts)
         return m
 
-    def _offer(self, m: Module, slots: SmSlots, counts: SmCounts) -> None:
+    def _offer(self, m: Module, slots: SmSlots, counts: SmCounts, lose: Signal) -> None:
         """Register what is decided; tell whether the head may be."""
         offer = self.offer
-        enabled = Signal()
+        used, usable = Signal(), Signal(2)
+        room = Mux(self.block.place, usable[1], usable[0])
         m.d.comb += [
             self.open.eq(~offer.valid | offer.ready),
-            self.in_use.eq(enabled & ~self.lost),
-            self.room.eq(slots.room & counts.fits),
-            self.eligible.eq(self.in_use & self.room & self.open),
+            used.eq(self.enable & ~self.lost & ~lose),
+            self.room.eq(room & slots.room if self._in_order else room),
+            self.eligible.eq(self.room & self.open),
             self.full.eq(counts.alone),
+            counts.placed.eq(self.placed),
             counts.head_place.eq(self.block.place),
             self.lacks.eq(Cat(~slots.room, counts.lacks)),
             self.lowest.eq(slots.lowest),
@@ -187,7 +185,15 @@ class SmPort(wiring.Component):
             slots.offer_place.eq(offer.payload.place),
             counts.news.eq(self.fit),
         ]
-        m.d.sync += enabled.eq(self.enable)
+        m.d.sync += self.in_use.eq(used)
+        # Either case of the decision is known before it.
+        given: Value = counts.fits_placed
+        kept: Value = counts.fits_else
+        if not self._in_order:
+            given, kept = given & both(slots.room_placed), kept & both(slots.room_else)
+        m.d.sync += usable.eq(Mux(self.placed, given, kept))
+        with m.If(~used):
+            m.d.sync += usable.eq(0)
         slot: Value = slots.lowest
         if self._fault == "wrong_slot":
             slot = Mux(slot == 2, 3, slot)
@@ -199,7 +205,7 @@ class SmPort(wiring.Component):
         with m.If(self.open):
             m.d.sync += offer.valid.eq(self.placed)
 
-    def _sent(self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal) -> None:
+    def _sent(self, m: Module, slots: SmSlots, outstanding: Signal, answered: Signal) -> None:
         """Register what the SM sends, look it up in the cycle after, judge it in the next."""
         faulty = Signal()
         sent, acknowledgement, foreign = Signal(), Signal(), Signal()
@@ -210,8 +216,11 @@ class SmPort(wiring.Component):
             m.d.sync += [valid.eq(sending), kept.eq(what)]
             sending, what = valid, kept
         answers, answer = Signal(), Signal.like(self.acknowledge.mask, name="answer")
+        ended = slots.acknowledged
         m.d.comb += [slots.sent.eq(sending), slots.sent_slot.eq(what.slot)]
-        pulsed = Signal()
+        # What was sent before the pulse stood at the port is no answer to it. On an SM that gets
+        # lost now it does not matter.
+        m.d.comb += answered.eq(answers & outstanding & ~ended & ~self.kill.valid)
         m.d.sync += [
             sent.eq(sending),
             faulty.eq(what.code.any()),
@@ -219,19 +228,15 @@ class SmPort(wiring.Component):
             answer.eq(self.acknowledge.mask),
             acknowledgement.eq(answers),
             foreign.eq((answer & ~slots.named).any()),
-            pulsed.eq(self.kill.valid),
+            ended.eq(answered),
         ]
         hit, live = slots.hit.any(), ~self.lost
-        # What was sent before the pulse stood at the port is no answer to it.
-        due = outstanding & ~self.kill.valid & ~pulsed
         m.d.comb += [
-            acknowledged.eq(acknowledgement & live & due),
-            slots.acknowledged.eq(acknowledged),
             self.errors.eq(
                 Cat(
                     sent & live & ~hit,
-                    acknowledgement & live & ~due,
-                    acknowledged & foreign,
+                    acknowledgement & live & ~ended,
+                    ended & live & foreign,
                     (sent | acknowledgement) & self.lost,
                 )
             ),
@@ -239,10 +244,10 @@ class SmPort(wiring.Component):
             self.faulty.eq(self.completed & both(faulty)),
         ]
 
-    def _kill(self, m: Module, slots: SmSlots, outstanding: Signal, acknowledged: Signal) -> Signal:
-        """Kill what runs of stopped launches; return whether the SM gets lost in this cycle."""
-        offer = self.offer
-        start, lose = Signal(), Signal()
+    def _kill(self, m: Module, slots: SmSlots, outstanding: Signal, lose: Signal) -> None:
+        """Kill what runs of stopped launches; see whether the SM gets lost in this cycle."""
+        offer, acknowledged = self.offer, slots.acknowledged
+        start = Signal()
         over = timer(m, "patience", self._config.kill_timeout + 2, start)
         unanswered = outstanding & ~acknowledged & over
         untaken = offer.valid & ~offer.ready & Mux(offer.payload.place, self.late[1], self.late[0])
@@ -258,13 +263,10 @@ class SmPort(wiring.Component):
             outstanding.eq(~lose & (start | (outstanding & ~acknowledged))),
             self.lost.eq(self.lost | lose),
         ]
-        return lose
 
     def _account(self, m: Module, slots: SmSlots, counts: SmCounts) -> None:
-        """Count what is decided here."""
-        here = Cat(~self.block.place, self.block.place)
+        """Tell of the blocks here."""
         m.d.comb += [
-            counts.decided.eq(here & both(self.placed)),
             self.present.eq(counts.some & both(~self.lost)),
             self.busy.eq(slots.busy & (~self.lost).replicate(self._config.block_slots)),
             self.freed.eq(Mux(self.lost, 0, slots.freed)),
@@ -273,12 +275,13 @@ class SmPort(wiring.Component):
     def _in_order_account(self, m: Module, slots: SmSlots, counts: SmCounts, lose: Signal) -> None:
         """Return blocks as the queue retires them; see by slot what is killed."""
         standing = Cat(~self.offer.payload.place, self.offer.payload.place)
+        decided = Cat(~self.block.place, self.block.place) & both(self.placed)
         m.d.comb += [
             slots.returned.eq(self.returned_slots),
-            counts.returned.eq(self.returned),
-            self.killed.eq(slots.killed),
+            counts.ending.eq(self.ending),
+            self.killed.eq(slots.killed & both(~self.lost)),
             self.struck.eq(
-                (slots.present | (standing & both(self.offer.valid)) | counts.decided) & both(lose)
+                (slots.present | (standing & both(self.offer.valid)) | decided) & both(lose)
             ),
         ]
 
@@ -289,6 +292,7 @@ class SmPort(wiring.Component):
         counts: SmCounts,
         lose: Signal,
         outstanding: Signal,
+        answered: Signal,
     ) -> None:
         """Return blocks as they complete, and all that a kill names at its acknowledgement.
 
@@ -297,24 +301,34 @@ class SmPort(wiring.Component):
         """
         offer = self.offer
         doomed = Mux(offer.payload.place, self.stop_kill[1], self.stop_kill[0])
-        killing, stays, wipe, hit = Signal(2), Signal(2), Signal(2), slots.hit
+        killing, hit = Signal(2), slots.hit
         left, left_place, ends = Signal(), Signal(), Signal()
         left_slot = Signal(self._config.slot_bits)
         # Of a block that runs when a kill starts, be it its last cycle, the slot waits for the
         # acknowledgement.
         named = (hit & Mux(outstanding, killing & both(~(left & ends)), self.stop_kill)).any()
+        stays, own = Signal(), Cat(~left_place, left_place)
         m.d.comb += [
             ends.eq(hit.any() & (slots.slot == left_slot)),
-            stays.eq(Cat(left & ~left_place, left & left_place) & both(~ends)),
-            wipe.eq(killing & both(slots.acknowledged)),
-            counts.wipe.eq(wipe),
-            counts.stays.eq(stays),
-            *(counts.expected[p].eq((stays[p] & wipe[p]) + hit[p]) for p in range(2)),
-            *(counts.returned[p].eq(hit[p]) for p in range(2)),
+            stays.eq(left & ~ends),
+            # In the next cycle.
+            counts.ending.eq(slots.coming),
+            counts.wipe.eq(killing & both(answered)),
+            counts.stays.eq(
+                own & both(stays & ~(slots.coming.any() & (slots.sent_slot == left_slot)))
+            ),
             slots.frees.eq(slots.acknowledged | (hit.any() & ~named)),
-            self.killed.eq(wipe & counts.more),
-            self.struck.eq(((wipe & stays) | (~wipe & counts.more) | counts.decided) & both(lose)),
+            self.struck.eq(counts.remains & both(lose)),
         ]
+        for place in range(2):
+            one, two = counts.few[place]
+            not_killed, unnamed = hit[place], stays & own[place]
+            all_ended = Mux(
+                not_killed, Mux(unnamed, two, one), Mux(unnamed, one, ~counts.some[place])
+            )
+            m.d.comb += self.killed[place].eq(
+                killing[place] & slots.acknowledged & ~self.lost & ~all_ended
+            )
         # A launch may end, and its place be another's, before its last kill is acknowledged.
         m.d.sync += killing.eq(self.stop_kill & (killing | both(slots.start)))
         with m.If(slots.start):
@@ -330,8 +344,9 @@ class SmPort(wiring.Component):
         """Keep the warps in use."""
         m.submodules.weight = weight = SmLoad(self._config, most_returned(self._config))
         m.d.comb += [
-            weight.decided.eq(counts.decided),
-            weight.returned.eq(counts.returned),
+            weight.placed.eq(self.placed),
+            weight.head_place.eq(self.block.place),
+            weight.ending.eq(counts.ending),
             weight.wipe.eq(counts.wipe),
             weight.stays.eq(counts.stays),
             *(weight.warps[p].eq(self.warps[p]) for p in range(2)),

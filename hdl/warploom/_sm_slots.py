@@ -120,7 +120,9 @@ class SmSlots(wiring.Component):
     lowest, some : Out
         The lowest free slot and whether there is one, as of this cycle's state.
     room : Out(1)
-        The same as ``some``, from a register.
+        The same as ``some``; ``out_of_order``: from a register.
+    room_placed, room_else : Out(1)
+        ``out_of_order``: ``room`` in the next cycle if a block is placed in this one, and if not.
     placed, head_place : In(1)
         A block of that place takes the lowest free slot at the end of the cycle.
     open, taken : In(1)
@@ -133,6 +135,8 @@ class SmSlots(wiring.Component):
         The slot of the completion that is processed in this cycle.
     hit : Out(2)
         Whether its block runs and is the place's. A register.
+    coming : Out(2)
+        ``hit`` of the next cycle.
     frees : In(1)
         ``out_of_order``: that slot is free after this cycle, or those of a kill are.
     stop_kill : In(2)
@@ -161,6 +165,8 @@ class SmSlots(wiring.Component):
     lowest: Signal
     some: Signal
     room: Signal
+    room_placed: Signal
+    room_else: Signal
     placed: Signal
     head_place: Signal
     open: Signal
@@ -170,6 +176,7 @@ class SmSlots(wiring.Component):
     sent_slot: Signal
     slot: Signal
     hit: Signal
+    coming: Signal
     frees: Signal
     stop_kill: Signal
     victims: Signal
@@ -192,6 +199,8 @@ class SmSlots(wiring.Component):
                 "some": Out(1),
                 # The stubs lack `init`.
                 "room": Out(1, init=1),  # type: ignore[call-arg]
+                "room_placed": Out(1),
+                "room_else": Out(1),
                 "placed": In(1),
                 "head_place": In(1),
                 "open": In(1),
@@ -201,6 +210,7 @@ class SmSlots(wiring.Component):
                 "sent_slot": In(config.slot_bits),
                 "slot": Out(config.slot_bits),
                 "hit": Out(2),
+                "coming": Out(2),
                 "frees": In(1),
                 "stop_kill": In(2),
                 "victims": Out(slots),
@@ -288,8 +298,9 @@ class SmSlots(wiring.Component):
             hit.eq(self.sent & remaining.bit_select(self.sent_slot, 1)),
         ]
         low, high = self.sent_slot[:_LOW_BITS], self.sent_slot[_LOW_BITS:]
+        m.d.comb += self.coming.eq(Cat(hit & ~read.data, hit & read.data))
         m.d.sync += [
-            self.hit.eq(Cat(hit & ~read.data, hit & read.data)),
+            self.hit.eq(self.coming),
             self.slot.eq(self.sent_slot),
             done.low.eq(Cat((low == k) & hit for k in range(_GROUP))),
             done.high.eq(Cat(high == k for k in range(len(done.high)))),
@@ -318,8 +329,12 @@ class SmSlots(wiring.Component):
             m.d.comb += self.room.eq(self.some)
             return
         more = Signal()
-        m.d.comb += more.eq(_several(some) | _several(word))
-        m.d.sync += self.room.eq(more | (self.some & ~self.placed) | self.frees)
+        m.d.comb += [
+            more.eq(_several(some) | _several(word)),
+            self.room_placed.eq(more | self.frees),
+            self.room_else.eq(self.some | self.frees),
+        ]
+        m.d.sync += self.room.eq(Mux(self.placed, self.room_placed, self.room_else))
 
     def _watch(
         self, m: Module, running: Value, toggled: Value, place: Value, standing: Value

@@ -254,7 +254,7 @@ stall_order : Out(32)
             m.d.comb += [
                 queue.busy[k].eq(port.busy),
                 port.returned_slots.eq(queue.slots[k]),
-                *(port.returned[p].eq(queue.returned[k][p]) for p in range(2)),
+                *(port.ending[p].eq(queue.returned[k][p]) for p in range(2)),
             ]
 
     def _order(
@@ -311,7 +311,7 @@ stall_order : Out(32)
         full = Cat(port.in_use & port.full for port in ports).any()
         lacking = reduce(or_, (port.lacks & port.in_use.replicate(5) for port in ports))
         lacking = lacking | Cat(C(0, 1), alone & full.replicate(4))
-        blocked = Cat(port.in_use & port.room & ~port.open for port in ports).any()
+        blocked = Cat(port.room & ~port.open for port in ports).any()
         causes = Signal(len(STALLS))
         m.d.sync += causes.eq(Cat(Cat(lacking, blocked) & stalled.replicate(6), places.ordered))
         for cause, name in zip(causes, STALLS, strict=True):
