@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom._wide_counters import WideCounters
 from warploom_spec import Config, ErrorCode, Fate, layouts, timing
 from warploom_spec.layouts import CYCLES_BITS, TICKET_BITS
 
@@ -114,13 +115,13 @@ class LaunchEnd(wiring.Component):
         # A decision's offer stands one cycle later, what is sent is processed two cycles later.
         # Something sent before the offer stood may be the first block's completion: -1 cycles.
         m.d.sync += offered.eq(self.begun)
+        m.submodules.since = since = WideCounters(2, CYCLES_BITS)
+        m.d.comb += [since.step.eq(3), since.restart.eq(offered)]
         lengths: list[Value] = []
         for place in range(2):
-            since = Signal(CYCLES_BITS, name=f"since_offer_{place}")
             length = Signal(CYCLES_BITS, name=f"length_{place}")
-            m.d.sync += since.eq(Mux(offered[place], -1, since + 1))
             with m.If(self.last_sent[place]):
-                m.d.sync += length.eq(since)
+                m.d.sync += length.eq(since.values[place])
             with m.If(self.accepted[place]):
                 m.d.sync += length.eq(0)
             lengths.append(length)

@@ -16,6 +16,7 @@ from warploom._resident_places import OFFERED, ResidentPlaces
 from warploom._retire_queue import RetireQueue
 from warploom._sm_port import SmPort
 from warploom._sm_slots import lowest_number, number_of
+from warploom._wide_counters import WideCounters
 from warploom.grid_walker import GridWalker
 from warploom_spec import Config, ErrorCode, layouts, timing
 
@@ -314,9 +315,12 @@ stall_order : Out(32)
         blocked = Cat(port.room & ~port.open for port in ports).any()
         causes = Signal(len(STALLS))
         m.d.sync += causes.eq(Cat(Cat(lacking, blocked) & stalled.replicate(6), places.ordered))
-        for cause, name in zip(causes, STALLS, strict=True):
-            counter = getattr(self, name)
-            m.d.sync += counter.eq(counter + cause)
+        counters = WideCounters(len(STALLS), timing(self._config).stall_counter_bits)
+        m.submodules.stalls = counters
+        m.d.comb += [
+            counters.step.eq(causes),
+            *(getattr(self, n).eq(v) for n, v in zip(STALLS, counters.values, strict=True)),
+        ]
 
 
 def _chosen(place: Value, values: Sequence[Value]) -> Value:

@@ -1,0 +1,80 @@
+"""Wide counters that share the time of their carries."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+
+class WideCounters(wiring.Component):
+    """Count by one in several counters, each exact in every cycle, without wide adders.
+
+    Only a counter's low bits are added to. Its high bits' next value stands ready in a register
+    that takes their place when the low bits wrap; the one after it is then made by one bit a cycle,
+    while the low bits count on.
+
+    Parameters
+    ----------
+    number : int
+        How many counters.
+    bits : int
+        Their width, at least 3.
+
+    Attributes
+    ----------
+    step : In(number)
+        The counter is one more, modulo 2^bits, after this cycle.
+    restart : In(number)
+        The counter is -1, all ones, after this cycle, whatever ``step`` says.
+    values : Out(array of number)
+        The counters. Registers.
+    """
+
+    step: Signal
+    restart: Signal
+    values: list[Signal]
+
+    def __init__(self, number: int, bits: int) -> None:
+        # From a wrap to the next there is time for both a turn of the ring and one of the bits.
+        self._low = next(low for low in range(1, bits) if 2 * (bits - low + 1) <= 1 << low)
+        super().__init__(
+            {
+                "step": In(number),
+                "restart": In(number),
+                "values": Out(bits).array(number),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        # All high parts turn, if at all, at the same time; a ring of registers says when.
+        turn = len(self.values[0]) - self._low
+        ring = Signal(turn + 1, init=1)
+        m.d.sync += ring.eq(Cat(ring[-1], ring[:-1]))
+        for k, value in enumerate(self.values):
+            self._counter(m, k, value, ring)
+        return m
+
+    def _counter(self, m: Module, k: int, value: Signal, ring: Signal) -> None:
+        """Add one counter."""
+        low, high = value[: self._low], value[self._low :]
+        following = Signal(len(high), init=1, name=f"following_{k}")
+        due, turning, carry, wraps = (
+            Signal(name=f"{name}_{k}") for name in ("due", "turning", "carry", "wraps")
+        )
+        m.d.comb += wraps.eq(self.step[k] & low.all())
+        m.d.sync += [
+            low.eq(low + self.step[k]),
+            due.eq(wraps | (due & ~ring[0])),
+            carry.eq(ring[0] | (carry & following[0])),
+        ]
+        with m.If(wraps):
+            m.d.sync += high.eq(following)
+        with m.If(ring[0]):
+            m.d.sync += turning.eq(due)
+        with m.Elif(ring[-1]):
+            m.d.sync += turning.eq(0)
+        with m.If(turning):
+            m.d.sync += following.eq(Cat(following[1:], following[0] ^ carry))
+        with m.If(self.restart[k]):
+            m.d.sync += [value.eq(-1), following.eq(0), due.eq(0), turning.eq(0)]
