@@ -124,7 +124,8 @@ class SmCore:
         """Return the acknowledgement port's value: what was named and did not complete."""
         bogus = self._rng.random() < weather.bogus
         if not self._answers(cycle):
-            if bogus and not self._named:
+            hasty = self._rng.random() < weather.hasty
+            if (bogus or hasty) and not self._named:
                 return self._mask.pack({"valid": 1, "mask": self._rng.getrandbits(self._slots)})
             return self._mask.pack({"valid": 0, "mask": self._rng.getrandbits(self._slots)})
         killed = self._named & sum(1 << slot for slot in self._due)

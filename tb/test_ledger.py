@@ -7,10 +7,11 @@ import pytest
 
 from tb.dispatch_cases import dispatcher_case, path_case
 from tb.dispatch_configs import config_of
+from warploom_golden import ledger as ledger_module
 from warploom_golden.ledger import RARE, Ledger, LedgerError
 from warploom_sim.lockstep import Ports
 from warploom_sim.lockstep.checker import Checker
-from warploom_spec import Fate, layouts
+from warploom_spec import Fate, layouts, timing
 
 CONFIG = "tiny,policy=round_robin,kill_timeout=12"
 TINY = config_of(CONFIG)
@@ -177,11 +178,22 @@ def test_a_wrong_entry_is_found(change):
     case = replace(
         dispatcher_case(CONFIG, "calm", 5, 2000),
         resets=0,
-        withdrawable={"offer__0": "the ledger is to find it, not the check of streams"},
+        withdrawable=dict.fromkeys(
+            ("offer__0", "ended"), "the ledger is to find it, not the check of streams"
+        ),
     )
     failure = watch(case, apply).failure
     assert failure is not None, f"{change} was not found"
     assert any(part in failure.problems[0] for part in complaint.split("|")), failure.problems[0]
+
+
+@pytest.mark.parametrize("wrong", [-1, 1])
+def test_it_holds_when_what_sms_send_counts(wrong, monkeypatch, seed):
+    """With `timing.returns` a cycle off, the ledger and the model do not agree."""
+    off = replace(timing(TINY), returns=timing(TINY).returns + wrong)
+    monkeypatch.setattr(ledger_module, "timing", lambda config: off)
+    failures = [watch(dispatcher_case(CONFIG, "wild", seed + n)).failure for n in range(4)]
+    assert any(failure and "LedgerError" in failure.problems[0] for failure in failures)
 
 
 def test_rare_cases_are_counted(seed):

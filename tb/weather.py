@@ -25,6 +25,8 @@ class Weather:
         A completion says that its block failed.
     bogus : float
         A completion or an acknowledgement that nothing asked for.
+    hasty : float
+        An acknowledgement as long as no kill is known.
     answer : tuple of int
         Cycles from a kill to its acknowledgement.
     last_moment : float
@@ -45,6 +47,7 @@ class Weather:
     together: bool = False
     fault: float = 0.0
     bogus: float = 0.0
+    hasty: float = 0.0
     answer: tuple[int, int] = (1, 2)
     last_moment: float = 0.0
     silent: float = 0.0
@@ -69,6 +72,7 @@ def wild(rng: random.Random) -> Weather:
     weather = calm(rng)
     weather.fault = rng.choice((0.0, 0.0, 0.01, 0.1))
     weather.bogus = rng.choice((0.0, 0.0, 0.01, 0.1))
+    weather.hasty = rng.choice((0.0, 0.0, 0.3, 0.6))
     weather.answer = rng.choice(((1, 1), (1, 4), (5, 15)))
     weather.last_moment = rng.choice((0.3, 0.9))
     weather.stop = rng.choice((0.0, 0.01, 0.05, 0.2))

@@ -16,6 +16,7 @@ RARE = (
     "second resident started",
     "kill of a standing offer",
     "completion in the cycle of an acknowledgement",
+    "an acknowledgement in the cycle before its kill",
     "an SM taken out of use",
     "a lost SM",
 )
@@ -270,7 +271,9 @@ class Ledger:
                         tenant.entry.fault = True
                         tenant.entry.kill(self._now + 1)
                         self._stop_offers(tenant.entry, self._now + 1)
-            elif sm.named and sm.named_in <= self._now - self._delay:
+            elif sm.named and sm.named_in > self._now - self._delay:
+                self._rare["an acknowledgement in the cycle before its kill"] += 1
+            elif sm.named:
                 self._rare["completion in the cycle of an acknowledgement"] += n in outrun
                 for slot in range(sm.named.bit_length()):
                     tenant = sm.running(slot, self._now) if sm.named >> slot & 1 else None
