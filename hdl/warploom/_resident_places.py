@@ -1,5 +1,7 @@
 """The two places of resident launches: who is walked next, who is stopped."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -7,10 +9,11 @@ from amaranth.lib.wiring import In, Out
 from warploom._fit_table import amounts
 from warploom._launch_end import LaunchEnd
 from warploom._sm_counts import both
+from warploom._timer import timer
 from warploom_spec import Config, layouts, timing
 
 #: What an offer takes from its launch: field of the offer, field of the launch.
-OFFERED = (
+_OFFERED = (
     ("index_address", "index_address"),
     ("index_warps", "warps"),
     ("width_x", "width_x"),
@@ -30,7 +33,8 @@ class ResidentPlaces(wiring.Component):
     config : Config
         The configuration.
     fault : str, optional
-        ``"stream_order"``: launches of one stream overlap.
+        ``"stream_order"``: launches of one stream overlap. ``"stale_address"``: the offers of the
+        second place keep the index address of the first one's.
 
     Attributes
     ----------
@@ -44,8 +48,8 @@ class ResidentPlaces(wiring.Component):
         The walker's block.
     head_place, active : Out(1)
         Whose block the head is; whether it may be decided.
-    offered : Out(array of 2)
-        What offers take from their launch.
+    offered : Out
+        What offers take from the head's launch.
     needs : Out(array of 2)
         What one block needs.
     accepted : Out(2)
@@ -78,7 +82,7 @@ class ResidentPlaces(wiring.Component):
     head_valid: Signal
     head_place: Signal
     active: Signal
-    offered: "list[data.View[data.StructLayout]]"
+    offered: "data.View[data.StructLayout]"
     needs: "list[data.View[data.StructLayout]]"
     accepted: Signal
     newest: Signal
@@ -99,7 +103,7 @@ class ResidentPlaces(wiring.Component):
         self._config = config
         self._fault = fault
         offer = layouts.block_offer(config).layout()
-        offered = data.StructLayout({name: offer[name].width for name, _ in OFFERED})
+        self._offered = data.StructLayout({name: offer[name].width for name, _ in _OFFERED})
         super().__init__(
             {
                 "launch": In(stream.Signature(layouts.dispatch_launch(config).layout())),
@@ -112,7 +116,7 @@ class ResidentPlaces(wiring.Component):
                 "head_valid": In(1),
                 "head_place": Out(1),
                 "active": Out(1),
-                "offered": Out(offered).array(2),
+                "offered": Out(self._offered),
                 "needs": Out(amounts(config)).array(2),
                 "accepted": Out(2),
                 "newest": Out(1),
@@ -161,7 +165,7 @@ class ResidentPlaces(wiring.Component):
             started.eq(~accepted & (started | decided)),
             exhausted.eq(~accepted & (exhausted | (decided & last))),
         ]
-        starts = self._keep(m, accepted, own & both(self.flush), end)
+        self._keep(m, accepted, own & both(self.flush), end)
         self._choose(
             m,
             accepted,
@@ -170,7 +174,6 @@ class ResidentPlaces(wiring.Component):
             older & ~(exhausted | stopped | last),
             older,
             end.streams,
-            starts,
         )
         strays = occupied & ~exhausted & both(self.all_lost)
         self._stop(m, accepted, occupied, strays, stopped, stopping)
@@ -194,20 +197,13 @@ class ResidentPlaces(wiring.Component):
         wiring.connect(m, end.ended, wiring.flipped(self.ended))
         return m
 
-    def _keep(
-        self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd
-    ) -> list[dict[str, Signal]]:
-        """Keep what comes with a launch, and a stopped one's head; return where each begins."""
+    def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
+        """Keep what comes with a launch, and a stopped one's head."""
         launch, head = self.launch.payload, self.head
-        bits = dict(zip("xyz", self._config.grid_bits, strict=True))
-        starts = [{a: Signal(b, name=f"start_{p}_{a}") for a, b in bits.items()} for p in range(2)]
         for place in range(2):
             words = self.words[place]
             with m.If(accepted[place]):
                 m.d.sync += [words[name].eq(launch[name]) for name in words.shape().members]
-                m.d.sync += [
-                    self.offered[place][name].eq(launch[source]) for name, source in OFFERED
-                ]
                 m.d.sync += [
                     self.needs[place][name].eq(launch[name])
                     for name in self.needs[place].shape().members
@@ -215,12 +211,10 @@ class ResidentPlaces(wiring.Component):
                 m.d.sync += [
                     end.entries[place].eq(launch.entries),
                     end.streams[place].eq(launch.stream),
-                    *(starts[place][axis].eq(launch[f"start_{axis}"]) for axis in "xyz"),
                 ]
             m.d.comb += end.tickets[place].eq(words.ticket)
             with m.If(flushed[place]):
                 m.d.sync += [end.following[place][axis].eq(head[f"b{axis}"]) for axis in "xyz"]
-        return starts
 
     def _choose(
         self,
@@ -231,7 +225,6 @@ class ResidentPlaces(wiring.Component):
         ahead: Value,
         older: Value,
         streams: list[Signal],
-        starts: list[dict[str, Signal]],
     ) -> None:
         """Give the walker the next grid: leftover policy and stream order."""
         stage = timing(self._config).stage
@@ -260,25 +253,36 @@ class ResidentPlaces(wiring.Component):
             given.eq(chosen & both(self.walk.ready)),
             self.ordered.eq(~self.head_valid & (could & ordered).any()),
         ]
-        # Whose grid stands at `walk` is known a cycle early, but for what is given in that cycle:
-        # the older launch's unless it is walked or does not wait.
-        following = Signal()
-        done = walking | given | stopping | ~willing
-        with m.If(older[0]):
-            m.d.sync += following.eq(done[0])
-        with m.Else():
-            m.d.sync += following.eq(~done[1])
         m.d.sync += walking.eq(~accepted & (walking | given))
         with m.If(given.any()):
             m.d.sync += self.head_place.eq(chosen[1])
-        for axis in "xyz":
-            sizes = [self.words[place][f"g{axis}"] for place in range(2)]
-            m.d.comb += [
-                self.walk.payload[f"g{axis}"].eq(Mux(following, sizes[1], sizes[0])),
-                self.walk.payload[f"start_{axis}"].eq(
-                    Mux(following, starts[1][axis], starts[0][axis])
-                ),
-            ]
+        # The newest launch is the one to walk next when the other place's does not wait any more.
+        done = walking | given | stopping | ~willing
+        self._queue(m, accepted, Mux(self.newest, done[0], done[1]), given)
+
+    def _queue(self, m: Module, accepted: Value, moves: Value, given: Value) -> None:
+        """Keep what the walk and the offers take from a launch: newest, next, that of the head.
+
+        Registers in a row, for their inputs are no choices: a multiplexer of two places would take
+        a gate a bit.
+        """
+        launch, walk = self.launch.payload, self.walk.payload
+        fields = walk.shape().members
+        # Of a layout's signal the stubs do not know that it is a view.
+        newest: Any = Signal(data.StructLayout({"walk": walk.shape(), "offered": self._offered}))
+        following: Any = Signal.like(newest, name="following")
+        with m.If(accepted.any()):
+            m.d.sync += [newest.walk[name].eq(launch[name]) for name in fields]
+            m.d.sync += [newest.offered[name].eq(launch[source]) for name, source in _OFFERED]
+        with m.If(moves):
+            m.d.sync += following.eq(newest)
+        m.d.comb += walk.eq(following.walk)
+        for name, _ in _OFFERED:
+            loads = given.any()
+            if self._fault == "stale_address" and name == "index_address":
+                loads = given[0]
+            with m.If(loads):
+                m.d.sync += self.offered[name].eq(following.offered[name])
 
     def _stop(
         self,
@@ -310,9 +314,7 @@ class ResidentPlaces(wiring.Component):
             stopped.eq(~accepted & (stopped | stopping)),
             self.stop_kill.eq(~accepted & (self.stop_kill | to_kill)),
         ]
+        # After that time no SM that is not lost has an untaken offer of the launch.
         for place in range(2):
-            killing = self.stop_kill[place]
-            patience = Signal(range(limit + 1), name=f"patience_{place}")
-            over = patience == limit
-            m.d.comb += self.late[place].eq(killing & over)
-            m.d.sync += patience.eq(Mux(killing, patience + ~over, 0))
+            over = timer(m, f"patience_{place}", limit, ~self.stop_kill[place])
+            m.d.comb += self.late[place].eq(over)

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from warploom import faults
 from warploom._fit_table import FitTable
 from warploom._placement import Placement
-from warploom._resident_places import OFFERED, ResidentPlaces
+from warploom._resident_places import ResidentPlaces
 from warploom._retire_queue import RetireQueue
 from warploom._sm_port import SmPort
 from warploom._sm_slots import lowest_number, number_of
@@ -211,12 +211,8 @@ stall_order : Out(32)
             block.by.eq(head.by),
             block.bz.eq(head.bz),
         ]
-        for name, _ in OFFERED:
-            place: Value = places.head_place
-            if self._fault == "stale_address" and name == "index_address":
-                place = C(0)
-            value = _chosen(place, [offered[name] for offered in places.offered])
-            m.d.comb += block[name].eq(value)
+        for name in places.offered.shape().members:
+            m.d.comb += block[name].eq(places.offered[name])
         for k, port in enumerate(ports):
             m.d.comb += [port.block.eq(block), port.placed.eq(placement.placed[k])]
 
