@@ -8,18 +8,20 @@ from amaranth.sim import Simulator
 from warploom._wide_counters import WideCounters
 
 
+@pytest.mark.parametrize("ready", [False, True])
 @pytest.mark.parametrize(("bits", "cycles"), [(3, 100), (9, 3000), (12, 9000), (32, 3000)])
-def test_each_counter_is_exact_in_each_cycle(bits: int, cycles: int) -> None:
+def test_each_counter_is_exact_in_each_cycle(bits: int, cycles: int, ready: bool) -> None:
     """One counts always, one often, one seldom; each restarts now and then."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     rng = random.Random(seed)
     chances = (1.0, 0.9, 0.3)
-    dut = WideCounters(len(chances), bits)
+    dut = WideCounters(len(chances), bits, ready=ready)
+    start = (1 << bits) - 1 if ready else 0
     wraps = [0] * len(chances)
 
     async def bench(ctx) -> None:
-        expected = [0] * len(chances)
+        expected = [start] * len(chances)
         for _ in range(cycles):
             assert [ctx.get(value) for value in dut.values] == expected
             step = [rng.random() < chance for chance in chances]
@@ -27,7 +29,7 @@ def test_each_counter_is_exact_in_each_cycle(bits: int, cycles: int) -> None:
             ctx.set(dut.step, sum(s << k for k, s in enumerate(step)))
             ctx.set(dut.restart, sum(c << k for k, c in enumerate(restart)))
             for k in range(len(chances)):
-                after = (1 << bits) - 1 if restart[k] else expected[k] + step[k]
+                after = start if restart[k] else expected[k] + step[k]
                 wraps[k] += after >> bits
                 expected[k] = after % (1 << bits)
             await ctx.tick()

@@ -177,7 +177,8 @@ class FitTable(wiring.Component):
         for resource, capacity in capacities(self._config).items():
             capacity += int(self._fault == "overcommit" and resource == "warps")
             bits = capacity.bit_length() + 1
-            left = Signal(bits, name=f"left_{resource}_{place}")
+            # After a reset as after a restart: else either takes gates.
+            left = Signal(bits, init=capacity, name=f"left_{resource}_{place}")
             after = Signal(bits + 1, name=f"left_{resource}_{place}_after")
             amount = Signal(bits, name=f"step_{resource}_{place}")
             m.d.comb += [

@@ -115,7 +115,7 @@ class LaunchEnd(wiring.Component):
         # A decision's offer stands one cycle later, what is sent is processed two cycles later.
         # Something sent before the offer stood may be the first block's completion: -1 cycles.
         m.d.sync += offered.eq(self.begun)
-        m.submodules.since = since = WideCounters(2, CYCLES_BITS)
+        m.submodules.since = since = WideCounters(2, CYCLES_BITS, ready=True)
         m.d.comb += [since.step.eq(3), since.restart.eq(offered)]
         lengths: list[Value] = []
         for place in range(2):

@@ -16,7 +16,7 @@ def _state_after(steps: int, bits: int, tap: int) -> int | None:
 
 
 def timer(m: Module, name: str, steps: int, start: Value) -> Value:
-    """Return whether exactly ``steps`` cycles have passed since the cycle after ``start``.
+    """Return a register: whether ``steps`` cycles have passed since the cycle after ``start``.
 
     The register is fed with the XNOR of its last bit and of another one; its width and that bit are
     the first with which it takes ``steps`` different states. What it says later is of no meaning.
@@ -28,18 +28,18 @@ def timer(m: Module, name: str, steps: int, start: Value) -> Value:
     name : str
         Its name.
     steps : int
-        At least 1.
+        At least 2.
     start : Value
         One bit; starts anew.
     """
     found = (
-        (bits, tap, _state_after(steps, bits, tap))
-        for bits in range(max(2, steps.bit_length()), 64)
+        (bits, tap, _state_after(steps - 1, bits, tap))
+        for bits in range(max(2, (steps - 1).bit_length()), 64)
         for tap in range(bits - 1)
     )
     bits, tap, end = next(choice for choice in found if choice[2] is not None)
-    state = Signal(bits, name=name)
-    m.d.sync += state.eq(Cat(~(state[-1] ^ state[tap]), state[:-1]))
+    state, over = Signal(bits, name=name), Signal(name=f"{name}_over")
+    m.d.sync += [state.eq(Cat(~(state[-1] ^ state[tap]), state[:-1])), over.eq(state == end)]
     with m.If(start):
-        m.d.sync += state.eq(0)
-    return state == end
+        m.d.sync += [state.eq(0), over.eq(0)]
+    return over

@@ -18,13 +18,15 @@ class WideCounters(wiring.Component):
         How many counters.
     bits : int
         Their width, at least 3.
+    ready : bool, optional
+        They start at -1, all ones, instead of 0.
 
     Attributes
     ----------
     step : In(number)
         The counter is one more, modulo 2^bits, after this cycle.
     restart : In(number)
-        The counter is -1, all ones, after this cycle, whatever ``step`` says.
+        The counter starts anew after this cycle, whatever ``step`` says.
     values : Out(array of number)
         The counters. Registers.
     """
@@ -33,14 +35,16 @@ class WideCounters(wiring.Component):
     restart: Signal
     values: list[Signal]
 
-    def __init__(self, number: int, bits: int) -> None:
+    def __init__(self, number: int, bits: int, *, ready: bool = False) -> None:
+        self._ready = ready
         # From a wrap to the next there is time for both a turn of the ring and one of the bits.
         self._low = next(low for low in range(1, bits) if 2 * (bits - low + 1) <= 1 << low)
         super().__init__(
             {
                 "step": In(number),
                 "restart": In(number),
-                "values": Out(bits).array(number),
+                # The stubs lack `init`.
+                "values": Out(bits, init=-1 if ready else 0).array(number),  # type: ignore[call-arg]
             }
         )
 
@@ -58,7 +62,8 @@ class WideCounters(wiring.Component):
     def _counter(self, m: Module, k: int, value: Signal, ring: Signal) -> None:
         """Add one counter."""
         low, high = value[: self._low], value[self._low :]
-        following = Signal(len(high), init=1, name=f"following_{k}")
+        # A register's value after a reset and after a restart are the same, or either takes gates.
+        following = Signal(len(high), init=0 if self._ready else 1, name=f"following_{k}")
         due, turning, carry, wraps = (
             Signal(name=f"{name}_{k}") for name in ("due", "turning", "carry", "wraps")
         )
@@ -77,4 +82,9 @@ class WideCounters(wiring.Component):
         with m.If(turning):
             m.d.sync += following.eq(Cat(following[1:], following[0] ^ carry))
         with m.If(self.restart[k]):
-            m.d.sync += [value.eq(-1), following.eq(0), due.eq(0), turning.eq(0)]
+            m.d.sync += [
+                value.eq(value.init),
+                following.eq(following.init),
+                due.eq(0),
+                turning.eq(0),
+            ]
