@@ -4,6 +4,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom._timer import timer
 from warploom_spec import Config, timing
 
 
@@ -108,29 +109,31 @@ class FitTable(wiring.Component):
         del platform
         m = Module()
         config = self._config
-        beside, full = Signal(count_bits(config), init=-1), Signal()
-        ledgers = [self._place(m, place, full) for place in range(2)]
-        below = Mux(self.newest, ledgers[0].below, ledgers[1].below)
-        walks = Mux(self.newest, ledgers[0].walks, ledgers[1].walks)
+        beside, full, fills = Signal(count_bits(config), init=-1), Signal(), Signal()
+        ledgers = [self._place(m, place, full | fills) for place in range(2)]
+        # Of the older launch's alone.
+        grows, gives = (
+            Cat(getattr(ledger, name) for ledger in ledgers).any() for name in ("grows", "gives")
+        )
         m.d.comb += [
+            fills.eq(grows & (beside == config.block_slots - 1)),
             self.news.newest.eq(self.newest),
-            self.news.write.eq(walks & (below | full)),
+            self.news.write.eq(gives),
             self.news.row.eq(Mux(self.newest, ledgers[0].number, ledgers[1].number)),
             self.news.entry.most.eq(beside),
             self.news.entry.lacks.eq(Mux(self.newest, ledgers[0].signs, ledgers[1].signs)),
         ]
-        with m.If(walks & ~below & ~full):
-            m.d.sync += [beside.eq(beside + 1), full.eq(beside == config.block_slots - 1)]
+        m.d.sync += full.eq(full | fills)
+        with m.If(grows):
+            m.d.sync += beside.eq(beside + 1)
         with m.If(self.accepted.any()):
             m.d.sync += [beside.eq(-1), full.eq(0)]
 
-        wait = timing(config).fit_table - 2
-        left = Signal(range(wait + 1), init=wait)
-        m.d.comb += self.news.known.eq(left == 0)
-        with m.If(left != 0):
-            m.d.sync += left.eq(left - 1)
+        known = self.news.known
+        ready = timer(m, "table", timing(config).fit_table - 3, self.accepted.any())
+        m.d.sync += known.eq(known | ready)
         with m.If(self.accepted.any()):
-            m.d.sync += left.eq(wait)
+            m.d.sync += known.eq(0)
         return m
 
     def _place(self, m: Module, place: int, full: Value) -> "_Ledger":
@@ -140,39 +143,43 @@ class FitTable(wiring.Component):
         older launch's blocks, one of them is taken away where no more of the newer one's fit.
         """
         config = self._config
-        enter, counting = self.accepted[place], Signal(name=f"counting_{place}")
-        restart = enter | (self.accepted[1 - place] & ~counting)
+        counting, walking = Signal(name=f"counting_{place}"), Signal(name=f"walking_{place}")
+        restart = self.accepted[place] | (self.accepted[1 - place] & ~counting)
         ledger = _Ledger(config, place)
-        number, below, walks = ledger.number, ledger.below, ledger.walks
-        all_slots, some = Signal(name=f"all_slots_{place}"), Signal(name=f"some_{place}")
-        stop = below | all_slots
-        give = Signal(name=f"give_{place}")
-        m.d.comb += [
-            walks.eq(~counting & some & (self.newest != place)),
-            give.eq(walks & (below | full)),
-        ]
-        self._take(m, place, ledger, give, (counting & ~stop) | walks, restart)
-        with m.If((counting & ~stop) | give):
+        number, stuck = ledger.number, ledger.stuck
+        all_slots = Signal(name=f"all_slots_{place}")
+        stop = stuck | all_slots
+        m.d.comb += [ledger.grows.eq(walking & ~stuck), ledger.gives.eq(walking & stuck)]
+        self._take(m, place, ledger, (counting & ~stop) | walking, restart, walking & full)
+        with m.If((counting & ~stop) | ledger.gives):
             m.d.sync += [
-                number.eq(number + Cat(C(1, 1), give.replicate(len(number) - 1))),
-                all_slots.eq(~give & (number == config.block_slots + 1)),
-                some.eq(~give | (number != 1)),
+                number.eq(number + Cat(C(1, 1), ledger.gives.replicate(len(number) - 1))),
+                all_slots.eq(~walking & (number == config.block_slots + 1)),
             ]
         with m.If(restart):
-            m.d.sync += [number.eq(0), all_slots.eq(0), some.eq(0)]
+            m.d.sync += [number.eq(0), all_slots.eq(0)]
         with m.If(stop):
             m.d.sync += counting.eq(0)
         with m.If(restart):
             m.d.sync += counting.eq(1)
+        # A newer launch that comes while this one is counted finds it counted; else it is counted
+        # again, from the first block.
+        newer = (self.newest != place) | self.accepted[1 - place]
+        with m.If(counting & stop):
+            m.d.sync += walking.eq(newer)
+        with m.Elif(number == 1):
+            m.d.sync += walking.eq(walking & ~stuck)
+        with m.If(restart):
+            m.d.sync += walking.eq(0)
         self._result(m, place, ledger, counting, stop)
         return ledger
 
     def _take(
-        self, m: Module, place: int, ledger: "_Ledger", give: Value, move: Value, restart: Value
+        self, m: Module, place: int, ledger: "_Ledger", move: Value, restart: Value, full: Value
     ) -> None:
         """Subtract a block from each resource, or add one of the own launch."""
         own, other = self.needs[place], self.needs[1 - place]
-        beside = ledger.walks & ~give
+        grows, gives = ledger.grows, ledger.gives
         signs: list[Value] = []
         for resource, capacity in capacities(self._config).items():
             capacity += int(self._fault == "overcommit" and resource == "warps")
@@ -182,9 +189,9 @@ class FitTable(wiring.Component):
             after = Signal(bits + 1, name=f"left_{resource}_{place}_after")
             amount = Signal(bits, name=f"step_{resource}_{place}")
             m.d.comb += [
-                amount.eq(Mux(beside, other[resource], own[resource]) ^ (~give).replicate(bits)),
+                amount.eq(Mux(grows, other[resource], own[resource]) ^ (~gives).replicate(bits)),
                 # Subtracted by complement and carry: one adder.
-                after.eq(Cat(~give, left) + Cat(~give, amount)),
+                after.eq(Cat(~gives, left) + Cat(~gives, amount)),
             ]
             with m.If(move):
                 m.d.sync += left.eq(after[1:])
@@ -193,9 +200,9 @@ class FitTable(wiring.Component):
             m.d.comb += ledger.signs[len(signs)].eq(left[-1])
             signs.append(after[-1])
         with m.If(move):
-            m.d.sync += ledger.below.eq(Cat(signs).any())
+            m.d.sync += ledger.stuck.eq(Cat(signs).any() | full)
         with m.If(restart):
-            m.d.sync += ledger.below.eq(0)
+            m.d.sync += ledger.stuck.eq(0)
 
     def _result(
         self, m: Module, place: int, ledger: "_Ledger", counting: Value, stop: Value
@@ -224,12 +231,14 @@ class FitTable(wiring.Component):
 class _Ledger:
     """What is left of an SM for one place, in how many steps from empty.
 
-    ``below``: something is less than nothing, by ``signs``. ``walks``: in the walk that makes the
-    table.
+    ``stuck``: something is less than nothing, by ``signs``; or, in the walk that makes the table,
+    the newer launch's blocks beside fill all slots. In that walk the newer launch's blocks grow by
+    one, or the own launch gives one up.
     """
 
     def __init__(self, config: Config, place: int) -> None:
         self.number = Signal(count_bits(config), name=f"number_{place}")
-        self.below = Signal(name=f"below_{place}")
-        self.walks = Signal(name=f"walks_{place}")
+        self.stuck = Signal(name=f"stuck_{place}")
+        self.grows = Signal(name=f"grows_{place}")
+        self.gives = Signal(name=f"gives_{place}")
         self.signs = Signal(4, name=f"signs_{place}")
