@@ -169,24 +169,35 @@ class Placement(wiring.Component):
 def _rotating(m: Module, name: str, requests: Value, moves: Value, stuck: bool = False) -> Value:
     """Return the first request at or above a pointer, cyclically.
 
-    The pointer is kept as the mask of places at and above it; with ``moves`` it becomes one past
-    the request returned.
+    The pointer is kept as the mask of places at and above it, none standing for place 0; with
+    ``moves`` it becomes one past the request returned. Requests are late: two searches, from the
+    pointer and from place 0, go side by side, and a place waits for the one that it needs.
     """
     width = len(requests)
-    above = Signal(width, init=-1, name=f"{name}_from_pointer")
+    above = Signal(width, name=f"{name}_from_pointer")
     ahead, granted = Signal(width, name=f"{name}_ahead"), Signal(width, name=f"{name}_granted")
-    found, first = (Signal(width, name=f"{name}_{which}") for which in ("found", "first"))
+    up_to, ahead_up_to = (Signal(width, name=f"{name}_{w}") for w in ("up_to", "ahead_up_to"))
+    some_ahead, following = Signal(name=f"{name}_some_ahead"), Signal(width)
     m.d.comb += [
         ahead.eq(requests & above),
-        found.eq(Mux(ahead.any(), any_up_to(ahead), any_up_to(requests))),
-        first.eq(Cat(C(0, 1), found[:-1])),
-        granted.eq(found & ~first),
+        some_ahead.eq(ahead.any()),
+        up_to.eq(any_up_to(requests)),
+        ahead_up_to.eq(any_up_to(ahead)),
+        following.eq(Cat(C(0, 1), Mux(some_ahead, ahead_up_to, up_to))),
+        granted.eq(
+            requests
+            & ~Cat(
+                (above[k] & ahead_up_to[k - 1]) | (~above[k] & (some_ahead | up_to[k - 1]))
+                if k
+                else ~above[0] & some_ahead
+                for k in range(width)
+            )
+        ),
     ]
-    following = first if width > 1 else C(1, 1)
     if stuck:
-        moves = moves & ahead.any()
+        moves = moves & some_ahead
     with m.If(moves):
-        m.d.sync += above.eq(Mux(following.any(), following, (1 << width) - 1))
+        m.d.sync += above.eq(following)
     return granted
 
 

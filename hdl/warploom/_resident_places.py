@@ -60,6 +60,8 @@ class ResidentPlaces(wiring.Component):
         The head is decided in this cycle.
     completed, faulty, killed, struck, present : In(2)
         What happens on any SM in this cycle; whether blocks are out.
+    struck_head : In(1)
+        The block decided in the last cycle is struck: that cycle's decision is too late for it.
     all_lost : In(1)
         No SM is left.
     stop_kill, late : Out(2)
@@ -92,6 +94,7 @@ class ResidentPlaces(wiring.Component):
     killed: Signal
     struck: Signal
     present: Signal
+    struck_head: Signal
     all_lost: Signal
     stop_kill: Signal
     late: Signal
@@ -126,6 +129,7 @@ class ResidentPlaces(wiring.Component):
                 "killed": In(2),
                 "struck": In(2),
                 "present": In(2),
+                "struck_head": In(1),
                 "all_lost": In(1),
                 "stop_kill": Out(2),
                 "late": Out(2),
@@ -152,7 +156,14 @@ class ResidentPlaces(wiring.Component):
         # Of the head's place alone; of which launch there is an older one, that still has blocks.
         own = Cat(~self.head_place, self.head_place) & both(self.head_valid)
         decided = own & both(self.decided)
-        stopped, stopping = Signal(2), Signal(2)
+        kept_stopped, stopped, stopping = Signal(2), Signal(2), Signal(2)
+        # What strikes the block of a decision is known too late for that cycle's end.
+        struck_late, decided_before = Signal(2), Signal(2)
+        m.d.sync += decided_before.eq(decided)
+        m.d.comb += [
+            struck_late.eq(decided_before & both(self.struck_head)),
+            stopped.eq(kept_stopped | struck_late),
+        ]
         exhausted, started = Signal(2), Signal(2)
         older = occupied & Cat(newest, ~newest)
         last = own & both(self.head.last)
@@ -176,11 +187,12 @@ class ResidentPlaces(wiring.Component):
             end.streams,
         )
         strays = occupied & ~exhausted & both(self.all_lost)
-        self._stop(m, accepted, occupied, strays, stopped, stopping)
+        self._stop(m, accepted, occupied, strays, stopping)
+        m.d.sync += kept_stopped.eq(~accepted & (stopped | stopping))
         for flag, cause in (
             (end.fault, self.faulty),
             (end.killed, self.killed),
-            (end.struck, self.struck),
+            (end.struck, self.struck | struck_late),
             (end.stranded, strays),
         ):
             m.d.sync += flag.eq(~accepted & (flag | cause))
@@ -257,7 +269,8 @@ class ResidentPlaces(wiring.Component):
         with m.If(given.any()):
             m.d.sync += self.head_place.eq(chosen[1])
         # The newest launch is the one to walk next when the other place's does not wait any more.
-        done = walking | given | stopping | ~willing
+        # That is given where no head stands: of what is older there is no head.
+        done = walking | (chosen & both(~self.head_valid)) | stopping | ~willing
         self._queue(m, accepted, Mux(self.newest, done[0], done[1]), given)
 
     def _queue(self, m: Module, accepted: Value, moves: Value, given: Value) -> None:
@@ -290,7 +303,6 @@ class ResidentPlaces(wiring.Component):
         accepted: Value,
         occupied: Value,
         strays: Value,
-        stopped: Signal,
         stopping: Signal,
     ) -> None:
         """Set each place's stop: kill wins over drain and stays."""
@@ -310,10 +322,7 @@ class ResidentPlaces(wiring.Component):
             ),
             self.unknown.eq(stop.valid & ~named.any()),
         ]
-        m.d.sync += [
-            stopped.eq(~accepted & (stopped | stopping)),
-            self.stop_kill.eq(~accepted & (self.stop_kill | to_kill)),
-        ]
+        m.d.sync += self.stop_kill.eq(~accepted & (self.stop_kill | to_kill))
         # After that time no SM that is not lost has an untaken offer of the launch.
         for place in range(2):
             over = timer(m, f"patience_{place}", limit, ~self.stop_kill[place])

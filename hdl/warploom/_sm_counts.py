@@ -59,8 +59,8 @@ class SmCounts(wiring.Component):
         other launch's blocks.
     some : Out(2)
         The SM holds a block of the place.
-    remains : Out(2)
-        It holds one after this cycle.
+    remaining : Out(2)
+        It holds one after this cycle, but for what is decided in it.
     few : Out(array of 2)
         It holds exactly one, exactly two; meant for a place of which none was decided in the last
         cycle.
@@ -77,7 +77,7 @@ class SmCounts(wiring.Component):
     alone: Signal
     lacks: Signal
     some: Signal
-    remains: Signal
+    remaining: Signal
     few: data.View
 
     def __init__(self, config: Config, most: int) -> None:
@@ -96,7 +96,7 @@ class SmCounts(wiring.Component):
                 "alone": Out(1),
                 "lacks": Out(4),
                 "some": Out(2),
-                "remains": Out(2),
+                "remaining": Out(2),
                 "few": Out(data.ArrayLayout(2, 2)),
             }
         )
@@ -108,16 +108,15 @@ class SmCounts(wiring.Component):
         rests = [Signal(bits, name=f"rest_{place}") for place in range(2)]
         decided, alike, filled = Signal(2), Signal(2), Signal(2)
         m.d.comb += decided.eq(Cat(~self.head_place, self.head_place) & self.placed.replicate(2))
-        remaining = Signal(2)
+        remaining = self.remaining
         for place, rest in enumerate(rests):
             self._count(m, place, rest, decided[place])
             m.d.comb += [
                 remaining[place].eq(rest.any()),
                 alike[place].eq(news.counted[place] & (rest == news.most[place])),
                 filled[place].eq(rest == news.last[place]),
-                self.remains[place].eq(decided[place] | remaining[place]),
             ]
-        m.d.sync += self.some.eq(self.remains)
+        m.d.sync += self.some.eq(decided | remaining)
 
         # The table is looked up without what is decided of the older launch in this cycle.
         newer, older = Mux(news.newest, *rests[::-1]), Mux(news.newest, *rests)

@@ -61,7 +61,9 @@ class SmPort(wiring.Component):
         The SM is lost.
     completed, faulty, killed, struck : Out(2)
         By place, in this cycle: a block's completion, one with a code, an acknowledgement that
-        really kills a block, a loss that strikes it.
+        really kills a block, a loss that strikes it, but for a block that is decided now.
+    struck_head : Out(1)
+        A loss struck the block that was decided in the last cycle. A register.
     present : Out(2)
         The place has a block out here.
     busy : Out(block_slots)
@@ -99,6 +101,7 @@ class SmPort(wiring.Component):
     faulty: Signal
     killed: Signal
     struck: Signal
+    struck_head: Signal
     present: Signal
     busy: Signal
     freed: Signal
@@ -138,6 +141,7 @@ class SmPort(wiring.Component):
                 "faulty": Out(2),
                 "killed": Out(2),
                 "struck": Out(2),
+                "struck_head": Out(1),
                 "present": Out(2),
                 "busy": Out(config.block_slots),
                 "freed": Out(config.block_slots.bit_length()),
@@ -197,12 +201,12 @@ class SmPort(wiring.Component):
         slot: Value = slots.lowest
         if self._fault == "wrong_slot":
             slot = Mux(slot == 2, 3, slot)
-        with m.If(self.placed):
+        # Whether the head is placed is known late; what stands without it means nothing.
+        with m.If(self.open):
             m.d.sync += [
                 field.eq(slot if name == "slot" else self.block[name])
                 for name, field in ((n, offer.payload[n]) for n in offer.payload.shape().members)
             ]
-        with m.If(self.open):
             m.d.sync += offer.valid.eq(self.placed)
 
     def _sent(self, m: Module, slots: SmSlots, outstanding: Signal, answered: Signal) -> None:
@@ -251,6 +255,8 @@ class SmPort(wiring.Component):
         over = timer(m, "patience", self._config.kill_timeout + 2, start)
         unanswered = outstanding & ~acknowledged & over
         untaken = offer.valid & ~offer.ready & Mux(offer.payload.place, self.late[1], self.late[0])
+        # Where an offer stands untaken nothing is placed.
+        m.d.sync += self.struck_head.eq(self.placed & ~self.lost & unanswered)
         m.d.comb += [
             lose.eq(~self.lost & (unanswered | untaken)),
             start.eq(~self.lost & ~lose & ~outstanding & slots.victims.any()),
@@ -275,14 +281,11 @@ class SmPort(wiring.Component):
     def _in_order_account(self, m: Module, slots: SmSlots, counts: SmCounts, lose: Signal) -> None:
         """Return blocks as the queue retires them; see by slot what is killed."""
         standing = Cat(~self.offer.payload.place, self.offer.payload.place)
-        decided = Cat(~self.block.place, self.block.place) & both(self.placed)
         m.d.comb += [
             slots.returned.eq(self.returned_slots),
             counts.ending.eq(self.ending),
             self.killed.eq(slots.killed & both(~self.lost)),
-            self.struck.eq(
-                (slots.present | (standing & both(self.offer.valid)) | decided) & both(lose)
-            ),
+            self.struck.eq((slots.present | (standing & both(self.offer.valid))) & both(lose)),
         ]
 
     def _out_of_order_account(
@@ -318,7 +321,7 @@ class SmPort(wiring.Component):
                 own & both(stays & ~(slots.coming.any() & (slots.sent_slot == left_slot)))
             ),
             slots.frees.eq(slots.acknowledged | (hit.any() & ~named)),
-            self.struck.eq(counts.remains & both(lose)),
+            self.struck.eq(counts.remaining & both(lose)),
         ]
         for place in range(2):
             one, two = counts.few[place]

@@ -291,7 +291,8 @@ class SmSlots(wiring.Component):
         write, read = memory.write_port(), memory.read_port(domain="comb")
         hit = Signal()
         m.d.comb += [
-            write.en.eq(self.placed),
+            # Whose a free slot would be does no harm.
+            write.en.eq(self.some),
             write.addr.eq(self.lowest),
             write.data.eq(self.head_place),
             read.addr.eq(self.sent_slot),

@@ -188,7 +188,10 @@ stall_order : Out(32)
             m.d.comb += getattr(places, name).eq(
                 reduce(or_, (getattr(port, name) for port in ports))
             )
-        m.d.comb += places.all_lost.eq(self.lost.all())
+        m.d.comb += [
+            places.struck_head.eq(Cat(port.struck_head for port in ports).any()),
+            places.all_lost.eq(self.lost.all()),
+        ]
         for port in ports:
             m.d.comb += [port.stop_kill.eq(places.stop_kill), port.late.eq(places.late)]
 
