@@ -7,9 +7,10 @@ of a replay: launches as fast as they are taken, answers and records taken at on
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from warploom_golden.event_filter import Accepted, EventFilter
-from warploom_golden.event_sms import NEVER
+from warploom_golden.event_machine import NEVER
 from warploom_golden.index_reference import warps
 from warploom_golden.launch_check import refusals
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, timing
@@ -81,6 +82,12 @@ class EventFront:
         self.wake = 1
         self.answers: list[tuple[int, int, int, int]] = []
         self.decisions: list[tuple[int, int, Accepted]] = []
+
+    @property
+    def most_blocks(self) -> int:
+        """Blocks of all launches that pass, at most: the queue may refuse some of those yet."""
+        pairs = zip(self._launches, self._verdicts, strict=True)
+        return sum(prod(launch.grid) for launch, (code, _) in pairs if not code)
 
     @property
     def drained(self) -> bool:

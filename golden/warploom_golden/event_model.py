@@ -7,16 +7,18 @@ the next, and what follows from an event by arithmetic is filled in at the end, 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.block_length import block_lengths, grid_places
-from warploom_golden.event_dispatch import EventDispatch
-from warploom_golden.event_room import RESOURCES
-from warploom_golden.event_sms import SLOT_BITS, SLOT_MASK, SM_BITS, SM_MASK
+from warploom_golden.block_length import grid_places
+from warploom_golden.event_state import Integers
 from warploom_golden.index_reference import packed_warps, warps, widths
 from warploom_spec import Config, Fate, LaunchDescriptor, WarploomError, layouts
+
+if TYPE_CHECKING:
+    from warploom_golden.event_dispatch import EventDispatch
 
 #: Columns by name, all of one length; uint64, of fields wider than that one row of words an event.
 Table = dict[str, NDArray[np.uint64]]
@@ -60,12 +62,10 @@ def run(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Even
     if len({launch.priority for launch in launches}) > 1:
         raise WarploomError("priority differs between launches; legal: one value for all")
 
-    def lengths(number: int) -> list[int]:
-        launch = launches[number]
-        places = grid_places(launch.grid)
-        return block_lengths(seed, launch.code, launch.arguments, *places).tolist()  # type: ignore[no-any-return]
+    # Numba's import takes a while: whoever reads events alone goes without.
+    from warploom_golden.event_dispatch import EventDispatch
 
-    dispatch = EventDispatch(launches, config, lengths)
+    dispatch = EventDispatch(launches, config, seed)
     dispatch.run()
     tables = {
         "answers": _columns(dispatch.front.answers, ("cycle", "ticket", "code", "argument")),
@@ -74,13 +74,13 @@ def run(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Even
         "warps": _warps(dispatch, launches, config),
         "words": _words(dispatch, launches, config),
         "offers": _offers(dispatch, launches, config),
-        "completions": _placed(dispatch.completions) | {"code": _zeros(len(dispatch.completions))},
+        "completions": _completions(dispatch),
         "ended": _ended(dispatch),
         "errors": _columns([], ("cycle", "source", "code", "argument")),
     }
-    stalls = {f"stall_{name}": n for name, n in zip(RESOURCES, dispatch.stalls, strict=True)}
     # Offers are taken at once: none ever stands in the way.
-    return Events(tables, stalls | {"stall_order": dispatch.stall_order, "stall_offer": 0})
+    stalls = dispatch.stalls | {"offer": 0}
+    return Events(tables, {f"stall_{cause}": cycles for cause, cycles in stalls.items()})
 
 
 def _columns(rows: Sequence[tuple[int, ...]], names: Sequence[str]) -> Table:
@@ -92,17 +92,19 @@ def _zeros(count: int) -> NDArray[np.uint64]:
     return np.zeros(count, np.uint64)
 
 
-def _decisions(dispatch: EventDispatch) -> Table:
+def _decisions(dispatch: "EventDispatch") -> Table:
     rows = [(a.decision, ticket, a.hit, a.entry) for ticket, _, a in dispatch.front.decisions]
     return _columns(rows, ("cycle", "ticket", "hit", "entry"))
 
 
-def _done(dispatch: EventDispatch) -> Table:
+def _done(dispatch: "EventDispatch") -> Table:
     rows = [(a.done, a.hit, a.entry) for _, _, a in dispatch.front.decisions]
     return _columns(rows, ("cycle", "hit", "entry"))
 
 
-def _warps(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config) -> Table:
+def _warps(
+    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+) -> Table:
     """Return every packed warp that is written."""
     names = [field.name for field in layouts.packed_warp(config).fields]
     parts: list[Table] = [_columns([], ("cycle", *names))]
@@ -143,7 +145,9 @@ def _join(words: NDArray[np.uint32], config: Config) -> NDArray[np.uint64]:
     return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
 
 
-def _words(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config) -> Table:
+def _words(
+    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+) -> Table:
     """Return the launch words of each place from the cycle on in which they stand there."""
     names = [field.name for field in layouts.launch_words(config).fields]
     rows = []
@@ -159,17 +163,18 @@ def _words(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config
     return _columns(rows, ("cycle", "place", *names))
 
 
-def _placed(events: Sequence[int]) -> Table:
-    """Take (cycle << SM_BITS | SM) << SLOT_BITS | slot apart."""
-    packed = np.array(events, np.uint64)
-    return {
-        "cycle": packed >> np.uint64(SM_BITS + SLOT_BITS),
-        "sm": packed >> np.uint64(SLOT_BITS) & np.uint64(SM_MASK),
-        "slot": packed & np.uint64(SLOT_MASK),
-    }
+def _placed(log: Integers) -> Table:
+    return dict(zip(("cycle", "sm", "slot"), log.view(np.uint64), strict=True))
 
 
-def _offers(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], config: Config) -> Table:
+def _completions(dispatch: "EventDispatch") -> Table:
+    table = _placed(dispatch.completions)
+    return table | {"code": _zeros(len(table["cycle"]))}
+
+
+def _offers(
+    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+) -> Table:
     """Return every offer: all blocks of a launch in a row, in order of their id."""
     rows = []
     places = [(np.zeros(0, np.uint32),) * 3]
@@ -180,7 +185,8 @@ def _offers(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], confi
         places.append(grid_places(launch.grid))
     names = ("place", "ticket", "index_address", "index_warps", "width_x", "width_y", "width_z")
     each = [len(part[0]) for part in places[1:]]
-    table = _placed(dispatch.offers) | {"task": _zeros(len(dispatch.offers))}
+    table = _placed(dispatch.offers)
+    table["task"] = _zeros(len(table["cycle"]))
     for name, column in _columns(rows, names).items():
         table[name] = np.repeat(column, each)
     for axis, name in enumerate(("bx", "by", "bz")):
@@ -188,7 +194,7 @@ def _offers(dispatch: EventDispatch, launches: Sequence[LaunchDescriptor], confi
     return table
 
 
-def _ended(dispatch: EventDispatch) -> Table:
+def _ended(dispatch: "EventDispatch") -> Table:
     table = _columns(dispatch.ended, ("cycle", "ticket", "cycles"))
     fate = np.full(len(dispatch.ended), Fate.FINISHED, np.uint64)
     # A finished launch has neither a code nor a next block.
