@@ -52,8 +52,5 @@ def block_lengths(seed: int, launch: int, base: int, bx: Words, by: Words, bz: W
 
 def grid_places(grid: tuple[int, int, int]) -> tuple[Words, Words, Words]:
     """Return (bx, by, bz) of all blocks of a grid in order of their id, x fastest."""
-    gx, gy, gz = grid
-    number = np.arange(gx * gy * gz, dtype=np.uint64)
-    row = number // np.uint64(gx)
-    bx, by, bz = number % np.uint64(gx), row % np.uint64(gy), row // np.uint64(gy)
-    return bx.astype(np.uint32), by.astype(np.uint32), bz.astype(np.uint32)
+    bz, by, bx = np.indices(grid[::-1], np.uint32).reshape(3, -1)
+    return bx, by, bz

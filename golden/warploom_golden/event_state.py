@@ -40,9 +40,6 @@ class Rows(Protocol[Row]):
     def __getitem__(self, index: int) -> Row:
         """Return one record, by reference."""
 
-    def __len__(self) -> int:
-        """Return how many there are."""
-
 
 class Grid(Protocol[Row]):
     """An array of records in two dimensions."""
