@@ -142,7 +142,7 @@ def committed() -> dict[figures.Key, Row]:
 @pytest.mark.parametrize("target", [*QUOTED, *WALKERS], ids=lambda t: t.name)
 def test_ports_are_as_wide_as_the_table_says(target: Target) -> None:
     component = target.component()
-    component._MustUse__silence = True  # type: ignore[attr-defined]
+    component._MustUse__silence = True
     found = sum(Shape.cast(shape).width for _, _, shape in ports(component))
     assert found == specified(target)
 

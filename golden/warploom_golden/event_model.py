@@ -63,7 +63,8 @@ def run(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Even
     def lengths(number: int) -> list[int]:
         launch = launches[number]
         places = grid_places(launch.grid)
-        return block_lengths(seed, launch.code, launch.arguments, *places).tolist()  # type: ignore[no-any-return]
+        cycles: list[int] = block_lengths(seed, launch.code, launch.arguments, *places).tolist()
+        return cycles
 
     dispatch = EventDispatch(launches, config, lengths)
     dispatch.run()

@@ -1,6 +1,7 @@
 """The stand-in for the SMs' cores in the event model, and when blocks return what they held.
 
-A block is one int here: SM << SLOT_BITS | slot.
+A block is one int here: SM << SLOT_BITS | slot. The cycle model has the same two policies in
+`dispatch_reclaim`, written apart on purpose: each of the two models is evidence for the other.
 """
 
 from collections import deque

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from amaranth.back import rtlil  # type: ignore[attr-defined]
+import amaranth.back.rtlil as rtlil
 from amaranth.lib import wiring
 
 from warploom_sim.lockstep.build import TOP
