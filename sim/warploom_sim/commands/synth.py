@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     help="Place and route each row with N seeds; 0 measures area alone.  [default: the row's]",
 )
 @click.option("--check", is_flag=True, help="Fail if the committed figures are stale.")
-@click.option("--update", is_flag=True, help="Write the committed figures and their page.")
+@click.option("--update", is_flag=True, help="Write the committed figures and the pages.")
 @click.option("--breakdown", is_flag=True, help="Also say where area and critical path are.")
 @click.option(
     "--jobs",
@@ -90,7 +90,7 @@ def synth(
     """
     if check and (update or seeds):
         raise click.UsageError("--check measures area alone and writes nothing.")
-    from warploom_sim.synth import figures, report, targets
+    from warploom_sim.synth import costs, figures, report, targets
 
     chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)
     required = chosen
@@ -113,7 +113,9 @@ def synth(
     if update:
         kept = committed | {row.key: row for row in rows}
         figures.write(figures.FILE, kept.values())
-        report.write_page(figures.read(figures.FILE))
+        written = figures.read(figures.FILE)
+        report.write_page(written)
+        costs.write_pages(written.values())
     wrong = figures.stale(committed, rows) + figures.missing(committed, required)
     if check and wrong:
         for line in wrong:
