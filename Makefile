@@ -13,7 +13,9 @@ OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SEED TIME_SCALE WAVES CHECK 
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
-option = $(if $($(1)),--$(2) '$($(1))')
+# One word for the shell, whatever is in it.
+quoted = '$(subst ','\'',$(1))'
+option = $(if $($(1)),--$(2) $(call quoted,$($(1))))
 SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,LAUNCHES,launches) $(call option,POLICY,policy) \
     $(call option,RECLAIM,reclaim) $(call option,SEED,seed) \
@@ -29,10 +31,11 @@ help:  ## List the targets
 	@echo "  [RECLAIM=in_order|out_of_order] [SEED=N] [TIME_SCALE=1/32] [WAVES=1] [ARGS=...]"
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
+	@echo "  TRACE is one file, blanks in its name or not; several: make sim ARGS='a.json b.json'"
 
 sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared with the model
 	@$(SETUP) sim $(if $(filter icarus,$(SIM)),icarus,verilator)
-	@$(BIN)/warploom sim $(SIM_OPTIONS) $(ARGS) $(TRACE)
+	@$(BIN)/warploom sim $(SIM_OPTIONS) $(ARGS) $(if $(TRACE),$(call quoted,$(TRACE)))
 
 verilog:  ## Write build/verilog/<preset>/<block>.v for every block and preset
 	@$(SETUP) sim

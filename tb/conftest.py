@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: object) -> None:
     """Hand the seed to a worker."""
-    node.workerinput["seed"] = node.config.stash[SEED]  # type: ignore[attr-defined]
+    node.workerinput["seed"] = node.config.stash[SEED]
 
 
 def _seed_line(config: pytest.Config) -> str:

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from amaranth.lib import wiring
-from amaranth.sim import Simulator
-from amaranth.sim._async import TestbenchContext
+from amaranth.sim import Simulator, SimulatorContext
 
 from warploom_sim.lockstep import Model, Ports, Stimulus
 
@@ -111,7 +110,7 @@ def _simulate(
 ) -> None:
     ports = Ports.of(component)
 
-    async def bench(ctx: TestbenchContext) -> None:
+    async def bench(ctx: SimulatorContext) -> None:
         outputs = None
         for _ in range(cycles):
             inputs = stimulus.next(outputs)

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from amaranth.sim import Simulator
+from amaranth.sim import Simulator, SimulatorContext
 
 from warploom_sim.synth.baseline_divider import DividerIndexGenerator
 from warploom_spec import preset
@@ -33,7 +33,7 @@ def test_every_lane_is_the_quotients_and_remainders(stalled: bool, seed: int) ->
     got: list[list[tuple[int, ...] | None]] = []
     cycles: list[int] = []
 
-    async def source(ctx) -> None:  # type: ignore[no-untyped-def]
+    async def source(ctx: SimulatorContext) -> None:
         for dx, dy, dz in shapes:
             warps = -(-dx * dy * dz // config.warp_size)
             shape = {"address": 0, "dx": dx, "dy": dy, "dz": dz, "warps": warps}
@@ -42,7 +42,7 @@ def test_every_lane_is_the_quotients_and_remainders(stalled: bool, seed: int) ->
             await ctx.tick().until(dut.i.ready)
         ctx.set(dut.i.valid, 0)
 
-    async def sink(ctx) -> None:  # type: ignore[no-untyped-def]
+    async def sink(ctx: SimulatorContext) -> None:
         for cycle in range(100_000):
             ctx.set(dut.o.ready, not stalled or rng.random() < 0.5)
             _, _, valid, ready, payload = await ctx.tick().sample(

@@ -67,7 +67,7 @@ def test_grids_to_walk_are_legal(seed: int) -> None:
     config = preset(benchmarks.CONFIG)
     context = SimpleNamespace(rng=random.Random(seed))
     packet = layouts.grid_walk(config)
-    for word in islice(benchmarks.grids(context), 1000):  # type: ignore[arg-type]
+    for word in islice(benchmarks.grids(context), 1000):
         grid = packet.unpack(word)
         assert all(0 <= grid[f"start_{axis}"] < grid[f"g{axis}"] for axis in "xyz")
 

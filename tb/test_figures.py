@@ -1,5 +1,6 @@
 """The committed area and clock rates: complete, of ports as wide as specified, of this Verilog."""
 
+import dataclasses
 import json
 import re
 from collections import Counter
@@ -11,10 +12,10 @@ from amaranth.back import rtlil
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
-from warploom_sim.synth import figures, report
+from warploom_sim.synth import costs, figures, report
 from warploom_sim.synth.measure import Row
 from warploom_sim.synth.source import generate
-from warploom_sim.synth.targets import Target, all_targets
+from warploom_sim.synth.targets import BASELINE, Target, all_targets
 from warploom_sim.verilog import ports
 from warploom_spec import PRESETS
 
@@ -142,7 +143,7 @@ def committed() -> dict[figures.Key, Row]:
 @pytest.mark.parametrize("target", [*QUOTED, *WALKERS], ids=lambda t: t.name)
 def test_ports_are_as_wide_as_the_table_says(target: Target) -> None:
     component = target.component()
-    component._MustUse__silence = True  # type: ignore[attr-defined]
+    component._MustUse__silence = True
     found = sum(Shape.cast(shape).width for _, _, shape in ports(component))
     assert found == specified(target)
 
@@ -174,6 +175,25 @@ def test_every_row_has_every_figure() -> None:
 def test_the_page_shows_the_committed_figures(committed: dict[figures.Key, Row]) -> None:
     page = (ROOT / report.PAGE).read_text()
     assert report.page_text(page, list(committed.values())) == page
+
+
+@pytest.mark.parametrize("page", costs.PAGES, ids=lambda page: page.stem)
+def test_a_blocks_page_has_the_committed_costs(
+    page: Path, committed: dict[figures.Key, Row]
+) -> None:
+    text, rows = (ROOT / page).read_text(), list(committed.values())
+    assert costs.page_text(page, text, rows) == text
+    found = re.findall(r"([\d,]+) LUT4-equivalents", text)
+    assert found, "nothing of this block is measured"
+    # None is written by hand, where nothing would keep it true.
+    assert len(found) == len(re.findall(r"^- `.* LUT4-equivalents .*\.$", text, re.MULTILINE))
+    more = [dataclasses.replace(row, lut4eq=row.lut4eq + 1) for row in rows]
+    assert costs.page_text(page, text, more) != text
+
+
+def test_every_measured_block_has_its_cost_on_a_page() -> None:
+    told = [block for blocks in costs.PAGES.values() for block in blocks]
+    assert sorted([*told, "LaunchPath", BASELINE]) == sorted({t.block for t in all_targets()})
 
 
 @pytest.mark.parametrize("block", ["IndexGenerator", "BlockDispatcher"])

@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from warploom_sim.cli import main
-from warploom_sim.formal import outcomes, prover, report
+from warploom_sim.failure import ProgramError
+from warploom_sim.formal import aiger, outcomes, prover, report
 from warploom_sim.formal.bench import Bench, Check
 from warploom_spec import preset
 
@@ -150,8 +151,18 @@ def test_a_run_that_the_simulator_does_not_show_is_an_error(
     monkeypatch.setattr(outcomes, "benches", lambda: ("counter",))
     monkeypatch.setattr(outcomes, "make", lambda _, fault=None: counter(fault))
     monkeypatch.setattr(outcomes, "replay", lambda *_: [(0, 0)])
-    with pytest.raises(RuntimeError, match="does not show what the prover found"):
-        list(outcomes.outcomes("counter", ["cover"], folder=tmp_path))
+    monkeypatch.chdir(tmp_path)
+    result = run("counter", "--cover")
+    assert result.exit_code == 3
+    waveform = "build/formal/counter/cover_low.vcd"
+    assert result.stderr == f"Error: {waveform} does not show what the prover found: low reached\n"
+
+
+def test_an_undriven_bit_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    loosened = aiger._SCRIPT.replace("aigmap\n", "aigmap\ndelete t:$_DFF_P_\n")
+    monkeypatch.setattr(aiger, "_SCRIPT", loosened)
+    with pytest.raises(ProgramError, match=r"\d+ bits of counter are driven by nothing"):
+        prover.Prover(counter(), tmp_path, 60)
 
 
 # --- the command -------------------------------------------------------------------------------

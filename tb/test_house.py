@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -33,7 +34,7 @@ for name in {names}:
 
 
 def quiet(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, **options)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(command, capture_output=True, text=True, **options)
 
 
 @pytest.fixture(scope="session")
@@ -262,13 +263,14 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
         "SEED=7",
         "TIME_SCALE=1/64",
         "WAVES=1",
-        "TRACE=a.json b.json",
-        "ARGS=--json f.json",
+        "TRACE=it's one trace.json",
+        "ARGS=--json f.json b.json",
     ]
     all_set = quiet("make", "-n", "sim", *given, cwd=ROOT, env=clean, check=True).stdout
     expected = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
-    expected += " --seed 7 --time-scale 1/64 --waves --json f.json a.json b.json"
-    assert all_set.replace("'", "").split("warploom sim ")[1].split() == expected.split()
+    expected += " --seed 7 --time-scale 1/64 --waves --json f.json b.json"
+    words = shlex.split(all_set.split("warploom sim ")[1])
+    assert words == [*expected.split(), "it's one trace.json"]
     none_set = quiet("make", "-n", "sim", "WAVES=0", cwd=ROOT, env=clean, check=True).stdout
     assert none_set.split("warploom sim")[1].split() == []
 

@@ -1,6 +1,7 @@
 """Mutation: what is killed, what is filtered out as equivalent, and what survives is reported."""
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,40 @@ COMMITTED = figures.read(ROOT / figures.FILE)
 
 def test_every_block_has_a_bench_and_figures() -> None:
     assert set(COMMITTED) <= set(BENCHES) == set(BLOCKS)
+
+
+@pytest.mark.parametrize("block", [row.block for row in COMMITTED.values() if row.rtl_hash])
+def test_the_committed_figures_are_of_this_rtl(block: str) -> None:
+    component, _ = BENCHES[block](COMMITTED[block].seed)[0].build()
+    assert netlist.rtl_hash(component) == COMMITTED[block].rtl_hash, (
+        f'{figures.FILE} is stale; run: make mutate ARGS="{block} --update"'
+    )
+
+
+def test_the_hash_is_of_the_hardware_alone() -> None:
+    source = (
+        "class Sum(wiring.Component):\n"
+        "    a: In(4)\n"
+        "    o: Out(5)\n"
+        "    def elaborate(self, platform):\n"
+        "        m = Module()\n"
+        "        m.d.sync += self.o.eq(self.a + 1)\n"
+        "        return m\n"
+    )
+
+    def made(text: str) -> str:
+        names = dict(globals())
+        exec(text, names)
+        return netlist.rtl_hash(names["Sum"]())
+
+    assert made(source) == made(f"# Moved by a line.\n{source}") != made(source.replace("1", "2"))
+
+
+def test_the_page_names_the_blocks_without_figures() -> None:
+    page = (ROOT / "docs" / "mutate.md").read_text()
+    sentence = re.search(r"Not there are the blocks [^:]*: ([^.]*)\.", page)
+    named = re.findall(r"`(\w+)`", sentence[1]) if sentence else []
+    assert named == sorted(set(BLOCKS) - set(COMMITTED))
 
 
 @pytest.mark.parametrize("block", COMMITTED)

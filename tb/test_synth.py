@@ -3,8 +3,10 @@
 import dataclasses
 import io
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.back import verilog
@@ -16,13 +18,14 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from warploom_sim import cli
-from warploom_sim.synth import figures, flow, measure, report, targets
+from warploom_sim.synth import costs, figures, flow, measure, report, targets
 from warploom_sim.synth.measure import Job, Row, row
 from warploom_sim.synth.port_bits import PORTS
 from warploom_sim.synth.source import Port, Source, check_ports, generate, top_module
 from warploom_sim.synth.targets import Target, all_targets
 from warploom_spec import WarploomError
 
+ROOT = Path(__file__).parents[1]
 WALKER = Target(block="GridWalker")
 BITS = PORTS["GridWalker"](WALKER.parameters)
 
@@ -34,10 +37,10 @@ def walker_ports(**changed: int) -> tuple[Port, ...]:
     )
 
 
-def measured(**changed: object) -> Row:
+def measured(**changed: Any) -> Row:
     source = Source(text="module\n", ports=walker_ports())
     made = row(WALKER, source, Counter(LUT4=100, CCU2C=10, TRELLIS_DPR16X4=2, TRELLIS_FF=7))
-    return dataclasses.replace(made, **changed)  # type: ignore[arg-type]
+    return dataclasses.replace(made, **changed)
 
 
 # --- rows --------------------------------------------------------------------------------------
@@ -191,7 +194,7 @@ def test_the_table_shows_what_differs() -> None:
 
 
 def test_the_pages_tables_are_written_between_their_lines() -> None:
-    page = (Path(__file__).parents[1] / report.PAGE).read_text()
+    page = (ROOT / report.PAGE).read_text()
     written = report.page_text(page, [measured()])
     assert "| GridWalker | default | - | - | 132 | 100 | 10 | 2 | 7 |" in written
     assert "| 16,037 | 15,494 |" in written
@@ -260,11 +263,11 @@ def test_check_fails_when_figures_are_stale(
     assert figures.FILE.read_text() == before
 
 
-def test_update_writes_figures_and_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[1] / report.PAGE).read_text()
+def test_update_writes_figures_and_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / report.PAGE.parent).mkdir()
+    for page in (report.PAGE, *costs.PAGES):
+        shutil.copy(ROOT / page, tmp_path / page)
     monkeypatch.chdir(tmp_path)
-    report.PAGE.parent.mkdir()
-    report.PAGE.write_text(page)
     stub_measure(monkeypatch, measured())
     out = str(tmp_path / "r.json")
     arguments = ["synth", "--update", "--block", "GridWalker", "--json", out]
@@ -272,6 +275,8 @@ def test_update_writes_figures_and_page(tmp_path: Path, monkeypatch: pytest.Monk
     assert figures.read(figures.FILE) == {WALKER.key: measured()}
     assert json.loads(Path(out).read_text()) == [measured().to_json()]
     assert "| GridWalker |" in report.PAGE.read_text()
+    cost = "- `GridWalker`, `default`: 132 LUT4-equivalents (100 LUT4, 10 CCU2C, 2 TRELLIS_DPR16X4)"
+    assert f"\n{cost}, 7 flip-flops.\n" in Path("docs/grid_walker.md").read_text()
 
 
 def test_a_block_without_policy_says_so() -> None:

@@ -29,6 +29,8 @@ def spread(mask: int, bits: int, count: int) -> int:
 class Partial(int):
     """A port's value of which only some bits are defined; equal to all that agree in those.
 
+    Without a hash, as whatever has ``__eq__`` alone: values that agree in some bits share none.
+
     The undefined bits of the number itself are 0.
 
     Attributes
@@ -52,6 +54,3 @@ class Partial(int):
     def __ne__(self, other: object) -> bool:
         """Compare the defined bits."""
         return not self == other
-
-    # Values that agree in some bits cannot share a hash.
-    __hash__ = None  # type: ignore[assignment]

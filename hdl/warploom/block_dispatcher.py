@@ -261,7 +261,7 @@ stall_order : Out(32)
         self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
     ) -> None:
         """Connect what `freed_first` alone needs."""
-        swaps = getattr(self, "order_table")  # noqa: B009
+        swaps = self.order_table
         m.d.comb += [
             swaps.ready.eq(1),
             placement.swap.eq(swaps.valid),

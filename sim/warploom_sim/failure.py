@@ -2,4 +2,7 @@
 
 
 class ProgramError(RuntimeError):
-    """A simulator, a compiler or another child process failed; the text ends with what it said."""
+    """A simulator, a compiler, a prover failed, or gave what cannot be right.
+
+    The text says which, and ends with what it said or names the file that holds it.
+    """

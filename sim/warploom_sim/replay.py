@@ -147,7 +147,7 @@ def _run_one(replay: _Replay) -> Outcome:
     folder = build_root() / "replays" / name
     try:
         outcome = _run_in(folder, replay, simulation)
-    except BaseException:
+    except BaseException:  # Ctrl-C as well: the run is no more
         shutil.rmtree(folder)
         raise
     outcome.figures["build_s"] = build_s

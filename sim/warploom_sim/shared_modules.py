@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from amaranth.back import rtlil, verilog  # type: ignore[attr-defined]
+import amaranth.back.rtlil as rtlil
+from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
 
 #: Amaranth numbers unnamed ports through the whole design; here each module counts its own.
@@ -45,8 +46,8 @@ def convert(elaboratable: Elaboratable, name: str, ports: Sequence[Any] | None =
     """
     given = {} if ports is None else {"ports": ports}
     text = rtlil.convert(elaboratable, name=name, emit_src=False, **given)
-    # The step after `rtlil.convert` in `verilog.convert`, which takes no text.
-    to_verilog: Any = getattr(verilog, "_convert_rtlil_text")  # noqa: B009
+    # The step after `rtlil.convert` in `verilog.convert`, which takes no text. It is private.
+    to_verilog: Any = vars(verilog)["_convert_rtlil_text"]
     return str(to_verilog(share(text), strip_internal_attrs=True))
 
 

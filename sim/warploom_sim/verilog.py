@@ -80,7 +80,7 @@ def generate(
         jobs = {job: pool.submit(_generate_one, *job, folder, report) for job in reversed(wanted)}
         try:
             return [jobs[job].result() for job in wanted]
-        except BaseException:
+        except BaseException:  # Ctrl-C as well: what has not begun is not to begin
             pool.shutdown(cancel_futures=True)
             raise
 

@@ -5,7 +5,14 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from warploom_sim.commands.parameters import TRACE_FILE, json_option, refuse_overwriting
+from warploom_sim.commands.parameters import (
+    SIMULATOR,
+    TRACE_FILE,
+    json_option,
+    number_option,
+    refuse_overwriting,
+    several_option,
+)
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.commands.sim import default_traces
 from warploom_sim.json_file import write_json
@@ -13,19 +20,16 @@ from warploom_sim.simulators import SIMULATORS, require
 
 
 @click.command()
-@click.option(
+@several_option(
     "--sim",
     "simulators",
-    type=click.Choice(SIMULATORS),
-    multiple=True,
+    type=SIMULATOR,
     help="Only this Verilog simulator; may be repeated.  [default: all]",
 )
-@click.option(
+@number_option(
     "--repeat",
-    type=click.IntRange(min=1),
-    metavar="N",
+    1,
     default=5,
-    show_default=True,
     help="Repetitions, beside a first one that is not counted.",
 )
 @click.option("--trace", type=TRACE_FILE, help="Replay this trace.  [default: resnet50_infer]")

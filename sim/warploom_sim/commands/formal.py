@@ -6,25 +6,29 @@ from pathlib import Path
 
 import click
 
-from warploom_sim.commands.parameters import Whole, json_option
+from warploom_sim.commands.parameters import (
+    blocks_argument,
+    json_option,
+    number_option,
+    update_option,
+)
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
 
 
 @click.command()
-@click.argument("blocks", metavar="[BLOCK]...", nargs=-1)
+@blocks_argument()
 @click.option("--negative", is_flag=True, help="Seeded bugs: every one must be found.")
 @click.option("--cover", is_flag=True, help="Interesting cases alone: every one must be reachable.")
 @click.option("--quick", is_flag=True, help="Leave out what takes longest.")
-@click.option(
+@number_option(
     "--limit",
-    type=Whole(1),
+    1,
     metavar="SECONDS",
     default=900,
-    show_default=True,
     help="Give a question up after so long; that is a failure.",
 )
-@click.option("--update", is_flag=True, help="Ask all, write the committed figures and their page.")
+@update_option(help="Ask all, write the committed figures and their page.")
 @json_option(help="Also write the outcomes to FILE.")
 def formal(
     blocks: tuple[str, ...],

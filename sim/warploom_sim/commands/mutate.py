@@ -7,31 +7,32 @@ from pathlib import Path
 import click
 from rich.progress import Progress, TaskID
 
-from warploom_sim.commands.parameters import json_option
+from warploom_sim.commands.parameters import (
+    blocks_argument,
+    json_option,
+    number_option,
+    update_option,
+)
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
 from warploom_spec import WarploomError
 
 
 @click.command()
-@click.argument("blocks", nargs=-1, metavar="[BLOCK]...")
-@click.option(
+@blocks_argument()
+@number_option(
     "--mutants",
-    type=click.IntRange(min=1),
-    metavar="N",
+    1,
     default=200,
-    show_default=True,
     help="Mutants of each block that are not equivalent to it.",
 )
-@click.option(
+@number_option(
     "--seed",
-    type=click.IntRange(min=0),
-    metavar="N",
+    0,
     default=1,
-    show_default=True,
     help="Seed of the choice of mutants and of the benches.",
 )
-@click.option("--update", is_flag=True, help="Write the committed figures.")
+@update_option(help="Write the committed figures.")
 @json_option(help="Also write the figures to FILE.")
 def mutate(
     blocks: tuple[str, ...], mutants: int, seed: int, update: bool, json_file: Path | None

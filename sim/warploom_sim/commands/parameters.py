@@ -3,16 +3,25 @@
 import functools
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from warploom_sim.json_file import is_replaced
+from warploom_sim.simulators import SIMULATORS
+from warploom_spec import PRESETS
+from warploom_spec.config import POLICIES, RECLAIMS
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 TRACE_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+PRESET = click.Choice(list(PRESETS))
+POLICY = click.Choice(POLICIES)
+RECLAIM = click.Choice(RECLAIMS)
+SIMULATOR = click.Choice(SIMULATORS)
 
 
 class OutputFile(click.Path):
@@ -38,6 +47,10 @@ class OutputFile(click.Path):
 json_option = functools.partial(
     click.option, "--json", "json_file", metavar="FILE", type=OutputFile()
 )
+update_option = functools.partial(click.option, "--update", is_flag=True)
+blocks_argument = functools.partial(click.argument, "blocks", metavar="[BLOCK]...", nargs=-1)
+#: Of an option that may be repeated: the values that a command keeps to.
+several_option = functools.partial(click.option, multiple=True)
 
 
 class Whole(click.IntRange):
@@ -52,6 +65,14 @@ class Whole(click.IntRange):
     def __init__(self, low: int, high: int | None = None):
         super().__init__(min=low, max=high)
         self.name = f"whole number; legal: {low} {'or more' if high is None else f'to {high}'}"
+
+
+def number_option(
+    flag: str, low: int, high: int | None = None, *, metavar: str = "N", **settings: Any
+) -> Callable[[Command], Command]:
+    """Return the option of a whole number within a range, and show its default."""
+    shown = {"show_default": True} | settings
+    return click.option(flag, type=Whole(low, high), metavar=metavar, **shown)
 
 
 class TimeScale(click.ParamType[Fraction]):

@@ -8,16 +8,19 @@ from typing import Any, Final
 import click
 
 from warploom_sim.commands.parameters import (
+    POLICY,
+    PRESET,
+    RECLAIM,
+    SIMULATOR,
     TRACE_FILE,
     TimeScale,
-    Whole,
     json_option,
+    number_option,
     refuse_overwriting,
 )
 from warploom_sim.options import ReplayOptions
 from warploom_sim.simulators import SIMULATORS, require
-from warploom_spec import PRESETS, WarploomError
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec import WarploomError
 
 #: Replayed when none is named: one network's inference, and blocks of three dimensions.
 DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
@@ -28,36 +31,30 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
 @click.option(
     "--sim",
     "simulator",
-    type=click.Choice(SIMULATORS),
+    type=SIMULATOR,
     default=SIMULATORS[0],
     show_default=True,
     help="Simulator that runs the RTL.",
 )
 @click.option(
     "--config",
-    type=click.Choice(list(PRESETS)),
+    type=PRESET,
     default="default",
     show_default=True,
     help="Preset that the RTL is generated from.",
 )
-@click.option(
+@number_option(
     "--launches",
-    type=Whole(1),
-    metavar="N",
+    1,
     help="Only the first N launches of each trace.",
 )
-@click.option(
-    "--policy", type=click.Choice(POLICIES), help="Placement policy instead of the preset's."
-)
-@click.option(
-    "--reclaim", type=click.Choice(RECLAIMS), help="Reclaim policy instead of the preset's."
-)
-@click.option(
+@click.option("--policy", type=POLICY, help="Placement policy instead of the preset's.")
+@click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
+@number_option(
     "--seed",
-    type=Whole(0, 2**32 - 1),
-    metavar="N",
+    0,
+    2**32 - 1,
     default=1,
-    show_default=True,
     help="Seed of the jitter of the block lengths.",
 )
 @click.option(

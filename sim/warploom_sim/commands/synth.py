@@ -9,11 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from warploom_sim.commands.parameters import json_option
+from warploom_sim.commands.parameters import (
+    POLICY,
+    PRESET,
+    RECLAIM,
+    json_option,
+    number_option,
+    several_option,
+    update_option,
+)
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
-from warploom_spec import PRESETS
-from warploom_spec.config import POLICIES, RECLAIMS
 
 if TYPE_CHECKING:
     from warploom_sim.synth.measure import Job, Row
@@ -21,45 +27,39 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--block", "blocks", metavar="NAME", multiple=True, help="Only this block; may be repeated."
-)
-@click.option(
+@several_option("--block", "blocks", metavar="NAME", help="Only this block; may be repeated.")
+@several_option(
     "--config",
     "configs",
-    type=click.Choice(list(PRESETS)),
-    multiple=True,
+    type=PRESET,
     help="Only rows of this preset; may be repeated.",
 )
-@click.option(
+@several_option(
     "--policy",
     "policies",
-    type=click.Choice(POLICIES),
-    multiple=True,
+    type=POLICY,
     help="Only dispatchers of this policy; may be repeated.",
 )
-@click.option(
+@several_option(
     "--reclaim",
     "reclaims",
-    type=click.Choice(RECLAIMS),
-    multiple=True,
+    type=RECLAIM,
     help="Only dispatchers of this reclaim; may be repeated.",
 )
-@click.option(
+@number_option(
     "--seeds",
-    type=click.IntRange(min=0),
-    metavar="N",
+    0,
     help="Place and route each row with N seeds; 0 measures area alone.  [default: the row's]",
 )
 @click.option("--check", is_flag=True, help="Fail if the committed figures are stale.")
-@click.option("--update", is_flag=True, help="Write the committed figures and their page.")
+@update_option(help="Write the committed figures and the pages.")
 @click.option("--breakdown", is_flag=True, help="Also say where area and critical path are.")
-@click.option(
+@number_option(
     "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
+    1,
     default=os.cpu_count(),
-    help="Programs that run side by side.  [default: one a core]",
+    show_default="one a core",
+    help="Programs that run side by side.",
 )
 @json_option(help="Also write the figures to FILE.")
 def synth(
@@ -90,7 +90,7 @@ def synth(
     """
     if check and (update or seeds):
         raise click.UsageError("--check measures area alone and writes nothing.")
-    from warploom_sim.synth import figures, report, targets
+    from warploom_sim.synth import costs, figures, report, targets
 
     chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)
     required = chosen
@@ -113,7 +113,9 @@ def synth(
     if update:
         kept = committed | {row.key: row for row in rows}
         figures.write(figures.FILE, kept.values())
-        report.write_page(figures.read(figures.FILE))
+        written = figures.read(figures.FILE)
+        report.write_page(written)
+        costs.write_pages(written.values())
     wrong = figures.stale(committed, rows) + figures.missing(committed, required)
     if check and wrong:
         for line in wrong:

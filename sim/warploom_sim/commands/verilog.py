@@ -7,19 +7,18 @@ import click
 from rich.table import Table
 
 from warploom_sim.blocks import BLOCKS
-from warploom_sim.commands.parameters import json_option
+from warploom_sim.commands.parameters import PRESET, blocks_argument, json_option, several_option
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
 from warploom_spec import PRESETS
 
 
 @click.command()
-@click.argument("blocks", metavar="[BLOCK]...", nargs=-1, type=click.Choice(list(BLOCKS)))
-@click.option(
+@blocks_argument(type=click.Choice(list(BLOCKS)))
+@several_option(
     "--config",
     "configs",
-    type=click.Choice(list(PRESETS)),
-    multiple=True,
+    type=PRESET,
     help="Preset to generate for; may be given more than once.  [default: all]",
 )
 @click.option(

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-# The stubs leave this module out.
-from amaranth.back import rtlil  # type: ignore[attr-defined]
+import amaranth.back.rtlil as rtlil
 
+from warploom_sim.failure import ProgramError
 from warploom_sim.formal.bench import Bench
 from warploom_sim.synth.flow import run_yosys
 
@@ -57,7 +57,7 @@ def convert(bench: Bench, folder: Path) -> Graph:
 
     Raises
     ------
-    RuntimeError
+    ProgramError
         If a bit of it is driven by nothing and no free input: it would be any value.
     """
     wires = [bench.clock, bench.reset, *bench.inputs.values(), bench.violations, bench.reached]
@@ -72,7 +72,10 @@ def convert(bench: Bench, folder: Path) -> Graph:
             found[int(index)] = names[name], int(bit)
     graph = _read((folder / "bench.aig").read_bytes(), found)
     if graph.header[1] != len(found):
-        raise RuntimeError(f"{graph.header[1] - len(found)} bits of {bench.block} are undriven")
+        raise ProgramError(
+            f"{folder / 'bench.aig'}: {graph.header[1] - len(found)} bits of {bench.block} are"
+            " driven by nothing and are no free input"
+        )
     return graph
 
 

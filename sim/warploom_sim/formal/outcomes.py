@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from warploom_sim.failure import ProgramError
 from warploom_sim.formal import properties
 from warploom_sim.formal.bench import Bench, Check
 from warploom_sim.formal.prover import FOLDER, SEARCHED, Answer, Prover, replay
@@ -113,7 +114,7 @@ def outcomes(
     ------
     WarploomError
         If there is no such bench, or ABC is not installed.
-    RuntimeError
+    ProgramError
         If a run that the prover found is none in the simulation.
     """
     size = make(name).size
@@ -146,4 +147,5 @@ def _confirm(bench: Bench, check: Check, kind: str, answer: Answer, waveform: Pa
     number = list(bench.checks).index(check.name)
     violated, reached = replay(bench, answer.run, waveform)[-1]
     if not (reached if kind == "cover" else violated) >> number & 1:
-        raise RuntimeError(f"{waveform} does not show what the prover found")
+        what = "reached" if kind == "cover" else "violated"
+        raise ProgramError(f"{waveform} does not show what the prover found: {check.name} {what}")

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
-from amaranth.back import rtlil, verilog  # type: ignore[attr-defined]
+import amaranth.back.rtlil as rtlil
+from amaranth.back import verilog
 from amaranth.lib import wiring
 from cocotb_tools.runner import get_runner
 

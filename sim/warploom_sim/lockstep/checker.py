@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -147,15 +147,8 @@ class Checker:
         self._output_names = ports.outputs.keys()
         self._watches = StreamWatches(ports.streams.values())
         self._observers: list[Observer] = []
-        try:
-            self._watches.exempt(case.withdrawable)
-            self._observers = make_observers(case.events)
-            model.reset()
-            make = RandomStimulus if case.stimulus is None else resolve(str(case.stimulus))
-            self._stimulus: Stimulus = make(Context(ports, case, case.rng("stimulus")))
-            self._draw(None)
-        except Exception:
-            self._fail([], [traceback.format_exc()])
+        self._stimulus: Stimulus
+        self._guard(self._start)
 
     @property
     def rst(self) -> int:
@@ -165,11 +158,29 @@ class Checker:
     def step(self, outputs: Mapping[str, int]) -> None:
         """Compare the current cycle's settled outputs, then move model and stimulus on."""
         self._history.append((self._cycle, self.rst, self.inputs, outputs))
+        self._guard(self._step, outputs)
+
+    def _guard(self, part: Callable[..., None], *arguments: Mapping[str, int]) -> None:
+        """Run a part of the case; whatever it raises is the case's failure in this cycle.
+
+        Model, stimulus and observers are the test's own code: an assertion in one of them, or its
+        bug, is reported with seed, cycle and history, and must not leave the simulator hanging.
+        """
         try:
-            self._step(outputs)
-        except Exception as error:
-            text = str(error) if isinstance(error, CaseError) else traceback.format_exc()
-            self._fail([], [text])
+            part(*arguments)
+        except CaseError as error:
+            self._fail([], [str(error)])
+        except Exception:  # of any kind: it is not this module's code that raises
+            self._fail([], [traceback.format_exc()])
+
+    def _start(self) -> None:
+        case = self._case
+        self._watches.exempt(case.withdrawable)
+        self._observers = make_observers(case.events)
+        self._model.reset()
+        make = RandomStimulus if case.stimulus is None else resolve(str(case.stimulus))
+        self._stimulus = make(Context(self._ports, case, case.rng("stimulus")))
+        self._draw(None)
 
     def _step(self, outputs: Mapping[str, int]) -> None:
         rst = self.rst

@@ -13,7 +13,14 @@ from warploom_sim.lockstep.names import resolve
 from warploom_sim.lockstep.ports import Ports
 from warploom_sim.mutate.equivalence import EQUIVALENT, UNKNOWN, Proof, prove
 from warploom_sim.mutate.figures import Row, Survivor
-from warploom_sim.mutate.netlist import NETLIST, Mutation, list_mutations, pack, select_bits
+from warploom_sim.mutate.netlist import (
+    NETLIST,
+    Mutation,
+    list_mutations,
+    pack,
+    rtl_hash,
+    select_bits,
+)
 from warploom_sim.mutate.runner import CONTROL_LIMIT_S, Run, compile_mutants, limit, run_mutants
 from warploom_spec import WarploomError
 
@@ -142,4 +149,5 @@ def _row(
         median_cycle=sorted(killed)[len(killed) // 2] if killed else None,
         survivors=survivors,
         netlist_hash=hashlib.sha256((folder / NETLIST).read_bytes()).hexdigest(),
+        rtl_hash=rtl_hash(cases[0].build()[0]),
     )

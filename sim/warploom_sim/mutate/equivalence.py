@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.build import TOP
 from warploom_sim.mutate.netlist import NETLIST, Mutation
 from warploom_sim.synth.flow import run_yosys
@@ -110,7 +111,7 @@ def _run_abc(script: str, folder: Path) -> str:
     """Return the log of abc."""
     done = subprocess.run([_abc(), "-c", script], cwd=folder, text=True, capture_output=True)
     if done.returncode:
-        raise RuntimeError(f"abc failed in {folder} with {script!r}:\n{done.stdout[-1500:]}")
+        raise ProgramError(f"abc failed in {folder} with {script!r}:\n{done.stdout[-1500:]}")
     return done.stdout
 
 

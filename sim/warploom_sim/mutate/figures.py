@@ -62,7 +62,11 @@ class Row:
     survivors : list of Survivor
         The others.
     netlist_hash : str
-        SHA-256 of the netlist.
+        SHA-256 of the netlist that the mutants were drawn from, source positions included: these
+        take part in the draw.
+    rtl_hash : str
+        SHA-256 of the component's RTLIL without source positions, by which a row is found stale;
+        empty in rows that were measured before there was one.
     """
 
     block: str
@@ -75,6 +79,7 @@ class Row:
     median_cycle: int | None
     survivors: list[Survivor] = field(default_factory=list)
     netlist_hash: str
+    rtl_hash: str = ""
 
     @property
     def rate(self) -> float:

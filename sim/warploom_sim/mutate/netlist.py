@@ -1,5 +1,6 @@
 """A component's netlist, its mutations, and all of them packed into one module."""
 
+import hashlib
 import re
 import shlex
 from collections.abc import Sequence
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from amaranth.back import rtlil  # type: ignore[attr-defined]
+import amaranth.back.rtlil as rtlil
 from amaranth.lib import wiring
 
 from warploom_sim.lockstep.build import TOP
@@ -107,6 +108,19 @@ def list_mutations(
     (folder / "source.il").write_text(relative_sources(text))
     run_yosys("list", _READ.format(count=_SURPLUS * count, seed=seed), folder)
     return parse((folder / "list.txt").read_text(), count)
+
+
+def rtl_hash(component: wiring.Component) -> str:
+    """Return the SHA-256 of a component's RTLIL: the same as long as it is the same hardware.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        Not yet elaborated.
+    """
+    ports = Ports.of(component).to_convert()
+    text = rtlil.convert(component, name=TOP, ports=ports, emit_src=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def relative_sources(text: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from amaranth.back import rtlil  # type: ignore[attr-defined]
+import amaranth.back.rtlil as rtlil
 
 from warploom_sim.synth import flow
 from warploom_sim.synth.measure import LUT4_WEIGHTS, Job

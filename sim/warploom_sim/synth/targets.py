@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from amaranth.lib import wiring
 
@@ -69,8 +69,8 @@ class Target:
     def parameters(self) -> Config:
         """The configuration that the component is generated from."""
         chosen = {"policy": self.policy, "reclaim": self.reclaim}
-        given = {name: value for name, value in chosen.items() if value}
-        return dataclasses.replace(preset(self.config), **given)  # type: ignore[arg-type]
+        given: dict[str, Any] = {name: value for name, value in chosen.items() if value}
+        return dataclasses.replace(preset(self.config), **given)
 
     @property
     def module(self) -> str:
