@@ -45,9 +45,11 @@ class SmCounts(wiring.Component):
         The head, a block of that place, is decided for this SM in this cycle.
     ending : In(array of 2)
         Blocks of the place that return what they hold at the end of the next cycle.
-    wipe, stays : In(2)
-        At the end of the next cycle all of the place's blocks end but the one that stays, if any.
-        The place is stopped; wins over ``ending``.
+    wipe : In(2)
+        At the end of the next cycle all of the place's blocks end but one that is left, if any. The
+        place is stopped; wins over ``ending``.
+    left, ends : In
+        The place has such a block; a block that ends then by itself is that one.
     news : In(fit_news)
         What fits.
     fits_placed, fits_else : Out(2)
@@ -61,15 +63,18 @@ class SmCounts(wiring.Component):
         The SM holds a block of the place.
     remaining : Out(2)
         It holds one after this cycle, but for what is decided in it.
-    few : Out(array of 2)
-        It holds exactly one, exactly two; meant for a place of which none was decided in the last
-        cycle.
+    stays : Out(2)
+        The block that is left does not end then.
+    killed : Out(2)
+        A wipe, told of in the last cycle, ends a block that would not end by itself. A register.
     """
 
     placed: Signal
     head_place: Signal
     ending: data.View
     wipe: Signal
+    left: Signal
+    ends: Signal
     stays: Signal
     news: data.View
     fits_placed: Signal
@@ -78,7 +83,7 @@ class SmCounts(wiring.Component):
     lacks: Signal
     some: Signal
     remaining: Signal
-    few: data.View
+    killed: Signal
 
     def __init__(self, config: Config, most: int) -> None:
         self._config = config
@@ -89,7 +94,9 @@ class SmCounts(wiring.Component):
                 "head_place": In(1),
                 "ending": In(data.ArrayLayout(most.bit_length(), 2)),
                 "wipe": In(2),
-                "stays": In(2),
+                "left": In(2),
+                "ends": In(1),
+                "stays": Out(2),
                 "news": In(fit_news(config)),
                 "fits_placed": Out(2),
                 "fits_else": Out(2),
@@ -97,7 +104,7 @@ class SmCounts(wiring.Component):
                 "lacks": Out(4),
                 "some": Out(2),
                 "remaining": Out(2),
-                "few": Out(data.ArrayLayout(2, 2)),
+                "killed": Out(2),
             }
         )
 
@@ -130,13 +137,18 @@ class SmCounts(wiring.Component):
             self.fits_else.eq(others & known & both(~stay) | ~others & ~alike),
         ]
 
-        full, blocked, lacks = Signal(2), Signal(), Signal(4)
+        full, lacks = Signal(2), Signal(4)
+        up_before, unknown_before, grown, stayed = Signal(), Signal(), Signal(), Signal()
         up, unknown = Mux(news.newest, *decided[::-1]), Mux(news.newest, *decided)
         m.d.sync += [
             full.eq(decided & filled | ~decided & alike),
-            blocked.eq(news.known & ~unknown & Mux(up, grow, stay)),
+            up_before.eq(up),
+            unknown_before.eq(unknown),
+            grown.eq(news.known & grow),
+            stayed.eq(news.known & stay),
             lacks.eq(entry.lacks),
         ]
+        blocked = ~unknown_before & Mux(up_before, grown, stayed)
         single = ~Mux(self.head_place, self.some[0], self.some[1])
         m.d.comb += [
             self.alone.eq(single & Mux(self.head_place, full[1], full[0])),
@@ -145,16 +157,20 @@ class SmCounts(wiring.Component):
         return m
 
     def _count(self, m: Module, place: int, rest: Signal, up: Value) -> None:
-        """Count up and down; say how few there are before what ends in the next cycle ends."""
-        back = self.ending[place]
+        """Count up and down; see whether a wipe kills."""
+        back, left = self.ending[place], self.left[place]
+        stays = left & ~(back.any() & self.ends)
         if self._most == 1:
             with m.If(up ^ back):
                 m.d.sync += rest.eq(rest + Cat(C(1, 1), back.replicate(len(rest) - 1)))
         else:
             m.d.sync += rest.eq(rest + up - back)
         with m.If(self.wipe[place]):
-            m.d.sync += rest.eq(self.stays[place])
-        m.d.sync += self.few[place].eq(Cat(rest == 1, rest == 2))
+            m.d.sync += rest.eq(stays)
+        # Which block ends is known late: both cases are compared before.
+        others = Mux(back.any(), rest != 1 + (left & ~self.ends), rest != left)
+        m.d.comb += self.stays[place].eq(stays)
+        m.d.sync += self.killed[place].eq(self.wipe[place] & others)
 
     def _entry(self, m: Module, older: Value) -> "data.View[data.StructLayout]":
         """Look up what fits beside that many blocks of the older launch."""

@@ -310,28 +310,18 @@ class SmPort(wiring.Component):
         # Of a block that runs when a kill starts, be it its last cycle, the slot waits for the
         # acknowledgement.
         named = (hit & Mux(outstanding, killing & both(~(left & ends)), self.stop_kill)).any()
-        stays, own = Signal(), Cat(~left_place, left_place)
+        own = Cat(~left_place, left_place)
         m.d.comb += [
             ends.eq(hit.any() & (slots.slot == left_slot)),
-            stays.eq(left & ~ends),
             # In the next cycle.
             counts.ending.eq(slots.coming),
             counts.wipe.eq(killing & both(answered)),
-            counts.stays.eq(
-                own & both(stays & ~(slots.coming.any() & (slots.sent_slot == left_slot)))
-            ),
+            counts.left.eq(own & both(left & ~ends)),
+            counts.ends.eq(slots.sent_slot == left_slot),
             slots.frees.eq(slots.acknowledged | (hit.any() & ~named)),
+            self.killed.eq(counts.killed & both(~self.lost)),
             self.struck.eq(counts.remaining & both(lose)),
         ]
-        for place in range(2):
-            one, two = counts.few[place]
-            not_killed, unnamed = hit[place], stays & own[place]
-            all_ended = Mux(
-                not_killed, Mux(unnamed, two, one), Mux(unnamed, one, ~counts.some[place])
-            )
-            m.d.comb += self.killed[place].eq(
-                killing[place] & slots.acknowledged & ~self.lost & ~all_ended
-            )
         # A launch may end, and its place be another's, before its last kill is acknowledged.
         m.d.sync += killing.eq(self.stop_kill & (killing | both(slots.start)))
         with m.If(slots.start):
