@@ -52,19 +52,26 @@ def test_equals_its_model_for_long(config, mode, seed):
         run(cases(f"{config},{mode},{SOON}", seed + n, 20_000), "verilator")
 
 
-#: One fault of each part; the parts' own tests find the rest.
-FAULTS = ("launch_check.warps", "block_dispatcher.wrong_slot", "block_dispatcher.stale_address")
+#: Its own, and one fault of each part (the parts' own tests find the rest), with its climate.
+FAULTS = {
+    "ends_twice": "wild",
+    "launch_check.warps": "calm",
+    "block_dispatcher.wrong_slot": "calm",
+    "block_dispatcher.stale_address": "calm",
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_seeded_fault_is_found(fault, seed):
-    tries = [path_case("tiny", "calm", seed + n, 2000, fault=fault) for n in range(3)]
+    tries = [path_case("tiny", FAULTS[fault], seed + n, 2000, fault=fault) for n in range(3)]
     with pytest.raises(LockstepError):
         run(tries, "icarus", waves=False)
 
 
 def test_faults_are_refused_by_name():
-    with pytest.raises(WarploomError, match="fault of LaunchPath is 'rust'; legal: launch_check"):
+    with pytest.raises(
+        WarploomError, match="fault of LaunchPath is 'rust'; legal: ends_twice, launch"
+    ):
         LaunchPath(preset("tiny"), fault="rust")
 
 

@@ -11,6 +11,7 @@ import pytest
 from tb.lockstep_runs import failure_of, on_every_simulator
 from tb.stream_buffer import StreamBuffer, StreamBufferModel, make, make_missing_port
 from warploom_sim.lockstep import Case, Context, RandomStimulus, run, run_one
+from warploom_sim.lockstep.build import _keep_runtime
 from warploom_sim.lockstep.checker import Unresolved
 from warploom_sim.lockstep.cocotb_entry import PLAN
 from warploom_spec import WarploomError
@@ -126,6 +127,14 @@ def test_a_simulator_that_dies_is_an_error_with_its_log(seed: int) -> None:
 
 
 # Builds
+
+
+def test_common_objects_are_kept_where_no_simulation_was_built_before(tmp_path: Path) -> None:
+    (tmp_path / "verilated.o").write_bytes(b"object")
+    runtime = tmp_path / "simulations" / "runtime"
+    _keep_runtime(tmp_path, runtime)
+    assert (runtime / "verilated.o").read_bytes() == b"object"
+    assert [path.name for path in runtime.parent.iterdir()] == ["runtime"]
 
 
 def test_processes_side_by_side_share_one_build(tmp_path: Path) -> None:

@@ -57,13 +57,17 @@ class LaunchPath(wiring.Component):
         If ``fault`` is not one of `FAULTS`.
     """
 
-    #: The parts' faults as ``launch_check.warps``, and so on.
-    FAULTS: Final = faults.of_children(
-        {
-            "launch_check": LaunchCheck.FAULTS,
-            "index_generator": IndexGenerator.FAULTS,
-            "block_dispatcher": BlockDispatcher.FAULTS,
-        }
+    #: ``ends_twice``: a launch that ends from the queue stays there and ends again. The parts'
+    #: faults as ``launch_check.warps``, and so on.
+    FAULTS: Final = (
+        "ends_twice",
+        *faults.of_children(
+            {
+                "launch_check": LaunchCheck.FAULTS,
+                "index_generator": IndexGenerator.FAULTS,
+                "block_dispatcher": BlockDispatcher.FAULTS,
+            }
+        ),
     )
 
     def __init__(self, config: Config, *, fault: str | None = None) -> None:
@@ -232,7 +236,8 @@ class LaunchPath(wiring.Component):
             & ~self._dispatcher.ended.valid
         )
         handed = self._dispatcher.launch.valid & self._dispatcher.launch.ready
-        m.d.comb += queue.leave.eq(doomed | handed)
+        leaves = handed if self._fault == "ends_twice" else doomed | handed
+        m.d.comb += queue.leave.eq(leaves)
         record = Signal(layouts.end_record(self._config).layout(), name="from_queue")
         failure = Mux(streams.broken, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)
         m.d.comb += [

@@ -233,7 +233,13 @@ class Bench:
         return old
 
     def check_held(
-        self, port: stream.Interface | Any, name: str, *, unless: Value | None = None
+        self,
+        port: stream.Interface | Any,
+        name: str,
+        *,
+        unless: Value | None = None,
+        bound: int | None = None,
+        slow: bool = False,
     ) -> None:
         """State that a stream keeps what is refused.
 
@@ -247,6 +253,8 @@ class Bench:
             Its flattened name.
         unless : Value
             Sampled in the cycle of the refusal: 1 lets it go.
+        bound, slow : int or None, bool
+            As of a `Check`.
         """
         ready = self.inputs[f"{name}__ready"]
         free = C(0, 1) if unless is None else unless
@@ -260,6 +268,8 @@ class Bench:
             ~refused | (port.valid & (payload == self.before(payload, f"{name}_payload"))),
             fault=f"{DEAF}{name}",
             cover=("it is refused twice and then taken", port.valid & ready & (count == 2)),
+            bound=bound,
+            slow=slow,
         )
 
     @property

@@ -181,7 +181,8 @@ def _runtime_folder(flags: tuple[str, ...]) -> Path:
 def _keep_runtime(build: Path, runtime: Path) -> None:
     """Keep a build's common objects; where another process was first, its own stay."""
     unfinished = runtime.with_name(f"{runtime.name}.{uuid.uuid4().hex}")
-    unfinished.mkdir()
+    # Of a build of another kind, such as mutants, this may be the first folder of simulations.
+    unfinished.mkdir(parents=True)
     _copy_objects(build, unfinished)
     try:
         os.replace(unfinished, runtime)
