@@ -1,7 +1,7 @@
 """When blocks of BlockDispatcher's cycle model return what they held.
 
-The event model has the same two policies in `event_machine`, written apart on purpose: each of the two
-models is evidence for the other.
+The event model has the same two policies in `event_machine`, written apart on purpose: each of
+the two models is evidence for the other.
 """
 
 from collections import deque
