@@ -188,7 +188,7 @@ class ResidentPlaces(wiring.Component):
         )
         strays = occupied & ~exhausted & both(self.all_lost)
         self._stop(m, accepted, occupied, strays, stopping)
-        m.d.sync += kept_stopped.eq(~accepted & (stopped | stopping))
+        m.d.sync += kept_stopped.eq(~accepted & (stopped | stopping | self.faulty | self.struck))
         for flag, cause in (
             (end.fault, self.faulty),
             (end.killed, self.killed),
@@ -305,15 +305,17 @@ class ResidentPlaces(wiring.Component):
         strays: Value,
         stopping: Signal,
     ) -> None:
-        """Set each place's stop: kill wins over drain and stays."""
+        """Set each place's stop: kill wins over drain and stays.
+
+        ``stopping`` has what may stop a launch that is not walked yet, too.
+        """
         stop = self.stop
         named = Signal(2)
         to_kill = named & both(~stop.payload.drain) | self.faulty
-        to_drain = named | self.struck | strays
         limit = self._config.kill_timeout
         m.d.comb += [
             stop.ready.eq(1),
-            stopping.eq(to_kill | to_drain),
+            stopping.eq(named | strays),
             named.eq(
                 Cat(
                     stop.valid & occupied[p] & (self.words[p].ticket == stop.payload.ticket)

@@ -171,12 +171,14 @@ class SmPort(wiring.Component):
         """Register what is decided; tell whether the head may be."""
         offer = self.offer
         used, usable = Signal(), Signal(2)
+        # The same as ~offer.valid, apart from what the offer's many enables wait for.
+        vacant = Signal(init=1)
         room = Mux(self.block.place, usable[1], usable[0])
         m.d.comb += [
             self.open.eq(~offer.valid | offer.ready),
             used.eq(self.enable & ~self.lost & ~lose),
             self.room.eq(room & slots.room if self._in_order else room),
-            self.eligible.eq(self.room & self.open),
+            self.eligible.eq(self.room & (vacant | offer.ready)),
             self.full.eq(counts.alone),
             counts.placed.eq(self.placed),
             counts.head_place.eq(self.block.place),
@@ -207,12 +209,12 @@ class SmPort(wiring.Component):
                 field.eq(slot if name == "slot" else self.block[name])
                 for name, field in ((n, offer.payload[n]) for n in offer.payload.shape().members)
             ]
-            m.d.sync += offer.valid.eq(self.placed)
+            m.d.sync += [offer.valid.eq(self.placed), vacant.eq(~self.placed)]
 
     def _sent(self, m: Module, slots: SmSlots, outstanding: Signal, answered: Signal) -> None:
         """Register what the SM sends, look it up in the cycle after, judge it in the next."""
         faulty = Signal()
-        sent, acknowledgement, foreign = Signal(), Signal(), Signal()
+        missed, unasked, foreign, sent = Signal(), Signal(), Signal(), Signal()
         m.d.comb += self.completion.ready.eq(1)
         sending, what = self.completion.valid, self.completion.payload
         for stage in ["looked_up", *(["late"] if self._fault == "late_return" else [])]:
@@ -226,24 +228,18 @@ class SmPort(wiring.Component):
         # lost now it does not matter.
         m.d.comb += answered.eq(answers & outstanding & ~ended & ~self.kill.valid)
         m.d.sync += [
-            sent.eq(sending),
+            missed.eq(sending & ~slots.coming.any()),
+            unasked.eq(answers & ~answered),
+            foreign.eq(answered & (answer & ~slots.named).any()),
+            sent.eq(sending | answers),
             faulty.eq(what.code.any()),
             answers.eq(self.acknowledge.valid),
             answer.eq(self.acknowledge.mask),
-            acknowledgement.eq(answers),
-            foreign.eq((answer & ~slots.named).any()),
             ended.eq(answered),
         ]
-        hit, live = slots.hit.any(), ~self.lost
+        live = ~self.lost
         m.d.comb += [
-            self.errors.eq(
-                Cat(
-                    sent & live & ~hit,
-                    acknowledgement & live & ~ended,
-                    ended & live & foreign,
-                    (sent | acknowledgement) & self.lost,
-                )
-            ),
+            self.errors.eq(Cat(missed & live, unasked & live, foreign & live, sent & self.lost)),
             self.completed.eq(slots.hit & both(live)),
             self.faulty.eq(self.completed & both(faulty)),
         ]

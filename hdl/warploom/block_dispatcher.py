@@ -277,25 +277,21 @@ stall_order : Out(32)
         """Register the lowest error of the cycle, then the lowest SM's."""
         code, argument = Signal.like(self.error.code), Signal.like(self.error.argument)
         some = Cat(cause.any() for _, cause in causes).any()
-        sms = Signal(self._config.sms)
-        detail = Signal.like(argument, name="detail")
-        m.d.comb += argument.eq(Mux(sms.any(), lowest_number(sms), detail))
         for number, cause in reversed(causes):
             own: Value = C(0)
+            if len(cause) == self._config.sms:
+                own = lowest_number(cause)
             if number is ErrorCode.ORDER_RANGE and order_argument is not None:
                 own = order_argument
             with m.If(cause.any()):
-                m.d.comb += [
-                    code.eq(int(number)),
-                    sms.eq(cause if len(cause) == len(sms) else 0),
-                    detail.eq(own),
-                ]
+                m.d.comb += [code.eq(int(number)), argument.eq(own)]
         m.d.sync += [
             self.error.valid.eq(some),
             self.error.code.eq(code),
             self.error.argument.eq(argument),
-            self.error_count.eq(self.error_count + (some & ~self.error_count.all())),
         ]
+        with m.If(some & ~self.error_count.all()):
+            m.d.sync += self.error_count.eq(self.error_count + 1)
 
     def _count_stalls(
         self,
