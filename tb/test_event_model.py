@@ -67,6 +67,15 @@ def random_launches(
             arguments=longest,
         )
         launches[2:4] = [replace(twin, code=number) for number in (2, 3)]
+        # Two of its blocks fill an SM.
+        launches[4] = replace(
+            launches[4],
+            grid=(5 * config.sms, 1, 1),
+            block=(8, 1, 1),
+            shared=0,
+            barriers=config.barriers // 2,
+            arguments=longest,
+        )
     return launches
 
 

@@ -90,8 +90,8 @@ def give_back(s: State, number: int, slot: int, cycle: int) -> None:
     sm.lowest = min(sm.lowest, slot)
     for k in range(len(sm.free)):
         sm.free[k] += place.need[k]
-    if sm.others > 0 and s.slots[number, slot].place != s.head:
-        sm.others -= 1
+    # As long as there are others, it got none of the head's launch.
+    sm.others = max(sm.others - 1, 0)
     judge(s, number)
     if s.rules.policy == FREED_FIRST:
         sm.waiting += 1
