@@ -77,9 +77,7 @@ class WideCounters(wiring.Component):
             m.d.sync += high.eq(following)
         with m.If(ring[0]):
             m.d.sync += turning.eq(due)
-        with m.Elif(ring[-1]):
-            m.d.sync += turning.eq(0)
-        with m.If(turning):
+        with m.If(turning & ~ring[0]):
             m.d.sync += following.eq(Cat(following[1:], following[0] ^ carry))
         with m.If(self.restart[k]):
             m.d.sync += [
