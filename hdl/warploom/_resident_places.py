@@ -46,8 +46,9 @@ class ResidentPlaces(wiring.Component):
         The head's launch is stopped: the walker forgets it at the end of the cycle.
     head, head_valid : In
         The walker's block.
-    head_place, active : Out(1)
-        Whose block the head is; whether it may be decided.
+    head_place, head_first, active : Out(1)
+        Whose block the head is; whether it is place 0's, from a register of its own for the
+        decision alone, whose wires are short; whether the head may be decided.
     offered : Out
         What offers take from the head's launch.
     needs : Out(array of 2)
@@ -83,6 +84,7 @@ class ResidentPlaces(wiring.Component):
     head: data.View
     head_valid: Signal
     head_place: Signal
+    head_first: Signal
     active: Signal
     offered: "data.View[data.StructLayout]"
     needs: "list[data.View[data.StructLayout]]"
@@ -118,6 +120,8 @@ class ResidentPlaces(wiring.Component):
                 "head": In(layouts.walked_block(config).layout()),
                 "head_valid": In(1),
                 "head_place": Out(1),
+                # The stubs lack `init`.
+                "head_first": Out(1, init=1),  # type: ignore[call-arg]
                 "active": Out(1),
                 "offered": Out(self._offered),
                 "needs": Out(amounts(config)).array(2),
@@ -267,7 +271,7 @@ class ResidentPlaces(wiring.Component):
         ]
         m.d.sync += walking.eq(~accepted & (walking | given))
         with m.If(given.any()):
-            m.d.sync += self.head_place.eq(chosen[1])
+            m.d.sync += [self.head_place.eq(chosen[1]), self.head_first.eq(~chosen[1])]
         # The newest launch is the one to walk next when the other place's does not wait any more.
         # That is given where no head stands: of what is older there is no head.
         done = walking | (chosen & both(~self.head_valid)) | stopping | ~willing

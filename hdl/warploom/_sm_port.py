@@ -35,6 +35,8 @@ class SmPort(wiring.Component):
         The dispatcher's ports of this SM.
     placed : In(1)
         The head is decided for this SM in this cycle.
+    head_first : In(1)
+        The head is a block of place 0.
     block : In(block_offer)
         The head as an offer; ``slot`` is not used.
     fit : In
@@ -81,6 +83,7 @@ class SmPort(wiring.Component):
     acknowledge: data.View
     enable: Signal
     placed: Signal
+    head_first: Signal
     block: data.View
     fit: data.View
     warps: "list[Signal]"
@@ -121,6 +124,7 @@ class SmPort(wiring.Component):
                 "acknowledge": In(layouts.slot_mask(config).layout()),
                 "enable": In(1),
                 "placed": In(1),
+                "head_first": In(1),
                 "block": In(block),
                 "fit": In(fit_news(config)),
                 "warps": In(config.warps_bits).array(2),
@@ -173,7 +177,7 @@ class SmPort(wiring.Component):
         used, usable = Signal(), Signal(2)
         # The same as ~offer.valid, apart from what the offer's many enables wait for.
         vacant = Signal(init=1)
-        room = Mux(self.block.place, usable[1], usable[0])
+        room = Mux(self.head_first, usable[0], usable[1])
         m.d.comb += [
             self.open.eq(~offer.valid | offer.ready),
             used.eq(self.enable & ~self.lost & ~lose),

@@ -217,7 +217,11 @@ stall_order : Out(32)
         for name in places.offered.shape().members:
             m.d.comb += block[name].eq(places.offered[name])
         for k, port in enumerate(ports):
-            m.d.comb += [port.block.eq(block), port.placed.eq(placement.placed[k])]
+            m.d.comb += [
+                port.block.eq(block),
+                port.head_first.eq(places.head_first),
+                port.placed.eq(placement.placed[k]),
+            ]
 
     def _fit(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> FitTable:
         """Tell every SM how many blocks fit."""
