@@ -165,7 +165,27 @@ def sharp_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> 
     for name, limit in rng.sample(_limits(config), rng.choice((1, 1, 2, 3))):
         sharp = (1 << rng.randint(0, bits[name])) + rng.choice((0, 0, -1, limit, limit, limit))
         result[name] = min(sharp, (1 << bits[name]) - 1)
-    return result
+    return result | _sharp_together(rng, config, result, bits)
+
+
+def _sharp_together(
+    rng: random.Random, config: Config, fields: dict[str, int], bits: dict[str, int]
+) -> dict[str, int]:
+    """Return fields that tell together: what a product or a sum of them is judged by."""
+    kind = rng.random()
+    if kind < 0.1:
+        # Just beyond powers of two: few threads, whose indices need many bits.
+        return {f"d{axis}": (1 << rng.randint(0, 3)) + 1 for axis in "xyz"}
+    if kind < 0.2:
+        # The last region of the memory, or one that is past its end by a warp.
+        warps = -(-fields["dx"] * fields["dy"] * fields["dz"] // config.warp_size)
+        last = config.index_memory_warps - warps + rng.choice((0, 1))
+        return {"index_address": min(max(0, last), config.index_memory_warps - 1)}
+    if kind < 0.5:
+        # Powers of two, whose products are one bit: threads, registers, or no dimension of 0.
+        names = rng.choice((("dx", "dy", "dz"), ("dx", "warp_registers"), ("gx", "gy", "gz")))
+        return {name: 1 << rng.randrange(bits[name]) for name in names}
+    return {}
 
 
 def spoiled_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> dict[str, int]:

@@ -38,7 +38,10 @@ def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
 
 
 BENCHES: Final[dict[str, Bench]] = {
-    "launch_check": _repeated(test_launch_check.case, "tiny", 12),
+    # As small as `tiny`, but every limit can be met by itself.
+    "launch_check": _repeated(
+        test_launch_check.case, "tiny,max_threads=512,warp_slots=40,word_bits=9", 12
+    ),
     "config_filter": _then(
         _repeated(test_config_filter.case, "three_entries", 10),
         test_config_filter.error_case,

@@ -17,7 +17,12 @@ from warploom_golden.launch_check import LaunchCheck as Model
 from warploom_sim.lockstep import SIMULATORS, Case, LockstepError, run
 from warploom_spec import ErrorCode, LaunchDescriptor, layouts, preset, timing
 
-CONFIGS = ("tiny", "default", "tiny,warp_size=64,max_threads=512,barriers=20,max_tables=5")
+CONFIGS = (
+    "tiny",
+    "default",
+    "tiny,max_threads=512,warp_slots=40,word_bits=9",
+    "tiny,warp_size=64,max_threads=512,barriers=20,max_tables=5",
+)
 TINY = preset("tiny")
 LEGAL = LaunchDescriptor(
     grid=(3, 2, 1), block=(8, 4, 2), warp_registers=2, shared=5, barriers=2, index_address=10
