@@ -180,19 +180,25 @@ def hold_i_until(cycle_of_second):
     return lambda cycle: {"i__hold": int(0 < cycle < cycle_of_second)}
 
 
-def test_accepted_two_cycles_after_its_transfer(block):
+def test_accepted_three_cycles_after_its_transfer(block):
     seen = send(block, [A])
-    assert timing(TINY).filter_lookup == 2
+    assert timing(TINY).filter_lookup == 3
     assert seen.transfers("i") == [(0, A)]
-    assert seen.transfers("o") == [(2, A)]
-    assert seen.cycles("accepted") == [2]
-    assert decisions(seen) == [(3, 0)]
+    assert seen.transfers("o") == [(3, A)]
+    assert seen.cycles("accepted") == [3]
+    assert decisions(seen) == [(4, 0)]
+
+
+def test_one_every_three_cycles(block):
+    seen = send(block, [A, B])
+    assert [cycle for cycle, _ in seen.transfers("i")] == [0, 3]
+    assert seen.cycles("accepted") == [3, 6]
 
 
 def test_hit_decided_in_one_cycle_done_in_two(block):
     """Nothing in flight: accepted in t, decision in t + 1, done in t + 2; no word goes on."""
     seen = send(block, [A, A], hold_i_until(20))
-    accepted = 20 + 2
+    accepted = 20 + 3
     assert decisions(seen)[1] == (accepted + 1, 1)
     assert [cycle for cycle, _ in seen.transfers("done")] == [4, accepted + 2]
     assert len(seen.transfers("o")) == 1
@@ -217,12 +223,12 @@ def test_done_keeps_the_order_of_acceptance(block):
 def test_a_decision_that_is_not_taken_stands_and_holds_the_next(block):
     seen = send(block, [A, B], lambda cycle: {"decision__ready": int(cycle >= 20)})
     assert decisions(seen) == [(20, 0), (22, 0)]
-    assert seen.cycles("accepted") == [2, 21]
+    assert seen.cycles("accepted") == [3, 21]
 
 
 def test_a_miss_waits_for_the_iterator(block):
     seen = send(block, [A], lambda cycle: {"o__ready": int(cycle >= 9)})
-    assert seen.cycles("o__valid") == list(range(2, 10))
+    assert seen.cycles("o__valid") == list(range(3, 10))
     assert seen.cycles("accepted") == [9]
 
 
@@ -236,7 +242,7 @@ def test_no_more_answers_outstanding_than_done_depth(block):
 
 def test_a_shape_that_is_being_made_is_waited_for(block):
     seen = send(block, [A, A], lambda cycle: {"finished": int(cycle == 20)})
-    assert decisions(seen) == [(3, 0), (22, 1)]
+    assert decisions(seen) == [(4, 0), (23, 1)]
 
 
 def test_a_count_at_its_highest_is_waited_for(block):
@@ -244,7 +250,7 @@ def test_a_count_at_its_highest_is_waited_for(block):
     word = index_config(config, 0, FOUR)
     seen = send(block, [word, word], releases=[0], config=config)
     assert config.reference_bits == 1
-    assert decisions(seen, config) == [(3, 0), (42, 1)]
+    assert decisions(seen, config) == [(4, 0), (43, 1)]
 
 
 # History
@@ -312,12 +318,12 @@ def test_a_reader_s_region_is_waited_for_until_its_last_reference_is_gone(block)
 
     seen = send(block, [A, A, D], levels, releases=[0, 0], cycles=70)
     assert hits(seen) == [0, 1, 0]
-    assert decisions(seen)[2][0] == 50 + 2
+    assert decisions(seen)[2][0] == 50 + 3
 
 
 @pytest.mark.parametrize("second", [D, B], ids=["overlapping region", "only entry"])
 def test_a_region_that_is_being_written_is_waited_for_without_references_too(block, second):
-    """A is released at once; its last write is in 20, and the next is accepted in 21."""
+    """A is released at once; its last write is in 20, and the next is accepted in 22."""
     config = CONFIGS["one_entry"]
 
     def levels(cycle):
@@ -325,25 +331,25 @@ def test_a_region_that_is_being_written_is_waited_for_without_references_too(blo
 
     seen = send(block, [A, second], levels, releases=[0], config=config)
     assert not seen.cycles("error")
-    assert seen.cycles("accepted") == [2, 21]
+    assert seen.cycles("accepted") == [3, 22]
 
 
 def test_release_and_acceptance_in_one_cycle_leave_the_count(block):
-    """A second reference and the release of the first in cycle 22: one is left, so D waits."""
+    """A second reference and the release of the first in cycle 23: one is left, so D waits."""
 
     def levels(cycle):
-        return {"i__hold": int(0 < cycle < 20), "release__hold": int(cycle not in (22, 40))}
+        return {"i__hold": int(0 < cycle < 20), "release__hold": int(cycle not in (23, 40))}
 
     seen = send(block, [A, A, D], levels, releases=[0, 0])
-    assert decisions(seen)[1:] == [(23, 1), (42, 0)]
+    assert decisions(seen)[1:] == [(24, 1), (43, 0)]
 
 
-def test_a_release_counts_from_the_next_cycle(block):
-    """Judged on the state at the cycle's start: the victim's last release is in 40."""
+def test_a_release_is_judged_in_the_next_cycle(block):
+    """Judged on the state at a cycle's start, accepted in the next: the last release is in 40."""
     config = CONFIGS["one_entry"]
     words = [index_config(config, 0, FOUR), index_config(config, 8, FOUR)]
     seen = send(block, words, releases=[0], config=config)
-    assert seen.cycles("accepted") == [2, 41]
+    assert seen.cycles("accepted") == [3, 42]
 
 
 def test_the_victim_is_invalid_else_least_recently_accepted(block):
@@ -409,7 +415,7 @@ def test_decisions_are_those_of_the_untimed_history(launches, name):
 # Cancel
 
 
-@pytest.mark.parametrize(("cycle", "accepted"), [(1, []), (2, [2]), (3, [2])])
+@pytest.mark.parametrize(("cycle", "accepted"), [(1, []), (2, []), (3, [3]), (4, [3])])
 def test_cancel_empties_the_stage_unless_it_is_accepted_in_that_cycle(block, cycle, accepted):
     seen = send(block, [A], lambda now: {"cancel": int(now == cycle)})
     assert seen.cycles("accepted") == accepted

@@ -119,21 +119,21 @@ def both_resident(events: Events) -> int:
 
 
 def test_a_first_block_stands_where_the_pages_put_it() -> None:
-    """By hand: sent 1, answered and presented 7, accepted 9, decided 10, handed over 11."""
+    """By hand: sent 1, answered and presented 7, accepted 10, decided 11, handed over 12."""
     launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), arguments=100)
     tables = event_model.run([launch], preset("default"), 0).tables
     cycles = {kind: table["cycle"].tolist() for kind, table in tables.items()}
     assert cycles["answers"] == [7]
-    assert cycles["decisions"] == [10]
-    assert cycles["words"] == [12]
-    assert cycles["offers"] == [15]
-    # Index miss: setup 7, first emission 1, pipe 3, packer 1 after the acceptance in 9.
-    assert cycles["warps"] == [21]
-    assert cycles["done"] == [21]
+    assert cycles["decisions"] == [11]
+    assert cycles["words"] == [13]
+    assert cycles["offers"] == [16]
+    # Index miss: setup 4, first emission 1, pipe 6, packer 1 after the acceptance in 10.
+    assert cycles["warps"] == [22]
+    assert cycles["done"] == [22]
     (completed,) = cycles["completions"]
     # Registered, processed, gone, its end loaded, in the record queue, at the port.
     assert cycles["ended"] == [completed + 6]
-    assert tables["ended"]["cycles"].tolist() == [completed - 15]
+    assert tables["ended"]["cycles"].tolist() == [completed - 16]
 
 
 def test_the_next_launch_of_a_stream_offers_seven_cycles_after_the_last_completion() -> None:

@@ -233,21 +233,21 @@ def test_no_bubble_between_two_misses_of_12_warps(block):
 
 
 def test_hit_decided_in_one_cycle_done_in_two(block):
-    """Sent again in 50: accepted in 52, decision in 53, done in 54, and nothing is written."""
+    """Sent again in 50: accepted in 53, decision in 54, done in 55, and nothing is written."""
     (word,) = misses(DEFAULT, (10, 10, 10))
     seen = send(block, DEFAULT, [word, word], lambda cycle: {"i__hold": int(0 < cycle < 50)})
     assert [cycle for cycle, _ in seen.transfers("i")] == [0, 50]
-    assert [cycle for cycle, _ in seen.transfers("decision")] == [3, 53]
-    assert [cycle for cycle, _ in seen.transfers("done")][1] == 54
+    assert [cycle for cycle, _ in seen.transfers("decision")] == [4, 54]
+    assert [cycle for cycle, _ in seen.transfers("done")][1] == 55
     assert len(write_cycles(seen)) == 32
 
 
 def test_done_of_a_miss_comes_with_its_last_write(block):
     def levels(cycle):
-        return {"write__ready": int(cycle != 45)}
+        return {"write__ready": int(cycle != 46)}
 
     seen = send(block, DEFAULT, misses(DEFAULT, (10, 10, 10)), levels)
-    assert [cycle for cycle, _ in seen.transfers("done")] == write_cycles(seen)[-1:] == [46]
+    assert [cycle for cycle, _ in seen.transfers("done")] == write_cycles(seen)[-1:] == [47]
 
 
 @pytest.mark.parametrize("pattern", [0b10101010, 0b00010000, 0b11101110, 0b10000001])
@@ -285,7 +285,7 @@ def test_a_read_that_comes_early_gets_the_right_word(block):
             "decision__ready": 1,
             "done__ready": 1,
             "data__ready": 1,
-            "read__hold": int(cycle < 3),
+            "read__hold": int(cycle < 4),
         }
 
     streams = {"i": words, "read": reads, "release": ()}
@@ -400,9 +400,9 @@ def test_without_references_a_second_kernel_overwrites_what_is_read():
     for model, wrong in ((Model, 0), (WithoutReferences, 128)):
 
         def levels(cycle):
-            return {"release__hold": int(cycle < 14 + end)}
+            return {"release__hold": int(cycle < 15 + end)}
 
         seen = send(model, TINY, words, levels, releases=[0], cycles=200)
         start, cycles = write_cycles(seen)[0], write_cycles(seen)
-        assert start == 14 and len(cycles) == 64
+        assert start == 15 and len(cycles) == 64
         assert wrong_reads(32, 8, 4, [cycle - start for cycle in cycles[32:]]) == wrong

@@ -51,6 +51,22 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Found:
+    """What the entries let the lookup stage's configuration do in the next cycle.
+
+    Attributes
+    ----------
+    entry : int
+        The entry that it hits or that it would replace.
+    hit : bool
+        Whether a valid entry has its key.
+    """
+
+    entry: int
+    hit: bool
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What becomes of the lookup stage's configuration in this cycle.
 
@@ -75,8 +91,8 @@ class Verdict:
 class ConfigFilter:
     """Cycle model of ConfigFilter.
 
-    Ports and rules: ``docs/config_filter.md``. Everything in a cycle is judged on the state at its
-    start; a release and an acceptance of one entry in one cycle cancel out.
+    Ports and rules: ``docs/config_filter.md``. The entries are judged on the state at a cycle's
+    start, for the next cycle; a release and an acceptance of one entry in one cycle cancel out.
 
     Parameters
     ----------
@@ -98,6 +114,7 @@ class ConfigFilter:
         self.entries = [Entry() for _ in range(self._config.history_entries)]
         self._stage: Request | None = None
         self._age = 0
+        self._found: Found | None = None
         self._decision: int | None = None
         self._answers: deque[Answer] = deque()
         self._acceptances = 0
@@ -133,6 +150,7 @@ class ConfigFilter:
         """Advance by one clock edge."""
         verdict = self._judge(inputs)
         done = self._done(inputs)
+        self._found = self._look_up()
         self._release(inputs)
         self._finish(inputs)
         if done is not None and inputs["done__ready"]:
@@ -147,18 +165,28 @@ class ConfigFilter:
 
     def _judge(self, inputs: Mapping[str, int]) -> Verdict:
         """Decide on the configuration in the lookup stage."""
-        stage = self._stage
-        if stage is None or self._age < self._timing.filter_lookup:
+        if self._stage is None or self._age < self._timing.filter_lookup or self._found is None:
             return Verdict()
         if self._decision is not None or len(self._answers) == self._timing.done_depth:
             return Verdict()
+        number = self._found.entry
+        if self._found.hit:
+            return Verdict(number, hit=True, accepted=True)
+        return Verdict(number, offered=True, accepted=bool(inputs["o__ready"]))
+
+    def _look_up(self) -> Found | None:
+        """Judge the configuration in the lookup stage; None while an entry holds it."""
+        stage = self._stage
+        if stage is None:
+            return None
         for number, entry in enumerate(self.entries):
             if entry.request is not None and entry.request.key == stage.key:
                 full = entry.count == (1 << self._config.reference_bits) - 1
-                return Verdict(number, hit=True, accepted=not entry.generating and not full)
+                return None if entry.generating or full else Found(number, hit=True)
         victim = self._victim()
-        offered = victim is not None and not self._must_wait_for_readers(stage)
-        return Verdict(victim, offered=offered, accepted=offered and bool(inputs["o__ready"]))
+        if victim is None or self._must_wait_for_readers(stage):
+            return None
+        return Found(victim, hit=False)
 
     def _victim(self) -> int | None:
         """Return the entry that a miss replaces: an invalid one, else the least recently used."""

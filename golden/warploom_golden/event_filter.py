@@ -4,6 +4,7 @@ LaunchPath takes every decision and every ``done`` at once and the index memory 
 from an acceptance on all that follows has its cycle: nothing is stepped but the wait before it.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 from warploom_golden.index_reference import Dims
@@ -65,7 +66,7 @@ class EventFilter:
     Attributes
     ----------
     settled : int
-        Last cycle in which something already accepted changes the state.
+        Last cycle in which something known already changes what may be accepted in the next one.
     """
 
     def __init__(self, config: Config):
@@ -76,12 +77,15 @@ class EventFilter:
         self._setup_until = -1
         self._last_emitted = -1
         self._done: list[int] = []
+        self._releases: deque[tuple[int, int]] = deque()
         self.settled = -1
 
     def accept(self, cycle: int, address: int, dims: Dims, warps: int) -> Accepted | None:
         """Accept the configuration in this cycle, or return None when something holds it."""
         if sum(done >= cycle for done in self._done) >= self._timing.done_depth:
             return None
+        # The entries are judged on the state of the cycle before.
+        self._count_releases(cycle - 1)
         hit = next(
             (
                 n
@@ -93,14 +97,15 @@ class EventFilter:
         if hit is None:
             return self._accept_miss(cycle, Entry(address, dims, warps, valid=True))
         entry = self._entries[hit]
-        if entry.generated >= cycle or entry.count == self._highest:
+        if entry.generated >= cycle - 1 or entry.count == self._highest:
             return None
         return self._answer(cycle, hit, cycle + 2, None)
 
     def _accept_miss(self, cycle: int, new: Entry) -> Accepted | None:
         met = [e for e in self._entries if e.valid and e.overlaps(new.address, new.warps)]
-        victim = self._victim(cycle)
-        if victim is None or cycle <= self._setup_until or any(e.held(cycle) for e in met):
+        victim = self._victim(cycle - 1)
+        busy = any(entry.held(cycle - 1) for entry in met)
+        if victim is None or busy or cycle <= self._setup_until:
             return None
         for entry in met:
             entry.valid = False
@@ -126,10 +131,17 @@ class EventFilter:
         self._accepted += 1
         done = max(ready, self._done[-1] + 1) if self._done else ready
         self._done = [*(d for d in self._done if d >= cycle), done]
-        self.settled = max(self.settled, done, self._setup_until)
+        # `done` is not before the end of a generation, which is judged one cycle later.
+        self.settled = max(self.settled, done + 1, self._setup_until)
         hit = first_write is None
         return Accepted(cycle + 1, done, hit, number, -1 if first_write is None else first_write)
 
-    def release(self, number: int) -> None:
-        """Give one reference back; to be called after the cycle's acceptance."""
-        self._entries[number].count -= 1
+    def release(self, cycle: int, number: int) -> None:
+        """Give one reference back at the end of a cycle."""
+        self._releases.append((cycle, number))
+        self.settled = max(self.settled, cycle + 1)
+
+    def _count_releases(self, cycle: int) -> None:
+        """Bring the counts to the state at a cycle's start."""
+        while self._releases and self._releases[0][0] < cycle:
+            self._entries[self._releases.popleft()[1]].count -= 1

@@ -120,7 +120,7 @@ class EventFront:
         taken = bool(self._ends) and self._ends[0][0] == cycle
         if taken:
             _, entry = self._ends.popleft()
-            self._filter.release(entry)
+            self._filter.release(cycle, entry)
             self._unrecorded -= 1
         return taken
 

@@ -84,7 +84,7 @@ def timing(config: Config) -> Timing:
         launch_queue=2 if small else 4,
         end_records=8 if small else 16,
         done_depth=4,
-        filter_lookup=2,
+        filter_lookup=3,
         iterator_setup=4,
         iterator_pipe=6,
         packer=1,

@@ -2,7 +2,6 @@
 
 from functools import reduce
 from operator import or_
-from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -19,10 +18,11 @@ def any_of(bits: list[Value]) -> Value:
 class History(wiring.Component):
     """The entries: keys and regions, references, who is being generated, order of use.
 
-    A configuration is compared in one cycle and may be accepted from the next one on. What an
-    acceptance changes is judged two cycles later at the earliest, so that only the entries' being
-    valid changes at once: key, count and order learn of it from registers, one cycle late. What a
-    release or an end of generation changes is judged in the next cycle, and the flags look ahead.
+    A configuration is compared in one cycle, judged in the next one, and may be accepted in the
+    third. The next one may be compared in the cycle after an acceptance, which therefore writes key
+    and valid bits at once. What is judged only, two cycles after it at the earliest, learns of it
+    from registers, one cycle late: count and order. What a release or an end of generation changes
+    is judged in the next cycle, and the flags look ahead.
 
     Parameters
     ----------
@@ -39,12 +39,13 @@ class History(wiring.Component):
         What was given in the cycle before is compared; 0 keeps what was found.
     kept : Out
         The key that was compared last.
-    hit, may_hit, may_miss, entry : Out
-        Of ``kept``: an entry has it; a hit or a miss may be accepted; which entry it hits or takes.
-    misses : In(1)
-        It is accepted as a miss in this cycle.
-    new_hit, new_miss, new_entry : In
-        A hit or a miss was accepted in the cycle before, and its entry.
+    may_hit, may_miss, entry : Out
+        Of ``kept``, judged in the cycle before: it may be accepted as a hit, or as a miss; which
+        entry it hits or takes.
+    misses, hits : In(1)
+        It is accepted as a miss, or as a hit, in this cycle.
+    new_miss, new_entry : In
+        A miss was accepted in the cycle before; the entry of what was accepted in it.
     finished : In(1)
         Ends the oldest generation.
     unfinished : Out(1)
@@ -64,12 +65,11 @@ class History(wiring.Component):
                 "given": In(key),
                 "compare": In(1),
                 "kept": Out(key),
-                "hit": Out(1),
                 "may_hit": Out(1),
                 "may_miss": Out(1),
                 "entry": Out(config.entry_bits),
                 "misses": In(1),
-                "new_hit": In(1),
+                "hits": In(1),
                 "new_miss": In(1),
                 "new_entry": In(config.entry_bits),
                 "finished": In(1),
@@ -86,26 +86,35 @@ class History(wiring.Component):
         n = self._config.history_entries
         match, overlap, victim = Signal(n), Signal(n, reset_less=True), Signal(n)
         idle, no_hit = Signal(n, init=-1), Signal(n)
-        used, took = Signal(n), Signal(n)
+        # Judged, one bit at most each: the entry that may be hit, the one that a miss takes.
+        to_hit, to_take = Signal(n, reset_less=True), Signal(n, reset_less=True)
+        # The entry that is accepted in this cycle, and the one of the cycle before.
+        uses, used = Signal(n), Signal(n)
         m.submodules.order = order = _Order(n)
-        m.d.comb += [
-            self.may_hit.eq(self.hit & ~(match & no_hit).any()),
+        may_hit, may_miss = Signal(reset_less=True), Signal(reset_less=True)
+        m.d.sync += [
+            to_hit.eq(match & ~no_hit),
+            may_hit.eq((match & ~no_hit).any()),
+            to_take.eq(victim),
             # An invalid entry is idle: it was, when it was dropped.
-            self.may_miss.eq(~self.hit & ~(overlap & ~idle).any() & idle.any()),
+            may_miss.eq(~match.any() & ~(overlap & ~idle).any() & idle.any()),
+            used.eq(uses),
+        ]
+        m.d.comb += [
+            uses.eq(Mux(self.hits, to_hit, 0) | Mux(self.misses, to_take, 0)),
+            self.may_hit.eq(may_hit),
+            self.may_miss.eq(may_miss),
             order.candidates.eq(idle),
             order.used.eq(used),
         ]
-        chosen = Mux(self.hit, match, victim)
+        chosen = to_hit | Mux(may_miss, to_take, 0)
         for bit in range(self._config.entry_bits):
             holders = [chosen[e] for e in range(n) if e >> bit & 1]
             if holders:
                 m.d.comb += self.entry[bit].eq(any_of(holders))
-        # Of the cycle before: a hit's entry still shows, until the next key is compared.
-        m.d.sync += took.eq(victim)
-        m.d.comb += used.eq(Mux(self.new_hit, match, 0) | Mux(self.new_miss, took, 0))
-        valid = self._compare(m, match, overlap, victim, took)
+        valid = self._compare(m, match, overlap, to_take)
         self._choose(m, victim, valid, order.oldest)
-        self._count(m, used, idle, no_hit)
+        self._count(m, (uses, used), idle, no_hit)
         return m
 
     def _choose(self, m: Module, victim: Signal, valid: Signal, oldest: Value) -> None:
@@ -116,19 +125,15 @@ class History(wiring.Component):
             m.d.sync += lowest[e].eq(~valid[e] & valid[:e].all() if e else ~valid[e])
         m.d.comb += victim.eq(Mux(all_valid, oldest, lowest))
 
-    def _compare(
-        self, m: Module, match: Signal, overlap: Signal, victim: Signal, took: Signal
-    ) -> Signal:
+    def _compare(self, m: Module, match: Signal, overlap: Signal, to_take: Signal) -> Signal:
         """Compare the key with every entry; enter it and drop what it overwrites when it misses.
 
-        Returns which entries are valid; an entry is not for the cycle in which it gets its key.
+        Returns which entries are valid.
         """
         n = self._config.history_entries
-        valid, holds = Signal(n), Signal(n)
+        valid = Signal(n)
         # A key is compared in two halves, which is a gate less deep.
         low, high = Signal(n, reset_less=True), Signal(n, reset_less=True)
-        entered = Signal(n, reset_less=True)
-        same_as_new, any_new = Signal(reset_less=True), Signal(reset_less=True)
         new, kept = (
             Signal(self.given.shape(), name=f"{name}_key", reset_less=True)
             for name in ("new", "kept")
@@ -141,44 +146,35 @@ class History(wiring.Component):
         # An empty region overlaps nothing: no end is above an address, and 0 least of all.
         with m.If(self.given.warps == 0):
             m.d.sync += new_end.eq(0)
-        m.d.comb += [
-            self.kept.eq(kept),
-            match.eq((low & high) | (entered & same_as_new.replicate(n))),
-            self.hit.eq((low & high).any() | (any_new & same_as_new)),
-        ]
-        # What was accepted in the cycle before is on its way to its entry; `kept` still has it.
-        same_as_kept, overlaps_kept = Signal(), Signal()
-        *same, meets = _found((new, new_end), (kept, kept_end))
-        m.d.comb += [same_as_kept.eq(Cat(same).all()), overlaps_kept.eq(meets)]
+        m.d.comb += [self.kept.eq(kept), match.eq(low & high)]
         with m.If(self.compare):
-            m.d.sync += [
-                kept.eq(new),
-                kept_end.eq(new_end),
-                same_as_new.eq(same_as_kept),
-                any_new.eq(self.new_miss),
-            ]
+            m.d.sync += [kept.eq(new), kept_end.eq(new_end)]
+        bits = new.as_value()
+        half = len(bits) // 2
         for e in range(n):
             key = Signal(self.given.shape(), name=f"key_{e}", reset_less=True)
             end = Signal.like(new_end, name=f"end_{e}", reset_less=True)
-            enters = Signal(name=f"enters_{e}")
-            m.d.comb += enters.eq(took[e] & self.new_miss)
-            same_low, same_high, overlaps = _found((new, new_end), (key, end))
-            with m.If(enters):
-                m.d.sync += [key.eq(kept), end.eq(kept_end)]
+            key_bits, enters = key.as_value(), self.misses & to_take[e]
             with m.If(self.compare):
                 m.d.sync += [
-                    low[e].eq(same_low),
-                    high[e].eq(valid[e] & same_high),
-                    entered[e].eq(enters),
-                    overlap[e].eq((valid[e] & overlaps) | (enters & overlaps_kept)),
+                    low[e].eq(bits[:half] == key_bits[:half]),
+                    high[e].eq(valid[e] & (bits[half:] == key_bits[half:])),
+                    overlap[e].eq(valid[e] & (new.address < end) & (key.address < new_end)),
                 ]
-            dropped = victim[e] if self._fault == "stale_history" else victim[e] | overlap[e]
-            m.d.comb += holds[e].eq(valid[e] | enters)
-            m.d.sync += valid[e].eq(holds[e] & ~(self.misses & dropped))
-        return holds
+            with m.If(enters):
+                m.d.sync += [key.eq(kept), end.eq(kept_end)]
+            dropped = 0 if self._fault == "stale_history" else self.misses & overlap[e]
+            m.d.sync += valid[e].eq(enters | (valid[e] & ~dropped))
+        return valid
 
-    def _count(self, m: Module, used: Signal, idle: Signal, no_hit: Signal) -> None:
-        """Count references and note who is generating, ``used`` one cycle late."""
+    def _count(
+        self, m: Module, accepted: tuple[Signal, Signal], idle: Signal, no_hit: Signal
+    ) -> None:
+        """Count references and note who is generating, acceptances one cycle late.
+
+        ``accepted``: which entry is accepted in this cycle, and which one was in the one before.
+        """
+        uses, used = accepted
         n = self._config.history_entries
         m.submodules.unfinished = unfinished = _Unfinished(self._config)
         m.d.comb += [
@@ -187,11 +183,9 @@ class History(wiring.Component):
             unfinished.finished.eq(self.finished),
             self.unfinished.eq(unfinished.any),
         ]
-        referenced = Signal(1 << self._config.entry_bits)
-        just_used = (self.new_hit | self.new_miss) & (self.release == self.new_entry)
-        m.d.comb += self.unreferenced.eq(
-            self.release_valid & ~(referenced.bit_select(self.release, 1) | just_used)
-        )
+        # Nobody refers to it, by what is accepted now, too; an entry that does not exist is bare.
+        bare = Signal(1 << self._config.entry_bits, init=-1)
+        m.d.comb += self.unreferenced.eq(self.release_valid & bare.bit_select(self.release, 1))
         for e in range(n):
             count = Signal(self._config.reference_bits, name=f"count_{e}")
             none = Signal(name=f"none_{e}", init=1)  # The count is 0.
@@ -199,7 +193,6 @@ class History(wiring.Component):
             given_back = Signal(name=f"given_back_{e}")
             still, unread = Signal(name=f"still_{e}"), Signal(name=f"unread_{e}")
             m.d.comb += [
-                referenced[e].eq(~none),
                 given_back.eq(self.release_valid & (self.release == e)),
                 unread.eq(Mux(none, ~used[e] | given_back, (count == 1) & ~used[e] & given_back)),
                 ends.eq(self.finished & Mux(unfinished.held, unfinished.oldest == e, used[e])),
@@ -212,21 +205,11 @@ class History(wiring.Component):
             most = count[1:].all() & (count[0] | used[e])
             m.d.sync += [
                 none.eq(unread),
+                bare[e].eq(unread & ~uses[e]),
                 generating.eq(still),
                 idle[e].eq(~still if self._fault == "no_reference" else ~still & unread),
                 no_hit[e].eq((most & ~given_back) | (0 if self._fault == "early_hit" else still)),
             ]
-
-
-def _found(one: tuple[Any, Signal], other: tuple[Any, Signal]) -> tuple[Value, Value, Value]:
-    """Compare two keys and ends: the keys' two halves, and whether the regions meet."""
-    bits, other_bits = one[0].as_value(), other[0].as_value()
-    half = len(bits) // 2
-    return (
-        bits[:half] == other_bits[:half],
-        bits[half:] == other_bits[half:],
-        (one[0].address < other[1]) & (other[0].address < one[1]),
-    )
 
 
 class _Unfinished(wiring.Component):

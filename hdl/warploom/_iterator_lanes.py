@@ -50,11 +50,15 @@ def base(sizes: Sizes) -> data.StructLayout:
 
 
 class Keeper:
-    """Makes registers that take a value in each enabled cycle."""
+    """Makes registers that take a value in each enabled cycle.
 
-    def __init__(self, m: Module, enable: Value) -> None:
+    ``clear`` is ``enable`` from a register of its own, for resets.
+    """
+
+    def __init__(self, m: Module, enable: Value, clear: Value) -> None:
         self._m = m
         self._enable = enable
+        self._clear = clear
 
     def __call__(
         self, name: str, value: Value, *, when: Value | None = None, otherwise: int = 0
@@ -64,9 +68,9 @@ class Keeper:
         kept = Signal(len(value), name=name, init=init, reset_less=True)
         with self._m.If(self._enable):
             self._m.d.sync += kept.eq(value)
-            if when is not None:
-                with self._m.If(~when):
-                    self._m.d.sync += kept.eq(init)
+        if when is not None:
+            with self._m.If(self._clear & ~when):
+                self._m.d.sync += kept.eq(init)
         return kept
 
 
@@ -110,6 +114,8 @@ class Lanes(wiring.Component):
     ----------
     enable : In(1)
         The stages move.
+    clear : In(1)
+        The same, from a gate of its own: ``enable`` drives too much to be early.
     constants : In
         Of the block whose warp is at ``base``; kept while the warp moves on.
     base : In
@@ -119,6 +125,7 @@ class Lanes(wiring.Component):
     """
 
     enable: Signal
+    clear: Signal
     constants: data.View
     base: data.View
     lanes: Signal
@@ -132,6 +139,7 @@ class Lanes(wiring.Component):
         super().__init__(
             {
                 "enable": In(1),
+                "clear": In(1),
                 "constants": In(constants(sizes)),
                 "base": In(base(sizes)),
                 "lanes": Out(sizes.warp * sizes.lane),
@@ -142,7 +150,7 @@ class Lanes(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        keep = Keeper(m, self.enable)
+        keep = Keeper(m, self.enable, self.clear)
         given: dict[str, Value] = {}
         for view in (self.constants, self.base):
             given |= {name: Value.cast(view[name]) for name in view.shape().members}
@@ -156,7 +164,7 @@ class Lanes(wiring.Component):
         lanes: list[Value] = []
         mask: list[Value] = []
         for number, node in enumerate(nodes):
-            words, threads = group(Keeper(m, self.enable), at, node, number * GROUP)
+            words, threads = group(keep, at, node, number * GROUP)
             lanes += words
             mask += threads
         m.d.comb += [self.lanes.eq(Cat(lanes)), self.mask.eq(Cat(mask))]
@@ -174,8 +182,8 @@ class Lanes(wiring.Component):
         word = Signal(self._sizes.lane, name="first_word", reset_less=True)
         with m.If(self.enable):
             m.d.sync += word.eq(word + step)
-            with m.If(at[2]["restart"]):
-                m.d.sync += word.eq(0)
+        with m.If(self.clear & at[2]["restart"]):
+            m.d.sync += word.eq(0)
         return word
 
 

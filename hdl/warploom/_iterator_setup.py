@@ -128,23 +128,20 @@ def _key_bits(values: list[int]) -> int:
     return (len(values) - 2).bit_length()
 
 
-def _table(
-    m: Module, name: str, key: Value, bits: int, values: list[int], beyond: Value | None = None
-) -> Signal:
+def _table(m: Module, name: str, key: Value, bits: int, values: list[int], beyond: Value) -> Signal:
     """Register a table's value; keys beyond the table's end get its last value.
 
     ``beyond`` says that the key needs more than `_key_bits`; it acts by the register's reset, which
     takes no gates.
     """
     target = Signal(bits, name=name, init=values[-1] & ((1 << bits) - 1), reset_less=True)
-    low = key[: _key_bits(values)]
-    with m.Switch(low):
+    with m.Switch(key[: _key_bits(values)]):
         for k, value in enumerate(values[:-1]):
             with m.Case(k):
                 m.d.sync += target.eq(value)
         with m.Default():
             m.d.sync += target.eq(values[-1])
-    with m.If(key[len(low) :].any() if beyond is None else beyond):
+    with m.If(beyond):
         m.d.sync += target.eq(values[-1])
     return target
 
@@ -176,6 +173,8 @@ class Setup(wiring.Component):
         ``ready`` while the unit is empty (a register).
     ripe : Out(1)
         The constants are good: `timing.iterator_setup` cycles after the transfer, until ``take``.
+    single : Out(1)
+        They are not good, or the configuration has one warp at most (a register).
     take : In(1)
         The generation unit takes them.
     address, warps : Out
@@ -186,6 +185,7 @@ class Setup(wiring.Component):
 
     i: stream.Interface
     ripe: Signal
+    single: Signal
     take: Signal
     address: Signal
     warps: Signal
@@ -199,6 +199,7 @@ class Setup(wiring.Component):
             {
                 "i": In(stream.Signature(layouts.index_config(config).layout())),
                 "ripe": Out(1),
+                "single": Out(1),
                 "take": In(1),
                 "address": Out(config.index_address_bits),
                 "warps": Out(config.warps_bits),
@@ -213,28 +214,35 @@ class Setup(wiring.Component):
         age = Signal(timing(self._config).iterator_setup)
         empty = Signal(init=1)
         address, warps = Signal.like(self.address), Signal.like(self.warps)
+        single = Signal(init=1)
         m.d.comb += [
             loaded.eq(self.i.valid & self.i.ready),
             self.i.ready.eq(empty),
             self.ripe.eq(age[-1]),
+            self.single.eq(single),
             self.address.eq(address),
             self.warps.eq(warps),
         ]
         after = Cat(loaded, age[:-2], (age[-2] | age[-1]) & ~self.take)
-        m.d.sync += [age.eq(after), empty.eq(~after.any())]
+        m.d.sync += [
+            age.eq(after),
+            empty.eq(~after.any()),
+            single.eq(~after[-1] | (warps <= 1)),
+        ]
         with m.If(self.i.ready):
             m.d.sync += [
                 address.eq(self.i.payload.address),
                 warps.eq(self.i.payload.warps),
             ]
+        self._beyond: dict[int, Signal] = {}
         last, step = self._merge(m)
         last["late_x"] = Signal.like(last["x"], name="late_x", reset_less=True)
-        self._beyond: dict[int, Signal] = {}
         m.d.sync += last["late_x"].eq(last["x"])
         up_y, up_z = self._fixes(m, last)
         self._steps(m, last, step, up_y, up_z)
-        for axis in "xyz":
-            m.d.comb += self.constants[f"last_{axis}"].eq(last[axis])
+        # What is taken at the end alone comes from the later register: the first drives much.
+        for axis, register in zip("xyz", ("late_x", "y", "z"), strict=True):
+            m.d.comb += self.constants[f"last_{axis}"].eq(last[register])
         return m
 
     def _merge(self, m: Module) -> tuple[dict[str, Signal], dict[str, Signal]]:
@@ -266,10 +274,11 @@ class Setup(wiring.Component):
             m.d.sync += width.eq(_bit_length(raw[axis]))
             m.d.comb += self.constants[f"width_{axis}"].eq(width)
         # The last of 2 b columns is the last of b, and a bit 1 below it.
-        last = self._merged(m, "last", raw, (C(1, 1), C(1, 1)), narrow)
+        last, self._next_last = self._merged(m, "last", raw, (C(1, 1), C(1, 1)), narrow)
         if not self._config.step_from_host:
             return last, {}
-        return last, self._merged(m, "step", host, (host["x"][0], host["y"][0]), narrow)
+        step, _ = self._merged(m, "step", host, (host["x"][0], host["y"][0]), narrow)
+        return last, step
 
     def _merged(
         self,
@@ -278,25 +287,28 @@ class Setup(wiring.Component):
         raw: dict[str, Signal],
         low: tuple[Value, Value],
         narrow: dict[tuple[str, int], Signal],
-    ) -> dict[str, Signal]:
-        """Register an index of the merged dimensions; ``low`` are bits below y and z."""
-        merged = {
-            axis: Signal(bits, name=f"{name}_{axis}", reset_less=True)
-            for axis, bits in zip("xyz", self._sizes.whole, strict=True)
-        }
+    ) -> tuple[dict[str, Signal], dict[str, Signal]]:
+        """Register an index of the merged dimensions; ``low`` are bits below y and z.
+
+        Returns the registers, and what they hold in the next cycle.
+        """
+        bits = dict(zip("xyz", self._sizes.whole, strict=True))
+        kept = {a: Signal(n, name=f"{name}_{a}", reset_less=True) for a, n in bits.items()}
+        merged = {a: Signal(n, name=f"next_{name}_{a}") for a, n in bits.items()}
+        m.d.sync += [kept[axis].eq(merged[axis]) for axis in "xyz"]
         x, y, z = raw["x"], raw["y"], raw["z"]
         one_x, two_x = narrow["x", 1], narrow["x", 2]
         one_y, two_y = narrow["y", 1], narrow["y", 2]
         with m.If((one_x & (one_y | two_y)) | (two_x & one_y)):
             one_row = Cat(Mux(one_x, low[1], low[0]), z)
-            m.d.sync += [merged["x"].eq(Mux(one_x & one_y, z, one_row)), merged["y"].eq(0)]
+            m.d.comb += [merged["x"].eq(Mux(one_x & one_y, z, one_row)), merged["y"].eq(0)]
         with m.Elif(one_x | two_x):
-            m.d.sync += [merged["x"].eq(Mux(one_x, y, Cat(low[0], y))), merged["y"].eq(z)]
+            m.d.comb += [merged["x"].eq(Mux(one_x, y, Cat(low[0], y))), merged["y"].eq(z)]
         with m.Else():
             rows = Mux(two_y, Cat(low[1], z), y)
-            m.d.sync += [merged["x"].eq(x), merged["y"].eq(Mux(one_y, z, rows))]
-        m.d.sync += merged["z"].eq(Mux(Cat(narrow.values()).any(), 0, z))
-        return merged
+            m.d.comb += [merged["x"].eq(x), merged["y"].eq(Mux(one_y, z, rows))]
+        m.d.comb += merged["z"].eq(Mux(Cat(narrow.values()).any(), 0, z))
+        return kept, merged
 
     def _fixes(self, m: Module, last: dict[str, Signal]) -> tuple[Signal, Signal]:
         """Derive what a wrap adds: 2**width - d in the dimension's place carries into the next.
@@ -350,9 +362,12 @@ class Setup(wiring.Component):
         bits = (self._sizes.warp // 3).bit_length()
         most = (1 << bits) - 1
         self._plane_rows = []
+        # Known with the last row itself: derived from it, it would be the longest way of all.
+        beyond = Signal(name="rows_beyond", reset_less=True)
+        m.d.sync += beyond.eq(self._next_last["y"][_key_bits([0] * most) :].any())
         for n in range(1, self._sizes.warp // 9 + 1):
             rows = [min(n * d, most) for d in range(1, most + 1)]
-            self._plane_rows.append(_table(m, f"rows_of_{n}", last["y"], bits, rows))
+            self._plane_rows.append(_table(m, f"rows_of_{n}", last["y"], bits, rows, beyond))
         far = Signal(name="far_rows", reset_less=True)
         m.d.sync += far.eq(last["y"][self._sizes.near[1] :].any())
         for lane in self._sizes.nodes:
@@ -379,7 +394,7 @@ class Setup(wiring.Component):
             k.up_z.eq(up_z),
             k.place_step.eq(placed(self._sizes, (x, y, z), (up_y, up_z))),
             # One subtraction over all three: a borrow runs on into the next dimension.
-            Cat(k.left_x, k.left_y, k.left_z).eq(Cat(last["x"], last["y"], last["z"]) - step),
+            Cat(k.left_x, k.left_y, k.left_z).eq(Cat(last["late_x"], last["y"], last["z"]) - step),
         ]
 
     def _late_table(
@@ -405,9 +420,9 @@ class Setup(wiring.Component):
         near_x, near_y, near_z = self._sizes.near
         x = self._late_table(m, last, f"x_of_{lane}", near_x + 1, [lane % d for d in columns])
         most = lane // 3
-        row = _table(
-            m, f"row_of_{lane}", last["x"], most.bit_length(), [lane // d for d in columns]
-        )
+        rows = [lane // d for d in columns]
+        beyond = last["x"][_key_bits(rows) :].any()
+        row = _table(m, f"row_of_{lane}", last["x"], most.bit_length(), rows, beyond)
         y, z = (
             Signal(bits, name=f"{axis}_of_{lane}", reset_less=True)
             for axis, bits in (("y", near_y), ("z", near_z))

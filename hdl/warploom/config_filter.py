@@ -14,10 +14,10 @@ from warploom_spec import Config, ErrorCode, layouts, timing
 class ConfigFilter(wiring.Component):
     """Look an index configuration up in a history of block shapes.
 
-    A configuration stands one cycle in the lookup stage, in which it is compared with every entry;
-    the answers are registered, so that the earliest acceptance (2 cycles after the transfer, one
-    every 2 cycles) starts from registers. A hit costs nothing further; a miss takes the victim's
-    place, drops what its region overwrites and goes to the iterator.
+    A configuration is compared with every entry in its first cycle in the lookup stage, judged in
+    the second and accepted in the third at the earliest (3 cycles after the transfer, one every 3
+    cycles), by what the registers between them hold. A hit costs nothing further; a miss takes the
+    victim's place, drops what its region overwrites and goes to the iterator.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class ConfigFilter(wiring.Component):
             history.compare.eq(~ripe),
             self.o.payload.eq(history.kept),
             history.misses.eq(missed),
-            history.new_hit.eq(hit_before),
+            history.hits.eq(hits),
             history.new_miss.eq(missed_before),
             history.new_entry.eq(self.decision.payload.entry),
             history.finished.eq(self.finished),
@@ -131,9 +131,9 @@ class ConfigFilter(wiring.Component):
             self.release.ready.eq(1),
         ]
         m.d.sync += [
-            # A ripe configuration, a place for its decision and one for its answer.
+            # A configuration judged in this cycle, a place for its decision and one for its answer.
             free.eq(
-                full
+                ripe
                 & ~accept
                 & ~self.cancel
                 & (~self.decision.valid | self.decision.ready)
@@ -147,7 +147,7 @@ class ConfigFilter(wiring.Component):
         ]
         with m.If(~self.decision.valid):
             m.d.sync += [
-                self.decision.payload.hit.eq(history.hit),
+                self.decision.payload.hit.eq(history.may_hit),
                 self.decision.payload.entry.eq(history.entry),
             ]
         self._pulses(m, missed, history.unreferenced)
@@ -163,13 +163,10 @@ class ConfigFilter(wiring.Component):
         ]
         highest = Signal()
         m.d.sync += self.error.eq(0)
-        with m.If(unreferenced & ~highest):
-            m.d.sync += [
-                self.error_count.eq(self.error_count + 1),
-                highest.eq(self.error_count[1:].all() & ~self.error_count[0]),
-            ]
         with m.If(unreferenced):
             m.d.sync += [
+                self.error_count.eq(self.error_count + ~highest),
+                highest.eq(self.error_count[1:].all()),
                 self.error.valid.eq(1),
                 self.error.code.eq(ErrorCode.RELEASE_UNREFERENCED),
                 self.error.argument.eq(self.release.payload),

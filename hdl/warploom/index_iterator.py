@@ -67,29 +67,37 @@ class IndexIterator(wiring.Component):
         m.submodules.setup = setup = Setup(self._config, flat=self._fault == "flat")
         m.submodules.walk = walk = _Walk(self._config, self._fault)
         m.submodules.lanes = lanes = Lanes(sizes)
-        # The same from a register each for what drives hundreds: the lanes, the walk, and the
-        # block's constants. The last one's reset value only keeps synthesis from merging it:
-        # nothing is ripe in the cycle after a reset.
+        # The same from a register each for what drives hundreds: the lanes, the walk, the block's
+        # constants, and the lanes' resets. The last two's reset values only keep synthesis from
+        # merging them: nothing is ripe in the cycle after a reset, and no warp in the lanes.
         enable, enable_walk = Signal(), Signal()
-        vacant, vacant_for_block = Signal(init=1), Signal()
+        vacant, vacant_for_block, occupied = Signal(init=1), Signal(), Signal(init=1)
         wiring.connect(m, wiring.flipped(self.i), setup.i)
         m.d.comb += [
             enable.eq(~self.o.valid | self.o.ready),
             enable_walk.eq(vacant | self.o.ready),
             walk.enable.eq(enable_walk),
             walk.ripe.eq(setup.ripe),
-            walk.take.eq((vacant_for_block | self.o.ready) & walk.loads),
-            setup.take.eq(enable & walk.loads),
+            walk.new_single.eq(setup.single),
+            # At a last warp and at none. What is not ripe is taken, too, and never used: so it is
+            # one gate that hundreds wait for.
+            walk.take.eq((vacant_for_block | self.o.ready) & walk.last),
+            setup.take.eq(enable_walk & walk.loads),
             walk.new_address.eq(setup.address),
             walk.new_warps.eq(setup.warps),
             walk.new.eq(setup.constants),
             lanes.enable.eq(enable),
+            lanes.clear.eq(~occupied | self.o.ready),
             lanes.constants.eq(walk.constants),
             lanes.base.eq(walk.base),
         ]
         before_o = self._output(m, enable, walk, lanes)
         with m.If(enable):
-            m.d.sync += [vacant.eq(~before_o), vacant_for_block.eq(~before_o)]
+            m.d.sync += [
+                vacant.eq(~before_o),
+                vacant_for_block.eq(~before_o),
+                occupied.eq(before_o),
+            ]
         return m
 
     def _output(self, m: Module, enable: Signal, walk: "_Walk", lanes: Lanes) -> Value:
@@ -138,6 +146,7 @@ class _Walk(wiring.Component):
     take: Signal
     new_address: Signal
     new_warps: Signal
+    new_single: Signal
     new: data.View
     valid: Signal
     first: Signal
@@ -159,6 +168,7 @@ class _Walk(wiring.Component):
                 "take": In(1),
                 "new_address": In(config.index_address_bits),
                 "new_warps": In(config.warps_bits),
+                "new_single": In(1),
                 "new": In(block),
                 "valid": Out(1),
                 "first": Out(1),
@@ -208,7 +218,8 @@ class _Walk(wiring.Component):
                 address.eq(address + 1),
                 left.eq(left - 1),
                 one_more.eq(left == 3),
-                free.eq(free | one_more | ends),
+                # Free, a block of one warp leaves it so, and so does none.
+                free.eq(Mux(free, self.new_single | self.new.left_z[-1], one_more | ends)),
             ]
             with m.If(self.loads):
                 m.d.sync += [
@@ -218,7 +229,6 @@ class _Walk(wiring.Component):
                     address.eq(self.new_address),
                     left.eq(self.new_warps),
                     one_more.eq(self.new_warps == 2),
-                    free.eq((self.new_warps <= 1) | self.new.left_z[-1]),
                 ]
 
     def _step(self, m: Module) -> Value:

@@ -80,9 +80,10 @@ class IndexPacker(wiring.Component):
                     top = lanes.width_x + lanes.width_y
                     placed = placed & ~((1 << top) >> 1)
                 m.d.sync += word.eq(placed)
-                if self._fault != "unmasked":
-                    with m.If(~lanes.mask[lane]):
-                        m.d.sync += word.eq(0)
+        if self._fault != "unmasked":
+            for lane in range(self._config.warp_size):
+                with m.If(self.i.ready & ~lanes.mask[lane]):
+                    m.d.sync += packed.words.word_select(lane, bits).eq(0)
         return m
 
 
