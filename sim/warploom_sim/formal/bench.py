@@ -238,6 +238,7 @@ class Bench:
         name: str,
         *,
         unless: Value | None = None,
+        bound: int | None = None,
         slow: bool = False,
     ) -> None:
         """State that a stream keeps what is refused.
@@ -252,7 +253,7 @@ class Bench:
             Its flattened name.
         unless : Value
             Sampled in the cycle of the refusal: 1 lets it go.
-        slow : bool
+        bound, slow : int or None, bool
             As of a `Check`.
         """
         ready = self.inputs[f"{name}__ready"]
@@ -267,6 +268,7 @@ class Bench:
             ~refused | (port.valid & (payload == self.before(payload, f"{name}_payload"))),
             fault=f"{DEAF}{name}",
             cover=("it is refused twice and then taken", port.valid & ready & (count == 2)),
+            bound=bound,
             slow=slow,
         )
 

@@ -59,7 +59,7 @@ def bench(fault: str | None = None) -> Bench:
     _state_answers(b, dut, answered)
     _state_records(b, dut, answered, recorded, stops & dut.stop.ready, stop)
     b.check_held(dut.answer, "answer", slow=True)
-    b.check_held(dut.ended, "ended", slow=True)
+    b.check_held(dut.ended, "ended", bound=24, slow=True)
     return b.close()
 
 
