@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 
 from tb.dispatch_configs import config_of
-from tb.launches import dispatch_launches, legal_launch, spoiled_launch
+from tb.launches import dispatch_launches, legal_launch, outlasts, spoiled_launch
 from tb.sm_cores import SmCores
 from tb.weather import Forecast
 from warploom_sim.lockstep import Context, Pace
@@ -183,7 +183,10 @@ class PathHost(Host):
         while True:
             fields = legal_launch(self.rng, self.config, self.streams, self.climate != "calm")
             if self.rng.random() < 0.125:
-                fields = spoiled_launch(self.rng, self.config, fields)
+                spoiled = spoiled_launch(self.rng, self.config, fields)
+                # In a calm run nobody stops a launch that goes on for ever.
+                if self.climate != "calm" or not outlasts(self.config, spoiled):
+                    fields = spoiled
             yield self._descriptor.pack(fields)
 
     def settle(self) -> None:

@@ -2,12 +2,16 @@
 
 import random
 from collections.abc import Iterator
+from math import prod
 
 from warploom_spec import Config, layouts
 from warploom_spec.config import BLOCK_FIELD_BITS, BLOCK_LIMITS, GRID_FIELD_BITS, MAX_BLOCK_BARRIERS
 
 #: The resource that a launch's blocks run out of first.
 THEMES = ("slots", "warps", "registers", "shared", "barriers", "mixed")
+
+#: Blocks of a launch that comes to its end by itself in a short run, at most.
+FEW_BLOCKS = 64
 
 
 def random_fields(rng: random.Random, names: Iterator[tuple[str, int]]) -> dict[str, int]:
@@ -114,7 +118,7 @@ def legal_launch(rng: random.Random, config: Config, streams: int, huge: bool) -
     packet = layouts.launch_descriptor(config)
     fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
     grid, _ = random_grid(rng, config, huge)
-    if grid[0] * grid[1] * grid[2] > 64 and not huge:
+    if prod(grid) > FEW_BLOCKS and not huge:
         grid = [7, 1, 2]
     shape = random_shape(rng, config)
     for axis, blocks, threads in zip("xyz", grid, shape, strict=True):
@@ -212,3 +216,13 @@ def spoiled_launch(rng: random.Random, config: Config, fields: dict[str, int]) -
     for change in rng.sample(changes, rng.choice((1, 1, 2, 3))):
         result |= change
     return result
+
+
+def outlasts(config: Config, fields: dict[str, int]) -> bool:
+    """Tell whether a launch, unless it is refused for something else, has more than a few blocks.
+
+    A spoiled one may: where the configuration's limit is all that the field holds, it is legal.
+    """
+    grid = [fields[f"g{axis}"] for axis in "xyz"]
+    legal = all(size <= limit for size, limit in zip(grid, config.max_grid, strict=True))
+    return legal and prod(grid) > FEW_BLOCKS

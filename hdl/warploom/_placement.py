@@ -1,5 +1,7 @@
 """Which of the eligible SMs gets the next block: one component a policy."""
 
+from typing import Final
+
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
@@ -7,6 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from warploom._sm_slots import any_up_to, decoded, first_of, number_of
 from warploom_spec import Config
+
+#: Requests of one carry chain: longer ones are slower than a gate behind them.
+_CARRIES: Final = 16
 
 
 class Placement(wiring.Component):
@@ -69,7 +74,7 @@ class Placement(wiring.Component):
         m = Module()
         chosen = Signal(self._config.sms)
         m.d.comb += [
-            self.decided.eq(self.wanted & self.eligible.any()),
+            self.decided.eq(self.wanted & _some(self.eligible)),
             self.placed.eq(Mux(self.wanted, chosen, 0)),
         ]
         policy = {
@@ -164,6 +169,16 @@ class Placement(wiring.Component):
             with m.Elif(moves):
                 m.d.sync += port.addr.eq(Mux(port.addr == depth - 1, 0, port.addr + 1))
         return read.data, entries != 0
+
+
+def _some(requests: Value) -> Value:
+    """Return whether a bit is 1: that of the latest signals of all, with the most to reach.
+
+    As the carry out of an addition, or the gates of the search for the first request serve it too,
+    one behind the other.
+    """
+    groups = [requests[k : k + _CARRIES] for k in range(0, len(requests), _CARRIES)]
+    return Cat((group + C((1 << len(group)) - 1, len(group)))[len(group)] for group in groups).any()
 
 
 def _rotating(m: Module, name: str, requests: Value, moves: Value, stuck: bool = False) -> Value:
