@@ -33,8 +33,8 @@ class ResidentPlaces(wiring.Component):
     config : Config
         The configuration.
     fault : str, optional
-        ``"stream_order"``: launches of one stream overlap. ``"stale_address"``: the offers of the
-        second place keep the index address of the first one's.
+        ``"stream_order"``: launches of one stream overlap, others wait. ``"stale_address"``: the
+        offers of the second place keep the index address of the first one's.
 
     Attributes
     ----------
@@ -247,6 +247,8 @@ class ResidentPlaces(wiring.Component):
         walking, after_previous = Signal(2), Signal(2)
         could, ordered = Signal(2), Signal(2)
         same_stream = streams[0] == streams[1]
+        if self._fault == "stream_order":
+            same_stream = ~same_stream
         for place in range(2):
             other = 1 - place
             waits = Signal(range(stage), name=f"staged_{place}")
@@ -260,8 +262,7 @@ class ResidentPlaces(wiring.Component):
             m.d.comb += could[place].eq(
                 willing[place] & ~walking[place] & (waits == 0) & ~ahead[other]
             )
-            if self._fault != "stream_order":
-                m.d.comb += ordered[place].eq(after_previous[place] & older[other] & same_stream)
+            m.d.comb += ordered[place].eq(after_previous[place] & older[other] & same_stream)
         given = Signal(2)
         chosen = could & ~ordered
         m.d.comb += [

@@ -172,7 +172,8 @@ class _Sm:
     """One SM as it sees itself; its number is a constant that may be any one.
 
     A block is held from its offer's first cycle to its completion, or to the acknowledgement of a
-    kill that named it.
+    kill that named it. What it sends is judged a cycle later, on what was taken and named by then:
+    what comes a cycle too early counts as the page has it.
     """
 
     def __init__(self, ports: _Ports, fault: str | None) -> None:
@@ -189,10 +190,10 @@ class _Sm:
         taken = mine([o.valid & b.inputs[f"offer__{k}__ready"] for k, o in enumerate(offers)], "tk")
         self.lost = mine(list(dut.lost)[:: -1 if fault == "crossed_lost" else 1], "lost")
         self.enable = mine(list(ports.enable), "enable")
-        sent = mine(ports.sent, "sent")
-        slot = mine([c.slot for c in ports.completion], "slot")
+        sent = b.before(mine(ports.sent, "sent"), "sent")
+        slot = b.before(mine([c.slot for c in ports.completion], "slot"), "slot")
         kill = mine([k.mask & k.valid.replicate(CONFIG.block_slots) for k in dut.kill], "kill")
-        acknowledged = mine([a.valid for a in dut.acknowledge], "acknowledged")
+        acknowledged = b.before(mine([a.valid for a in dut.acknowledge], "answered"), "answered")
 
         self.launch = b.value(
             Mux(self.offer.place, *(Value.cast(w) for w in reversed(ports.launches))),
@@ -202,7 +203,7 @@ class _Sm:
         named = b.register(CONFIG.block_slots, "named")
         #: Slots named by the kill that is not yet acknowledged.
         self.named = b.value(named | kill, "now_named")
-        b.m.d.sync += named.eq(Mux(acknowledged, 0, self.named))
+        b.m.d.sync += named.eq(Mux(acknowledged, kill, self.named))
         self.held = [b.register(1, f"held_{s}") for s in _SLOTS]
         self.places = [b.register(1, f"held_{s}_place") for s in _SLOTS]
         self.needs = {
@@ -214,7 +215,7 @@ class _Sm:
             runs = b.register(1, f"runs_{s}")
             starts = runs | (taken & (self.offer.slot == s))
             completes = b.value(sent & (slot == s) & starts, f"completes_{s}")
-            ends = completes | (acknowledged & self.named[s])
+            ends = completes | (acknowledged & named[s])
             b.m.d.sync += [runs.eq(starts & ~ends), self.held[s].eq((self.held[s] | here) & ~ends)]
             with b.m.If(here):
                 b.m.d.sync += self.places[s].eq(self.offer.place)
@@ -228,13 +229,12 @@ def _state_sm(ports: _Ports, sm: _Sm) -> None:
         total = sm.launch[name]
         for s in _SLOTS:
             total = total + Mux(sm.held[s], sm.needs[name][s], 0)
-        full = b.value(total == most, f"full_{name}")
         b.check(
             name,
             f"an SM never holds blocks that need more of {name} than it has",
             ~first | (total <= most),
             fault="overcommit" if name == "warps" else "phantom_completion",
-            cover=("the rest of it is taken", first & full & Cat(sm.held).any()),
+            cover=("a second block comes", first & Cat(sm.held).any()),
             bound=12,
             slow=True,
         )
@@ -245,6 +245,7 @@ def _state_sm(ports: _Ports, sm: _Sm) -> None:
         ~first | ~(Cat(sm.held) | sm.named).bit_select(number, 1),
         fault="phantom_completion",
         cover=("slot 1 while slot 0 is named by a kill", first & (number == 1) & sm.named[0]),
+        bound=12,
         slow=True,
     )
     b.check(
