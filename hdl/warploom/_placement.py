@@ -172,10 +172,10 @@ class Placement(wiring.Component):
 
 
 def _some(requests: Value) -> Value:
-    """Return whether a bit is 1: that of the latest signals of all, with the most to reach.
+    """Return whether a bit is 1, as the carry out of an addition.
 
-    As the carry out of an addition, or the gates of the search for the first request serve it too,
-    one behind the other.
+    Requests are late, and nearly everything waits for this. As gates it would be shared with those
+    of the search for the first request, which stand in a row.
     """
     groups = [requests[k : k + _CARRIES] for k in range(0, len(requests), _CARRIES)]
     return Cat((group + C((1 << len(group)) - 1, len(group)))[len(group)] for group in groups).any()

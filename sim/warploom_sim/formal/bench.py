@@ -232,6 +232,21 @@ class Bench:
         self.m.d.sync += old.eq(value)
         return old
 
+    def first(self, port: stream.Interface | Any, name: str) -> Value:
+        """Return whether a stream's packet shows for the first time: it does not stand refused.
+
+        Parameters
+        ----------
+        port : stream.Interface
+            An output of the block.
+        name : str
+            Its flattened name; its ``ready`` is a free input, made now if it is not there.
+        """
+        ready = self._free_port(1, f"{name}__ready")
+        stood = self.before(port.valid & ~ready, f"{name}_stood")
+        new: Value = self.value(port.valid & ~stood, f"{name}_new")
+        return new
+
     def check_held(
         self,
         port: stream.Interface | Any,

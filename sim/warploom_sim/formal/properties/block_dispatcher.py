@@ -79,8 +79,8 @@ class _Ports:
         ]
         self.transfer = dut.launch.valid & dut.launch.ready
         #: For each SM whether its offer is in its first cycle.
-        self.new = [self._first(dut.offer[k], f"offer__{k}") for k in _SMS]
-        ended = self._first(dut.ended, "ended")
+        self.new = [b.first(dut.offer[k], f"offer__{k}") for k in _SMS]
+        ended = b.first(dut.ended, "ended")
         self.ended = ended
 
         # A launch takes the lowest free place; its record shows in the first cycle it is free.
@@ -99,11 +99,6 @@ class _Ports:
             m.d.sync += kept[p].eq(self.occupied[p] | entered)
             with m.If(entered):
                 m.d.sync += self.launches[p].eq(self.given)
-
-    def _first(self, port: Any, name: str) -> Value:
-        stood = self.b.before(port.valid & ~self.b.free(1, f"{name}__ready"), f"{name}_stood")
-        first: Value = self.b.value(port.valid & ~stood, f"{name}_new")
-        return first
 
     def drive(self, fault: str | None) -> None:
         """Connect the block; some seeded bugs are what it does not see, or sees wrongly."""

@@ -54,20 +54,13 @@ def bench(fault: str | None = None) -> Bench:
         stop__payload=stop,
         stop__valid=1 if fault == "phantom_stop" else stops,
     )
-    answered = _first(b, dut.answer, "answer")
-    recorded = _first(b, dut.ended, "ended")
+    answered = b.first(dut.answer, "answer")
+    recorded = b.first(dut.ended, "ended")
     _state_answers(b, dut, answered)
     _state_records(b, dut, answered, recorded, stops & dut.stop.ready, stop)
     b.check_held(dut.answer, "answer", slow=True)
     b.check_held(dut.ended, "ended", bound=24, slow=True)
     return b.close()
-
-
-def _first(b: Bench, port: Any, name: str) -> Value:
-    """Return whether a packet shows for the first time."""
-    stood = b.before(port.valid & ~b.inputs[f"{name}__ready"], f"{name}_stood")
-    first: Value = b.value(port.valid & ~stood, f"{name}_new")
-    return first
 
 
 def _state_answers(b: Bench, dut: Any, answered: Value) -> None:
