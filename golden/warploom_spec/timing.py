@@ -39,6 +39,8 @@ class Timing:
     returns : int
         BlockDispatcher: completion, acknowledgement or retirement to the first decision that sees
         it.
+    stop : int
+        BlockDispatcher: a stop at the port to the first cycle in which its launch is stopped.
     end : int
         BlockDispatcher: first cycle in which a launch is gone to its record.
     stall : int
@@ -60,6 +62,7 @@ class Timing:
     fit_table: int
     offer: int
     returns: int
+    stop: int
     end: int
     stall: int
     stall_counter_bits: int = 32
@@ -94,6 +97,7 @@ def timing(config: Config) -> Timing:
         fit_table=3 * config.block_slots + 8,
         offer=1,
         returns=3,
+        stop=2,
         end=2,
         stall=2,
     )
