@@ -24,8 +24,8 @@ def amounts(config: Config) -> data.StructLayout:
 
 
 def count_bits(config: Config) -> int:
-    """Return the width of a number of blocks on one SM: two more than its slots have their own."""
-    return (config.block_slots + 2).bit_length()
+    """Return the width of a number of blocks on one SM: one more than its slots has its own."""
+    return (config.block_slots + 1).bit_length()
 
 
 def table_row(config: Config) -> data.StructLayout:
@@ -81,9 +81,8 @@ class FitTable(wiring.Component):
         Resources that one block more than ``most`` would lack; valid one cycle after ``counted``.
     news : Out(fit_news)
         ``counted``: the place's ``most`` is final. Before, every SM has room for one more at least.
-        ``most``: how many blocks of the place alone fit; one more than there are slots if slots
-        bound them. ``row`` n of the table, modulo the power of two at or above the slots, is what
-        fits beside n blocks.
+        ``most``: how many blocks of the place alone fit. ``row`` n of the table, modulo the power
+        of two at or above the slots, is what fits beside n blocks.
     """
 
     accepted: Signal
@@ -109,25 +108,23 @@ class FitTable(wiring.Component):
         del platform
         m = Module()
         config = self._config
-        beside, full, fills = Signal(count_bits(config), init=-1), Signal(), Signal()
-        ledgers = [self._place(m, place, full | fills) for place in range(2)]
+        beside = Signal(count_bits(config), init=-1)
+        ledgers = [self._place(m, place) for place in range(2)]
         # Of the older launch's alone.
         grows, gives = (
             Cat(getattr(ledger, name) for ledger in ledgers).any() for name in ("grows", "gives")
         )
         m.d.comb += [
-            fills.eq(grows & (beside == config.block_slots - 1)),
             self.news.newest.eq(self.newest),
             self.news.write.eq(gives),
             self.news.row.eq(Mux(self.newest, ledgers[0].number, ledgers[1].number)),
             self.news.entry.most.eq(beside),
             self.news.entry.lacks.eq(Mux(self.newest, ledgers[0].signs, ledgers[1].signs)),
         ]
-        m.d.sync += full.eq(full | fills)
         with m.If(grows):
             m.d.sync += beside.eq(beside + 1)
         with m.If(self.accepted.any()):
-            m.d.sync += [beside.eq(-1), full.eq(0)]
+            m.d.sync += beside.eq(-1)
 
         known = self.news.known
         ready = timer(m, "table", timing(config).fit_table - 3, self.accepted.any())
@@ -136,52 +133,51 @@ class FitTable(wiring.Component):
             m.d.sync += known.eq(0)
         return m
 
-    def _place(self, m: Module, place: int, full: Value) -> "_Ledger":
+    def _place(self, m: Module, place: int) -> "_Ledger":
         """Take blocks from an empty SM: what is left is the state.
 
         It is let fall below 0 once, and that is judged in the next cycle. In the walk beside the
         older launch's blocks, one of them is taken away where no more of the newer one's fit.
         """
-        config = self._config
         counting, walking = Signal(name=f"counting_{place}"), Signal(name=f"walking_{place}")
         restart = self.accepted[place] | (self.accepted[1 - place] & ~counting)
-        ledger = _Ledger(config, place)
+        ledger = _Ledger(self._config, place)
         number, stuck = ledger.number, ledger.stuck
-        all_slots = Signal(name=f"all_slots_{place}")
-        stop = stuck | all_slots
         m.d.comb += [ledger.grows.eq(walking & ~stuck), ledger.gives.eq(walking & stuck)]
-        self._take(m, place, ledger, (counting & ~stop) | walking, restart, walking & full)
-        with m.If((counting & ~stop) | ledger.gives):
-            m.d.sync += [
-                number.eq(number + Cat(C(1, 1), ledger.gives.replicate(len(number) - 1))),
-                all_slots.eq(~walking & (number == config.block_slots + 1)),
-            ]
+        self._take(m, place, ledger, (counting & ~stuck) | walking, restart)
+        with m.If((counting & ~stuck) | ledger.gives):
+            m.d.sync += number.eq(number + Cat(C(1, 1), ledger.gives.replicate(len(number) - 1)))
         with m.If(restart):
-            m.d.sync += [number.eq(0), all_slots.eq(0)]
-        with m.If(stop):
+            m.d.sync += number.eq(0)
+        with m.If(stuck):
             m.d.sync += counting.eq(0)
         with m.If(restart):
             m.d.sync += counting.eq(1)
         # A newer launch that comes while this one is counted finds it counted; else it is counted
         # again, from the first block.
         newer = (self.newest != place) | self.accepted[1 - place]
-        with m.If(counting & stop):
+        with m.If(counting & stuck):
             m.d.sync += walking.eq(newer)
         with m.Elif(number == 1):
             m.d.sync += walking.eq(walking & ~stuck)
         with m.If(restart):
             m.d.sync += walking.eq(0)
-        self._result(m, place, ledger, counting, stop)
+        self._result(m, place, ledger, counting)
         return ledger
 
-    def _take(
-        self, m: Module, place: int, ledger: "_Ledger", move: Value, restart: Value, full: Value
-    ) -> None:
-        """Subtract a block from each resource, or add one of the own launch."""
+    def _take(self, m: Module, place: int, ledger: "_Ledger", move: Value, restart: Value) -> None:
+        """Subtract a block from each resource and from the slots, or add one of the own launch."""
         own, other = self.needs[place], self.needs[1 - place]
         grows, gives = ledger.grows, ledger.gives
-        signs: list[Value] = []
-        for resource, capacity in capacities(self._config).items():
+
+        def amount_of(resource: str) -> Value:
+            return C(1) if resource == "slots" else Mux(grows, other[resource], own[resource])
+
+        signs, stuck = [], []
+        for resource, capacity in [
+            *capacities(self._config).items(),
+            ("slots", self._config.block_slots),
+        ]:
             capacity += int(self._fault == "overcommit" and resource == "warps")
             bits = capacity.bit_length() + 1
             # After a reset as after a restart: else either takes gates.
@@ -189,7 +185,7 @@ class FitTable(wiring.Component):
             after = Signal(bits + 1, name=f"left_{resource}_{place}_after")
             amount = Signal(bits, name=f"step_{resource}_{place}")
             m.d.comb += [
-                amount.eq(Mux(grows, other[resource], own[resource]) ^ (~gives).replicate(bits)),
+                amount.eq(amount_of(resource) ^ (~gives).replicate(bits)),
                 # Subtracted by complement and carry: one adder.
                 after.eq(Cat(~gives, left) + Cat(~gives, amount)),
             ]
@@ -197,18 +193,18 @@ class FitTable(wiring.Component):
                 m.d.sync += left.eq(after[1:])
             with m.If(restart):
                 m.d.sync += left.eq(capacity)
-            m.d.comb += ledger.signs[len(signs)].eq(left[-1])
-            signs.append(after[-1])
+            signs.append(left[-1])
+            stuck.append(after[-1])
+        # Slots are the last.
+        m.d.comb += ledger.signs.eq(Cat(signs[:-1]))
         with m.If(move):
-            m.d.sync += ledger.stuck.eq(Cat(signs).any() | full)
+            m.d.sync += ledger.stuck.eq(Cat(stuck).any())
         with m.If(restart):
             m.d.sync += ledger.stuck.eq(0)
 
-    def _result(
-        self, m: Module, place: int, ledger: "_Ledger", counting: Value, stop: Value
-    ) -> None:
+    def _result(self, m: Module, place: int, ledger: "_Ledger", counting: Value) -> None:
         """Keep what the first count says: a launch is counted again for the table beside it."""
-        number = ledger.number
+        number, stop = ledger.number, ledger.stuck
         done = Signal(name=f"done_{place}")
         most = Signal.like(number, name=f"most_{place}")
         last = Signal.like(number, name=f"last_{place}")
@@ -231,9 +227,8 @@ class FitTable(wiring.Component):
 class _Ledger:
     """What is left of an SM for one place, in how many steps from empty.
 
-    ``stuck``: something is less than nothing, by ``signs``; or, in the walk that makes the table,
-    the newer launch's blocks beside fill all slots. In that walk the newer launch's blocks grow by
-    one, or the own launch gives one up.
+    ``stuck``: something is less than nothing: a resource, by ``signs``, or slots. In the walk that
+    makes the table the newer launch's blocks grow by one, or the own launch gives one up.
     """
 
     def __init__(self, config: Config, place: int) -> None:

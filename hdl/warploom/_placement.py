@@ -30,16 +30,23 @@ class Placement(wiring.Component):
         A head stands that may be decided.
     eligible : In(sms)
         SMs that it may be decided for.
+    leads, follows : In(1)
+        A launch can be walked next: no head stands; the head is its launch's last block.
     placed : Out(sms)
         The one that it is decided for in this cycle (combinational), if any.
     decided : Out(1)
         Whether there is one.
+    moves : Out(1)
+        The launch is walked next: it ``leads``, or it ``follows`` and the head is decided.
     """
 
     wanted: Signal
     eligible: Signal
+    leads: Signal
+    follows: Signal
     placed: Signal
     decided: Signal
+    moves: Signal
 
     def __init__(self, config: Config, *, fault: str | None = None) -> None:
         self._config = config
@@ -63,8 +70,11 @@ class Placement(wiring.Component):
             {
                 "wanted": In(1),
                 "eligible": In(config.sms),
+                "leads": In(1),
+                "follows": In(1),
                 "placed": Out(config.sms),
                 "decided": Out(1),
+                "moves": Out(1),
                 **extra,
             }
         )
@@ -74,7 +84,8 @@ class Placement(wiring.Component):
         m = Module()
         chosen = Signal(self._config.sms)
         m.d.comb += [
-            self.decided.eq(self.wanted & _some(self.eligible)),
+            self.decided.eq(_some(self.eligible, self.wanted)),
+            self.moves.eq(_some(self.eligible, self.follows, self.leads)),
             self.placed.eq(Mux(self.wanted, chosen, 0)),
         ]
         policy = {
@@ -171,14 +182,24 @@ class Placement(wiring.Component):
         return read.data, entries != 0
 
 
-def _some(requests: Value) -> Value:
-    """Return whether a bit is 1, as the carry out of an addition.
+def _some(requests: Value, gate: Value, always: Value | None = None) -> Value:
+    """Return whether there is a request, and the gate is open; or ``always``.
 
-    Requests are late, and nearly everything waits for this. As gates it would be shared with those
-    of the search for the first request, which stand in a row.
+    As the carry out of an addition. Requests are late, and nearly everything waits for this: as
+    gates it would be shared with those of the search for the first request, which stand in a row.
     """
     groups = [requests[k : k + _CARRIES] for k in range(0, len(requests), _CARRIES)]
-    return Cat((group + C((1 << len(group)) - 1, len(group)))[len(group)] for group in groups).any()
+    *early, last = groups
+    some: Value = Cat(_carry(group, C(0, 0)) for group in early).any()
+    return _carry(Cat(some, last) if early else last, gate, always)
+
+
+def _carry(requests: Value, gate: Value, always: Value | None = None) -> Value:
+    """Return what a carry chain hands on: made by a request, handed on by a gate, made again."""
+    terms, ones = Cat(requests, gate), C((1 << len(requests)) - 1, len(requests) + len(gate))
+    if always is not None:
+        terms, ones = Cat(terms, always), Cat(ones, C(1, 1))
+    return (terms + ones)[len(terms)]
 
 
 def _rotating(m: Module, name: str, requests: Value, moves: Value, stuck: bool = False) -> Value:

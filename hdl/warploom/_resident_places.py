@@ -59,6 +59,11 @@ class ResidentPlaces(wiring.Component):
         The place occupied last.
     decided : In(1)
         The head is decided in this cycle.
+    leads, follows : Out(1)
+        A launch can be walked next: no head stands; the head is its launch's last block, and may
+        be decided.
+    moves : In(1)
+        It is walked next: it ``leads``, or it ``follows`` and the head is decided.
     completed, faulty, killed, struck, present : In(2)
         What happens on any SM in this cycle; whether blocks are out.
     struck_head : In(1)
@@ -67,12 +72,14 @@ class ResidentPlaces(wiring.Component):
         No SM is left.
     stop_kill, late : Out(2)
         Launches being killed; those whose standing offers make an SM lost in this cycle.
+    hides : Out(1)
+        A launch is being killed.
     resident : Out(1)
         A launch has started and has not ended.
     ordered : Out(1)
         No head stands, and stream order alone holds a launch back.
     unknown : Out(1)
-        A stop in this cycle names nobody here.
+        A stop at the port in the last cycle named nobody here.
     """
 
     launch: stream.Interface
@@ -91,6 +98,9 @@ class ResidentPlaces(wiring.Component):
     accepted: Signal
     newest: Signal
     decided: Signal
+    leads: Signal
+    follows: Signal
+    moves: Signal
     completed: Signal
     faulty: Signal
     killed: Signal
@@ -100,6 +110,7 @@ class ResidentPlaces(wiring.Component):
     all_lost: Signal
     stop_kill: Signal
     late: Signal
+    hides: Signal
     resident: Signal
     ordered: Signal
     unknown: Signal
@@ -128,6 +139,9 @@ class ResidentPlaces(wiring.Component):
                 "accepted": Out(2),
                 "newest": Out(1),
                 "decided": In(1),
+                "leads": Out(1),
+                "follows": Out(1),
+                "moves": In(1),
                 "completed": In(2),
                 "faulty": In(2),
                 "killed": In(2),
@@ -137,6 +151,7 @@ class ResidentPlaces(wiring.Component):
                 "all_lost": In(1),
                 "stop_kill": Out(2),
                 "late": Out(2),
+                "hides": Out(1),
                 "resident": Out(1),
                 "ordered": Out(1),
                 "unknown": Out(1),
@@ -160,14 +175,12 @@ class ResidentPlaces(wiring.Component):
         # Of the head's place alone; of which launch there is an older one, that still has blocks.
         own = Cat(~self.head_place, self.head_place) & both(self.head_valid)
         decided = own & both(self.decided)
-        kept_stopped, stopped, stopping = Signal(2), Signal(2), Signal(2)
-        # What strikes the block of a decision is known too late for that cycle's end.
+        stopped, stopping = Signal(2), Signal(2)
+        # What strikes the block of a decision is known in the cycle after.
         struck_late, decided_before = Signal(2), Signal(2)
         m.d.sync += decided_before.eq(decided)
-        m.d.comb += [
-            struck_late.eq(decided_before & both(self.struck_head)),
-            stopped.eq(kept_stopped | struck_late),
-        ]
+        m.d.comb += struck_late.eq(decided_before & both(self.struck_head))
+        struck = self.struck | struck_late
         exhausted, started = Signal(2), Signal(2)
         older = occupied & Cat(newest, ~newest)
         last = own & both(self.head.last)
@@ -175,6 +188,7 @@ class ResidentPlaces(wiring.Component):
             self.flush.eq((own & stopped).any()),
             self.active.eq(self.head_valid & ~self.flush),
             self.resident.eq((occupied & started).any()),
+            self.hides.eq((occupied & self.stop_kill).any()),
         ]
         m.d.sync += [
             started.eq(~accepted & (started | decided)),
@@ -192,11 +206,11 @@ class ResidentPlaces(wiring.Component):
         )
         strays = occupied & ~exhausted & both(self.all_lost)
         self._stop(m, accepted, occupied, strays, stopping)
-        m.d.sync += kept_stopped.eq(~accepted & (stopped | stopping | self.faulty | self.struck))
+        m.d.sync += stopped.eq(~accepted & (stopped | stopping | self.faulty | struck))
         for flag, cause in (
             (end.fault, self.faulty),
             (end.killed, self.killed),
-            (end.struck, self.struck | struck_late),
+            (end.struck, struck),
             (end.stranded, strays),
         ):
             m.d.sync += flag.eq(~accepted & (flag | cause))
@@ -267,11 +281,14 @@ class ResidentPlaces(wiring.Component):
         chosen = could & ~ordered
         m.d.comb += [
             self.walk.valid.eq(chosen.any()),
-            given.eq(chosen & both(self.walk.ready)),
+            self.leads.eq((chosen & both(~self.head_valid)).any()),
+            self.follows.eq((chosen & both(self.head.last & self.active)).any()),
+            # What the walker's ready says, by a shorter way.
+            given.eq(chosen & both(self.moves)),
             self.ordered.eq(~self.head_valid & (could & ordered).any()),
         ]
         m.d.sync += walking.eq(~accepted & (walking | given))
-        with m.If(given.any()):
+        with m.If(self.moves):
             m.d.sync += [self.head_place.eq(chosen[1]), self.head_first.eq(~chosen[1])]
         # The newest launch is the one to walk next when the other place's does not wait any more.
         # That is given where no head stands: of what is older there is no head.
@@ -296,7 +313,7 @@ class ResidentPlaces(wiring.Component):
             m.d.sync += following.eq(newest)
         m.d.comb += walk.eq(following.walk)
         for name, _ in _OFFERED:
-            loads = given.any()
+            loads: Value = self.moves
             if self._fault == "stale_address" and name == "index_address":
                 loads = given[0]
             with m.If(loads):
@@ -315,19 +332,25 @@ class ResidentPlaces(wiring.Component):
         ``stopping`` has what may stop a launch that is not walked yet, too.
         """
         stop = self.stop
-        named = Signal(2)
-        to_kill = named & both(~stop.payload.drain) | self.faulty
+        named, asked, drain = Signal(2), Signal(), Signal()
+        to_kill = named & both(~drain) | self.faulty
         limit = self._config.kill_timeout
         m.d.comb += [
             stop.ready.eq(1),
             stopping.eq(named | strays),
+            self.unknown.eq(asked & ~named.any()),
+        ]
+        # Where it names a launch that leaves its place, the place is at most occupied anew in the
+        # next cycle: that wins.
+        m.d.sync += [
+            asked.eq(stop.valid),
+            drain.eq(stop.payload.drain),
             named.eq(
                 Cat(
                     stop.valid & occupied[p] & (self.words[p].ticket == stop.payload.ticket)
                     for p in range(2)
                 )
             ),
-            self.unknown.eq(stop.valid & ~named.any()),
         ]
         m.d.sync += self.stop_kill.eq(~accepted & (self.stop_kill | to_kill))
         # After that time no SM that is not lost has an untaken offer of the launch.

@@ -14,17 +14,6 @@ def both(bit: Value) -> Value:
     return bit.replicate(2)
 
 
-def follows(number: Value, before: Value) -> Value:
-    """Return whether a number is one more than another of its width, without a carry chain.
-
-    number - before - 1 is number + ~before: all its bits are 0 if and only if at each bit the sum
-    of the two is what the bit below carries, and a bit below that sums to 0 carries if either is 1.
-    """
-    other = ~before[: len(number)]
-    carries = Cat(C(0, 1), (number | other)[:-1])
-    return ~((number ^ other ^ carries).any())
-
-
 class SmCounts(wiring.Component):
     """Count one SM's blocks of each place: up at a decision, down at a return.
 
@@ -66,7 +55,7 @@ class SmCounts(wiring.Component):
     stays : Out(2)
         The block that is left does not end then.
     killed : Out(2)
-        A wipe, told of in the last cycle, ends a block that would not end by itself. A register.
+        A wipe, told of in the last cycle, ends a block that would not end by itself.
     """
 
     placed: Signal
@@ -129,7 +118,7 @@ class SmCounts(wiring.Component):
         newer, older = Mux(news.newest, *rests[::-1]), Mux(news.newest, *rests)
         entry = self._entry(m, older)
         stay, grow = Signal(), Signal()
-        m.d.comb += [stay.eq(newer == entry.most), grow.eq(follows(entry.most, newer))]
+        m.d.comb += [stay.eq(newer == entry.most), grow.eq(entry.most == newer + 1)]
         others, known = Cat(remaining[1], remaining[0]), both(news.known)
         own = Cat(~self.head_place, self.head_place)
         m.d.comb += [
@@ -167,10 +156,19 @@ class SmCounts(wiring.Component):
             m.d.sync += rest.eq(rest + up - back)
         with m.If(self.wipe[place]):
             m.d.sync += rest.eq(stays)
-        # Which block ends is known late: both cases are compared before.
-        others = Mux(back.any(), rest != 1 + (left & ~self.ends), rest != left)
         m.d.comb += self.stays[place].eq(stays)
-        m.d.sync += self.killed[place].eq(self.wipe[place] & others)
+        # Judged when the wipe is over: in its own cycle it is known late which block ends.
+        was = Signal.like(rest, name=f"rest_{place}_before")
+        ended, kept, wiped = (
+            Signal(name=f"{n}_{place}_before") for n in ("ended", "kept", "wiped")
+        )
+        m.d.sync += [
+            was.eq(rest),
+            ended.eq(back.any()),
+            kept.eq(stays),
+            wiped.eq(self.wipe[place]),
+        ]
+        m.d.comb += self.killed[place].eq(wiped & (was != Cat(ended ^ kept, ended & kept)))
 
     def _entry(self, m: Module, older: Value) -> "data.View[data.StructLayout]":
         """Look up what fits beside that many blocks of the older launch."""

@@ -45,6 +45,8 @@ class SmPort(wiring.Component):
         ``least_loaded``: warps of a block of each place.
     stop_kill, late : In(2)
         Places with stop = kill; those whose untaken offers make an SM lost in this cycle.
+    hides : In(1)
+        A launch is being killed, here or on another SM.
     ending, returned_slots : In
         ``in_order``: blocks that are returned at the end of the next cycle, by place; slots that
         are returned at the end of this one.
@@ -89,6 +91,7 @@ class SmPort(wiring.Component):
     warps: "list[Signal]"
     stop_kill: Signal
     late: Signal
+    hides: Signal
     ending: data.View
     returned_slots: Signal
     eligible: Signal
@@ -130,6 +133,7 @@ class SmPort(wiring.Component):
                 "warps": In(config.warps_bits).array(2),
                 "stop_kill": In(2),
                 "late": In(2),
+                "hides": In(1),
                 "ending": In(data.ArrayLayout(most.bit_length(), 2)),
                 "returned_slots": In(config.block_slots),
                 "eligible": Out(1),
@@ -159,34 +163,38 @@ class SmPort(wiring.Component):
         m.submodules.slots = slots = SmSlots(self._config)
         m.submodules.counts = counts = SmCounts(self._config, most_returned(self._config))
         outstanding, answered, lose = Signal(), Signal(), Signal()
-        self._offer(m, slots, counts, lose)
+        self._offer(m, slots, counts, outstanding, lose)
         self._sent(m, slots, outstanding, answered)
-        self._kill(m, slots, outstanding, lose)
+        killing = self._kill(m, slots, counts, outstanding, lose)
         self._account(m, slots, counts)
         if self._in_order:
             self._in_order_account(m, slots, counts, lose)
         else:
-            self._out_of_order_account(m, slots, counts, lose, outstanding, answered)
+            self._out_of_order_account(m, slots, counts, lose, killing & both(answered))
         if self._config.policy == "least_loaded":
             self._weigh(m, counts)
         return m
 
-    def _offer(self, m: Module, slots: SmSlots, counts: SmCounts, lose: Signal) -> None:
+    def _offer(
+        self, m: Module, slots: SmSlots, counts: SmCounts, outstanding: Signal, lose: Signal
+    ) -> None:
         """Register what is decided; tell whether the head may be."""
         offer = self.offer
         used, usable = Signal(), Signal(2)
         # The same as ~offer.valid, apart from what the offer's many enables wait for.
         vacant = Signal(init=1)
-        room = Mux(self.head_first, usable[0], usable[1])
+        # Where a launch is being killed a free slot is seen a cycle later; else counts tell.
+        hides, hidden = Signal(), Signal()
         m.d.comb += [
             self.open.eq(~offer.valid | offer.ready),
             used.eq(self.enable & ~self.lost & ~lose),
-            self.room.eq(room & slots.room if self._in_order else room),
+            self.room.eq(Mux(self.head_first, usable[0], usable[1])),
+            hides.eq(self.hides | outstanding),
             self.eligible.eq(self.room & (vacant | offer.ready)),
             self.full.eq(counts.alone),
             counts.placed.eq(self.placed),
             counts.head_place.eq(self.block.place),
-            self.lacks.eq(Cat(~slots.room, counts.lacks)),
+            self.lacks.eq(Cat(hidden | ~slots.some, counts.lacks)),
             self.lowest.eq(slots.lowest),
             slots.placed.eq(self.placed),
             slots.head_place.eq(self.block.place),
@@ -197,11 +205,12 @@ class SmPort(wiring.Component):
         ]
         m.d.sync += self.in_use.eq(used)
         # Either case of the decision is known before it.
-        given: Value = counts.fits_placed
-        kept: Value = counts.fits_else
-        if not self._in_order:
-            given, kept = given & both(slots.room_placed), kept & both(slots.room_else)
-        m.d.sync += usable.eq(Mux(self.placed, given, kept))
+        given = counts.fits_placed & both(~hides)
+        kept = counts.fits_else & both(~hides | slots.some)
+        m.d.sync += [
+            usable.eq(Mux(self.placed, given, kept)),
+            hidden.eq(hides & (self.placed | ~slots.some)),
+        ]
         with m.If(~used):
             m.d.sync += usable.eq(0)
         slot: Value = slots.lowest
@@ -248,10 +257,15 @@ class SmPort(wiring.Component):
             self.faulty.eq(self.completed & both(faulty)),
         ]
 
-    def _kill(self, m: Module, slots: SmSlots, outstanding: Signal, lose: Signal) -> None:
-        """Kill what runs of stopped launches; see whether the SM gets lost in this cycle."""
+    def _kill(
+        self, m: Module, slots: SmSlots, counts: SmCounts, outstanding: Signal, lose: Signal
+    ) -> Signal:
+        """Kill what runs of stopped launches; see whether the SM gets lost in this cycle.
+
+        Returns the places whose blocks end with the acknowledgement.
+        """
         offer, acknowledged = self.offer, slots.acknowledged
-        start = Signal()
+        start, doomed = Signal(), Signal(2)
         over = timer(m, "patience", self._config.kill_timeout + 2, start)
         unanswered = outstanding & ~acknowledged & over
         untaken = offer.valid & ~offer.ready & Mux(offer.payload.place, self.late[1], self.late[0])
@@ -260,15 +274,48 @@ class SmPort(wiring.Component):
         m.d.comb += [
             lose.eq(~self.lost & (unanswered | untaken)),
             start.eq(~self.lost & ~lose & ~outstanding & slots.victims.any()),
-            slots.stop_kill.eq(self.stop_kill),
+            slots.stop_kill.eq(doomed),
             slots.start.eq(start),
             self.kill.mask.eq(slots.mask),
         ]
         m.d.sync += [
+            # What all SMs hear of a stop stands beside each one's slots.
+            doomed.eq(self.stop_kill & self.present),
             self.kill.valid.eq(start),
             outstanding.eq(~lose & (start | (outstanding & ~acknowledged))),
             self.lost.eq(self.lost | lose),
         ]
+        return self._name(m, slots, counts, doomed)
+
+    def _name(self, m: Module, slots: SmSlots, counts: SmCounts, doomed: Signal) -> Signal:
+        """Keep what a kill names, by count: all blocks of a place but one that is left.
+
+        Of a doomed place all blocks that run when the kill starts are named; the one that stands as
+        an offer then is left.
+        """
+        offer, hit = self.offer, slots.hit
+        killing = Signal(2)
+        left, left_place, ends = Signal(), Signal(), Signal()
+        left_slot = Signal(self._config.slot_bits)
+        own = Cat(~left_place, left_place)
+        spared = left & counts.ends
+        m.d.comb += [
+            ends.eq(hit.any() & (slots.slot == left_slot)),
+            counts.left.eq(own & both(left & ~ends)),
+            counts.ends.eq(slots.sent_slot == left_slot),
+            slots.wiped.eq(killing & both(slots.acknowledged & ~spared)),
+        ]
+        # A launch may end, and its place be another's, before its last kill is acknowledged.
+        m.d.sync += killing.eq(self.stop_kill & (killing | (doomed & both(slots.start))))
+        with m.If(slots.start):
+            m.d.sync += [
+                left.eq(offer.valid & Mux(offer.payload.place, doomed[1], doomed[0])),
+                left_place.eq(offer.payload.place),
+                left_slot.eq(offer.payload.slot),
+            ]
+        with m.Elif(ends):
+            m.d.sync += left.eq(0)
+        return killing
 
     def _account(self, m: Module, slots: SmSlots, counts: SmCounts) -> None:
         """Tell of the blocks here."""
@@ -289,49 +336,16 @@ class SmPort(wiring.Component):
         ]
 
     def _out_of_order_account(
-        self,
-        m: Module,
-        slots: SmSlots,
-        counts: SmCounts,
-        lose: Signal,
-        outstanding: Signal,
-        answered: Signal,
+        self, m: Module, slots: SmSlots, counts: SmCounts, lose: Signal, wiped: Value
     ) -> None:
-        """Return blocks as they complete, and all that a kill names at its acknowledgement.
-
-        Of a stopped place all blocks that run when the kill starts are named; the one that stands
-        as an offer then is left.
-        """
-        offer = self.offer
-        doomed = Mux(offer.payload.place, self.stop_kill[1], self.stop_kill[0])
-        killing, hit = Signal(2), slots.hit
-        left, left_place, ends = Signal(), Signal(), Signal()
-        left_slot = Signal(self._config.slot_bits)
-        # Of a block that runs when a kill starts, be it its last cycle, the slot waits for the
-        # acknowledgement.
-        named = (hit & Mux(outstanding, killing & both(~(left & ends)), self.stop_kill)).any()
-        own = Cat(~left_place, left_place)
+        """Return blocks as they complete, and all that a kill names at its acknowledgement."""
         m.d.comb += [
-            ends.eq(hit.any() & (slots.slot == left_slot)),
             # In the next cycle.
             counts.ending.eq(slots.coming),
-            counts.wipe.eq(killing & both(answered)),
-            counts.left.eq(own & both(left & ~ends)),
-            counts.ends.eq(slots.sent_slot == left_slot),
-            slots.frees.eq(slots.acknowledged | (hit.any() & ~named)),
+            counts.wipe.eq(wiped),
             self.killed.eq(counts.killed & both(~self.lost)),
             self.struck.eq(counts.remaining & both(lose)),
         ]
-        # A launch may end, and its place be another's, before its last kill is acknowledged.
-        m.d.sync += killing.eq(self.stop_kill & (killing | both(slots.start)))
-        with m.If(slots.start):
-            m.d.sync += [
-                left.eq(offer.valid & doomed),
-                left_place.eq(offer.payload.place),
-                left_slot.eq(offer.payload.slot),
-            ]
-        with m.Elif(ends):
-            m.d.sync += left.eq(0)
 
     def _weigh(self, m: Module, counts: SmCounts) -> None:
         """Keep the warps in use."""

@@ -76,14 +76,6 @@ def decoded(m: Module, name: str, number: Value, width: int, enable: Value) -> S
     return result
 
 
-def _several(bits: Value) -> Value:
-    """Return whether more than one bit is 1."""
-    if len(bits) < 2:
-        return C(0, 1)
-    low, high = bits[: len(bits) // 2], bits[len(bits) // 2 :]
-    return _several(low) | _several(high) | (low.any() & high.any())
-
-
 class Halves:
     """A slot's number as a 1 among ``high`` groups and a 1 among the ``low`` slots of a group.
 
@@ -119,10 +111,6 @@ class SmSlots(wiring.Component):
     ----------
     lowest, some : Out
         The lowest free slot and whether there is one, as of this cycle's state.
-    room : Out(1)
-        The same as ``some``; ``out_of_order``: from a register.
-    room_placed, room_else : Out(1)
-        ``out_of_order``: ``room`` in the next cycle if a block is placed in this one, and if not.
     placed, head_place : In(1)
         A block of that place takes the lowest free slot at the end of the cycle.
     open, taken : In(1)
@@ -130,15 +118,15 @@ class SmSlots(wiring.Component):
     offer_place : In(1)
         Whose block the offer is.
     sent, sent_slot : In
-        A completion that is processed in the next cycle.
+        A completion that is processed in the next cycle: of a block if it runs now and does then.
     slot : Out
         The slot of the completion that is processed in this cycle.
     hit : Out(2)
         Whether its block runs and is the place's. A register.
     coming : Out(2)
         ``hit`` of the next cycle.
-    frees : In(1)
-        ``out_of_order``: that slot is free after this cycle, or those of a kill are.
+    wiped : In(2)
+        Blocks of the place end now, that of ``sent_slot`` as well if it is one.
     stop_kill : In(2)
         Places whose running blocks are to be killed.
     victims : Out(block_slots)
@@ -164,9 +152,6 @@ class SmSlots(wiring.Component):
 
     lowest: Signal
     some: Signal
-    room: Signal
-    room_placed: Signal
-    room_else: Signal
     placed: Signal
     head_place: Signal
     open: Signal
@@ -177,7 +162,7 @@ class SmSlots(wiring.Component):
     slot: Signal
     hit: Signal
     coming: Signal
-    frees: Signal
+    wiped: Signal
     stop_kill: Signal
     victims: Signal
     start: Signal
@@ -197,10 +182,6 @@ class SmSlots(wiring.Component):
             {
                 "lowest": Out(config.slot_bits),
                 "some": Out(1),
-                # The stubs lack `init`.
-                "room": Out(1, init=1),  # type: ignore[call-arg]
-                "room_placed": Out(1),
-                "room_else": Out(1),
                 "placed": In(1),
                 "head_place": In(1),
                 "open": In(1),
@@ -211,7 +192,7 @@ class SmSlots(wiring.Component):
                 "slot": Out(config.slot_bits),
                 "hit": Out(2),
                 "coming": Out(2),
-                "frees": In(1),
+                "wiped": In(2),
                 "stop_kill": In(2),
                 "victims": Out(slots),
                 "start": In(1),
@@ -253,7 +234,7 @@ class SmSlots(wiring.Component):
             with m.If(toggled[k]):
                 m.d.sync += place[k].eq(self.offer_place)
         m.d.sync += [running.eq(remaining), self.mask.eq(self.victims)]
-        self._look_up(m, remaining, done)
+        self._look_up(m, running, done)
         with m.If(self.start):
             m.d.sync += self.named.eq(self.victims)
         with m.Else():
@@ -281,7 +262,7 @@ class SmSlots(wiring.Component):
             m.d.comb += self.freed.eq(reduce(add, blocked & ~stays))
         return m
 
-    def _look_up(self, m: Module, remaining: Signal, done: Halves) -> None:
+    def _look_up(self, m: Module, running: Signal, done: Halves) -> None:
         """Find out in a completion's own cycle whether its block runs in the next, and whose it is.
 
         Whose it is stands in a memory from the decision on.
@@ -289,26 +270,29 @@ class SmSlots(wiring.Component):
         memory: Memory = Memory(shape=1, depth=1 << self._config.slot_bits, init=[])
         m.submodules.places = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
-        hit = Signal()
+        runs, again = Signal(), Signal()
         m.d.comb += [
             # Whose a free slot would be does no harm.
             write.en.eq(self.some),
             write.addr.eq(self.lowest),
             write.data.eq(self.head_place),
             read.addr.eq(self.sent_slot),
-            hit.eq(self.sent & remaining.bit_select(self.sent_slot, 1)),
+            again.eq(self.hit.any() & (self.slot == self.sent_slot)),
+            runs.eq(self.sent & running.bit_select(self.sent_slot, 1) & ~again),
+            self.coming.eq(
+                Cat(runs & ~read.data & ~self.wiped[0], runs & read.data & ~self.wiped[1])
+            ),
         ]
         low, high = self.sent_slot[:_LOW_BITS], self.sent_slot[_LOW_BITS:]
-        m.d.comb += self.coming.eq(Cat(hit & ~read.data, hit & read.data))
         m.d.sync += [
             self.hit.eq(self.coming),
             self.slot.eq(self.sent_slot),
-            done.low.eq(Cat((low == k) & hit for k in range(_GROUP))),
+            done.low.eq(Cat((low == k) & self.coming.any() for k in range(_GROUP))),
             done.high.eq(Cat(high == k for k in range(len(done.high)))),
         ]
 
     def _find(self, m: Module, free: Value, lowest: "Halves") -> None:
-        """Find the lowest free slot, and whether another one is free beside it."""
+        """Find the lowest free slot."""
         groups = [free[k : k + _GROUP] for k in range(0, len(free), _GROUP)]
         some, high = Signal(len(groups)), Signal(range(len(groups)))
         word = Signal(_GROUP)
@@ -326,16 +310,6 @@ class SmSlots(wiring.Component):
             self.lowest.eq(Cat(low, high)),
             self.some.eq(some.any()),
         ]
-        if self._config.reclaim == "in_order":
-            m.d.comb += self.room.eq(self.some)
-            return
-        more = Signal()
-        m.d.comb += [
-            more.eq(_several(some) | _several(word)),
-            self.room_placed.eq(more | self.frees),
-            self.room_else.eq(self.some | self.frees),
-        ]
-        m.d.sync += self.room.eq(Mux(self.placed, self.room_placed, self.room_else))
 
     def _watch(
         self, m: Module, running: Value, toggled: Value, place: Value, standing: Value

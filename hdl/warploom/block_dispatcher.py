@@ -25,6 +25,8 @@ STALLS: Final = (
     *("stall_slots", "stall_warps", "stall_registers", "stall_shared", "stall_barriers"),
     *("stall_offer", "stall_order"),
 )
+#: Groups of SMs that have a register of their own of which place is newest.
+_GROUPS: Final = 4
 
 
 class BlockDispatcher(wiring.Component):
@@ -167,6 +169,9 @@ stall_order : Out(32)
             places.head_valid.eq(walker.o.valid),
             places.decided.eq(placement.decided),
             placement.wanted.eq(places.active),
+            placement.leads.eq(places.leads),
+            placement.follows.eq(places.follows),
+            places.moves.eq(placement.moves),
             *(self.words[k].eq(places.words[k]) for k in range(2)),
         ]
 
@@ -193,7 +198,11 @@ stall_order : Out(32)
             places.all_lost.eq(self.lost.all()),
         ]
         for port in ports:
-            m.d.comb += [port.stop_kill.eq(places.stop_kill), port.late.eq(places.late)]
+            m.d.comb += [
+                port.stop_kill.eq(places.stop_kill),
+                port.late.eq(places.late),
+                port.hides.eq(places.hides),
+            ]
 
     def _decide(
         self,
@@ -231,9 +240,17 @@ stall_order : Out(32)
             table.newest.eq(places.newest),
             *(table.needs[k].eq(places.needs[k]) for k in range(2)),
         ]
-        for port in ports:
+        # Which place is newest matters when the table is known, some cycles after it has changed:
+        # each group of SMs has a register of its own, one behind the other.
+        newest: Value = table.news.newest
+        for k, port in enumerate(ports):
+            if k % -(-len(ports) // _GROUPS) == 0:
+                nearby = Signal(name=f"newest_{k}")
+                m.d.sync += nearby.eq(newest)
+                newest = nearby
             m.d.comb += [
                 port.fit.eq(table.news),
+                port.fit.newest.eq(newest),
                 *(port.warps[k].eq(places.needs[k].warps) for k in range(2)),
             ]
         return table
