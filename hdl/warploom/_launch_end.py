@@ -111,16 +111,17 @@ class LaunchEnd(wiring.Component):
 
     def _cycles(self, m: Module) -> list[Value]:
         """Count from a launch's first offer to the last thing an SM sent of it."""
-        offered = Signal(2)
+        begun, offered, last_sent = Signal(2), Signal(2), Signal(2)
         # A decision's offer stands one cycle later, what is sent is processed two cycles later.
-        # Something sent before the offer stood may be the first block's completion: -1 cycles.
-        m.d.sync += offered.eq(self.begun)
+        # Both are seen here a cycle after that. Something sent before the offer stood may be the
+        # first block's completion: -1 cycles.
+        m.d.sync += [begun.eq(self.begun), offered.eq(begun), last_sent.eq(self.last_sent)]
         m.submodules.since = since = WideCounters(2, CYCLES_BITS, ready=True)
         m.d.comb += [since.step.eq(3), since.restart.eq(offered)]
         lengths: list[Value] = []
         for place in range(2):
             length = Signal(CYCLES_BITS, name=f"length_{place}")
-            with m.If(self.last_sent[place]):
+            with m.If(last_sent[place]):
                 m.d.sync += length.eq(since.values[place])
             with m.If(self.accepted[place]):
                 m.d.sync += length.eq(0)

@@ -196,7 +196,8 @@ def _some(requests: Value, gate: Value, always: Value | None = None) -> Value:
 
 def _carry(requests: Value, gate: Value, always: Value | None = None) -> Value:
     """Return what a carry chain hands on: made by a request, handed on by a gate, made again."""
-    terms, ones = Cat(requests, gate), C((1 << len(requests)) - 1, len(requests) + len(gate))
+    terms: Value = Cat(requests, gate)
+    ones: Value = C((1 << len(requests)) - 1, len(requests) + len(gate))
     if always is not None:
         terms, ones = Cat(terms, always), Cat(ones, C(1, 1))
     return (terms + ones)[len(terms)]
