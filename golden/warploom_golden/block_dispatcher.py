@@ -64,6 +64,12 @@ class BlockDispatcher:
         self._walk: Walk | None = None
         self._decided: Block | None = None
         self._last: Block | None = None  # decided in the cycle before
+        # Loses a block in this cycle that was decided in the cycle of its SM's loss.
+        self._loses: Place | None = None
+        # What stopped in each of the last cycles, and how: None for nobody, the oldest first.
+        self._stops: deque[tuple[Place | None, Stop] | None] = deque(
+            None for _ in range(self._timing.stop - 1)
+        )
         self._words = [0, 0]
         self._ended: int | None = None
         self._counters = [0] * len(CAUSES)
@@ -112,17 +118,20 @@ class BlockDispatcher:
         loaded = self._find_end(inputs)
         resident = any(place.started for place in places)
         free = min({0, 1} - {place.number for place in places}, default=None)
-        killed = [place for place in places if place.stop is Stop.KILL]
+        killing = any(place.stop is Stop.KILL for place in places)
+        killed = [p for p in places if p.stop is Stop.KILL and p.kill_since < self._cycle]
+        unseen = [sm.look(killing, sm is chosen) for sm in self._sms]
         none_left = all(sm.lost for sm in self._sms)
         self._reclaim.tick()
         # Changed at the end of the cycle:
         self._place_head(chosen, flushes, given)
         self._policy.tick(resident, self._process(killed, errors))
-        self._move_offers(inputs)
+        if self._loses is not None:
+            self._loses.lose(self._cycle)
+        self._loses = self._move_offers(inputs)
         if none_left:
             self._give_up()
-        if inputs["stop__valid"]:
-            self._stop(inputs["stop__payload"], errors)
+        self._stop(inputs, errors)
         if isinstance(self._policy, FreedFirst) and inputs["order_table__valid"]:
             self._swap(inputs["order_table__payload"], resident, errors)
         self._load(inputs, loaded)
@@ -130,8 +139,9 @@ class BlockDispatcher:
             self._accept(inputs["launch__payload"], free)
         self._record(errors)
         self._signals.register(inputs)
-        for sm in self._sms:
+        for sm, hidden in zip(self._sms, unseen, strict=True):
             sm.enabled = bool(inputs["enable"] >> sm.number & 1)
+            sm.unseen = hidden
         self._cycle += 1
 
     def _decide(self, inputs: Mapping[str, int]) -> Sm | None:
@@ -223,7 +233,8 @@ class BlockDispatcher:
     def _process(self, killed: list[Place], errors: list[Error]) -> list[tuple[int, int]]:
         """Process signals and send kills; return SM and number of slots that become free.
 
-        A kill names what runs for a launch that is being killed, both judged on the state.
+        A kill names what runs, judged on the state, for a launch in ``killed``: those that were
+        being killed in the cycle before already.
         """
         before = [(sm, sm.free_slots) for sm in self._sms if not sm.lost]
         silent = [sm for sm, _ in before if not sm.outstanding] if killed else []
@@ -279,19 +290,25 @@ class BlockDispatcher:
             }
         )
 
-    def _move_offers(self, inputs: Mapping[str, int]) -> None:
-        """Let taken offers run, lose silent SMs, and show the decided block's offer."""
+    def _move_offers(self, inputs: Mapping[str, int]) -> Place | None:
+        """Let taken offers run, lose silent SMs, and show the decided block's offer.
+
+        Returns the place that loses the decided block in the next cycle.
+        """
+        loses = None
         for sm in self._sms:
             standing = sm.standing
             refused = standing is not None and not inputs[self._ready_ports[sm.number]]
             if standing is not None and not refused:
                 standing.running = not standing.done
+                standing.running_from = self._cycle + 1
                 sm.standing = None
             if self._signals.is_overdue(sm, refused, self._cycle):
-                lose(sm, self._cycle)
+                loses = lose(sm, self._cycle, self._decided) or loses
         if self._decided is not None:
             self._decided.sm.standing = self._decided
         self._last, self._decided = self._decided, None
+        return loses
 
     def _give_up(self) -> None:
         """End the launches that no SM is left for."""
@@ -300,13 +317,25 @@ class BlockDispatcher:
                 place.no_sm = True
                 place.end_with(Stop.DRAIN, self._cycle)
 
-    def _stop(self, payload: int, errors: list[Error]) -> None:
-        fields = self._stop_packet.unpack(payload)
-        for place in self._places:
-            if place.launch["ticket"] == fields["ticket"]:
-                place.end_with(Stop.DRAIN if fields["drain"] else Stop.KILL, self._cycle)
-                return
-        errors.append((ErrorCode.STOP_UNKNOWN, 0))
+    def _stop(self, inputs: Mapping[str, int], errors: list[Error]) -> None:
+        """Let the stop from ``timing.stop`` - 1 cycles before act; see whom the next one means."""
+        self._stops.append(self._whom(inputs))
+        stop = self._stops.popleft()
+        if stop is None:
+            return
+        place, how = stop
+        if place is None:
+            errors.append((ErrorCode.STOP_UNKNOWN, 0))
+        else:
+            place.end_with(how, self._cycle)
+
+    def _whom(self, inputs: Mapping[str, int]) -> tuple[Place | None, Stop] | None:
+        """Return the place, if any, that the stop at the port means, and how it ends."""
+        if not inputs["stop__valid"]:
+            return None
+        fields = self._stop_packet.unpack(inputs["stop__payload"])
+        means = (p for p in self._places if p.launch["ticket"] == fields["ticket"])
+        return next(means, None), Stop.DRAIN if fields["drain"] else Stop.KILL
 
     def _swap(self, payload: int, resident: bool, errors: list[Error]) -> None:
         """Swap two positions of the order table, which this cycle's decision has used already."""

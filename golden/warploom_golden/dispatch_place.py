@@ -94,6 +94,11 @@ class Place:
             if stop is Stop.KILL:
                 self.kill_since = cycle + 1
 
+    def lose(self, cycle: int) -> None:
+        """Note at the end of ``cycle`` that a block was lost."""
+        self.lost = True
+        self.end_with(Stop.DRAIN, cycle)
+
     def fate(self) -> tuple[Fate, ErrorCode]:
         """Return fate and code of a launch that is gone."""
         if self.lost:

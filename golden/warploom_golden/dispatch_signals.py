@@ -82,7 +82,7 @@ class Signals:
             errors.append((ErrorCode.LOST_SM_SIGNAL, sm.number))
             return
         fields = self._completion.unpack(payload)
-        block = sm.running(fields["slot"])
+        block = sm.ran(fields["slot"], cycle)
         if block is None:
             errors.append((ErrorCode.COMPLETION_NOT_RUNNING, sm.number))
             return
@@ -161,16 +161,36 @@ def send_kill(sm: Sm, mask: int, cycle: int) -> None:
         sm.killed_at = cycle + 1
 
 
-def lose(sm: Sm, cycle: int) -> None:
-    """Take an SM out of use; no block on it is out any more."""
+def lose(sm: Sm, cycle: int, decided: Block | None) -> Place | None:
+    """Take an SM out of use; no block on it is out any more.
+
+    Parameters
+    ----------
+    sm : Sm
+        The SM.
+    cycle : int
+        The current cycle.
+    decided : Block or None
+        The block that is decided in this cycle, whatever its SM.
+
+    Returns
+    -------
+    Place or None
+        The place that loses the decided block, one cycle later than the others.
+    """
     sm.lost = True
     sm.kill = 0
     sm.outstanding = False
     sm.named = 0
+    later = None
     for block in sm.held():
         block.place.out -= 1
-        if not block.done:
-            block.done = True
-            block.running = False
-            block.place.lost = True
-            block.place.end_with(Stop.DRAIN, cycle)
+        if block.done:
+            continue
+        block.done = True
+        block.running = False
+        if block is decided:
+            later = block.place
+        else:
+            block.place.lose(cycle)
+    return later

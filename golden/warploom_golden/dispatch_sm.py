@@ -22,6 +22,8 @@ class Block:
         Packed ``layouts.block_offer``.
     running : bool
         Its offer was taken, and neither completion nor kill was processed.
+    running_from : int
+        The first cycle in which it is running.
     done : bool
         Completed, killed, or lost with its SM.
     """
@@ -31,6 +33,7 @@ class Block:
     slot: int
     offer: int = 0
     running: bool = False
+    running_from: int = 0
     done: bool = False
 
 
@@ -58,6 +61,8 @@ class Sm:
         The block whose offer is valid.
     kill : int
         Mask of the kill pulse in this cycle, 0 for none.
+    unseen : bool
+        A free slot is not seen in this cycle.
     outstanding : bool
         Whether a kill waits for its acknowledgement; ``named`` is its mask, ``killed_at`` the
         cycle of its pulse.
@@ -74,6 +79,7 @@ class Sm:
         self.blocks: list[Block | None] = [None] * config.block_slots
         self.standing: Block | None = None
         self.kill = 0
+        self.unseen = False
         self.outstanding = False
         self.named = 0
         self.killed_at = 0
@@ -95,10 +101,30 @@ class Sm:
         """Whether it may get new blocks."""
         return self.enabled and not self.lost
 
+    @property
+    def sees_slot(self) -> bool:
+        """Whether a slot is free and seen."""
+        return bool(self.free_slots) and not self.unseen
+
+    def look(self, killing: bool, decided: bool) -> bool:
+        """Tell whether a free slot will be unseen in the next cycle.
+
+        Parameters
+        ----------
+        killing : bool
+            Whether some launch is being killed, in this cycle's state.
+        decided : bool
+            Whether a block is decided for this SM in this cycle.
+        """
+        return (killing or self.outstanding) and (decided or not self.free_slots)
+
     def lacks(self, need: Need) -> tuple[bool, bool, bool, bool, bool]:
-        """Tell for slots, warps, registers, shared memory and barriers whether they do not fit."""
+        """Tell for slots, warps, registers, shared memory and barriers whether they do not fit.
+
+        A free slot that is not seen counts as none.
+        """
         return (
-            not self.free_slots,
+            not self.sees_slot,
             self.warps < need.warps,
             self.registers < need.registers,
             self.shared < need.shared,
@@ -113,6 +139,7 @@ class Sm:
             and self.shared >= need.shared
             and self.barriers >= need.barriers
             and bool(self._unheld & ~self.named)
+            and not self.unseen
         )
 
     def take(self, place: Place) -> Block:
@@ -143,6 +170,11 @@ class Sm:
         """Return the block that runs in a slot."""
         block = self.blocks[slot] if slot < len(self.blocks) else None
         return block if block is not None and block.running else None
+
+    def ran(self, slot: int, cycle: int) -> Block | None:
+        """Return the block that runs in a slot and was running before ``cycle`` already."""
+        block = self.running(slot)
+        return block if block is not None and block.running_from < cycle else None
 
     def held(self) -> list[Block]:
         """Return all blocks that hold something, by slot."""

@@ -73,6 +73,8 @@ class Ledger:
         self._rare = dict.fromkeys(RARE, 0)
         # Cycles from the SMs' ports to the cycle in which what was sent counts.
         self._delay = timing(config).returns - 1
+        # Cycles from a stop at the dispatcher to the first one in which its launch is stopped.
+        self._stop_delay = timing(config).stop
         self.reset()
 
     def reset(self) -> None:
@@ -193,10 +195,11 @@ class Ledger:
             return
         # LaunchPath hands a stop on one cycle later.
         at_dispatcher = "answer__valid" not in outputs
+        stopped = self._now + self._stop_delay + (not at_dispatcher)
         if stop["drain"] == KILL:
-            entry.kill(self._now + (1 if at_dispatcher else 2))
+            entry.kill(stopped)
         if at_dispatcher:
-            self._stop_offers(entry, self._now + 1)
+            self._stop_offers(entry, stopped)
 
     def _see_record(self, record: Ports) -> None:
         ticket = record["ticket"]
@@ -233,14 +236,15 @@ class Ledger:
                 sm.named = 0
                 self._rare["a lost SM"] += 1
                 for tenant in list(sm.living()):
-                    self._write_off(tenant)
+                    self._write_off(tenant, self._now)
             self._demand(
                 bool(lost >> n & 1) == (sm.lost_since is not None), f"SM {n} is found again"
             )
 
-    def _write_off(self, tenant: Tenant) -> None:
+    def _write_off(self, tenant: Tenant, last: int) -> None:
+        """Enter a block as lost; its launch's last offer may begin in cycle ``last``."""
         self._end(tenant, State.LOST)
-        self._stop_offers(tenant.entry, self._now)
+        self._stop_offers(tenant.entry, last)
         self._broken.add(tenant.entry.stream)
 
     def _end(self, tenant: Tenant, state: State) -> None:
@@ -253,7 +257,8 @@ class Ledger:
         """Take in what SMs sent ``timing.returns`` - 1 cycles before.
 
         On one SM completions stand before acknowledgements. An acknowledgement that was at the
-        port before its kill was seen is none.
+        port before its kill was seen is none, and so is a completion from before its block's offer
+        was taken.
         """
         outrun: set[int] = set()  # SMs on which a named block completes in the last moment
         for n, payload in self._signals.popleft():
@@ -262,7 +267,7 @@ class Ledger:
                 continue
             if payload is not None:
                 fields = self._completion.unpack(payload)
-                tenant = sm.running(fields["slot"], self._now)
+                tenant = sm.ran(fields["slot"], self._now)
                 if tenant is not None:
                     if sm.named >> tenant.slot & 1:
                         outrun.add(n)
@@ -282,7 +287,7 @@ class Ledger:
                 sm.named = 0
 
     def _stop_offers(self, entry: Entry, last: int) -> None:
-        """Allow offers of a stopped launch up to the one that was decided when it was stopped."""
+        """Allow offers of a stopped launch up to the last that was decided before it stopped."""
         entry.last_offer = last if entry.last_offer is None else min(entry.last_offer, last)
 
     def _leave(self, sm: Account, tenant: Tenant, state: State) -> None:
@@ -305,7 +310,10 @@ class Ledger:
             sm.named, sm.named_in = named, self._now
 
     def _check_killed(self, n: int, slot: int, tenant: Tenant | None) -> None:
-        """Hold that a slot was running in the cycle before, and that its launch is being killed."""
+        """Hold that a slot was running in the cycle before.
+
+        Its launch must have been killed in the one before that already.
+        """
         decided = self._now - 1
         where = f"SM {n}, slot {slot}: a kill"
         if tenant is None or tenant.running_from is None or tenant.running_from > decided:
@@ -313,7 +321,7 @@ class Ledger:
         ended = tenant.processed is not None and tenant.processed < decided
         self._demand(not ended, f"{where} of what has ended")
         entry = tenant.entry
-        stopped = entry.killed_from is not None and entry.killed_from <= decided
+        stopped = entry.killed_from is not None and entry.killed_from < decided
         self._demand(stopped, f"{where} of ticket {entry.ticket}, which nobody stopped")
         self._rare["kill of a standing offer"] += tenant.outlived
 
@@ -356,7 +364,8 @@ class Ledger:
         entry.tally[State.OPEN] += 1
         self._counts["blocks open"] += 1
         if sm.lost_since is not None:
-            self._write_off(tenant)
+            # It was decided in the cycle of the loss, which its launch learns of a cycle later.
+            self._write_off(tenant, self._now + 1)
         return tenant
 
     def _check_order(self, who: str, entry: Entry, fields: Ports) -> None:

@@ -102,8 +102,11 @@ class Entry:
         return self.offered == self.count
 
     def kill(self, cycle: int) -> None:
-        """Note that it is being killed from ``cycle`` on, if it is not already."""
-        if self.killed_from is None:
+        """Note that it is being killed from ``cycle`` on, or from before.
+
+        A fault may be noted after a stop, and count before it.
+        """
+        if self.killed_from is None or cycle < self.killed_from:
             self.killed_from = cycle
 
     def close(self, why: str) -> None:
@@ -235,6 +238,12 @@ class Account:
         if tenant is None or tenant.processed is not None or tenant.running_from is None:
             return None
         return tenant if tenant.running_from <= cycle else None
+
+    def ran(self, slot: int, cycle: int) -> Tenant | None:
+        """Return the block that runs in a slot in this cycle and did in the one before."""
+        tenant = self.running(slot, cycle)
+        was_running = tenant is not None and self.running(slot, cycle - 1) is tenant
+        return tenant if was_running else None
 
     def living(self) -> Iterator[Tenant]:
         """Yield the blocks that have not ended."""
