@@ -118,7 +118,7 @@ class SmCounts(wiring.Component):
         newer, older = Mux(news.newest, *rests[::-1]), Mux(news.newest, *rests)
         entry = self._entry(m, older)
         stay, grow = Signal(), Signal()
-        m.d.comb += [stay.eq(newer == entry.most), grow.eq(entry.most == newer + 1)]
+        m.d.comb += [stay.eq(newer == entry.most), grow.eq(entry.most == (newer + 1)[:bits])]
         others, known = Cat(remaining[1], remaining[0]), both(news.known)
         own = Cat(~self.head_place, self.head_place)
         m.d.comb += [
