@@ -500,6 +500,14 @@ def test_while_a_kill_is_outstanding_a_second_free_slot_is_seen_only_after_a_loo
     assert recording.port("stall_slots")[45:48] == [20, 20, 21]
 
 
+def test_an_outstanding_kill_alone_lets_free_slots_be_seen_late():
+    # The named block completes in 32, is processed in 34, and its launch leaves at the end of 36.
+    # Slot 1 is free in 43, seen in 44; slot 0, acknowledged in 46, is free in 49, seen in 50.
+    recording = beside_a_kill(46, (32, completion(0)), (40, completion(1)))
+    assert [(c, end["fate"]) for c, end in ends(recording)] == [(37, Fate.FINISHED)]
+    assert recording.cycles("offer__0__valid")[4:] == [45, 51]
+
+
 @pytest.mark.parametrize(("completed", "offered"), [(38, 43), (39, 43)])
 def test_when_the_killed_launch_has_left_a_free_slot_is_seen_at_once(completed, offered):
     # Acknowledged in 36, processed in 38: slot 0 is free in 39, seen in 40. The launch is gone in

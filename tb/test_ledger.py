@@ -8,6 +8,7 @@ import pytest
 from tb.dispatch_cases import dispatcher_case, path_case
 from tb.dispatch_configs import config_of
 from warploom_golden import ledger as ledger_module
+from warploom_golden.dispatch_sm import Sm
 from warploom_golden.ledger import RARE, Ledger, LedgerError
 from warploom_sim.lockstep import Ports
 from warploom_sim.lockstep.checker import Checker
@@ -194,6 +195,35 @@ def test_it_holds_when_what_sms_send_counts(wrong, monkeypatch, seed):
     monkeypatch.setattr(ledger_module, "timing", lambda config: off)
     failures = [watch(dispatcher_case(CONFIG, "wild", seed + n)).failure for n in range(4)]
     assert any(failure and "LedgerError" in failure.problems[0] for failure in failures)
+
+
+def complaints(seed):
+    """Return what the ledger says of the model in four wild runs."""
+    failures = [watch(dispatcher_case(CONFIG, "wild", seed + n)).failure for n in range(4)]
+    return " ".join(failure.problems[0] for failure in failures if failure)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [(-1, "a block after the launch was stopped"), (1, "which nobody stopped")],
+)
+def test_it_holds_when_a_stop_counts(wrong, complaint, monkeypatch, seed):
+    """With `timing.stop` a cycle off, the ledger and the model do not agree."""
+    off = replace(timing(TINY), stop=timing(TINY).stop + wrong)
+    monkeypatch.setattr(ledger_module, "timing", lambda config: off)
+    assert complaint in complaints(seed)
+
+
+def test_it_holds_that_beside_a_kill_a_slot_is_seen_late(monkeypatch, seed):
+    """A model that sees free slots at once is caught."""
+    monkeypatch.setattr(Sm, "look", lambda sm, killing, decided: False)
+    assert "the slot was not seen yet" in complaints(seed)
+
+
+def test_it_holds_that_a_completion_comes_after_its_offer_was_taken(monkeypatch):
+    """A model that takes completions from before, too, frees what the ledger holds."""
+    monkeypatch.setattr(Sm, "ran", lambda sm, slot, cycle: sm.running(slot))
+    assert "LedgerError" in "".join(complaints(seed) for seed in (1, 5, 9, 13))
 
 
 def test_rare_cases_are_counted(seed):

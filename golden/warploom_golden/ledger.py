@@ -35,10 +35,10 @@ class Ledger:
     Held: tickets count up; the blocks of a launch are offered once each, in the order of their ids,
     one a cycle at most over all SMs, with the launch's own words; a launch begins when every
     earlier one has nothing left or never goes on, and no earlier one of its stream has a block out;
-    two launches at most have blocks out; no SM is over-committed, offered a slot that is taken or
-    named in a kill, or offered anything while out of use; kills name running blocks of stopped
-    launches; every launch gets one final record, with the fate, cycles and next block that follow
-    from what was seen, after its last block has ended.
+    two launches at most have blocks out; no SM is over-committed, offered a slot that is taken,
+    named in a kill or not yet seen beside one, or offered anything while out of use; kills name
+    running blocks of stopped launches; every launch gets one final record, with the fate, cycles
+    and next block that follow from what was seen, after its last block has ended.
 
     Parameters
     ----------
@@ -105,6 +105,7 @@ class Ledger:
         self._now = cycle
         before = bool(self._open)
         self._see_losses(outputs["lost"])
+        named = [sm.named for sm in self._sms]
         self._see_signals()
         self._see_kills(outputs)
         if "answer__valid" in outputs:
@@ -114,6 +115,8 @@ class Ledger:
         if "answer__valid" not in outputs:
             self._see_dispatcher(inputs, outputs)
         self._register(inputs)
+        for sm, mask in zip(self._sms, named, strict=True):
+            sm.look(mask | sm.named, self._config.block_slots, self._now)
         self._counts["nothing open"] += before and not self._open
 
     def _fail(self, what: str) -> NoReturn:
@@ -358,6 +361,7 @@ class Ledger:
         if entry.first_offer is None:
             entry.first_offer = self._now
         tenant = Tenant(entry, slot)
+        sm.offered_in = self._now
         sm.tenants[slot] = tenant
         sm.charge(entry.need, 1)
         entry.offered += 1
@@ -392,6 +396,11 @@ class Ledger:
         total = [used + one for used, one in zip(sm.used, entry.need, strict=True)]
         fits = all(used <= size for used, size in zip(total, self._size, strict=True))
         self._demand(fits or found_lost, f"{who}: over-committed, {total} of {self._size}")
+
+        # Decided in the cycle before: while a kill is outstanding, a slot is seen a cycle late.
+        outstanding, free = sm.looks[0]
+        seen = free and sm.offered_in != self._now - 1
+        self._demand(seen or not outstanding, f"{who}: the slot was not seen yet")
 
     def _check_others(self, who: str, entry: Entry) -> None:
         """Hold stream order, and let no earlier launch go on behind a later one."""

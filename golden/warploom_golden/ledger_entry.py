@@ -1,6 +1,6 @@
 """What a ledger knows of one launch and its blocks, and of one SM."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -218,6 +218,11 @@ class Account:
         Cycle of that kill's pulse.
     lost_since : int or None
         First cycle in which the SM counts as lost.
+    looks : deque
+        For each of the last two cycles, the older first: whether a kill was outstanding, and
+        whether a slot was free.
+    offered_in : int
+        Cycle in which its last offer became valid.
     """
 
     def __init__(self) -> None:
@@ -227,6 +232,8 @@ class Account:
         self.named = 0
         self.named_in = 0
         self.lost_since: int | None = None
+        self.looks = deque([(False, True)] * 2, maxlen=2)
+        self.offered_in = -1
 
     def charge(self, need: tuple[int, ...], sign: int) -> None:
         """Add a block's need, or take it off."""
@@ -238,6 +245,15 @@ class Account:
         if tenant is None or tenant.processed is not None or tenant.running_from is None:
             return None
         return tenant if tenant.running_from <= cycle else None
+
+    def look(self, named: int, slots: int, cycle: int) -> None:
+        """Note whether a slot is free in this cycle, ``named`` being what a kill holds in it."""
+        held = sum(
+            1 << slot
+            for slot, tenant in self.tenants.items()
+            if tenant.processed is None or tenant.processed == cycle
+        )
+        self.looks.append((bool(named), bool(~(held | named) & ((1 << slots) - 1))))
 
     def ran(self, slot: int, cycle: int) -> Tenant | None:
         """Return the block that runs in a slot in this cycle and did in the one before."""
