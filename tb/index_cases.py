@@ -1,5 +1,6 @@
 """Configurations, shapes and stimulus of the index blocks' test benches."""
 
+import itertools
 import random
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -7,9 +8,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tb.record import Levels, Sender
-from warploom_golden.index_reference import Dims, indices, is_legal, warps
+from warploom_golden.index_reference import Dims, indices, is_legal, shapes, warps
 from warploom_sim.lockstep import Context, RandomStimulus
 from warploom_spec import PRESETS, Config, layouts, timing
+from warploom_spec.config import BLOCK_LIMITS
 
 #: Presets, and configurations that are odd in one respect each.
 CONFIGS: Final[dict[str, Config]] = {
@@ -76,6 +78,25 @@ def random_shape(rng: random.Random, config: Config, threads: int | None = None)
             return dims
 
 
+def shuffled_shapes(rng: random.Random, config: Config) -> list[Dims]:
+    """Return every legal shape, in random order."""
+    legal = [dims for dims in shapes(config.max_threads) if is_legal(dims, config)]
+    return rng.sample(legal, len(legal))
+
+
+def large_shape(rng: random.Random, config: Config) -> Dims:
+    """Return a legal shape of half the most threads or more, with one dimension near its most."""
+    while True:
+        sizes = [1, 1, 1]
+        axis, other = rng.sample(range(3), 2)
+        most = min(BLOCK_LIMITS[axis], config.max_threads)
+        sizes[axis] = rng.choice((most, rng.randint(most // 2 + 1, most)))
+        sizes[other] = min(BLOCK_LIMITS[other], config.max_threads // sizes[axis])
+        x, y, z = sizes
+        if is_legal((x, y, z), config):
+            return x, y, z
+
+
 def twin_shape(rng: random.Random, config: Config, dims: Dims) -> Dims:
     """Return a legal shape of as many warps that differs in one bit, or ``dims`` if none comes."""
     for _ in range(8):
@@ -135,7 +156,8 @@ def few_configurations(context: Context) -> Iterator[int]:
     A word may come up to three times in a row.
 
     Every 15 words the choice changes: addresses of their own, one shared by all, or
-    regions that overlap in part, now and then at the memory's end, or two that differ in one bit.
+    regions that overlap in part, now and then at the memory's end, or two that differ in one bit,
+    or one shape as large as may be and small ones beside and in its region.
     """
     config, rng = config_of(context), context.rng
     size = config.index_memory_warps
@@ -145,7 +167,7 @@ def few_configurations(context: Context) -> Iterator[int]:
             most = min(most, 12 * config.warp_size)
         shapes = [random_shape(rng, config, most) for _ in range(rng.randint(1, 4))]
         room = size - max(warps(dims, config.warp_size) for dims in shapes)
-        kind = rng.choice(("own", "shared", "near", "twins"))
+        kind = rng.choice(("own", "shared", "near", "twins", "large"))
         start = room if rng.random() < 0.2 else rng.randint(0, room)
         twin = start ^ 1 << rng.randrange(config.index_address_bits)
         addresses = {
@@ -153,12 +175,30 @@ def few_configurations(context: Context) -> Iterator[int]:
             "shared": [start],
             "near": [min(start + offset, room) for offset in range(4)],
             "twins": [start, min(twin, room)],
+            "large": [],
         }[kind]
         if kind == "twins":
             shapes = [shapes[0], twin_shape(rng, config, shapes[0])]
+        places = [(address, dims) for address in addresses for dims in shapes]
+        if kind == "large":
+            places = _large_and_small(rng, config)
         for _ in range(15):
-            word = index_config(config, rng.choice(addresses), rng.choice(shapes))
+            word = index_config(config, *rng.choice(places))
             yield from [word] * rng.choice((1, 1, 2, 3))
+
+
+def _large_and_small(rng: random.Random, config: Config) -> list[tuple[int, Dims]]:
+    """Return a large shape at the memory's begin or end, and small ones beside it and inside."""
+    size = config.index_memory_warps
+    large = large_shape(rng, config)
+    count = warps(large, config.warp_size)
+    start = rng.choice((0, size - count))
+    inside = range(start, start + count)
+    beside = range(count, size) if start == 0 else range(start)
+    places = [(start, large)] * 2
+    for addresses in (beside, beside, beside, inside):
+        places.append((rng.choice(addresses), random_shape(rng, config, config.warp_size)))
+    return places
 
 
 def rarely(context: Context) -> Iterator[int]:
@@ -167,6 +207,12 @@ def rarely(context: Context) -> Iterator[int]:
         for rate in (0.05, 0.0):
             for _ in range(300):
                 yield int(context.rng.random() < rate)
+
+
+def never(context: Context) -> Iterator[int]:
+    """Yield 0 in every cycle."""
+    del context
+    return itertools.repeat(0)
 
 
 class TimelyReleases(RandomStimulus):

@@ -43,7 +43,7 @@ BENCHES: Final[dict[str, Bench]] = {
         test_launch_check.case, "tiny,max_threads=512,warp_slots=40,word_bits=9", 12
     ),
     "config_filter": _then(
-        _repeated(test_config_filter.case, "three_entries", 10),
+        _repeated(test_config_filter.case, "three_entries", 20),
         test_config_filter.error_case,
         config="three_entries",
     ),
@@ -55,7 +55,12 @@ BENCHES: Final[dict[str, Bench]] = {
     "index_packer": _repeated(test_index_packer.packer_case, "tiny", 2),
     "index_unpacker": _repeated(test_index_packer.unpacker_case, "tiny", 2),
     "index_memory": _repeated(test_index_memory.case, "tiny", 8),
-    "index_generator": _repeated(test_index_generator.case, "three_entries", 6, memory=False),
+    "index_generator": _then(
+        _repeated(test_index_generator.case, "three_entries", 6, memory=False),
+        test_index_generator.every_shape_case,
+        test_index_generator.other_counts_case,
+        config="three_entries",
+    ),
     "incremental_scheduler": _then(
         _repeated(test_incremental_scheduler.case, "three_entries", 3),
         test_incremental_scheduler.longest_case,

@@ -1,5 +1,8 @@
 """IndexGenerator: configurations in, packed indices in memory; the cycle contract."""
 
+from dataclasses import replace
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,9 +13,13 @@ from tb.index_cases import (
     OneAtATime,
     TimelyReleases,
     built,
+    config_of,
     few_configurations,
     index_config,
+    never,
+    random_shape,
     rarely,
+    shuffled_shapes,
     special_shapes,
 )
 from tb.record import Recording, Sender, record
@@ -21,7 +28,7 @@ from warploom_golden.config_filter import ConfigFilter as FilterModel
 from warploom_golden.index_generator import IndexGenerator as Model
 from warploom_golden.index_reference import packed_warps, warps
 from warploom_golden.lanes import join
-from warploom_sim.lockstep import Case, LockstepError, events, run, run_one
+from warploom_sim.lockstep import Case, LockstepError, Pace, events, run, run_one
 from warploom_spec import layouts, timing
 
 DEFAULT, TINY = CONFIGS["default"], CONFIGS["tiny"]
@@ -76,6 +83,35 @@ class Host(TimelyReleases):
             )
 
 
+class FullSpeed(Host):
+    """Everything as fast as it is taken, and taken at once."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        always = Pace(context.rng, (1.0,))
+        self.streams["i"] = context.driver("i", pace=always)
+        self.streams["release"] = context.driver("release", self._releases(), always)
+        for name in ("decision", "done", "write"):
+            self.streams[name] = context.sink(name, always)
+
+
+def every_shape(context):
+    """Yield each legal shape once, at an address where its region has room."""
+    config, rng = config_of(context), context.rng
+    for dims in shuffled_shapes(rng, config):
+        room = config.index_memory_warps - warps(dims, config.warp_size)
+        yield index_config(config, rng.randint(0, room), dims)
+
+
+def other_counts(context):
+    """Yield shapes with any count of warps."""
+    config, rng = config_of(context), context.rng
+    while True:
+        count = rng.randint(1, config.max_warps)
+        address = rng.randint(0, config.index_memory_warps - count)
+        yield index_config(config, address, random_shape(rng, config), count)
+
+
 def case(config, seed, memory=True, cycles=3000, **params):
     return Case(
         make=make,
@@ -85,6 +121,33 @@ def case(config, seed, memory=True, cycles=3000, **params):
         stimulus=Host,
         sources={"i": few_configurations, "cancel": rarely},
         events={"indices": INDEX_MONITORS[config]},
+    )
+
+
+def every_shape_case(config, seed):
+    """Return a case without memory that is long enough for every shape of `tiny`."""
+    return replace(
+        case(config, seed, memory=False),
+        cycles=150_000,
+        resets=0,
+        stimulus=FullSpeed,
+        sources={"i": every_shape, "cancel": never},
+    )
+
+
+def other_counts_case(config, seed):
+    """Return a case without memory, often reset, of counts that are not their shapes'.
+
+    LaunchCheck sends none; the iterator's rules say what becomes of them, and the monitor, which
+    knows shapes alone, does not look.
+    """
+    return replace(
+        case(config, seed, memory=False),
+        cycles=12_000,
+        resets=60,
+        stimulus=FullSpeed,
+        sources={"i": other_counts, "cancel": rarely},
+        events={},
     )
 
 
@@ -112,8 +175,17 @@ def test_equals_its_model_on_other_simulators(simulator, config, memory, seed):
     run([case(config, seed + k, memory) for k in range(2)], simulator)
 
 
+def test_every_shape_of_a_small_configuration_is_written(seed):
+    (result,) = run([every_shape_case("three_entries", seed)], "verilator")
+    assert result.counts["shapes_written"] == len(shuffled_shapes(Random(seed), TINY))
+
+
+def test_counts_of_warps_that_are_not_their_shapes(seed):
+    run([other_counts_case("three_entries", seed)], "verilator")
+
+
 def test_rare_events_happen_in_compared_runs():
-    results = run([case("three_entries", seed) for seed in (1, 2)], "amaranth")
+    results = run([case("three_entries", seed) for seed in range(1, 5)], "amaranth")
     events.require(EVENTS, events.total(result.counts for result in results))
 
 

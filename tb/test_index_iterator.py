@@ -15,6 +15,7 @@ from tb.index_cases import (
     config_of,
     index_config,
     random_shape,
+    shuffled_shapes,
     special_shapes,
 )
 from tb.record import Sender, record
@@ -46,8 +47,7 @@ def case(config, seed, **params):
 def every_shape(context):
     """Yield each legal shape once, in random order."""
     config, rng = config_of(context), context.rng
-    legal = [dims for dims in shapes(config.max_threads) if is_legal(dims, config)]
-    for dims in rng.sample(legal, len(legal)):
+    for dims in shuffled_shapes(rng, config):
         yield index_config(config, rng.randrange(config.index_memory_warps), dims)
 
 
