@@ -2,11 +2,11 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Mux, Value
+from amaranth.hdl import Cat, Mux, Signal, Value
 
 from warploom.block_dispatcher import BlockDispatcher
 from warploom_sim.formal.bench import Bench
-from warploom_spec import Config, Fate
+from warploom_spec import Config, ErrorCode, Fate, timing
 
 CONFIG: Final = Config(
     sms=2,
@@ -40,6 +40,9 @@ CAPACITY: Final = {
     "shared": CONFIG.shared_units,
     "barriers": CONFIG.barriers,
 }
+#: Cycles that are searched of what is not proved for all time. Blocks of two launches meet on an SM
+#: in the one before the last.
+BOUND: Final = 18
 _SMS: Final = range(CONFIG.sms)
 _SLOTS: Final = range(CONFIG.block_slots)
 _PLACES: Final = range(2)
@@ -54,8 +57,13 @@ def bench(fault: str | None = None) -> Bench:
     ports.drive(fault)
     _assume(ports)
     _state_places(ports)
-    _state_sm(ports, _Sm(ports, fault))
-    _state_launch(ports, _Launch(ports))
+    sm = _Sm(ports, fault)
+    stops = _Stops(ports, sm)
+    _state_sm(ports, sm)
+    _state_kills(ports, sm, stops)
+    launch = _Launch(ports)
+    _state_launch(ports, launch)
+    _state_stops(ports, sm, stops, launch)
     for k in _SMS:
         b.check_held(dut.offer[k], f"offer__{k}")
     b.check_held(dut.ended, "ended")
@@ -94,8 +102,8 @@ class _Ports:
         self.occupied = [b.value(kept[p] & ~self.ends[p], f"now_occupied_{p}") for p in _PLACES]
         #: The place that a launch which transfers now takes.
         self.place = self.occupied[0]
-        for p in _PLACES:
-            entered = b.value(self.transfer & (self.place == p), f"entered_{p}")
+        self.entered = [b.value(self.transfer & (self.place == p), f"entered_{p}") for p in _PLACES]
+        for p, entered in enumerate(self.entered):
             m.d.sync += kept[p].eq(self.occupied[p] | entered)
             with m.If(entered):
                 m.d.sync += self.launches[p].eq(self.given)
@@ -114,6 +122,10 @@ class _Ports:
             enable = -1
         if fault == "phantom_completion":
             sent = 1
+        completion = self.completion
+        if fault == "code_unseen":
+            completion = [Signal(c.shape(), name=f"codeless_{k}") for k, c in enumerate(completion)]
+            b.m.d.comb += [c.slot.eq(self.completion[k].slot) for k, c in enumerate(completion)]
         b.drive(
             dut,
             launch__payload=self.given,
@@ -122,7 +134,7 @@ class _Ports:
             enable=enable,
             completion__0__valid=sent,
             completion__1__valid=self.sent[1],
-            **{f"completion__{k}__payload": self.completion[k] for k in _SMS},
+            **{f"completion__{k}__payload": completion[k] for k in _SMS},
         )
 
 
@@ -164,15 +176,15 @@ def _state_places(ports: _Ports) -> None:
 
 
 class _Sm:
-    """One SM as it sees itself; its number is a constant that may be any one.
+    """One SM as the page has it, cycle by cycle; its number is a constant that may be any one.
 
-    A block is held from its offer's first cycle to its completion, or to the acknowledgement of a
-    kill that named it. What it sends is judged a cycle later, on what was taken and named by then:
-    what comes a cycle too early counts as the page has it.
+    A block is held from its offer's first cycle, which is the one after its decision, to the one in
+    which its completion, or the acknowledgement of a kill that named it, is processed.
     """
 
     def __init__(self, ports: _Ports, fault: str | None) -> None:
-        b, dut = ports.b, ports.dut
+        self.b, dut = ports.b, ports.dut
+        b = self.b
         number = b.constant(1, "sm")
 
         def mine(of_each: Any, name: str, shape: Any = None) -> Any:
@@ -185,62 +197,146 @@ class _Sm:
         taken = mine([o.valid & b.inputs[f"offer__{k}__ready"] for k, o in enumerate(offers)], "tk")
         self.lost = mine(list(dut.lost)[:: -1 if fault == "crossed_lost" else 1], "lost")
         self.enable = mine(list(ports.enable), "enable")
-        sent = b.before(mine(ports.sent, "sent"), "sent")
-        slot = b.before(mine([c.slot for c in ports.completion], "slot"), "slot")
-        kill = mine([k.mask & k.valid.replicate(CONFIG.block_slots) for k in dut.kill], "kill")
-        acknowledged = b.before(mine([a.valid for a in dut.acknowledge], "answered"), "answered")
-
+        #: A completion is looked at in the cycle after its own, and in the next.
+        self._sent = b.before(mine(ports.sent, "sent"), "sent")
+        self._slot = b.before(mine([c.slot for c in ports.completion], "slot"), "slot")
+        code = b.before(mine([c.code.any() for c in ports.completion], "code"), "code")
+        self._code = b.before(code, "processed_code")
+        self.pulse = mine([k.valid for k in dut.kill], "kill")
+        self.mask = mine([k.mask for k in dut.kill], "mask")
+        self._acknowledge = mine([a.valid for a in dut.acknowledge], "acknowledge")
         self.launch = b.value(
             Mux(self.offer.place, *(Value.cast(w) for w in reversed(ports.launches))),
             "sm_launch",
             ports.given.shape(),
         )
+        self._answer()
+        self._keep(taken)
+
+    def _answer(self) -> None:
+        """Follow the outstanding kill: what it names, and when it is answered."""
+        b, m = self.b, self.b.m
+        outstanding = b.register(1, "outstanding")
         named = b.register(CONFIG.block_slots, "named")
-        #: Slots named by the kill that is not yet acknowledged.
-        self.named = b.value(named | kill, "now_named")
-        b.m.d.sync += named.eq(Mux(acknowledged, kill, self.named))
-        self.held = [b.register(1, f"held_{s}") for s in _SLOTS]
+        #: A kill is outstanding; the slots that it names.
+        self.outstanding = b.value(outstanding | self.pulse, "now_outstanding")
+        self.named = b.value(Mux(self.pulse, self.mask, named), "now_named")
+        processed = b.before(b.before(self._acknowledge, "answer"), "processed_answer")
+        # What was at the port before the pulse is no answer to it.
+        early = self.pulse | b.before(self.pulse, "pulse")
+        self.answered = b.value(processed & self.outstanding & ~early, "answered")
+        m.d.sync += [
+            outstanding.eq(self.outstanding & ~self.answered),
+            named.eq(Mux(self.answered, 0, self.named)),
+        ]
+
+    def _keep(self, taken: Value) -> None:
+        """Follow the slots: which hold blocks, of what needs, which of them run."""
+        b, m = self.b, self.b.m
+        self.runs = [b.register(1, f"runs_{s}") for s in _SLOTS]
+        #: Held in this cycle; without the block whose offer is in its first cycle.
+        self.held, self.kept = [], [b.register(1, f"held_{s}") for s in _SLOTS]
         self.places = [b.register(1, f"held_{s}_place") for s in _SLOTS]
         self.needs = {
             name: [b.register(len(self.launch[name]), f"held_{s}_{name}") for s in _SLOTS]
             for name in CAPACITY
         }
+        #: For each slot whether its block ends with this cycle, and has failed.
+        self.failed = []
         for s in _SLOTS:
+            runs, kept = self.runs[s], self.kept[s]
             here = b.value(self.new & (self.offer.slot == s), f"new_{s}")
-            runs = b.register(1, f"runs_{s}")
-            starts = runs | (taken & (self.offer.slot == s))
-            completes = b.value(sent & (slot == s) & starts, f"completes_{s}")
-            ends = completes | (acknowledged & named[s])
-            b.m.d.sync += [runs.eq(starts & ~ends), self.held[s].eq((self.held[s] | here) & ~ends)]
-            with b.m.If(here):
-                b.m.d.sync += self.places[s].eq(self.offer.place)
-                b.m.d.sync += [self.needs[name][s].eq(self.launch[name]) for name in CAPACITY]
+            ran = b.before(self._sent & (self._slot == s) & runs, f"ran_{s}")
+            completes = b.value(ran & runs, f"completes_{s}")
+            ends = b.value(completes | (self.answered & self.named[s] & runs), f"ends_{s}")
+            held = b.value(kept | here, f"now_held_{s}")
+            self.held.append(held)
+            self.failed.append(b.value(completes & self._code & ~self.lost, f"failed_{s}"))
+            m.d.sync += [
+                runs.eq((runs | (taken & (self.offer.slot == s))) & ~ends),
+                kept.eq(held & ~ends),
+            ]
+            with m.If(here):
+                m.d.sync += self.places[s].eq(self.offer.place)
+                m.d.sync += [self.needs[name][s].eq(self.launch[name]) for name in CAPACITY]
+
+
+class _Stops:
+    """What stops each place's launch, but for what happens on the other SM."""
+
+    def __init__(self, ports: _Ports, sm: _Sm) -> None:
+        b, m = ports.b, ports.b.m
+        struck = b.value(sm.lost & ~b.before(sm.lost, "lost_before"), "struck")
+        drain = b.before(ports.stop.drain, "drain")
+        #: For each place whether its launch is stopped: by a stop at the port; by a block that
+        #: failed, or was lost, here; whether it is being killed.
+        self.asked, self.broken, self.kill = [], [], []
+        #: Whether the SM's loss strikes blocks of it, and one that was decided in that very cycle.
+        self.struck, self.late = [], []
+        #: A completion with a code was sent on any SM since the place was occupied.
+        self.fails = [b.register(1, f"fails_{p}") for p in _PLACES]
+        fails = Cat(v & c.code.any() for v, c in zip(ports.sent, ports.completion, strict=True))
+        for p in _PLACES:
+            named = b.before(
+                ports.stop_valid
+                & ports.occupied[p]
+                & (ports.launches[p].ticket == ports.stop.ticket),
+                f"named_{p}",
+            )
+            failed = b.value(
+                Cat(sm.failed[s] & (sm.places[s] == p) for s in _SLOTS).any(), f"failed_{p}"
+            )
+            here = Cat(sm.kept[s] & (sm.places[s] == p) for s in _SLOTS).any()
+            # A block decided in the very cycle of the loss is seen with its offer, a cycle later.
+            late = b.value(struck & sm.new & (sm.offer.place == p), f"struck_late_{p}")
+            asked, ended = b.register(1, f"asked_{p}"), b.register(1, f"was_broken_{p}")
+            kill = b.register(1, f"kill_{p}")
+            self.late.append(late)
+            self.struck.append(b.value((struck & here) | late, f"struck_{p}"))
+            self.kill.append(b.value(kill & ports.occupied[p], f"now_kill_{p}"))
+            self.asked.append(asked)
+            self.broken.append(b.value(ended | (struck & here), f"now_broken_{p}"))
+            m.d.sync += [
+                asked.eq(~ports.entered[p] & (asked | named)),
+                ended.eq(~ports.entered[p] & (self.broken[p] | failed | late)),
+                kill.eq(~ports.entered[p] & (kill | (named & ~drain) | failed)),
+                self.fails[p].eq(~ports.entered[p] & (self.fails[p] | fails.any())),
+            ]
 
 
 def _state_sm(ports: _Ports, sm: _Sm) -> None:
-    """State what is offered to one SM."""
-    b, first = ports.b, sm.new & ~sm.lost
+    """State what is offered to one SM: what its decision, a cycle before, found."""
+    b, first = ports.b, sm.new
+    held = [b.before(held, f"found_held_{s}") for s, held in enumerate(sm.held)]
+    others = Cat(h & (place != sm.offer.place) for h, place in zip(held, sm.places, strict=True))
     for name, most in CAPACITY.items():
         total = sm.launch[name]
         for s in _SLOTS:
-            total = total + Mux(sm.held[s], sm.needs[name][s], 0)
+            total = total + Mux(held[s], sm.needs[name][s], 0)
         b.check(
             name,
             f"an SM never holds blocks that need more of {name} than it has",
             ~first | (total <= most),
             fault="overcommit" if name == "warps" else "phantom_completion",
-            cover=("a second block comes", first & Cat(sm.held).any()),
-            bound=12,
+            cover=(
+                "the rest of it is taken beside a block of the other launch",
+                first & others.any() & (total == most) & (sm.launch[name] != 0),
+            ),
+            bound=BOUND,
             slow=True,
         )
     number = sm.offer.slot
+    used = b.value(Cat(held) | b.before(sm.named, "found_named"), "used")
     b.check(
         "slot",
-        "the slot of a block that is offered is free, and no outstanding kill names it",
-        ~first | ~(Cat(sm.held) | sm.named).bit_select(number, 1),
+        "a block gets the lowest free slot: none holds it, and no outstanding kill names it",
+        ~first | (~used & ((1 << number) | ((1 << number) - 1)) == (1 << number)),
         fault="phantom_completion",
-        cover=("slot 1 while slot 0 is named by a kill", first & (number == 1) & sm.named[0]),
-        bound=12,
+        cover=(
+            "slot 1 while slot 0 is named by a kill",
+            first & (number == 1) & b.before(sm.named[0], "first_named"),
+        ),
+        bound=BOUND,
         slow=True,
     )
     b.check(
@@ -257,6 +353,48 @@ def _state_sm(ports: _Ports, sm: _Sm) -> None:
         ~sm.new | b.before(b.before(sm.enable, "enable"), "earlier_enable"),
         fault="enable_unseen",
         cover=("it has just been disabled", sm.new & ~b.before(sm.enable, "recent_enable")),
+        slow=True,
+    )
+
+
+def _state_kills(ports: _Ports, sm: _Sm, stops: _Stops) -> None:
+    """State what a kill names, and what it holds back."""
+    b = ports.b
+    runs = b.value(Cat(sm.runs), "running")
+    killed = [b.before(kill, f"kill_before_{p}") for p, kill in enumerate(stops.kill)]
+    doomed = Cat(runs[s] & Mux(sm.places[s], killed[1], killed[0]) for s in _SLOTS)
+    due = b.before(doomed, "due")
+    #: Not stopped, as far as this SM and the port tell, and nothing failed on any SM.
+    spared = Cat(
+        runs[s] & ~Mux(sm.places[s], killed[1] | stops.fails[1], killed[0] | stops.fails[0])
+        for s in _SLOTS
+    )
+    free = b.before(~runs | spared, "spared")
+    idle = ~b.before(sm.outstanding, "was_outstanding")
+    b.check(
+        "kill",
+        "a kill names all blocks that ran and whose launch was killed a cycle before, no others",
+        Mux(
+            sm.pulse,
+            idle & sm.mask.any() & ~(due & ~sm.mask).any() & ~(sm.mask & free).any(),
+            ~(idle & ~sm.lost & due.any()),
+        ),
+        fault="stop_unseen",
+        cover=("it names two blocks", sm.pulse & sm.mask.all()),
+        bound=BOUND - 1,
+        slow=True,
+    )
+    hides = b.value(sm.outstanding | Cat(stops.kill).any(), "hides")
+    some = b.value(~(Cat(sm.held) | sm.named).all(), "some")
+    hid = b.before(b.before(hides, "hides"), "hid")
+    given = b.before(b.before(~some, "none") | sm.new, "given")
+    b.check(
+        "seen",
+        "beside a kill a slot is given only if one was free, and none given, the cycle before",
+        ~(sm.new & hid & given),
+        fault="stop_unseen",
+        cover=("one is given", sm.new & hid),
+        bound=BOUND,
         slow=True,
     )
 
@@ -293,7 +431,6 @@ class _Launch:
         #: A launch of its stream is before it, after which it must start.
         self.waits = b.register(1, "waits")
         self.older = b.register(1, "older")
-        self.stopped = b.register(1, "stopped")
         #: Something may have stopped it: a stop, a block that failed, an SM that is lost.
         self.disturbed = b.register(1, "disturbed")
         stopped = ports.stop_valid & (ports.stop.ticket == self.launch.ticket)
@@ -303,7 +440,7 @@ class _Launch:
         with m.If(picked):
             m.d.sync += [
                 *(self.place.eq(ports.place), self.launch.eq(ports.given), self.followed.eq(1)),
-                *(self.exhausted.eq(0), self.stopped.eq(0)),
+                self.exhausted.eq(0),
                 self.waits.eq(other & same_stream & ports.given.after_previous),
                 self.older.eq(~other),
                 self.disturbed.eq(failed.any() | dut.lost.any()),
@@ -314,7 +451,6 @@ class _Launch:
                 self.followed.eq(self.followed & ~self.ends),
                 self.waits.eq(self.waits & ~other_ends),
                 self.older.eq(self.older | other_ends),
-                self.stopped.eq(self.stopped | stopped),
                 self.disturbed.eq(self.disturbed | stopped | failed.any() | dut.lost.any()),
             ]
         at_end = {a: self.next[a] + 1 == self.launch[f"g{a}"] for a in "xyz"}
@@ -380,15 +516,7 @@ def _state_launch(ports: _Ports, launch: _Launch) -> None:
         ~(Cat(launch.other_new).any() & launch.older & ~launch.exhausted & ~launch.disturbed),
         fault="phantom_stop",
         cover=("the younger one fills up", Cat(launch.other_new).any() & launch.older),
-        bound=12,
-        slow=True,
-    )
-    b.check(
-        "stopped",
-        "a stopped launch has no offer later than one cycle after its stop",
-        ~(new & b.before(launch.stopped, "stopped")),
-        fault="stop_unseen",
-        cover=("one more cycle", new & launch.stopped),
+        bound=BOUND,
         slow=True,
     )
     record = dut.ended.payload
@@ -403,6 +531,66 @@ def _state_launch(ports: _Ports, launch: _Launch) -> None:
         ),
         fault="grid_walker.skip_block",
         cover=("a launch is drained", launch.ends & (record.fate == int(Fate.DRAINED))),
-        bound=12,
+        bound=BOUND,
+        slow=True,
+    )
+
+
+def _state_stops(ports: _Ports, sm: _Sm, stops: _Stops, launch: _Launch) -> None:
+    """State what a stop, or what an SM does, makes of a launch."""
+    b, dut = ports.b, ports.dut
+    record = dut.ended.payload
+    new = Cat(launch.new).any()
+
+    def its(of_each: Any) -> Any:
+        return Mux(launch.place, of_each[1], of_each[0])
+
+    asked, broken = (
+        b.value(launch.followed & its(of_each), f"followed_{name}")
+        for name, of_each in (("asked", stops.asked), ("broken", stops.broken))
+    )
+    b.check(
+        "stopped",
+        f"a stopped launch has no offer later than {timing(CONFIG).stop} cycles after its stop",
+        ~(new & b.before(asked, "asked")),
+        fault="stop_unseen",
+        cover=("the last one", new & asked),
+        slow=True,
+    )
+    b.check(
+        "broken",
+        "a launch has no offer once a block of it has failed or was on an SM that got lost",
+        ~(new & b.before(broken, "broken")),
+        fault="code_unseen",
+        cover=("the last one", new & broken),
+        bound=BOUND,
+        slow=True,
+    )
+    struck = b.register(1, "followed_struck")
+    late = b.register(1, "followed_struck_late")
+    b.m.d.sync += [
+        struck.eq(launch.followed & (struck | its(stops.struck))),
+        late.eq(launch.followed & (late | (its(stops.late) & ~struck))),
+    ]
+    b.check(
+        "struck",
+        "a launch of which a block was on an SM that got lost fails with it",
+        ~(launch.ends & struck)
+        | ((record.fate == int(Fate.FAILED)) & (record.code == int(ErrorCode.SM_LOST))),
+        fault="crossed_lost",
+        cover=("the block was decided when the SM got lost", launch.ends & late),
+        bound=BOUND,
+        slow=True,
+    )
+    known = [ports.occupied[p] & (ports.launches[p].ticket == ports.stop.ticket) for p in _PLACES]
+    unknown = b.before(b.before(ports.stop_valid & ~Cat(known).any(), "unknown"), "was_unknown")
+    error, code = dut.error, int(ErrorCode.STOP_UNKNOWN)
+    b.check(
+        "unknown",
+        "a stop of no resident launch is an error two cycles later, and only then",
+        (~unknown | (error.valid & (error.code <= code)))
+        & (unknown | ~error.valid | (error.code != code)),
+        fault="phantom_stop",
+        cover=("a lower error hides it", unknown & (error.code != code)),
         slow=True,
     )
