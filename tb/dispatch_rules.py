@@ -1,0 +1,81 @@
+"""What the tests of the dispatcher's rules share: launches, signals of SMs, and a short run."""
+
+from collections.abc import Callable
+from typing import Any
+
+from amaranth.lib import wiring
+
+from tb.dispatch_configs import config_of
+from tb.record import Recording, Sender, record
+from warploom_golden.block_dispatcher import BlockDispatcher as Model
+from warploom_spec import Config, layouts
+
+#: The RTL or the model, to be made of a configuration.
+Block = Callable[[Config], Model | wiring.Component]
+
+TINY = config_of("tiny,policy=first_fit,kill_timeout=12")
+IN_ORDER = config_of("tiny,policy=first_fit,reclaim=in_order")
+#: The page's worked example.
+SMALLEST = config_of("tiny,sms=1,block_slots=1")
+ERROR = layouts.error_record(TINY)
+
+
+def launch(ticket: int = 1, config: Config = TINY, **changes: int) -> int:
+    """Return a launch of one block of one warp, but for the changes."""
+    fields = dict.fromkeys((f.name for f in layouts.dispatch_launch(config).fields), 0)
+    fields |= {"gx": 1, "gy": 1, "gz": 1, "warps": 1, "entries": 1, "after_previous": 1}
+    return layouts.dispatch_launch(config).pack(fields | {"ticket": ticket} | changes)
+
+
+def completion(slot: int, code: int = 0) -> int:
+    return layouts.block_completion(TINY).pack({"slot": slot, "code": code})
+
+
+def mask(slots: int) -> int:
+    return layouts.slot_mask(TINY).pack({"valid": 1, "mask": slots})
+
+
+def stop(ticket: int, drain: int = 0) -> int:
+    return layouts.launch_stop(TINY).pack({"ticket": ticket, "drain": drain})
+
+
+def at(cycle: int, value: int = 1) -> Callable[[int], int]:
+    """Return a level that has the value in one cycle."""
+    return lambda now: value if now == cycle else 0
+
+
+def drive(
+    block: Block, launches: list[int], cycles: int = 60, config: Config = TINY, **levels: Any
+) -> Recording:
+    """Run a block: all SMs in use, offers and ends taken, nothing sent, but for the levels."""
+    usual: dict[str, Any] = {"enable": (1 << config.sms) - 1, "ended__ready": 1}
+    usual |= {"stop__valid": 0, "stop__payload": 0}
+    usual |= {"order_table__valid": 0, "order_table__payload": 0}
+    for n in range(config.sms):
+        usual |= {f"offer__{n}__ready": 1, f"acknowledge__{n}": 0}
+        usual |= {f"completion__{n}__valid": 0, f"completion__{n}__payload": 0}
+
+    def inputs(cycle: int) -> dict[str, int]:
+        merged = usual | levels
+        return {name: v(cycle) if callable(v) else v for name, v in merged.items()}
+
+    return record(block(config), Sender({"launch": launches}, inputs), cycles)
+
+
+def ends(recording: Recording) -> list[tuple[int, dict[str, int]]]:
+    packet = layouts.dispatch_end(TINY)
+    return [(cycle, packet.unpack(word)) for cycle, word in recording.transfers("ended")]
+
+
+def errors(recording: Recording) -> list[tuple[int, int, int]]:
+    found = ((c, ERROR.unpack(w or 0)) for c, w in enumerate(recording.port("error")) if w)
+    return [(cycle, e["code"], e["argument"]) for cycle, e in found]
+
+
+def completing(sm: int, *when: tuple[int, int]) -> dict[str, Any]:
+    """Return the levels of an SM's completions, each (cycle, payload)."""
+    words = dict(when)
+    return {
+        f"completion__{sm}__valid": lambda cycle: int(cycle in words),
+        f"completion__{sm}__payload": lambda cycle: words.get(cycle, 0),
+    }
