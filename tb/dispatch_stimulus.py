@@ -33,7 +33,8 @@ class Chance:
 class Host:
     """Random launches, stops and changes, with the SMs behind the dispatcher.
 
-    Options: ``climate`` (`tb.weather`), ``streams``, ``busy`` (launches as fast as they are taken).
+    Options: ``climate`` (`tb.weather`), ``streams``, ``busy`` (launches as fast as they are taken),
+    ``tight`` (launches whose blocks fill an SM to the last unit).
 
     In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left.
     """
@@ -54,6 +55,7 @@ class Host:
         self.open: set[int] = set()
         self._over: set[int] = set()
         self._last_stops: deque[int] = deque()
+        self._burst: list[int] = []
         self._stopped: set[int] = set()
         self._launching, self._stopping = Chance(rng), Chance(rng, 0.0)
         self._other, self._taking = Chance(rng, 0.0), Chance(rng)
@@ -96,8 +98,11 @@ class Host:
         if outputs is None:
             for known in (self.open, self._over, self.recent, self._last_stops, self._stopped):
                 known.clear()
+            self._burst.clear()
         weather = self.forecast.next()
         self._stopping.probability, self._other.probability = weather.stop, 0.05
+        if self._burst:
+            self._stopping.probability = 1.0
         if self.draining:
             self._drain()
         values = self.launch.next(outputs) | self.stop.next(outputs) | self.ended.next(outputs)
@@ -123,11 +128,16 @@ class Host:
         """Yield stops of launches that are or were there, now and then of one that never was."""
         while True:
             ticket = self.rng.getrandbits(32)
-            drain = int(self.rng.random() < self.forecast.now.drain)
+            weather = self.forecast.now
+            drain = int(self.rng.random() < weather.drain)
             if self._last_stops:
                 ticket, drain = self._last_stops.popleft(), 0
+            elif self._burst:
+                ticket = self._burst.pop()
             elif self.recent and self.rng.random() < 0.95:
                 ticket = self.rng.choice(self.recent)
+                if weather.burst and self.rng.random() < weather.burst:
+                    self._burst = sorted(self.open - {ticket})
             yield self._stop_packet.pack({"ticket": ticket, "drain": drain})
 
     def _next_enable(self, chance: float) -> int:
@@ -145,13 +155,14 @@ class DispatcherHost(Host):
 
     def __init__(self, context: Context):
         self._packet = layouts.dispatch_launch(config_of(context.params["config"]))
+        self._tight: bool = context.options.get("tight", False)
         super().__init__(context)
         self._ends = layouts.dispatch_end(self.config)
 
     def launches(self) -> Iterator[int]:
         """Yield launches that LaunchCheck let through."""
         huge = self.climate != "calm"
-        for fields in dispatch_launches(self.rng, self.config, self.streams, huge):
+        for fields in dispatch_launches(self.rng, self.config, self.streams, huge, self._tight):
             yield self._packet.pack(fields)
 
     def settle(self) -> None:

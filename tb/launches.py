@@ -37,6 +37,31 @@ def random_need(rng: random.Random, config: Config) -> dict[str, int]:
     return need
 
 
+def tight_need(rng: random.Random, config: Config, before: dict[str, int]) -> dict[str, int]:
+    """Return what one block takes: a resource to the last unit of an SM, or one too many.
+
+    So many blocks of it and some of another launch, each of which takes ``before``, just fit.
+    """
+    sizes = {
+        "warps": config.warp_slots,
+        "registers": config.register_units,
+        "shared": config.shared_units,
+        "barriers": config.barriers,
+    }
+    most = {"warps": config.max_warps, "barriers": MAX_BLOCK_BARRIERS}
+    need = {"warps": 1, "registers": 0, "shared": 0, "barriers": 0}
+    # Mostly what the other launch takes, too.
+    name = max(sizes, key=lambda name: before[name] / sizes[name])
+    if rng.random() < 0.4:
+        name = rng.choice(list(sizes))
+    left = sizes[name] - rng.randrange(config.block_slots) * before[name]
+    if left <= 0 or rng.random() < 0.2:
+        left = sizes[name]
+    amount = left // rng.randint(1, config.block_slots) + rng.choice((0, 0, 1))
+    need[name] = max(need[name], min(amount, sizes[name], most.get(name, amount)))
+    return need
+
+
 def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[int], list[int]]:
     """Return a grid and the block to begin with.
 
@@ -70,7 +95,7 @@ def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[in
 
 
 def dispatch_launches(
-    rng: random.Random, config: Config, streams: int, huge: bool
+    rng: random.Random, config: Config, streams: int, huge: bool, tight: bool = False
 ) -> Iterator[dict[str, int]]:
     """Yield the fields of ``layouts.dispatch_launch``, tickets counting up and wrapping.
 
@@ -84,13 +109,17 @@ def dispatch_launches(
         How many streams there are.
     huge : bool
         See `random_grid`.
+    tight : bool
+        Whether what the blocks take is that of `tight_need`.
     """
     packet = layouts.dispatch_launch(config)
+    need = {"warps": 1, "registers": 0, "shared": 0, "barriers": 0}
     ticket = rng.choice((1, (1 << 32) - 20, rng.randrange(1, 1 << 32)))
     while True:
         grid, start = random_grid(rng, config, huge)
         fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
-        fields |= random_need(rng, config)
+        need = tight_need(rng, config, need) if tight else random_need(rng, config)
+        fields |= need
         for axis, blocks, first in zip("xyz", grid, start, strict=True):
             fields |= {f"g{axis}": blocks, f"start_{axis}": first}
         fields |= {"ticket": ticket, "entries": 1 << rng.randrange(config.history_entries)}

@@ -32,6 +32,11 @@ def _then(first: Bench, *last: Callable[[str, int], Case], config: str) -> Bench
     return lambda seed: first(seed) + [case(config, seed) for case in last]
 
 
+def _all(*benches: Bench) -> Bench:
+    """Return a bench of the cases of several."""
+    return lambda seed: [case for bench in benches for case in bench(seed)]
+
+
 def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
     """Return a bench of ``count`` seeds of a dispatcher in all climates."""
     return lambda seed: [case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)]
@@ -67,10 +72,12 @@ BENCHES: Final[dict[str, Bench]] = {
         config="three_entries",
     ),
     "grid_walker": _repeated(test_grid_walker.case, "tiny", 3),
-    "block_dispatcher": _then(
+    "block_dispatcher": _all(
         _in_turn(test_block_dispatcher.cases, 3),
-        test_block_dispatcher.slow_case,
-        config=DISPATCHER,
+        _repeated(test_block_dispatcher.storm_case, DISPATCHER, 8),
+        _repeated(test_block_dispatcher.tight_case, DISPATCHER, 8),
+        _repeated(test_block_dispatcher.slow_case, DISPATCHER, 1),
+        _repeated(test_block_dispatcher.noisy_case, DISPATCHER, 1),
     ),
     "launch_path": _in_turn(test_launch_path.cases, 2),
 }

@@ -47,6 +47,7 @@ class SmCore:
         self._completed_at_once: int | None = None
         self._named = 0
         self._answer_at: int | None = None
+        self._hurried: list[int] = []
 
     def next(self, cycle: int, outputs: Ports | None, forecast: Forecast) -> dict[str, int]:
         """Return the SM's signals in ``cycle``; ``outputs`` are those of the cycle before."""
@@ -66,6 +67,7 @@ class SmCore:
         completes = self._completed_at_once
         if completes is None:
             completes = self._choose(cycle, weather)
+        self._hurried = []
         self._was_ready = ready
         return {
             self._ready: int(ready),
@@ -97,6 +99,8 @@ class SmCore:
 
     def _choose(self, cycle: int, weather: Weather) -> int | None:
         """Return the slot that completes in this cycle."""
+        if self._hurried:
+            return self._rng.choice(self._hurried)
         doomed = [slot for slot in self._due if self._named >> slot & 1]
         if doomed and self._answers(cycle) and self._rng.random() < weather.last_moment:
             return self._rng.choice(doomed)
@@ -132,7 +136,12 @@ class SmCore:
         for slot in [slot for slot in self._due if killed >> slot & 1]:
             del self._due[slot]
         self._named = 0
+        if weather.after_kill and self._rng.random() < weather.after_kill:
+            gone = [slot for slot in range(self._slots) if killed >> slot & 1]
+            self._hurried = list(self._due) or gone
         wrong = self._rng.getrandbits(self._slots) if bogus else 0
+        if weather.wrong and self._rng.random() < weather.wrong:
+            wrong = 1 << self._rng.randrange(self._slots)
         return self._mask.pack({"valid": 1, "mask": killed | wrong})
 
 

@@ -30,6 +30,23 @@ def slow_case(config, seed):
     return replace(dispatcher_case(config, "slow", seed, 20_000), resets=0)
 
 
+def noisy_case(config, seed):
+    """Return a case with more errors than are counted."""
+    return replace(dispatcher_case(config, "noisy", seed, 70_000), resets=0)
+
+
+def storm_case(config, seed):
+    """Return a case with kills one upon the other, and signals right after them."""
+    case = dispatcher_case(config, "stormy", seed, 8000)
+    return replace(case, options={**case.options, "streams": 6})
+
+
+def tight_case(config, seed):
+    """Return a case with launches whose blocks fill an SM to the last unit."""
+    case = dispatcher_case(config, "calm", seed, 8000)
+    return replace(case, options={**case.options, "tight": True})
+
+
 def merged(results):
     total = Counter()
     for result in results:
@@ -50,6 +67,17 @@ def test_long_launches_equal_their_model(seed):
     run([slow_case(f"tiny,policy=round_robin,{SOON}", seed)], "verilator")[0].require(
         "transfers of ended"
     )
+
+
+def test_more_errors_than_are_counted_equal_their_model(seed):
+    run([noisy_case(f"tiny,policy=round_robin,{SOON}", seed)], "verilator")
+
+
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
+def test_storms_and_tight_launches_equal_their_model(mode, seed):
+    config = f"tiny,{mode},{SOON}"
+    for result in run([storm_case(config, seed), tight_case(config, seed)], "verilator"):
+        result.require("transfers of ended", "ledger: blocks completed")
 
 
 @pytest.mark.parametrize("config", ODD)

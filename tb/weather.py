@@ -25,6 +25,8 @@ class Weather:
         A completion says that its block failed.
     bogus : float
         A completion or an acknowledgement that nothing asked for.
+    wrong : float
+        For each acknowledgement: one bit of its mask is another than it should be.
     hasty : float
         An acknowledgement as long as no kill is known.
     answer : tuple of int
@@ -35,8 +37,13 @@ class Weather:
         For each kill: it is never acknowledged.
     deaf : float
         For each SM: it takes no offers during the spell.
+    after_kill : float
+        For each acknowledgement: in the next cycle a block that stayed completes, or one that was
+        killed says that it does.
     stop, drain : float
         For each cycle: a launch is stopped; for each stop: it drains.
+    burst : float
+        For each stop: all other launches are stopped right after it.
     enable : float
         For each cycle: another enable mask.
     """
@@ -47,13 +54,16 @@ class Weather:
     together: bool = False
     fault: float = 0.0
     bogus: float = 0.0
+    wrong: float = 0.0
     hasty: float = 0.0
     answer: tuple[int, int] = (1, 2)
     last_moment: float = 0.0
+    after_kill: float = 0.0
     silent: float = 0.0
     deaf: float = 0.0
     stop: float = 0.0
     drain: float = 0.5
+    burst: float = 0.0
     enable: float = 0.0
 
 
@@ -95,7 +105,31 @@ def slow(rng: random.Random) -> Weather:
     return Weather(length=rng.choice(((1, 3), (300, 3000), (3000, 9000), (17_000, 18_000))))
 
 
-CLIMATES = {"calm": calm, "wild": wild, "lossy": lossy, "slow": slow}
+def noisy(rng: random.Random) -> Weather:
+    """Signals that nothing asked for, in nearly every cycle."""
+    return Weather(length=rng.choice(((1, 4), (2, 20))), bogus=1.0)
+
+
+def stormy(rng: random.Random) -> Weather:
+    """As wild or lossy, with kills that come one upon the other, and signals right after them."""
+    weather = rng.choice((wild, wild, lossy))(rng)
+    weather.length = rng.choice(((1, 4), (2, 20), (20, 60)))
+    weather.stop = rng.choice((0.01, 0.02, 0.05))
+    weather.drain = rng.choice((0.0, 0.0, 0.3))
+    weather.burst = rng.choice((0.0, 0.5, 1.0))
+    weather.after_kill = rng.choice((0.3, 0.9))
+    weather.wrong = rng.choice((0.0, 0.1, 0.3))
+    return weather
+
+
+CLIMATES = {
+    "calm": calm,
+    "wild": wild,
+    "lossy": lossy,
+    "slow": slow,
+    "noisy": noisy,
+    "stormy": stormy,
+}
 
 
 class Forecast:
