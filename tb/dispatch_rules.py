@@ -3,15 +3,19 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from amaranth.lib import wiring
 
 from tb.dispatch_configs import config_of
 from tb.record import Recording, Sender, record
+from warploom.block_dispatcher import BlockDispatcher
 from warploom_golden.block_dispatcher import BlockDispatcher as Model
 from warploom_spec import Config, layouts
 
 #: The RTL or the model, to be made of a configuration.
 Block = Callable[[Config], Model | wiring.Component]
+#: Each test of a module twice: of the RTL, and of the model.
+RTL_AND_MODEL = pytest.mark.parametrize("block", [BlockDispatcher, Model], ids=["rtl", "model"])
 
 TINY = config_of("tiny,policy=first_fit,kill_timeout=12")
 IN_ORDER = config_of("tiny,policy=first_fit,reclaim=in_order")

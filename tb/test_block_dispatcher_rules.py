@@ -5,6 +5,7 @@ import pytest
 from tb.dispatch_configs import config_of
 from tb.dispatch_rules import (
     IN_ORDER,
+    RTL_AND_MODEL,
     SMALLEST,
     TINY,
     at,
@@ -17,14 +18,9 @@ from tb.dispatch_rules import (
     mask,
     stop,
 )
-from warploom.block_dispatcher import BlockDispatcher
-from warploom_golden.block_dispatcher import BlockDispatcher as Model
 from warploom_spec import ErrorCode, Fate, layouts, timing
 
-
-@pytest.fixture(params=[BlockDispatcher, Model], ids=["rtl", "model"])
-def block(request):
-    return request.param
+pytestmark = RTL_AND_MODEL
 
 
 def test_first_offer_is_valid_four_cycles_after_the_launch(block):

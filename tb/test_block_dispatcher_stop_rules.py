@@ -3,6 +3,7 @@
 import pytest
 
 from tb.dispatch_rules import (
+    RTL_AND_MODEL,
     TINY,
     Block,
     at,
@@ -16,14 +17,9 @@ from tb.dispatch_rules import (
     stop,
 )
 from tb.record import Recording
-from warploom.block_dispatcher import BlockDispatcher
-from warploom_golden.block_dispatcher import BlockDispatcher as Model
 from warploom_spec import ErrorCode, Fate, layouts, timing
 
-
-@pytest.fixture(params=[BlockDispatcher, Model], ids=["rtl", "model"])
-def block(request):
-    return request.param
+pytestmark = RTL_AND_MODEL
 
 
 def test_a_kill_names_running_slots_and_their_return_needs_the_acknowledgement(block):
@@ -72,6 +68,43 @@ def test_a_completion_in_the_cycle_of_the_acknowledgement_counts_as_completed(bl
     ((_, end),) = ends(recording)
     assert end["fate"] == Fate.FINISHED
     assert errors(recording) == []
+
+
+def test_a_completion_from_after_its_block_s_acknowledgement_is_none(block):
+    # Acknowledged in 26, processed in 28; what is at the port in 27 is processed in 29.
+    recording = drive(
+        block,
+        [launch()],
+        cycles=40,
+        enable=1,
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        acknowledge__0=at(26, mask(1)),
+        **completing(0, (27, completion(0))),
+    )
+    assert errors(recording) == [(30, ErrorCode.COMPLETION_NOT_RUNNING, 0)]
+    assert [(cycle, end["fate"]) for cycle, end in ends(recording)] == [(31, Fate.KILLED)]
+
+
+def test_a_block_that_the_acknowledged_kill_did_not_name_completes_in_the_next_cycle(block):
+    # The second block's offer stands when the kill starts, and is taken in 26. The acknowledgement
+    # is processed in 30, the second block's completion in 31, in which a further kill names it.
+    recording = drive(
+        block,
+        [launch(gx=2)],
+        cycles=45,
+        enable=1,
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        offer__0__ready=lambda cycle: int(cycle in (4, 26)),
+        acknowledge__0=lambda cycle: {28: mask(1), 36: mask(0)}.get(cycle, 0),
+        **completing(0, (29, completion(1))),
+    )
+    assert recording.cycles("kill__0") == [24, 32]
+    assert [recording.port("kill__0")[cycle] for cycle in (24, 32)] == [mask(1), mask(2)]
+    assert errors(recording) == []
+    ((_, end),) = ends(recording)
+    assert (end["fate"], end["cycles"]) == (Fate.KILLED, 29 - 4)
 
 
 def test_a_kill_names_a_block_that_completes_in_its_own_cycle_and_holds_the_slot(block):

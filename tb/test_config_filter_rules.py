@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tb.history_monitor import watch
 from tb.index_cases import CONFIGS, OneAtATime, index_config
 from tb.record import Sender, record
+from tb.source_filters import IgnoresReaders, NeverDrops
 from warploom.config_filter import ConfigFilter
 from warploom_golden.config_filter import ConfigFilter as Model
 from warploom_golden.index_memory_allocator import History
@@ -20,20 +21,6 @@ A, B = index_config(TINY, 0, FOUR), index_config(TINY, 8, OTHER_FOUR)
 C = index_config(TINY, 16, EIGHT)
 #: Overlaps A in its last warp.
 D = index_config(TINY, 3, OTHER_FOUR)
-
-
-class NeverDrops(Model):
-    """As the source: a miss forgets nothing of what it overwrites."""
-
-    def _drop(self, stage):
-        pass
-
-
-class IgnoresReaders(Model):
-    """As the source: nothing protects indices that are being read."""
-
-    def _must_wait_for_readers(self, stage):
-        return False
 
 
 # Cycles, of RTL and model alike

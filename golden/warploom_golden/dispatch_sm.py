@@ -138,8 +138,7 @@ class Sm:
             and self.registers >= need.registers
             and self.shared >= need.shared
             and self.barriers >= need.barriers
-            and bool(self._unheld & ~self.named)
-            and not self.unseen
+            and self.sees_slot
         )
 
     def take(self, place: Place) -> Block:
