@@ -157,11 +157,24 @@ def test_rows_with_too_few_seeds_are_named() -> None:
     assert not figures.missing(rows, all_targets()[1:])
 
 
-def test_what_does_not_fit_the_device_needs_no_clock_rate() -> None:
-    rows = {t.key: measured(lut4eq=measure.DEVICE_LUT4 + 1) for t in all_targets()}
+@pytest.mark.parametrize(
+    ("largest", "larger"),
+    [
+        ({"lut4eq": measure.DEVICE_LUT4}, {"lut4eq": measure.DEVICE_LUT4 + 1}),
+        # With the registers that feed and fold 300 port bits.
+        (
+            {"ff": measure.DEVICE_LUT4 - 400, "port_bits": 300},
+            {"ff": measure.DEVICE_LUT4 - 399, "port_bits": 300},
+        ),
+    ],
+)
+def test_what_does_not_fit_the_device_needs_no_clock_rate(
+    largest: dict[str, int], larger: dict[str, int]
+) -> None:
+    rows = {t.key: measured(**larger) for t in all_targets()}
     assert not figures.missing(rows, all_targets())
     assert "does not fit" in shown([rows[WALKER.key]], {})
-    rows[all_targets()[0].key] = measured(lut4eq=measure.DEVICE_LUT4)
+    rows[all_targets()[0].key] = measured(**largest)
     assert len(figures.missing(rows, all_targets())) == 1
 
 

@@ -72,7 +72,7 @@ class RetireQueue(wiring.Component):
             leaves = Cat(retired[k] & (rotated[k] == bank) for k in range(width)).any()
             m.d.comb += [
                 write.addr.eq(tail_row),
-                write.data.eq(Cat(self.sm, self.slot, self.place)),
+                write.data.eq(Cat(self.slot, self.sm, self.place)),
                 write.en.eq(self.push & (tail_bank == bank)),
                 fronts[bank].eq(read.data),
             ]
@@ -83,7 +83,9 @@ class RetireQueue(wiring.Component):
             with m.If(tail_bank == width - 1):
                 m.d.sync += tail_row.eq(Mux(tail_row == rows - 1, 0, tail_row + 1))
 
-        busy = Array(Array(mask) for mask in self.busy)
+        # A block's slot among all SMs' slots is its place in one word: SM and slot are its digits.
+        gap = C(0, (1 << config.slot_bits) - config.block_slots)
+        busy = Cat(Cat(mask, gap) for mask in self.busy)
         blocks = []
         for k in range(width):
             raw = Signal(range(2 * width), name=f"raw_bank_of_{k}")
@@ -92,9 +94,7 @@ class RetireQueue(wiring.Component):
                 raw.eq(head_bank + k),
                 rotated[k].eq(Mux(raw >= width, raw - width, raw)),
                 block.eq(fronts[rotated[k]]),
-                ended[k].eq(
-                    (entries > k) & ~busy[block[: config.sm_bits]][block[config.sm_bits : -1]]
-                ),
+                ended[k].eq((entries > k) & ~busy.bit_select(block[:-1], 1)),
                 retired[k].eq(ended[: k + 1].all()),
             ]
             blocks.append(block)
@@ -119,11 +119,11 @@ class RetireQueue(wiring.Component):
         m.d.sync += valid.eq(retired)
         m.d.sync += [old.eq(new) for old, new in zip(kept, blocks, strict=True)]
         for sm in range(config.sms):
-            own = [valid[k] & (block[: config.sm_bits] == sm) for k, block in enumerate(kept)]
+            own = [valid[k] & (block[config.slot_bits : -1] == sm) for k, block in enumerate(kept)]
             slots: Value = C(0, config.block_slots)
             for k, (here, block) in enumerate(zip(own, kept, strict=True)):
                 slots = slots | decoded(
-                    m, f"slot_{sm}_{k}", block[config.sm_bits : -1], config.block_slots, here
+                    m, f"slot_{sm}_{k}", block[: config.slot_bits], config.block_slots, here
                 )
             m.d.sync += self.slots[sm].eq(slots)
             for place in range(2):

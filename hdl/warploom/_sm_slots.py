@@ -257,10 +257,25 @@ class SmSlots(wiring.Component):
         self._find(m, ~blocked, lowest)
         if self._config.policy == "freed_first":
             if self._config.reclaim == "out_of_order":
-                stays = stays | standing
-            stays = stays | (self.victims & self.start.replicate(slots))
-            m.d.comb += self.freed.eq(reduce(add, blocked & ~stays))
+                self._free(m)
+            else:
+                stays = stays | (self.victims & self.start.replicate(slots))
+                m.d.comb += self.freed.eq(reduce(add, blocked & ~stays))
         return m
+
+    def _free(self, m: Module) -> None:
+        """Count what becomes free: a slot that completes unnamed, all that an ended kill named.
+
+        A kill ends two cycles after its start at the earliest: till then its slots are counted.
+        """
+        named = Signal(range(self._config.block_slots + 1), name="named_slots")
+        spared, free = Signal(2), Signal()
+        m.d.sync += named.eq(reduce(add, self.named))
+        m.d.comb += [
+            spared.eq(self.hit & ~(self.stop_kill & self.start.replicate(2))),
+            free.eq(spared.any() & ~self.named.bit_select(self.slot, 1)),
+            self.freed.eq(Mux(self.acknowledged, named, 0) + free),
+        ]
 
     def _look_up(self, m: Module, running: Signal, done: Halves) -> None:
         """Find out in a completion's own cycle whether its block runs in the next, and whose it is.

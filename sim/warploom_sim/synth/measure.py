@@ -19,7 +19,8 @@ from warploom_spec import WarploomError
 LUT4_WEIGHTS: Final = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
 _DSP: Final = ("MULT18X18D", "ALU54B")
 _EBR: Final = ("DP16KD", "PDPW16KD")
-#: LUT4s of the device that `flow.DEVICE` names: what has more is not placed.
+#: LUT4s, and as many flip-flops, of the device that `flow.DEVICE` names: what has more, its wrapper
+#: included, is not placed.
 DEVICE_LUT4: Final = 83_640
 #: Blocks that may hold multipliers: those with LaunchCheck in them.
 MULTIPLYING: Final = frozenset({"LaunchCheck", "LaunchPath"})
@@ -74,8 +75,9 @@ class Row:
 
     @property
     def fits(self) -> bool:
-        """Whether the device holds it."""
-        return self.lut4eq <= DEVICE_LUT4
+        """Whether the device holds it, wrapped: with four registers for each three port bits."""
+        registers = self.ff + self.port_bits + self.port_bits // 3
+        return max(self.lut4eq, registers) <= DEVICE_LUT4
 
     @property
     def key(self) -> tuple[str, str, str | None, str | None]:
