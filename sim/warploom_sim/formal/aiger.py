@@ -1,5 +1,6 @@
 """A bench as an and-inverter graph, and a run that a prover found as values of its inputs."""
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -52,6 +53,17 @@ class Graph:
         return head + self.latches + self.outputs[output] + b"\n" + self.gates
 
 
+def bench_hash(bench: Bench) -> str:
+    """Return the SHA-256 of block, assumptions and properties: of their RTLIL without sources."""
+    return hashlib.sha256(_rtlil(bench, sources=False).encode()).hexdigest()
+
+
+def _rtlil(bench: Bench, *, sources: bool) -> str:
+    wires = [bench.clock, bench.reset, *bench.inputs.values(), bench.violations, bench.reached]
+    text: str = rtlil.convert(bench.m, name="bench", ports=wires, emit_src=sources)
+    return text
+
+
 def convert(bench: Bench, folder: Path) -> Graph:
     """Map a bench, `Bench.close` done, to a graph: its violations, then what is reached.
 
@@ -60,8 +72,7 @@ def convert(bench: Bench, folder: Path) -> Graph:
     ProgramError
         If a bit of it is driven by nothing and no free input: it would be any value.
     """
-    wires = [bench.clock, bench.reset, *bench.inputs.values(), bench.violations, bench.reached]
-    (folder / "bench.il").write_text(rtlil.convert(bench.m, name="bench", ports=wires))
+    (folder / "bench.il").write_text(_rtlil(bench, sources=True))
     run_yosys("bench", _SCRIPT, folder)
     names = {signal.name: name for name, signal in bench.inputs.items()}
     names |= {bench.reset.name: "rst", bench.clock.name: "clk"}

@@ -26,8 +26,6 @@ class Check:
         Its interesting case, which must be reachable.
     bound : int or None
         None: proved for all time; else for so many cycles from power-on.
-    using : tuple of str
-        Checks of this bench that its proof takes as given: they are proved by themselves.
     slow : bool
         Whether proof, cover and seeded bug take more than a few seconds.
     """
@@ -37,7 +35,6 @@ class Check:
     fault: str
     cover: str
     bound: int | None
-    using: tuple[str, ...]
     slow: bool
 
 
@@ -91,6 +88,9 @@ class Bench:
         In the order in which they were made.
     assumptions : dict of str to Assumption
         Likewise.
+    narrowed : dict of str to dict of str to tuple of int
+        For each packet of which not all bits are free, by its port: each such field's free bits and
+        its width.
     violations, reached : Signal
         One bit for each check, and for its cover, in that order; filled in by `close`.
     """
@@ -104,6 +104,7 @@ class Bench:
         self.inputs: dict[str, Signal] = {}
         self.checks: dict[str, Check] = {}
         self.assumptions: dict[str, Assumption] = {}
+        self.narrowed: dict[str, dict[str, tuple[int, int]]] = {}
         self._given: list[Value] = []
         self._holds: dict[str, Value] = {}
         self._covers: dict[str, Value] = {}
@@ -174,6 +175,8 @@ class Bench:
         masks: dict[str, int],
         name: str,
         source: Callable[[Any, str], Signal],
+        *,
+        port: str = "",
     ) -> Any:
         """Return a packet of which some bits are free; all others are 0.
 
@@ -187,6 +190,8 @@ class Bench:
             Its name.
         source : callable
             `free` or `constant`.
+        port : str
+            Where it comes in, if that is not its name; `narrowed` tells of what is `free`.
         """
         # Of a layout's signal the stubs do not know that it is a view.
         packet: Any = Signal(layout, name=f"partly_{name}")
@@ -194,6 +199,13 @@ class Bench:
             bits = source(mask.bit_count(), f"{name}__{field}")
             places = [k for k in range(mask.bit_length()) if mask >> k & 1]
             self.m.d.comb += [packet[field][k].eq(bits[n]) for n, k in enumerate(places)]
+        if source == self.free:
+            widths = {field: len(Value.cast(packet[field])) for field in layout.members}
+            self.narrowed[port or name] = {
+                field: (free, width)
+                for field, width in widths.items()
+                if (free := masks.get(field, 0).bit_count()) < width
+            }
         return packet
 
     def assume(self, name: str, text: str, holds: Any, *, source: str) -> None:
@@ -210,11 +222,10 @@ class Bench:
         fault: str,
         cover: tuple[str, Any],
         bound: int | None = None,
-        using: tuple[str, ...] = (),
         slow: bool = False,
     ) -> None:
         """State what holds in every cycle; see `Check`."""
-        self.checks[name] = Check(name, text, fault, cover[0], bound, using, slow)
+        self.checks[name] = Check(name, text, fault, cover[0], bound, slow)
         self._holds[name] = self._named(holds, f"holds_{name}")
         self._covers[name] = self._named(cover[1], f"cover_{name}")
 
@@ -304,8 +315,7 @@ class Bench:
         self.violations = Signal(len(self.checks), name="violations")
         self.reached = Signal(len(self.checks), name="reached")
         for k, check in enumerate(self.checks.values()):
-            given = [*self._given, *(self._holds[name] for name in check.using)]
-            kept = self._so_far(given, f"{k}") if given else 1
+            kept = self._so_far(self._given, f"{k}") if self._given else 1
             self.m.d.comb += self.violations[k].eq(kept & ~self._holds[check.name])
             self.m.d.comb += self.reached[k].eq(kept & self._covers[check.name])
         return self

@@ -50,13 +50,19 @@ class Ports:
     def __init__(self, b: Bench, dut: Any) -> None:
         self.b, self.dut = b, dut
         m = b.m
-        self.given = b.partly(dut.launch.payload.shape(), FREE, "given", b.free)
+        self.given = b.partly(dut.launch.payload.shape(), FREE, "given", b.free, port="launch")
         self.stop_valid = b.free(1, "stop__valid")
         self.stop = b.partly(dut.stop.payload.shape(), {"ticket": 1, "drain": 1}, "stop", b.free)
         self.enable = b.free(CONFIG.sms, "enable")
         self.sent = [b.free(1, f"completion__{k}__valid") for k in SMS]
         self.completion = [
-            b.partly(port.payload.shape(), {"slot": 1, "code": 1}, f"completion_{k}", b.free)
+            b.partly(
+                port.payload.shape(),
+                {"slot": 1, "code": 1},
+                f"completion_{k}",
+                b.free,
+                port=f"completion[{k}]",
+            )
             for k, port in enumerate(dut.completion)
         ]
         self.transfer = dut.launch.valid & dut.launch.ready

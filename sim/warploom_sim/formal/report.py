@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from warploom_sim.formal.aiger import bench_hash
 from warploom_sim.formal.outcomes import KINDS, Outcome, benches, make
 from warploom_sim.pages import markdown_table, section_replaced
 
@@ -21,14 +22,20 @@ _HEADINGS: Final = (
     "reached in",
 )
 _ASSUMED: Final = ("block", "given of its inputs", "because")
-_TEXT_COLUMNS: Final = frozenset({*_HEADINGS, *_ASSUMED} - {"s", "found in", "reached in"})
+_NARROWED: Final = ("block", "input", "free bits of its fields", "0")
+_TEXT_COLUMNS: Final = frozenset(
+    {*_HEADINGS, *_ASSUMED, *_NARROWED} - {"s", "found in", "reached in"}
+)
 
 
 def rows(found: Iterable[Outcome]) -> list[Row]:
-    """Return one row a check, of all that was asked about it."""
+    """Return one row a check, of all that was asked about it, with its bench's hash."""
     by_check: dict[tuple[str, str], Row] = {}
+    hashes: dict[str, str] = {}
     for outcome in found:
         check = outcome.check
+        if outcome.bench not in hashes:
+            hashes[outcome.bench] = bench_hash(make(outcome.bench))
         row = by_check.setdefault(
             (outcome.bench, check.name),
             {
@@ -38,6 +45,7 @@ def rows(found: Iterable[Outcome]) -> list[Row]:
                 "text": check.text,
                 "bug": check.fault,
                 "cover": check.cover,
+                "bench_hash": hashes[outcome.bench],
             },
         )
         row[f"{outcome.kind}_answer"] = outcome.text
@@ -71,13 +79,28 @@ def write(kept: Sequence[Row]) -> None:
 def page_text(text: str, kept: Sequence[Row]) -> str:
     """Return the page with its tables written anew."""
     ours = markdown_table(_HEADINGS, [_cells(row) for row in kept], _TEXT_COLUMNS)
+    made = {name: make(name) for name in dict.fromkeys(row["bench"] for row in kept)}
     assumed = [
         [name, given.text, given.source]
-        for name in dict.fromkeys(row["bench"] for row in kept)
-        for given in make(name).assumptions.values()
+        for name, bench in made.items()
+        for given in bench.assumptions.values()
+    ]
+    narrowed = [
+        [name, f"`{port}`", *_narrowed(fields)]
+        for name, bench in made.items()
+        for port, fields in bench.narrowed.items()
     ]
     given = markdown_table(_ASSUMED, assumed, _TEXT_COLUMNS)
-    return section_replaced(PAGE, text, _BEGIN, f"{ours}\n\nTaken as given:\n\n{given}")
+    small = markdown_table(_NARROWED, narrowed, _TEXT_COLUMNS)
+    tables = f"{ours}\n\nTaken as given:\n\n{given}\n\nNot free, but 0:\n\n{small}"
+    return section_replaced(PAGE, text, _BEGIN, tables)
+
+
+def _narrowed(fields: dict[str, tuple[int, int]]) -> list[str]:
+    """Say which fields have so many free bits of their width, and which have none."""
+    some = [f"{name} {free} of {width}" for name, (free, width) in fields.items() if free]
+    none = [name for name, (free, _) in fields.items() if not free]
+    return [", ".join(some) or "-", ", ".join(none) or "-"]
 
 
 def _cells(row: Row) -> list[str]:

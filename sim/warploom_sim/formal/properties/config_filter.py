@@ -11,8 +11,8 @@ from warploom_spec import Config, ErrorCode, timing
 CONFIG: Final = Config(
     warp_size=8, max_threads=16, history_entries=3, reference_bits=2, index_memory_warps=4
 )
-#: Free bits of a configuration: every region, and two shapes for each.
-FREE: Final = {"address": 0b11, "warps": 0b11, "dx": 0b1}
+#: Free bits of a configuration: every region, and two lengths of each axis.
+FREE: Final = {"address": 0b11, "warps": 0b11, **dict.fromkeys(("dx", "dy", "dz"), 0b1)}
 #: Most references of an entry.
 _MOST: Final = (1 << CONFIG.reference_bits) - 1
 
@@ -21,7 +21,7 @@ def bench(fault: str | None = None) -> Bench:
     """Return the bench; it follows one history entry and one decision, which may be any ones."""
     b = Bench("config_filter", CONFIG, "3 entries, 4 warps of memory, counts up to 3", fault)
     dut = ConfigFilter(CONFIG, fault=fault if fault in ConfigFilter.FAULTS else None)
-    given = b.partly(dut.i.payload.shape(), FREE, "given", b.free)
+    given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     release, finished = b.free(1, "release__valid"), b.free(1, "finished")
     seen = {
         "release_lost": release & ~dut.accepted.valid,

@@ -22,7 +22,7 @@ def bench(fault: str | None = None) -> Bench:
     dut: Any = IncrementalScheduler(
         CONFIG, fault=fault if fault in IncrementalScheduler.FAULTS else None
     )
-    given = b.partly(dut.i.payload.shape(), FREE, "given", b.free)
+    given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     stall = b.free(1, "stall")
     b.drive(dut, i__payload=given, stall=0 if fault == "stall_unseen" else stall)
     granted = b.value(dut.read.valid & b.inputs["read__ready"], "granted")

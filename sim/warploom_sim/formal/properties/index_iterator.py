@@ -19,7 +19,7 @@ def bench(fault: str | None = None) -> Bench:
     """Return the bench; it follows a configuration that equals a constant, which may be any one."""
     b = Bench("index_iterator", CONFIG, "W = 8, blocks up to 32 threads", fault)
     dut = IndexIterator(CONFIG, fault=fault if fault in IndexIterator.FAULTS else None)
-    given = b.partly(dut.i.payload.shape(), FREE, "given", b.free)
+    given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     shape = b.partly(dut.i.payload.shape(), FREE, "shape", b.constant)
     b.drive(dut, i__payload=_seen(given, fault))
     turn, warp = _follow(b, dut, given, shape)

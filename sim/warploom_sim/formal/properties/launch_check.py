@@ -33,7 +33,8 @@ FREE: Final = {
     **dict.fromkeys(("index_address",), 0b1111),
     **dict.fromkeys(("barriers",), 0b11111),
     **dict.fromkeys(("table",), 0b11),
-    **dict.fromkeys(("code", "stream", "after_previous", "priority", "idempotent"), 1),
+    **dict.fromkeys(("code", "arguments", "address_space", "mode"), 1),
+    **dict.fromkeys(("stream", "after_previous", "priority", "idempotent"), 1),
 }
 #: Errors that a product or the sum of the widths decides.
 _OF_PRODUCTS: Final = (
@@ -51,9 +52,10 @@ def bench(fault: str | None = None) -> Bench:
     """Return the bench; it follows every launch that equals a constant, which may be any one."""
     b = Bench("launch_check", CONFIG, "blocks up to 7 x 7 x 7 and beyond their limits", fault)
     dut = LaunchCheck(CONFIG, fault=fault if fault in LaunchCheck.FAULTS else None)
-    given = b.partly(layouts.launch_descriptor(CONFIG).layout(), FREE, "given", b.free)
+    descriptor = layouts.launch_descriptor(CONFIG).layout()
+    given = b.partly(descriptor, FREE, "given", b.free, port="i")
     b.drive(dut, i__payload=_seen(given, fault))
-    launch = b.partly(layouts.launch_descriptor(CONFIG).layout(), FREE, "launch", b.constant)
+    launch = b.partly(descriptor, FREE, "launch", b.constant)
     known = b.constant(1, "known")
     there = Cat(C(1, 1), dut.tables, C(0, 1)).bit_select(given.table, 1)
     same = (given.as_value() == launch.as_value()) & (there == known)

@@ -45,7 +45,7 @@ def bench(fault: str | None = None) -> Bench:
     b = Bench("launch_path", CONFIG, "1 SM with 1 slot, grids of 1 block", fault)
     # Its ports are made from a dictionary: no type checker sees them.
     dut: Any = LaunchPath(CONFIG, fault=fault if fault in LaunchPath.FAULTS else None)
-    given = b.partly(dut.launch.payload.shape(), FREE, "given", b.free)
+    given = b.partly(dut.launch.payload.shape(), FREE, "given", b.free, port="launch")
     stop = b.partly(dut.stop.payload.shape(), {"ticket": _TICKETS, "drain": 1}, "stop", b.free)
     stops = b.free(1, "stop__valid")
     b.drive(
