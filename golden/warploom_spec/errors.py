@@ -137,8 +137,8 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
         "acknowledge each kill once",
     ),
     ErrorCode.ACK_MASK: (
-        "an acknowledgement named a slot that was not killed (argument: SM)",
-        "acknowledge only slots of the kill that had not completed",
+        "an acknowledgement named a slot that its kill did not name (argument: SM)",
+        "acknowledge slots of the kill alone",
     ),
     ErrorCode.LOST_SM_SIGNAL: (
         "a lost SM sent a completion or an acknowledgement (argument: SM)",
@@ -149,7 +149,7 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
         "nothing to do: the launch has already ended",
     ),
     ErrorCode.ORDER_RANGE: (
-        "an order-table swap named a position that does not exist",
+        "an order-table swap named a position that does not exist (argument: the first such)",
         "use positions below the number of SMs",
     ),
     ErrorCode.ORDER_BUSY: (

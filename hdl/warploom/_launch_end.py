@@ -113,8 +113,8 @@ class LaunchEnd(wiring.Component):
         """Count from a launch's first offer to the last thing an SM sent of it."""
         begun, offered, last_sent = Signal(2), Signal(2), Signal(2)
         # A decision's offer stands one cycle later, what is sent is processed two cycles later.
-        # Both are seen here a cycle after that. Something sent before the offer stood may be the
-        # first block's completion: -1 cycles.
+        # Both are seen here a cycle after that. The earliest completion that counts is sent in the
+        # offer's first cycle: 0 cycles.
         m.d.sync += [begun.eq(self.begun), offered.eq(begun), last_sent.eq(self.last_sent)]
         m.submodules.since = since = WideCounters(2, CYCLES_BITS, ready=True)
         m.d.comb += [since.step.eq(3), since.restart.eq(offered)]

@@ -9,6 +9,7 @@ from typing import Final
 
 from warploom_sim.failure import ProgramError
 from warploom_sim.formal import properties
+from warploom_sim.formal.aiger import bench_hash
 from warploom_sim.formal.bench import Bench, Check
 from warploom_sim.formal.prover import FOLDER, SEARCHED, Answer, Prover, replay
 from warploom_spec import WarploomError
@@ -29,6 +30,8 @@ class Outcome:
         A name of `benches`.
     size : str
         How large the block is.
+    bench_hash : str
+        Of block and bench; see `aiger.bench_hash`.
     check : Check
         The check asked about.
     kind : str
@@ -41,6 +44,7 @@ class Outcome:
 
     bench: str
     size: str
+    bench_hash: str
     check: Check
     kind: str
     answer: Answer
@@ -117,7 +121,8 @@ def outcomes(
     ProgramError
         If a run that the prover found is none in the simulation.
     """
-    size = make(name).size
+    made = make(name)
+    size, digest = made.size, bench_hash(made)
     provers: dict[str | None, Prover] = {}
     for check in chosen(name, quick):
         for kind in kinds:
@@ -140,7 +145,7 @@ def outcomes(
                     answer,
                     waveform,
                 )
-            yield Outcome(name, size, check, kind, answer, waveform)
+            yield Outcome(name, size, digest, check, kind, answer, waveform)
 
 
 def _confirm(bench: Bench, check: Check, kind: str, answer: Answer, waveform: Path) -> None:

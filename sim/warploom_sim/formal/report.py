@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from rich.table import Table
 
-from warploom_sim.formal.aiger import bench_hash
 from warploom_sim.formal.outcomes import KINDS, Outcome, benches, make
 from warploom_sim.pages import markdown_table, section_replaced
 
@@ -31,11 +30,8 @@ _TEXT_COLUMNS: Final = frozenset(
 def rows(found: Iterable[Outcome]) -> list[Row]:
     """Return one row a check, of all that was asked about it, with its bench's hash."""
     by_check: dict[tuple[str, str], Row] = {}
-    hashes: dict[str, str] = {}
     for outcome in found:
         check = outcome.check
-        if outcome.bench not in hashes:
-            hashes[outcome.bench] = bench_hash(make(outcome.bench))
         row = by_check.setdefault(
             (outcome.bench, check.name),
             {
@@ -45,7 +41,7 @@ def rows(found: Iterable[Outcome]) -> list[Row]:
                 "text": check.text,
                 "bug": check.fault,
                 "cover": check.cover,
-                "bench_hash": hashes[outcome.bench],
+                "bench_hash": outcome.bench_hash,
             },
         )
         row[f"{outcome.kind}_answer"] = outcome.text

@@ -193,6 +193,7 @@ def _state_entry(b: Bench, dut: ConfigFilter, entry: _Entry, decided: Value) -> 
         entry.count <= _MOST,
         fault="release_invented",
         cover=(f"{_MOST} references", entry.count == _MOST),
+        slow=True,
     )
 
 
