@@ -3,11 +3,21 @@
 import random
 from collections import deque
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tb.dispatch_configs import config_of
-from tb.launches import dispatch_launches, legal_launch, outlasts, spoiled_launch
+from tb.index_cases import few_places, random_shape, reads_of, widest_shapes
+from tb.launches import (
+    dispatch_launches,
+    legal_launch,
+    outlasts,
+    sharp_launch,
+    spoiled_launch,
+    tight_needs,
+)
 from tb.sm_cores import SmCores
 from tb.weather import Forecast
+from warploom_golden.index_reference import Dims, is_legal, warps
 from warploom_sim.lockstep import Context, Pace
 from warploom_spec import Config, layouts
 
@@ -33,8 +43,9 @@ class Chance:
 class Host:
     """Random launches, stops and changes, with the SMs behind the dispatcher.
 
-    Options: ``climate`` (`tb.weather`), ``streams``, ``busy`` (launches as fast as they are taken),
-    ``tight`` (launches whose blocks fill an SM to the last unit).
+    Options: ``climate`` (`tb.weather`), ``streams``, ``busy`` (launches as fast as they are taken,
+    and answers taken nearly at once), ``hoard`` (final records are taken seldom), ``tight``
+    (launches whose blocks fill an SM to the last unit).
 
     In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left.
     """
@@ -45,6 +56,7 @@ class Host:
         self.config: Config = config_of(context.params["config"])
         self.climate: str = context.options["climate"]
         self.streams: int = context.options.get("streams", 3)
+        self.tight: bool = context.options.get("tight", False)
         self.forecast = Forecast(context.case.rng("weather"), self.climate)
         self._cores = SmCores(self.config, context.case.rng("cores"))
         self._cycles = context.case.cycles
@@ -57,11 +69,13 @@ class Host:
         self._last_stops: deque[int] = deque()
         self._burst: list[int] = []
         self._stopped: set[int] = set()
-        self._launching, self._stopping = Chance(rng), Chance(rng, 0.0)
-        self._other, self._taking = Chance(rng, 0.0), Chance(rng)
+        busy: bool = context.options.get("busy", False)
+        self._launching, self._stopping = Chance(rng, 1.0 if busy else None), Chance(rng, 0.0)
+        self._other, self._taking = Chance(rng, 0.0), Chance(rng, 0.9 if busy else None)
         self.launch = context.driver("launch", self.launches(), self._launching)
         self.stop = context.driver("stop", self._stops(), self._stopping)
-        self.ended = context.sink("ended", self._taking)
+        self._ending = Chance(rng, 0.01) if context.options.get("hoard") else self._taking
+        self.ended = context.sink("ended", self._ending)
         self._swaps = None
         if "order_table" in context.ports.streams:
             self._swaps = context.driver("order_table", pace=self._other)
@@ -118,7 +132,7 @@ class Host:
     def _drain(self) -> None:
         """Launch nothing more, take everything, stop what may go on for ever."""
         self._launching.probability = self._other.probability = 0.0
-        self._taking.probability = 1.0
+        self._taking.probability = self._ending.probability = 1.0
         if self.climate != "calm":
             self._last_stops.extend(sorted(self.open - self._stopped))
             self._stopped |= self.open
@@ -155,14 +169,13 @@ class DispatcherHost(Host):
 
     def __init__(self, context: Context):
         self._packet = layouts.dispatch_launch(config_of(context.params["config"]))
-        self._tight: bool = context.options.get("tight", False)
         super().__init__(context)
         self._ends = layouts.dispatch_end(self.config)
 
     def launches(self) -> Iterator[int]:
         """Yield launches that LaunchCheck let through."""
         huge = self.climate != "calm"
-        for fields in dispatch_launches(self.rng, self.config, self.streams, huge, self._tight):
+        for fields in dispatch_launches(self.rng, self.config, self.streams, huge, self.tight):
             yield self._packet.pack(fields)
 
     def settle(self) -> None:
@@ -174,34 +187,88 @@ class DispatcherHost(Host):
 
 
 class PathHost(Host):
-    """The surroundings of LaunchPath: also index reads, streams to mend, launches to refuse."""
+    """The surroundings of LaunchPath: also index reads, streams to mend, launches to refuse.
+
+    Options: ``varied`` (launches of few blocks, with indices at `few_places`); ``shapes`` (another
+    shape for each launch, now and then one whose indices have the most bits); ``sharp`` (the part
+    of the launches that have fields just within or beyond a limit); ``endless`` (after the first
+    launches, grids of as many columns as there can be, which a stop ends).
+    """
 
     def __init__(self, context: Context):
         self._descriptor = layouts.launch_descriptor(config_of(context.params["config"]))
+        self._varied: bool = context.options.get("varied", False)
+        self._sharp: float = context.options.get("sharp", 0.0)
+        self._shapes: bool = context.options.get("shapes", False)
+        self._endless: bool = context.options.get("endless", False)
+        # Regions of launches that were sent last: address and warps.
+        self._sent: deque[tuple[int, int]] = deque(maxlen=3)
         super().__init__(context)
         self._answer = layouts.launch_answer(self.config)
         self._ends = layouts.end_record(self.config)
         self.answer = context.sink("answer", self._taking)
         self._parts = (
             context.driver("clear_stream", pace=self._other),
-            context.driver("read"),
+            context.driver("read", self._reads()),
             context.sink("data", self._taking),
         )
         self._tables = 0
 
     def launches(self) -> Iterator[int]:
         """Yield launches, one in eight spoiled."""
-        while True:
-            fields = legal_launch(self.rng, self.config, self.streams, self.climate != "calm")
-            if self.rng.random() < 0.125:
-                spoiled = spoiled_launch(self.rng, self.config, fields)
-                # In a calm run nobody stops a launch that goes on for ever.
-                if self.climate != "calm" or not outlasts(self.config, spoiled):
-                    fields = spoiled
+        huge = self.climate != "calm"
+        for place, need in self._wishes():
+            fields = legal_launch(self.rng, self.config, self.streams, huge, place, need)
+            if self._endless:
+                fields |= {"gx": self.config.max_grid[0] if self.recent else 1, "gy": 1, "gz": 1}
+            if self._varied:
+                fields |= {f"g{axis}": self.rng.choice((1, 1, 2)) for axis in "xyz"}
+            changed = self._changed(fields)
+            # Nobody stops a launch that goes on for ever in a calm run, nor soon in a varied one.
+            if (huge and not self._varied) or not outlasts(self.config, changed):
+                fields = changed
             yield self._descriptor.pack(fields)
+
+    def _changed(self, fields: dict[str, int]) -> dict[str, int]:
+        """Return a launch as it is, or spoiled, or with fields at or beyond their limits."""
+        kind = self.rng.random()
+        if kind < 0.125:
+            return spoiled_launch(self.rng, self.config, fields)
+        if kind < 0.125 + self._sharp:
+            return sharp_launch(self.rng, self.config, fields)
+        return fields
+
+    def _wishes(self) -> Iterator[tuple[tuple[int, Dims] | None, dict[str, int] | None]]:
+        """Yield where a launch's indices are to be, and what its blocks take; None: as it comes."""
+        config = self.config
+        if self.tight:
+            for need in tight_needs(self.rng, config):
+                dims = (need["warps"] * config.warp_size, 1, 1)
+                yield (4 * self.rng.randrange(3), dims), need
+        most = min(config.max_threads, config.warp_slots * config.warp_size)
+        fitting = replace(config, max_threads=most)
+        while self._shapes:
+            dims = random_shape(self.rng, fitting)
+            if self.rng.random() < 0.1:
+                dims = self.rng.choice(widest_shapes(fitting))
+            yield (4 * self.rng.randrange(3), dims), None
+        if self._varied:
+            for place in few_places(self.rng, fitting):
+                yield place, None
+        while True:
+            yield None, None
+
+    def _reads(self) -> Iterator[int]:
+        """Yield reads, mostly of what was launched."""
+        asked = reads_of(self.rng, self.config, self._sent)
+        bits = layouts.index_read(self.config).bits
+        while True:
+            yield next(asked) if self.rng.random() < 0.8 else self.rng.getrandbits(bits)
 
     def settle(self) -> None:
         """Follow `answer` and `ended`; guess the next ticket now and then."""
+        if self.launch.taken is not None:
+            self._note(self._descriptor.unpack(self.launch.taken))
         if self.answer.taken is not None:
             ticket = self._answer.unpack(self.answer.taken)["ticket"]
             if ticket:
@@ -209,6 +276,13 @@ class PathHost(Host):
                 self.recent.append(ticket + 1)
         if self.ended.taken is not None:
             self.over(self._ends.unpack(self.ended.taken)["ticket"])
+
+    def _note(self, launch: Mapping[str, int]) -> None:
+        """Note the region of a launch that is likely to be accepted."""
+        dims = (launch["dx"], launch["dy"], launch["dz"])
+        if is_legal(dims, self.config):
+            count = warps(dims, self.config.warp_size)
+            self._sent.appendleft((launch["index_address"], count))
 
     def next(self, outputs: Ports | None) -> dict[str, int]:
         """Return the next cycle's inputs."""

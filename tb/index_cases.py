@@ -5,10 +5,11 @@ import random
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 from tb.record import Levels, Sender
-from warploom_golden.index_reference import Dims, indices, is_legal, shapes, warps
+from warploom_golden.index_reference import Dims, indices, is_legal, shapes, warps, widths
 from warploom_sim.lockstep import Context, RandomStimulus
 from warploom_spec import PRESETS, Config, layouts, timing
 from warploom_spec.config import BLOCK_LIMITS
@@ -97,6 +98,14 @@ def large_shape(rng: random.Random, config: Config) -> Dims:
             return x, y, z
 
 
+@cache
+def widest_shapes(config: Config) -> list[Dims]:
+    """Return the legal shapes whose packed indices have the most bits."""
+    legal = [dims for dims in shapes(config.max_threads) if is_legal(dims, config)]
+    most = max(sum(widths(dims)) for dims in legal)
+    return [dims for dims in legal if sum(widths(dims)) == most]
+
+
 def twin_shape(rng: random.Random, config: Config, dims: Dims) -> Dims:
     """Return a legal shape of as many warps that differs in one bit, or ``dims`` if none comes."""
     for _ in range(8):
@@ -151,15 +160,21 @@ def any_configurations(context: Context) -> Iterator[int]:
 
 
 def few_configurations(context: Context) -> Iterator[int]:
+    """Yield index configurations at `few_places`."""
+    config = config_of(context)
+    for address, dims in few_places(context.rng, config):
+        yield index_config(config, address, dims)
+
+
+def few_places(rng: random.Random, config: Config) -> Iterator[tuple[int, Dims]]:
     """Yield few shapes at few addresses, so that hits, waits, drops and evictions are common.
 
-    A word may come up to three times in a row.
+    A place, which is an address and a shape, may come up to three times in a row.
 
-    Every 15 words the choice changes: addresses of their own, one shared by all, or
+    Every 15 places the choice changes: addresses of their own, one shared by all, or
     regions that overlap in part, now and then at the memory's end, or two that differ in one bit,
     or one shape as large as may be and small ones beside and in its region.
     """
-    config, rng = config_of(context), context.rng
     size = config.index_memory_warps
     while True:
         most = config.max_threads
@@ -183,8 +198,8 @@ def few_configurations(context: Context) -> Iterator[int]:
         if kind == "large":
             places = _large_and_small(rng, config)
         for _ in range(15):
-            word = index_config(config, *rng.choice(places))
-            yield from [word] * rng.choice((1, 1, 2, 3))
+            place = rng.choice(places)
+            yield from [place] * rng.choice((1, 1, 2, 3))
 
 
 def _large_and_small(rng: random.Random, config: Config) -> list[tuple[int, Dims]]:
@@ -199,6 +214,33 @@ def _large_and_small(rng: random.Random, config: Config) -> list[tuple[int, Dims
     for addresses in (beside, beside, beside, inside):
         places.append((rng.choice(addresses), random_shape(rng, config, config.warp_size)))
     return places
+
+
+def reads_of(rng: random.Random, config: Config, sent: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """Yield reads of a region's warps, now and then beyond them.
+
+    Parameters
+    ----------
+    rng : random.Random
+        For all choices.
+    config : Config
+        Widths.
+    sent : sequence of (int, int)
+        Regions to choose from, which may change meanwhile: address and warps.
+    """
+    while True:
+        if not sent:
+            yield 0
+            continue
+        address, count = rng.choice(sent)
+        warp = rng.randrange(count) if rng.random() < 0.9 else 0
+        yield layouts.index_read(config).pack(
+            {
+                "address": address,
+                "warp": warp,
+                "index_warps": rng.choice((count, count, warp)),
+            }
+        )
 
 
 def rarely(context: Context) -> Iterator[int]:

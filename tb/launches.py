@@ -62,6 +62,14 @@ def tight_need(rng: random.Random, config: Config, before: dict[str, int]) -> di
     return need
 
 
+def tight_needs(rng: random.Random, config: Config) -> Iterator[dict[str, int]]:
+    """Yield what the blocks of one launch after the other take: `tight_need` of the one before."""
+    need = {"warps": 1, "registers": 0, "shared": 0, "barriers": 0}
+    while True:
+        need = tight_need(rng, config, need)
+        yield need
+
+
 def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[int], list[int]]:
     """Return a grid and the block to begin with.
 
@@ -110,16 +118,15 @@ def dispatch_launches(
     huge : bool
         See `random_grid`.
     tight : bool
-        Whether what the blocks take is that of `tight_need`.
+        Whether what the blocks take is that of `tight_needs`.
     """
     packet = layouts.dispatch_launch(config)
-    need = {"warps": 1, "registers": 0, "shared": 0, "barriers": 0}
+    needs = tight_needs(rng, config)
     ticket = rng.choice((1, (1 << 32) - 20, rng.randrange(1, 1 << 32)))
     while True:
         grid, start = random_grid(rng, config, huge)
         fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
-        need = tight_need(rng, config, need) if tight else random_need(rng, config)
-        fields |= need
+        fields |= next(needs) if tight else random_need(rng, config)
         for axis, blocks, first in zip("xyz", grid, start, strict=True):
             fields |= {f"g{axis}": blocks, f"start_{axis}": first}
         fields |= {"ticket": ticket, "entries": 1 << rng.randrange(config.history_entries)}
@@ -142,21 +149,44 @@ def random_shape(rng: random.Random, config: Config) -> tuple[int, int, int]:
     return x, y, 1
 
 
-def legal_launch(rng: random.Random, config: Config, streams: int, huge: bool) -> dict[str, int]:
-    """Return the fields of a ``layouts.launch_descriptor`` that LaunchCheck lets through."""
+def legal_launch(
+    rng: random.Random,
+    config: Config,
+    streams: int,
+    huge: bool,
+    place: tuple[int, tuple[int, int, int]] | None = None,
+    need: dict[str, int] | None = None,
+) -> dict[str, int]:
+    """Return the fields of a ``layouts.launch_descriptor`` that LaunchCheck lets through.
+
+    Parameters
+    ----------
+    rng : random.Random
+        For all choices.
+    config : Config
+        Limits and widths.
+    streams : int
+        How many streams there are.
+    huge : bool
+        See `random_grid`.
+    place : (int, (int, int, int)), optional
+        The indices' address and the block's shape.
+    need : dict, optional
+        What one block takes; its warps are the shape's all the same.
+    """
     packet = layouts.launch_descriptor(config)
     fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
     grid, _ = random_grid(rng, config, huge)
     if prod(grid) > FEW_BLOCKS and not huge:
         grid = [7, 1, 2]
-    shape = random_shape(rng, config)
+    shape = place[1] if place else random_shape(rng, config)
     for axis, blocks, threads in zip("xyz", grid, shape, strict=True):
         fields |= {f"g{axis}": blocks, f"d{axis}": threads}
     warps = -(-shape[0] * shape[1] * shape[2] // config.warp_size)
-    need = random_need(rng, config)
+    need = need or random_need(rng, config)
     top = config.index_memory_warps - warps
     fields |= {
-        "index_address": rng.choice((0, 4, 8, top, rng.randint(0, top))),
+        "index_address": place[0] if place else rng.choice((0, 4, 8, top, rng.randint(0, top))),
         "warp_registers": need["registers"] // warps,
         "shared": need["shared"],
         "barriers": need["barriers"],

@@ -1,5 +1,6 @@
 """The bench that mutants of each block must not pass: cases of its own lockstep test."""
 
+import functools
 from collections.abc import Callable
 from typing import Final
 
@@ -20,6 +21,8 @@ from warploom_sim.lockstep import Case
 Bench = Callable[[int], list[Case]]
 
 DISPATCHER: Final = f"tiny,policy=round_robin,reclaim=out_of_order,{test_block_dispatcher.SOON}"
+#: As small, but every limit of indices and references can be met.
+PATH: Final = f"{DISPATCHER},history_entries=3,reference_bits=2,cores=3,word_bits=9,stream_bits=3"
 
 
 def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> Bench:
@@ -79,5 +82,5 @@ BENCHES: Final[dict[str, Bench]] = {
         _repeated(test_block_dispatcher.slow_case, DISPATCHER, 1),
         _repeated(test_block_dispatcher.noisy_case, DISPATCHER, 1),
     ),
-    "launch_path": _in_turn(test_launch_path.cases, 2),
+    "launch_path": functools.partial(test_launch_path.stress_cases, PATH),
 }

@@ -1,5 +1,6 @@
 """IndexGenerator against its model: configurations in, packed indices in memory."""
 
+from collections import deque
 from dataclasses import replace
 from random import Random
 
@@ -16,6 +17,7 @@ from tb.index_cases import (
     never,
     random_shape,
     rarely,
+    reads_of,
     shuffled_shapes,
 )
 from warploom.index_generator import IndexGenerator
@@ -36,10 +38,11 @@ class Host(TimelyReleases):
 
     def __init__(self, context):
         super().__init__(context)
-        self._references, self._sent = [], []
+        self._references, self._sent = [], deque(maxlen=3)
         self.streams["release"] = context.driver("release", self._releases())
         if "read" in self.streams:
-            self.streams["read"] = context.driver("read", self._requests())
+            reads = reads_of(self._rng, self._config, self._sent)
+            self.streams["read"] = context.driver("read", reads)
 
     def next(self, outputs):
         if outputs is None:
@@ -50,7 +53,8 @@ class Host(TimelyReleases):
             self._references.append(packet.unpack(self.streams["decision"].taken)["entry"])
         if self.streams["i"].taken is not None:
             packet = layouts.index_config(self._config)
-            self._sent = [packet.unpack(self.streams["i"].taken), *self._sent[:2]]
+            sent = packet.unpack(self.streams["i"].taken)
+            self._sent.appendleft((sent["address"], sent["warps"]))
         return inputs
 
     def _releases(self):
@@ -59,21 +63,6 @@ class Host(TimelyReleases):
                 yield self._references.pop(self._rng.randrange(len(self._references)))
             else:
                 yield self._rng.randrange(1 << self._config.entry_bits)
-
-    def _requests(self):
-        while True:
-            if not self._sent:
-                yield 0
-                continue
-            shape = self._rng.choice(self._sent)
-            warp = self._rng.randrange(shape["warps"]) if self._rng.random() < 0.9 else 0
-            yield layouts.index_read(self._config).pack(
-                {
-                    "address": shape["address"],
-                    "warp": warp,
-                    "index_warps": self._rng.choice((shape["warps"], shape["warps"], warp)),
-                }
-            )
 
 
 class FullSpeed(Host):

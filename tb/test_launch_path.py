@@ -8,6 +8,7 @@ import pytest
 from tb.dispatch_cases import path_case
 from tb.dispatch_configs import POLICIES_AND_RECLAIMS, config_of
 from tb.dispatch_events import DISPATCH_CASES, PATH_CASES
+from tb.dispatch_stimulus import DRAIN
 from tb.record import Sender, record
 from warploom.launch_path import LaunchPath
 from warploom_golden.launch_path import LaunchPath as Model
@@ -23,10 +24,43 @@ def cases(config, seed, cycles):
     return [path_case(config, climate, seed, cycles) for climate in CLIMATES]
 
 
+#: What else can be hard: climate, cycles, resets, and options of the stimulus.
+STRESSES = (
+    # Many short launches, their indices at few places.
+    ("brisk", 6000, 2, {"varied": True, "sharp": 0.175, "busy": True}),
+    ("wild", 4000, 2, {}),
+    ("lossy", 4000, 8, {}),
+    ("stormy", 4000, 8, {"varied": True, "sharp": 0.175}),
+    # Blocks that fill an SM to the last unit.
+    ("calm", 3000, 2, {"tight": True, "busy": True}),
+    # Limits of LaunchCheck; a shape for each launch; no room for final records.
+    ("brisk", 4000, 2, {"varied": True, "sharp": 0.8, "busy": True}),
+    ("brisk", 4000, 2, {"varied": True, "shapes": True, "busy": True}),
+    ("brisk", 2000, 2, {"varied": True, "hoard": True, "busy": True}),
+    # Launches of thousands of cycles and blocks.
+    ("steady", 8000, 0, {"endless": True, "busy": True}),
+    # Kills one upon the other, on SMs that come back soon.
+    ("stormy", 8000, 60, {"busy": True}),
+    ("stormy", 8000, 60, {"busy": True}),
+)
+
+
+def stress_cases(config, seed, part=1):
+    """Return a case for each of `STRESSES`, one ``part``-th as long but for the end."""
+    found = []
+    for number, (climate, cycles, resets, options) in enumerate(STRESSES):
+        case = path_case(config, climate, seed + number, DRAIN + (cycles - DRAIN) // part)
+        options = {**case.options, "streams": 8, **options}
+        found.append(replace(case, resets=resets // part, options=options))
+    return found
+
+
 def test_equals_its_model_on_verilator_and_hard_cases_happen(seed):
     results = []
     for number, mode in enumerate(("policy=freed_first", "policy=round_robin,reclaim=in_order")):
-        results += run(cases(f"tiny,{mode},{SOON}", seed + number, 8000), "verilator")
+        config = f"tiny,{mode},{SOON}"
+        results += run(cases(config, seed + number, 8000), "verilator")
+    results += run(stress_cases(config, seed, part=12), "verilator")
     total = Counter()
     for result in results:
         total.update(result.counts)
@@ -50,6 +84,7 @@ def test_equals_its_model_on_amaranth(seed):
 def test_equals_its_model_for_long(config, mode, seed):
     for n in range(3):
         run(cases(f"{config},{mode},{SOON}", seed + n, 20_000), "verilator")
+        run(stress_cases(f"{config},{mode},{SOON}", seed + n), "verilator")
 
 
 #: Its own, and one fault of each part (the parts' own tests find the rest), with its climate.

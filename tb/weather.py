@@ -77,6 +77,20 @@ def calm(rng: random.Random) -> Weather:
     )
 
 
+def brisk(rng: random.Random) -> Weather:
+    """Blocks that end at once; a launch is stopped now and then."""
+    return Weather(
+        length=rng.choice(((1, 1), (1, 4), (2, 20))),
+        stop=rng.choice((0.0, 0.01, 0.03)),
+    )
+
+
+def steady(rng: random.Random) -> Weather:
+    """Blocks that end at once, and no stops."""
+    del rng
+    return Weather()
+
+
 def wild(rng: random.Random) -> Weather:
     """Stops, faults, signals that nothing asked for, changes of the enable mask."""
     weather = calm(rng)
@@ -124,6 +138,8 @@ def stormy(rng: random.Random) -> Weather:
 
 CLIMATES = {
     "calm": calm,
+    "brisk": brisk,
+    "steady": steady,
     "wild": wild,
     "lossy": lossy,
     "slow": slow,
