@@ -13,6 +13,8 @@ from warploom_spec import WarploomError
 FILE: Final = Path("docs/figures/mutate.json")
 #: The part of the mutants that a bench must notice.
 GOAL: Final = 0.95
+#: Mutants of each block in the committed figures.
+MUTANTS: Final = 200
 
 
 @dataclass(frozen=True, kw_only=True)
