@@ -1,6 +1,7 @@
 """Mutation: what is killed, what is filtered out as equivalent, and what survives is reported."""
 
 import dataclasses
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -203,6 +204,7 @@ def row(survivors: Iterable[str] = (), killed: int = 199) -> Row:
         median_cycle=2,
         survivors=found,
         netlist_hash="",
+        rtl_hash="",
     )
 
 
@@ -220,6 +222,11 @@ def test_figures_read_back_as_written(tmp_path: Path) -> None:
     file = tmp_path / "new" / "figures.json"
     figures.write(file, [row(["a"])])
     assert figures.read(file) == {"walker": row(["a"])}
+    unhashed = row().to_json()
+    del unhashed["rtl_hash"]
+    file.write_text(json.dumps([unhashed]))
+    with pytest.raises(WarploomError, match="figures.json is no list of figures: .*rtl_hash"):
+        figures.read(file)
     file.write_text('{"block": 1}')
     with pytest.raises(WarploomError, match="figures.json is no list of figures"):
         figures.read(file)
@@ -273,7 +280,7 @@ def test_every_block_has_a_bench_and_figures() -> None:
     assert set(COMMITTED) <= set(BENCHES) == set(BLOCKS)
 
 
-@pytest.mark.parametrize("block", [row.block for row in COMMITTED.values() if row.rtl_hash])
+@pytest.mark.parametrize("block", COMMITTED)
 def test_the_committed_figures_are_of_this_rtl(block: str) -> None:
     component, _ = BENCHES[block](COMMITTED[block].seed)[0].build()
     assert netlist.rtl_hash(component) == COMMITTED[block].rtl_hash, (
