@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 
 from tb.mutation_benches import BENCHES
 from warploom_sim import cli
+from warploom_sim.abc_program import abc_program
 from warploom_sim.blocks import BLOCKS
 from warploom_sim.lockstep import Case
 from warploom_sim.mutate import campaign, equivalence, figures, netlist
@@ -189,6 +191,15 @@ def test_sources_are_named_without_the_place_of_the_checkout() -> None:
 )
 def test_a_proofs_log_is_read(log: str, proof: equivalence.Proof) -> None:
     assert equivalence.read(log) == proof
+
+
+def test_a_missing_prover_is_told_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", missing)
+    with pytest.raises(WarploomError, match="^pyosys is not installed; run: make formal, or pip"):
+        abc_program()
 
 
 def row(survivors: Iterable[str] = (), killed: int = 199) -> Row:
