@@ -46,8 +46,9 @@ def mutate(
     the block, and not counted, or it is a survivor. Without BLOCK, all blocks. Run it in the
     repository, where the benches are.
 
-    The exit code is 0, or 1 if a bench kills less than 95 % of a block's mutants or the block has
-    too few.
+    The exit code is 0, 1 if a bench kills less than 95 % of a block's mutants or the block has too
+    few, 2 if something was refused or a bench fails without a mutation, 3 if a program that is
+    needed failed or a file could not be written.
 
     \b
     Examples:
