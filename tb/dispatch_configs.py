@@ -5,7 +5,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from tb.dispatch_events import PathLedger, StallCauses
+from tb.dispatch_events import Ends, PathLedger, StallCauses
+from tb.error_events import ErrorRecords
 from warploom_golden.ledger import Ledger
 from warploom_spec import Config, preset
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -33,27 +34,35 @@ def config_of(text: str) -> Config:
 
 
 class _Observers(SimpleNamespace):
-    """A ledger class for each text, found by it: ``LEDGERS.tiny,sms=3``."""
+    """A class of observer for each text, found by it: ``LEDGERS.tiny,sms=3``."""
 
-    def __init__(self, base: type[Ledger]):
+    def __init__(self, base: type[Any]):
         super().__init__()
         self._base = base
 
-    def __getattr__(self, text: str) -> type[Ledger]:
+    def __getattr__(self, text: str) -> type[Any]:
         config = config_of(text)
 
-        class LedgerOfConfig(self._base):
+        class ObserverOfConfig(self._base):
             def __init__(self) -> None:
                 super().__init__(config)
 
-        return LedgerOfConfig
+        return ObserverOfConfig
 
 
 LEDGERS = _Observers(Ledger)
 PATH_LEDGERS = _Observers(PathLedger)
+ENDS = _Observers(Ends)
 
 
 def observers(text: str, path: bool = False) -> dict[str, str | type]:
-    """Return the ``events`` of a case: the ledger for its configuration, and the stall causes."""
+    """Return the ``events`` of a case: the ledger for its configuration, and the stall causes.
+
+    Of a dispatcher also its errors and what its launches ended with.
+    """
     ledgers = "PATH_LEDGERS" if path else "LEDGERS"
-    return {"ledger": f"{__name__}:{ledgers}.{text}", "stalls": StallCauses}
+    events: dict[str, str | type] = {"ledger": f"{__name__}:{ledgers}.{text}"}
+    events["stalls"] = StallCauses
+    if not path:
+        events |= {"errors": ErrorRecords, "ends": f"{__name__}:ENDS.{text}"}
+    return events

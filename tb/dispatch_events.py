@@ -2,10 +2,18 @@
 
 from collections.abc import Mapping
 
+from tb.error_events import error_event
 from warploom_golden.ledger import RARE, Ledger
-from warploom_spec import Config, timing
+from warploom_spec import Config, ErrorCode, layouts, timing
 
 Ports = Mapping[str, int]
+
+
+def end_event(code: ErrorCode) -> str:
+    """Return the name under which final records with a code are counted."""
+    return f"ended with {code.name.lower()}"
+
+
 #: Resources with a stall counter.
 RESOURCES = ("slots", "warps", "registers", "shared", "barriers")
 #: What the default test run must have seen in a compared cycle.
@@ -14,6 +22,25 @@ DISPATCH_CASES = (
     "stream order held a launch",
     *(f"{resource} alone did not fit" for resource in RESOURCES),
 )
+#: A final record of a launch of more than so many cycles.
+LONG_CYCLES = 1 << 14
+LONG = "ended after more than 2**14 cycles"
+#: Errors of the dispatcher alone, and codes of its final records, that its run must have seen.
+ERROR_CASES = (
+    *(
+        error_event(code)
+        for code in (
+            ErrorCode.COMPLETION_NOT_RUNNING,
+            ErrorCode.ACK_NOT_OUTSTANDING,
+            ErrorCode.ACK_MASK,
+            ErrorCode.LOST_SM_SIGNAL,
+            ErrorCode.STOP_UNKNOWN,
+        )
+    ),
+    *(end_event(code) for code in (ErrorCode.NO_SM, ErrorCode.BLOCK_FAULT, ErrorCode.SM_LOST)),
+)
+#: The same where there is an order table; two SMs leave no position that does not exist.
+ORDER_CASES = (error_event(ErrorCode.ORDER_BUSY),)
 PATH_CASES = ("a configuration cancelled", "a wait for an overlapping region")
 
 
@@ -44,6 +71,34 @@ class StallCauses:
             self._counts[f"{rose[0]} alone did not fit"] += 1
         if outputs["stall_order"] != before["stall_order"]:
             self._counts["stream order held a launch"] += 1
+
+
+class Ends:
+    """Observer of BlockDispatcher's final records: their codes, and launches that took long.
+
+    Parameters
+    ----------
+    config : Config
+        Widths of the record.
+    """
+
+    def __init__(self, config: Config):
+        self._record = layouts.dispatch_end(config)
+        self._counts = {end_event(code): 0 for code in ErrorCode} | {LONG: 0}
+
+    def reset(self) -> None:
+        """Do nothing: there is no state but the counts."""
+
+    def counts(self) -> dict[str, int]:
+        """Return the records of each code, and those of long launches."""
+        return dict(self._counts)
+
+    def see(self, cycle: int, inputs: Ports, outputs: Ports) -> None:
+        """Take in one compared cycle."""
+        if outputs["ended__valid"] and inputs["ended__ready"]:
+            record = self._record.unpack(outputs["ended__payload"])
+            self._counts[end_event(ErrorCode(record["code"]))] += 1
+            self._counts[LONG] += record["cycles"] > LONG_CYCLES
 
 
 class PathLedger(Ledger):

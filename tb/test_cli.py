@@ -69,6 +69,11 @@ def test_the_three_commands_are_there() -> None:
         (("trace", "info", TRACE, "--json", TRACE), (TRACE, "is the trace itself")),
         (("sim", TRACE, "--json", TRACE), (TRACE, "is the trace itself")),
         (("verilog", "--config", "huge"), ("tiny", "default", "large")),
+        (
+            ("verilog", "--out", "/dev/null/rtl"),
+            ("'--out'", "'/dev/null/rtl' cannot be written", "Not a directory"),
+        ),
+        (("verilog", "--out", "/proc/new/rtl"), ("'/proc/new/rtl' cannot be written",)),
         (("verilog", "no_such_block"), ("grid_walker", "block_dispatcher", "launch_path")),
         (("trace", "info", "no_such_file.json"), ("does not exist",)),
     ],

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tb.error_events import UNCOUNTED, ErrorRecords
 from tb.history_monitor import EVENTS, HISTORY_MONITORS
 from tb.index_cases import (
     CONFIGS,
@@ -75,7 +76,13 @@ class WrongReleases(TimelyReleases):
 
 def error_case(config, seed):
     """Return a case with more errors than are counted."""
-    return replace(case(config, seed), cycles=66_000, resets=0, stimulus=WrongReleases)
+    return replace(
+        case(config, seed),
+        cycles=66_000,
+        resets=0,
+        stimulus=WrongReleases,
+        events={"errors": ErrorRecords},
+    )
 
 
 # Lockstep
@@ -95,7 +102,7 @@ def test_equals_its_model_on_other_simulators(simulator, config, seed):
 
 
 def test_the_count_of_errors_stops_at_its_highest(seed):
-    run([error_case("three_entries", seed)], "verilator")
+    run([error_case("three_entries", seed)], "verilator")[0].require(UNCOUNTED)
 
 
 def test_rare_events_happen_in_compared_runs():

@@ -231,9 +231,14 @@ def test_every_target_is_a_row_of_its_own() -> None:
         (("--block", "Nothing"), "block is 'Nothing'; legal: IndexGenerator, BlockDispatcher"),
         (
             ("--block", "GridWalker", "--config", "tiny"),
-            "nothing is measured with block GridWalker; config",
+            "nothing is measured with block GridWalker; config tiny; legal: GridWalker-default",
         ),
-        (("--check", "--update"), "--check measures area alone"),
+        (
+            ("--config", "large", "--reclaim", "in_order"),
+            "legal: IndexGenerator-default, BlockDispatcher-default-round_robin-out_of_order, ",
+        ),
+        (("--check", "--update"), "--update goes not with --check, which writes nothing"),
+        (("--check", "--seeds", "2"), "--seeds is 2 with --check, which places nothing; legal: 0"),
         (("--seeds", "-1"), "x>=0"),
     ],
 )

@@ -77,6 +77,15 @@ def test_verilog_is_the_same_to_the_byte_from_run_to_run(generated: Path, tmp_pa
     assert again == {path.name: path.read_bytes() for path in (generated / "tiny").iterdir()}
 
 
+def test_a_file_that_cannot_be_written_is_told_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "tiny").write_text("no folder")
+    arguments = ["verilog", "grid_walker", "--config", "tiny", "--out", str(tmp_path)]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 3
+    said = f"Error: generating {tmp_path}/tiny/grid_walker.v failed:\n[Errno 17] File exists: "
+    assert said in result.stderr and "Traceback" not in result.stderr
+
+
 def test_verilog_names_no_place_of_the_machine(generated: Path) -> None:
     root = str(Path(__file__).parents[1])
     assert not [path for path in generated.rglob("*.v") if root in path.read_text()]

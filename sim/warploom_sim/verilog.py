@@ -23,8 +23,9 @@ from warploom_spec import WarploomError, preset
 
 #: Before every module's name, so that ours meet nobody else's in a larger design.
 PREFIX = "warploom_"
-#: How a child process says that it refuses, not fails.
+#: How a child process says that it refuses, or that it cannot write.
 REFUSED = 2
+FAILED = 1
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ def generate(
     ------
     WarploomError
         If a name is unknown, or there is no Yosys.
+    ProgramError
+        If a file cannot be written.
     """
     for name in blocks:
         block(name)
@@ -105,7 +108,7 @@ def _generate_one(
     if done.returncode == REFUSED:
         raise WarploomError(done.stderr.strip())
     if done.returncode:
-        raise ProgramError(f"generating {path} failed:\n{done.stderr}")
+        raise ProgramError(f"generating {path} failed:\n{done.stderr.strip()}")
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     file = Generated(name, config, str(path), content.count(b"\n"), digest)
@@ -184,6 +187,9 @@ def _main(arguments: Sequence[str]) -> int:
     except WarploomError as error:
         print(error, file=sys.stderr)
         return REFUSED
+    except OSError as error:  # a folder that cannot be made, a full disk
+        print(error, file=sys.stderr)
+        return FAILED
     return 0
 
 

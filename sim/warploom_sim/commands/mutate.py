@@ -15,6 +15,7 @@ from warploom_sim.commands.parameters import (
 )
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.mutate import figures
 from warploom_spec import WarploomError
 
 
@@ -23,7 +24,7 @@ from warploom_spec import WarploomError
 @number_option(
     "--mutants",
     1,
-    default=200,
+    default=figures.MUTANTS,
     help="Mutants of each block that are not equivalent to it.",
 )
 @number_option(
@@ -32,7 +33,9 @@ from warploom_spec import WarploomError
     default=1,
     help="Seed of the choice of mutants and of the benches.",
 )
-@update_option(help="Write the committed figures.")
+@update_option(
+    help=f"Write the committed figures, which are of {figures.MUTANTS} mutants of each block."
+)
 @json_option(help="Also write the figures to FILE.")
 def mutate(
     blocks: tuple[str, ...], mutants: int, seed: int, update: bool, json_file: Path | None
@@ -43,8 +46,9 @@ def mutate(
     the block, and not counted, or it is a survivor. Without BLOCK, all blocks. Run it in the
     repository, where the benches are.
 
-    The exit code is 0, or 1 if a bench kills less than 95 % of a block's mutants or the block has
-    too few.
+    The exit code is 0, 1 if a bench kills less than 95 % of a block's mutants or the block has too
+    few, 2 if something was refused or a bench fails without a mutation, 3 if a program that is
+    needed failed or a file could not be written.
 
     \b
     Examples:
@@ -52,7 +56,9 @@ def mutate(
       warploom mutate grid_walker index_packer --mutants 50
       warploom mutate block_dispatcher --seed 7 --json dispatcher.json
     """
-    from warploom_sim.mutate import figures, report
+    if update and mutants != figures.MUTANTS:
+        raise click.UsageError(f"--mutants is {mutants} with --update; legal: {figures.MUTANTS}.")
+    from warploom_sim.mutate import report
     from warploom_sim.mutate.campaign import benches, campaign
 
     known = benches()
@@ -80,6 +86,8 @@ def mutate(
     for line in short:
         click.echo(line, err=True)
     if short:
+        if update:
+            click.echo(f"{figures.FILE} is written all the same; make test refuses it", err=True)
         sys.exit(1)
 
 

@@ -1,6 +1,7 @@
 """Option types that the commands share."""
 
 import functools
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable
@@ -36,12 +37,34 @@ class OutputFile(click.Path):
         path = Path(value)
         if not path.parent.is_dir():
             self.fail(f"{value!r} is in a folder that does not exist.", param, ctx)
-        if is_replaced(path):
-            try:
-                tempfile.TemporaryFile(dir=path.resolve().parent).close()
-            except OSError as error:
-                self.fail(f"{value!r} cannot be written: {error.strerror}.", param, ctx)
+        if is_replaced(path) and (reason := _takes_no_file(path.resolve().parent)):
+            self.fail(f"{value!r} cannot be written: {reason}.", param, ctx)
         return path
+
+
+class OutputFolder(click.Path):
+    """A folder to write files in, made when the first is written: refused before, if it cannot."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; refuse one that is no folder and cannot become one."""
+        super().convert(value, param, ctx)
+        path = Path(value).resolve()
+        there = next(folder for folder in (path, *path.parents) if os.path.exists(folder))
+        if reason := _takes_no_file(there):
+            self.fail(f"{str(value)!r} cannot be written: {reason}.", param, ctx)
+        return Path(value)
+
+
+def _takes_no_file(folder: Path) -> str | None:
+    """Return why no file can be made in a folder; None if one can."""
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 json_option = functools.partial(

@@ -79,7 +79,8 @@ def synth(
     What was measured before and has not changed is not measured again: build/synth keeps it. Run it
     in the repository, where docs/figures/synth.json is.
 
-    The exit code is 0, or 1 if the committed figures are stale (--check).
+    The exit code is 0, 1 if the committed figures are stale (--check), 2 if something was refused,
+    3 if a program that is needed failed or a file could not be written.
 
     \b
     Examples:
@@ -88,8 +89,10 @@ def synth(
       warploom synth --block IndexGenerator --seeds 0 --breakdown
       warploom synth --check
     """
-    if check and (update or seeds):
-        raise click.UsageError("--check measures area alone and writes nothing.")
+    if check and update:
+        raise click.UsageError("--update goes not with --check, which writes nothing.")
+    if check and seeds:
+        raise click.UsageError(f"--seeds is {seeds} with --check, which places nothing; legal: 0.")
     from warploom_sim.synth import costs, figures, report, targets
 
     chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)

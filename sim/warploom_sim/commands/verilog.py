@@ -7,7 +7,13 @@ import click
 from rich.table import Table
 
 from warploom_sim.blocks import BLOCKS
-from warploom_sim.commands.parameters import PRESET, blocks_argument, json_option, several_option
+from warploom_sim.commands.parameters import (
+    PRESET,
+    OutputFolder,
+    blocks_argument,
+    json_option,
+    several_option,
+)
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
 from warploom_spec import PRESETS
@@ -23,7 +29,7 @@ from warploom_spec import PRESETS
 )
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputFolder(),
     default=Path("build/verilog"),
     show_default=True,
     help="Folder for <preset>/<block>.v.",

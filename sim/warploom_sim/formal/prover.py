@@ -4,16 +4,15 @@ import re
 import subprocess
 import time
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
 from amaranth.sim import Simulator
 
+from warploom_sim.abc_program import abc_program
 from warploom_sim.failure import ProgramError
 from warploom_sim.formal.aiger import Graph, Run, convert, read_run
 from warploom_sim.formal.bench import Bench
-from warploom_spec import WarploomError
 
 #: Where benches, logs and waveforms go.
 FOLDER: Final = Path("build/formal")
@@ -50,23 +49,6 @@ class Answer:
     run: Run
 
 
-def program() -> Path:
-    """Return ABC, which comes with pyosys.
-
-    Raises
-    ------
-    WarploomError
-        If it is not installed; says how.
-    """
-    try:
-        found = Path(str(metadata.distribution("pyosys").locate_file("pyosys/yosys-abc")))
-    except metadata.PackageNotFoundError as error:
-        raise WarploomError(
-            "pyosys is not installed; run: make formal, or pip install 'warploom[formal]'"
-        ) from error
-    return found
-
-
 class Prover:
     """Answers for one bench, all of whose files stand in one folder.
 
@@ -83,7 +65,7 @@ class Prover:
     def __init__(self, bench: Bench, folder: Path, limit: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._bench, self._folder, self._limit = bench, folder, limit
-        self._abc = program().resolve()
+        self._abc = abc_program()
         self._graph: Graph = convert(bench, folder)
 
     def violation(self, check: str, bound: int | None) -> Answer:

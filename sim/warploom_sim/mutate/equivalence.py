@@ -4,10 +4,10 @@ import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Final
 
+from warploom_sim.abc_program import abc_program
 from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.build import TOP
 from warploom_sim.mutate.netlist import NETLIST, Mutation
@@ -109,14 +109,10 @@ def _prove(circuit: str, folder: Path, limit_s: int) -> Proof:
 
 def _run_abc(script: str, folder: Path) -> str:
     """Return the log of abc."""
-    done = subprocess.run([_abc(), "-c", script], cwd=folder, text=True, capture_output=True)
+    done = subprocess.run([abc_program(), "-c", script], cwd=folder, text=True, capture_output=True)
     if done.returncode:
         raise ProgramError(f"abc failed in {folder} with {script!r}:\n{done.stdout[-1500:]}")
     return done.stdout
-
-
-def _abc() -> Path:
-    return Path(str(import_module("pyosys").__file__)).parent / "yosys-abc"
 
 
 def read(log: str) -> Proof:

@@ -13,6 +13,8 @@ from warploom_spec import WarploomError
 FILE: Final = Path("docs/figures/mutate.json")
 #: The part of the mutants that a bench must notice.
 GOAL: Final = 0.95
+#: Mutants of each block in the committed figures.
+MUTANTS: Final = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +67,7 @@ class Row:
         SHA-256 of the netlist that the mutants were drawn from, source positions included: these
         take part in the draw.
     rtl_hash : str
-        SHA-256 of the component's RTLIL without source positions, by which a row is found stale;
-        empty in rows that were measured before there was one.
+        SHA-256 of the component's RTLIL without source positions, by which a row is found stale.
     """
 
     block: str
@@ -79,7 +80,7 @@ class Row:
     median_cycle: int | None
     survivors: list[Survivor] = field(default_factory=list)
     netlist_hash: str
-    rtl_hash: str = ""
+    rtl_hash: str
 
     @property
     def rate(self) -> float:

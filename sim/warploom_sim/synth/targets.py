@@ -138,5 +138,7 @@ def select(**wanted: Collection[str]) -> tuple[Target, ...]:
     )
     if not found:
         said = "; ".join(f"{k} {' or '.join(values)}" for k, values in wanted.items() if values)
-        raise WarploomError(f"nothing is measured with {said}")
+        blocks = wanted.get("block") or names
+        legal = ", ".join(target.name for target in targets if target.block in blocks)
+        raise WarploomError(f"nothing is measured with {said}; legal: {legal}")
     return found
