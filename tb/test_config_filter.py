@@ -76,12 +76,13 @@ class WrongReleases(TimelyReleases):
 
 def error_case(config, seed):
     """Return a case with more errors than are counted."""
+    usual = case(config, seed)
     return replace(
-        case(config, seed),
+        usual,
         cycles=66_000,
         resets=0,
         stimulus=WrongReleases,
-        events={"errors": ErrorRecords},
+        events={**usual.events, "errors": ErrorRecords},
     )
 
 
