@@ -37,7 +37,7 @@ def _surrounded(
     climate: str, config: str, seed: int, cycles: int, params: dict[str, str], path: bool
 ) -> Case:
     """Return a case; where SMs fall silent that is found soon, and resets bring them back."""
-    lossy = climate in ("lossy", "stormy")
+    lossy = climate in ("lossy", "stormy", "squally", "fading")
     if lossy and "kill_timeout" not in config:
         config += ",kill_timeout=12"
     return Case(

@@ -10,6 +10,7 @@ from tb.index_cases import few_places, random_shape, reads_of, widest_shapes
 from tb.launches import (
     dispatch_launches,
     legal_launch,
+    limit_launches,
     outlasts,
     sharp_launch,
     spoiled_launch,
@@ -24,6 +25,8 @@ from warploom_spec import Config, layouts
 Ports = Mapping[str, int]
 #: Cycles at a run's end in which everything must come to its end.
 DRAIN = 700
+#: What a block takes at least, beside its warps.
+NOTHING = {"registers": 0, "shared": 0, "barriers": 0}
 
 
 class Chance:
@@ -45,7 +48,9 @@ class Host:
 
     Options: ``climate`` (`tb.weather`), ``streams``, ``busy`` (launches as fast as they are taken,
     and answers taken nearly at once), ``hoard`` (final records are taken seldom), ``tight``
-    (launches whose blocks fill an SM to the last unit).
+    (launches whose blocks fill an SM to the last unit), ``edges`` (large grids that begin near
+    their end, or near what resembles it), ``astray`` (the part of the stops whose ticket differs in
+    one bit).
 
     In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left.
     """
@@ -57,6 +62,8 @@ class Host:
         self.climate: str = context.options["climate"]
         self.streams: int = context.options.get("streams", 3)
         self.tight: bool = context.options.get("tight", False)
+        self._edges: bool = context.options.get("edges", False)
+        self._astray: float = context.options.get("astray", 0.0)
         self.forecast = Forecast(context.case.rng("weather"), self.climate)
         self._cores = SmCores(self.config, context.case.rng("cores"))
         self._cycles = context.case.cycles
@@ -68,6 +75,9 @@ class Host:
         self._over: set[int] = set()
         self._last_stops: deque[int] = deque()
         self._burst: list[int] = []
+        self._words = layouts.launch_words(self.config)
+        self._offer = layouts.block_offer(self.config)
+        self._outputs: Ports | None = None
         self._stopped: set[int] = set()
         busy: bool = context.options.get("busy", False)
         self._launching, self._stopping = Chance(rng, 1.0 if busy else None), Chance(rng, 0.0)
@@ -107,6 +117,7 @@ class Host:
     def next(self, outputs: Ports | None) -> dict[str, int]:
         """Return the next cycle's inputs."""
         self._cycle += 1
+        self._outputs = outputs
         if self._cycle == self._cycles - DRAIN:
             self.forecast.clear_up()
         if outputs is None:
@@ -148,11 +159,34 @@ class Host:
                 ticket, drain = self._last_stops.popleft(), 0
             elif self._burst:
                 ticket = self._burst.pop()
+            elif self._astray and self.recent and self.rng.random() < self._astray:
+                ticket = self.rng.choice(self.recent) ^ 1 << self.rng.randrange(32)
+            elif weather.resident and self.rng.random() < weather.resident:
+                ticket = self._stop_residents(weather.pair)
             elif self.recent and self.rng.random() < 0.95:
                 ticket = self.rng.choice(self.recent)
                 if weather.burst and self.rng.random() < weather.burst:
                     self._burst = sorted(self.open - {ticket})
             yield self._stop_packet.pack({"ticket": ticket, "drain": drain})
+
+    def _stop_residents(self, pair: float) -> int:
+        """Return the ticket of a launch in a place; perhaps let the other one's follow.
+
+        Mostly of one with a block that an SM has not taken yet.
+        """
+        outputs = self._outputs
+        if outputs is None:
+            return 0
+        standing = [
+            self._offer.unpack(outputs[f"offer__{n}__payload"])["place"]
+            for n in range(self.config.sms)
+            if outputs[f"offer__{n}__valid"]
+        ]
+        tickets = [self._words.unpack(outputs[f"words__{place}"])["ticket"] for place in range(2)]
+        place = self.rng.choice(standing or (0, 1))
+        if self.rng.random() < pair:
+            self._burst = [tickets[1 - place]]
+        return tickets[place]
 
     def _next_enable(self, chance: float) -> int:
         """Return the enable mask; all SMs are in use at a run's end."""
@@ -175,7 +209,8 @@ class DispatcherHost(Host):
     def launches(self) -> Iterator[int]:
         """Yield launches that LaunchCheck let through."""
         huge = self.climate != "calm"
-        for fields in dispatch_launches(self.rng, self.config, self.streams, huge, self.tight):
+        wishes = (huge, self.tight, self._edges)
+        for fields in dispatch_launches(self.rng, self.config, self.streams, *wishes):
             yield self._packet.pack(fields)
 
     def settle(self) -> None:
@@ -191,8 +226,11 @@ class PathHost(Host):
 
     Options: ``varied`` (launches of few blocks, with indices at `few_places`); ``shapes`` (another
     shape for each launch, now and then one whose indices have the most bits); ``sharp`` (the part
-    of the launches that have fields just within or beyond a limit); ``endless`` (after the first
-    launches, grids of as many columns as there can be, which a stop ends).
+    of the launches that have fields just within or beyond a limit); ``limits`` (instead, one field
+    of each launch is at or beyond a limit, all in turn); ``endless`` (after the first launches,
+    grids of as many columns as there can be, which a stop ends); ``slim`` (blocks of one warp,
+    which take nothing else, in grids of 1 to this many); ``deep`` (likewise, but the grid goes
+    along any one axis).
     """
 
     def __init__(self, context: Context):
@@ -201,6 +239,9 @@ class PathHost(Host):
         self._sharp: float = context.options.get("sharp", 0.0)
         self._shapes: bool = context.options.get("shapes", False)
         self._endless: bool = context.options.get("endless", False)
+        self._deep: int = context.options.get("deep", 0)
+        self._slim: int = context.options.get("slim", 0) or self._deep
+        self._limits: bool = context.options.get("limits", False)
         # Regions of launches that were sent last: address and warps.
         self._sent: deque[tuple[int, int]] = deque(maxlen=3)
         super().__init__(context)
@@ -217,17 +258,31 @@ class PathHost(Host):
     def launches(self) -> Iterator[int]:
         """Yield launches, one in eight spoiled."""
         huge = self.climate != "calm"
+        limits = limit_launches(self.rng, self.config)
         for place, need in self._wishes():
             fields = legal_launch(self.rng, self.config, self.streams, huge, place, need)
             if self._endless:
                 fields |= {"gx": self.config.max_grid[0] if self.recent else 1, "gy": 1, "gz": 1}
             if self._varied:
                 fields |= {f"g{axis}": self.rng.choice((1, 1, 2)) for axis in "xyz"}
+            if self._slim:
+                fields |= {"gx": self.rng.randint(1, self._slim), "gy": 1, "gz": 1}
+            if self._deep:
+                fields |= self._along_an_axis()
             changed = self._changed(fields)
+            if self._limits:
+                fields |= {"gx": 1, "gy": 1, "gz": 1}
+                changed = fields | next(limits)
             # Nobody stops a launch that goes on for ever in a calm run, nor soon in a varied one.
-            if (huge and not self._varied) or not outlasts(self.config, changed):
+            if (huge and not (self._varied or self._limits)) or not outlasts(self.config, changed):
                 fields = changed
             yield self._descriptor.pack(fields)
+
+    def _along_an_axis(self) -> dict[str, int]:
+        """Return a grid of one axis."""
+        axis = self.rng.randrange(3)
+        most = min(self._deep, self.config.max_grid[axis])
+        return {"gx": 1, "gy": 1, "gz": 1, f"g{'xyz'[axis]}": self.rng.randint(1, most)}
 
     def _changed(self, fields: dict[str, int]) -> dict[str, int]:
         """Return a launch as it is, or spoiled, or with fields at or beyond their limits."""
@@ -247,6 +302,8 @@ class PathHost(Host):
                 yield (4 * self.rng.randrange(3), dims), need
         most = min(config.max_threads, config.warp_slots * config.warp_size)
         fitting = replace(config, max_threads=most)
+        while self._slim:
+            yield (4 * self.rng.randrange(3), (config.warp_size, 1, 1)), NOTHING
         while self._shapes:
             dims = random_shape(self.rng, fitting)
             if self.rng.random() < 0.1:

@@ -102,8 +102,44 @@ def random_grid(rng: random.Random, config: Config, huge: bool) -> tuple[list[in
     return grid, start
 
 
+def edge_grid(rng: random.Random, config: Config) -> tuple[list[int], list[int]]:
+    """Return a grid and a block of it whose successor on one axis is its end, or all but is.
+
+    The sizes have any number of trailing zeros, so that carries of any length are made; or size and
+    successor differ in one bit. The other axes are at their last place.
+    """
+    axis = rng.randrange(3)
+    bits = config.grid_bits[axis]
+    grid = [rng.randint(1, limit) for limit in config.max_grid]
+    start = [size - 1 for size in grid]
+    low, high = _almost_following(rng, bits) if rng.random() < 0.5 else (0, 0)
+    if not low < high:
+        zeros = rng.randrange(bits)
+        high = rng.randint(1, (1 << bits - zeros) - 1) << zeros
+        low = max(0, high - rng.randint(1, 3))
+    grid[axis], start[axis] = high, low
+    return grid, start
+
+
+def _almost_following(rng: random.Random, bits: int) -> tuple[int, int]:
+    """Return a number and its successor but for one bit, carries from there on included."""
+    low, wrong = rng.getrandbits(bits) | ((1 << rng.randrange(bits)) - 1), rng.randrange(bits)
+    high, carry = 0, 1
+    for bit in range(bits):
+        own = low >> bit & 1
+        new = own ^ carry ^ (bit == wrong)
+        high |= new << bit
+        carry = own & ~new
+    return low, high
+
+
 def dispatch_launches(
-    rng: random.Random, config: Config, streams: int, huge: bool, tight: bool = False
+    rng: random.Random,
+    config: Config,
+    streams: int,
+    huge: bool,
+    tight: bool = False,
+    edges: bool = False,
 ) -> Iterator[dict[str, int]]:
     """Yield the fields of ``layouts.dispatch_launch``, tickets counting up and wrapping.
 
@@ -119,12 +155,14 @@ def dispatch_launches(
         See `random_grid`.
     tight : bool
         Whether what the blocks take is that of `tight_needs`.
+    edges : bool
+        Whether the grids are those of `edge_grid`.
     """
     packet = layouts.dispatch_launch(config)
     needs = tight_needs(rng, config)
     ticket = rng.choice((1, (1 << 32) - 20, rng.randrange(1, 1 << 32)))
     while True:
-        grid, start = random_grid(rng, config, huge)
+        grid, start = edge_grid(rng, config) if edges else random_grid(rng, config, huge)
         fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
         fields |= next(needs) if tight else random_need(rng, config)
         for axis, blocks, first in zip("xyz", grid, start, strict=True):
@@ -229,6 +267,26 @@ def sharp_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> 
         sharp = (1 << rng.randint(0, bits[name])) + rng.choice((0, 0, -1, limit, limit, limit))
         result[name] = min(sharp, (1 << bits[name]) - 1)
     return result | _sharp_together(rng, config, result, bits)
+
+
+def limit_launches(rng: random.Random, config: Config) -> Iterator[dict[str, int]]:
+    """Yield fields of launches as small as can be but for one: that is at or beyond a limit.
+
+    All fields, limits and single bits beyond them come in turn, in random order.
+    """
+    bits = {field.name: field.bits for field in layouts.launch_descriptor(config).fields}
+    small = {f"{kind}{axis}": 1 for kind in "gd" for axis in "xyz"}
+    small |= dict.fromkeys(("index_address", "warp_registers", "shared", "barriers", "table"), 0)
+    cases = {
+        (name, value)
+        for name, limit in _limits(config)
+        for power in (1 << bit for bit in range(bits[name]))
+        for value in (power - 1, power, limit, limit + power)
+        if value >> bits[name] == 0
+    }
+    while True:
+        for name, value in rng.sample(sorted(cases), len(cases)):
+            yield small | {name: value}
 
 
 def _sharp_together(

@@ -74,11 +74,16 @@ BENCHES: Final[dict[str, Bench]] = {
         test_incremental_scheduler.longest_case,
         config="three_entries",
     ),
-    "grid_walker": _repeated(test_grid_walker.case, "tiny", 3),
+    "grid_walker": _all(
+        _repeated(test_grid_walker.case, "tiny", 3),
+        _repeated(test_grid_walker.edge_case, "tiny", 3),
+    ),
     "block_dispatcher": _all(
         _in_turn(test_block_dispatcher.cases, 3),
         _repeated(test_block_dispatcher.storm_case, DISPATCHER, 8),
         _repeated(test_block_dispatcher.tight_case, DISPATCHER, 8),
+        _repeated(test_block_dispatcher.squall_case, DISPATCHER, 5),
+        _repeated(test_block_dispatcher.squall_case, DISPATCHER, 3, edges=False),
         _repeated(test_block_dispatcher.slow_case, DISPATCHER, 1),
         _repeated(test_block_dispatcher.noisy_case, DISPATCHER, 1),
     ),

@@ -27,6 +27,7 @@ class SmCore:
     def __init__(self, number: int, config: Config, rng: random.Random):
         self._rng = rng
         self._slots = config.block_slots
+        self._patience = config.kill_timeout
         self._offer = layouts.block_offer(config)
         self._completion = layouts.block_completion(config)
         self._mask = layouts.slot_mask(config)
@@ -91,7 +92,15 @@ class SmCore:
             self._answer_at = cycle - 1 + self._rng.randint(*weather.answer)
             if self._rng.random() < weather.silent:
                 self._answer_at = None
+                if weather.gasp and self._rng.random() < weather.gasp:
+                    self._gasp(cycle)
         return refused
+
+    def _gasp(self, cycle: int) -> None:
+        """Let blocks that the kill does not name complete when it is nearly given up."""
+        for slot in self._due:
+            if not self._named >> slot & 1:
+                self._due[slot] = cycle + self._patience - self._rng.randint(1, 3)
 
     def _answers(self, cycle: int) -> bool:
         """Tell whether a kill is acknowledged in this cycle."""

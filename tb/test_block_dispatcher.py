@@ -66,16 +66,25 @@ def noisy_case(config, seed):
     return replace(dispatcher_case(config, "noisy", seed, 70_000), resets=0)
 
 
-def storm_case(config, seed):
+def storm_case(config, seed, cycles=8000):
     """Return a case with kills one upon the other, and signals right after them."""
-    case = dispatcher_case(config, "stormy", seed, 8000)
+    case = dispatcher_case(config, "stormy", seed, cycles)
     return replace(case, options={**case.options, "streams": 6})
 
 
-def tight_case(config, seed):
+def tight_case(config, seed, cycles=8000):
     """Return a case with launches whose blocks fill an SM to the last unit."""
-    case = dispatcher_case(config, "calm", seed, 8000)
+    case = dispatcher_case(config, "calm", seed, cycles)
     return replace(case, options={**case.options, "tight": True})
+
+
+def squall_case(config, seed, cycles=8000, edges=True):
+    """Return a case in which both resident launches are killed at once, on slow SMs.
+
+    With ``edges`` all launches begin near their grid's end, or near what resembles it.
+    """
+    case = dispatcher_case(config, "squally", seed, cycles)
+    return replace(case, options={**case.options, "streams": 8, "edges": edges})
 
 
 def merged(results):
@@ -104,9 +113,10 @@ def test_more_errors_than_are_counted_equal_their_model(seed):
 
 
 @pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
-def test_storms_and_tight_launches_equal_their_model(mode, seed):
+def test_storms_squalls_and_tight_launches_equal_their_model(mode, seed):
     config = f"tiny,{mode},{SOON}"
-    for result in run([storm_case(config, seed), tight_case(config, seed)], "verilator"):
+    kinds = (storm_case, tight_case, squall_case)
+    for result in run([make(config, seed, 5000) for make in kinds], "verilator"):
         result.require("transfers of ended", "ledger: blocks completed")
 
 

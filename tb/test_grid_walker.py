@@ -1,6 +1,7 @@
 """GridWalker: order, no bubbles, flush."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from tb.dispatch_cases import make_walker
 from tb.dispatch_configs import config_of
-from tb.launches import random_grid
+from tb.launches import edge_grid, random_grid
 from tb.record import Sender, record
 from warploom.grid_walker import GridWalker
 from warploom_golden.grid_walker import GridWalker as Model
@@ -27,6 +28,13 @@ def grids(context):
         yield walk(config, grid, start)
 
 
+def edges(context):
+    """Yield grids that begin at their end or at what resembles it."""
+    config = config_of(context.params["config"])
+    while True:
+        yield walk(config, *edge_grid(context.rng, config))
+
+
 def walk(config, grid, start=(0, 0, 0)):
     fields = {f"g{axis}": g for axis, g in zip("xyz", grid, strict=True)}
     fields |= {f"start_{axis}": s for axis, s in zip("xyz", start, strict=True)}
@@ -39,6 +47,12 @@ def rarely(context):
         yield int(context.rng.random() < 0.03)
 
 
+def often(context):
+    """Yield 1 in one of four cycles."""
+    while True:
+        yield int(context.rng.random() < 0.25)
+
+
 def case(config, seed, **fault):
     return Case(
         make=make_walker,
@@ -49,9 +63,15 @@ def case(config, seed, **fault):
     )
 
 
+def edge_case(config, seed):
+    """Return a case of short walks around the ends of large grids."""
+    return replace(case(config, seed), sources={"i": edges, "flush": often})
+
+
 @pytest.mark.parametrize("simulator", SIMULATORS)
 def test_equals_its_model(simulator, seed):
-    for result in run([case(config, seed) for config in ("tiny", "default")], simulator):
+    both = [make(config, seed) for config in ("tiny", "default") for make in (case, edge_case)]
+    for result in run(both, simulator):
         result.require("transfers of i", "transfers of o")
 
 

@@ -42,6 +42,16 @@ STRESSES = (
     # Kills one upon the other, on SMs that come back soon.
     ("stormy", 8000, 60, {"busy": True}),
     ("stormy", 8000, 60, {"busy": True}),
+    # Two launches on each SM: killed both, with offers that stand; SMs that get lost on the way.
+    ("squally", 9000, 100, {"slim": 9, "busy": True}),
+    ("fading", 5000, 60, {"slim": 4, "busy": True}),
+    ("fading", 5000, 60, {"slim": 12, "busy": True}),
+    # One launch waits for another for thousands of cycles, in either place.
+    ("lasting", 9000, 0, {"streams": 1, "slim": 4, "busy": True}),
+    # Each limit of LaunchCheck by itself.
+    ("steady", 3200, 0, {"limits": True, "busy": True}),
+    # Drained at any place of grids along any axis; stops of tickets that differ in one bit.
+    ("ebbing", 8000, 0, {"deep": 255, "astray": 0.5, "busy": True}),
 )
 
 

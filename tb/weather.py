@@ -44,6 +44,12 @@ class Weather:
         For each cycle: a launch is stopped; for each stop: it drains.
     burst : float
         For each stop: all other launches are stopped right after it.
+    resident, pair : float
+        For each stop: it names a launch that may have blocks on SMs; for each of these: the other
+        such launch is stopped right after it.
+    gasp : float
+        For each kill that is never acknowledged: blocks that it does not name complete shortly
+        before the SM is given up.
     enable : float
         For each cycle: another enable mask.
     """
@@ -64,6 +70,9 @@ class Weather:
     stop: float = 0.0
     drain: float = 0.5
     burst: float = 0.0
+    resident: float = 0.0
+    pair: float = 0.0
+    gasp: float = 0.0
     enable: float = 0.0
 
 
@@ -136,6 +145,48 @@ def stormy(rng: random.Random) -> Weather:
     return weather
 
 
+def squally(rng: random.Random) -> Weather:
+    """Both running launches are killed at once, on SMs that take their time."""
+    return Weather(
+        ready=rng.choice((0.15, 0.3, 0.5)),
+        length=rng.choice(((5, 30), (20, 60))),
+        answer=rng.choice(((1, 4), (3, 11))),
+        last_moment=rng.choice((0.0, 0.5)),
+        stop=rng.choice((0.1, 0.2)),
+        drain=rng.choice((0.0, 0.0, 0.3)),
+        resident=0.9,
+        pair=0.9,
+    )
+
+
+def fading(rng: random.Random) -> Weather:
+    """SMs get lost, in the midst of blocks that come and go."""
+    return Weather(
+        length=rng.choice(((1, 1), (1, 4), (20, 60), (20, 60))),
+        answer=(1, 4),
+        silent=rng.choice((0.7, 1.0)),
+        gasp=rng.choice((0.5, 1.0)),
+        stop=rng.choice((0.05, 0.1)),
+        drain=0.0,
+        resident=1.0,
+    )
+
+
+def lasting(rng: random.Random) -> Weather:
+    """Blocks that hold their slots for some thousand cycles, or end at once; no stops."""
+    return Weather(length=rng.choice(((1, 3), *[(2000, 4100)] * 3)))
+
+
+def ebbing(rng: random.Random) -> Weather:
+    """Launches are drained at any place of their grids."""
+    return Weather(
+        length=rng.choice(((1, 3), (1, 8))),
+        stop=rng.choice((0.002, 0.004, 0.01)),
+        drain=1.0,
+        resident=0.9,
+    )
+
+
 CLIMATES = {
     "calm": calm,
     "brisk": brisk,
@@ -145,6 +196,10 @@ CLIMATES = {
     "slow": slow,
     "noisy": noisy,
     "stormy": stormy,
+    "squally": squally,
+    "fading": fading,
+    "lasting": lasting,
+    "ebbing": ebbing,
 }
 
 
