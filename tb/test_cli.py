@@ -126,8 +126,10 @@ def test_an_interrupted_replay_leaves_neither_files_nor_processes(
         "PIDS": str(pids),
     }
     command = ("sim", TRACE, "--sim", "icarus", "--config", "tiny", "--launches", "1")
+    # What a shell runs in the background ignores SIGINT, with all that it starts.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     process = subprocess.Popen(
-        [sys.executable, "-c", "from warploom_sim.cli import main; main()", *command],
+        [sys.executable, "-c", f"{heeding}; from warploom_sim.cli import main; main()", *command],
         cwd=tmp_path,
         env=environment,
         stderr=subprocess.PIPE,
@@ -137,7 +139,7 @@ def test_an_interrupted_replay_leaves_neither_files_nor_processes(
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
-    said = process.communicate()[1]
+    said = process.communicate(timeout=60)[1]
     assert (process.returncode, said) == (130, "Interrupted.\n")
     assert not list((tmp_path / "build" / "replays").iterdir())
     with pytest.raises(ProcessLookupError):
