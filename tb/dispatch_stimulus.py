@@ -48,9 +48,8 @@ class Host:
 
     Options: ``climate`` (`tb.weather`), ``streams``, ``busy`` (launches as fast as they are taken,
     and answers taken nearly at once), ``hoard`` (final records are taken seldom), ``tight``
-    (launches whose blocks fill an SM to the last unit), ``edges`` (large grids that begin near
-    their end, or near what resembles it), ``astray`` (the part of the stops whose ticket differs in
-    one bit).
+    (launches whose blocks fill an SM to the last unit), ``astray`` (the part of the stops whose
+    ticket differs in one bit).
 
     In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left.
     """
@@ -62,7 +61,6 @@ class Host:
         self.climate: str = context.options["climate"]
         self.streams: int = context.options.get("streams", 3)
         self.tight: bool = context.options.get("tight", False)
-        self._edges: bool = context.options.get("edges", False)
         self._astray: float = context.options.get("astray", 0.0)
         self.forecast = Forecast(context.case.rng("weather"), self.climate)
         self._cores = SmCores(self.config, context.case.rng("cores"))
@@ -199,9 +197,13 @@ class Host:
 
 
 class DispatcherHost(Host):
-    """The surroundings of BlockDispatcher."""
+    """The surroundings of BlockDispatcher.
+
+    Option: ``edges`` (large grids that begin near their end, or near what resembles it).
+    """
 
     def __init__(self, context: Context):
+        self._edges: bool = context.options.get("edges", False)
         self._packet = layouts.dispatch_launch(config_of(context.params["config"]))
         super().__init__(context)
         self._ends = layouts.dispatch_end(self.config)

@@ -390,3 +390,24 @@ def test_when_the_killed_launch_has_left_a_free_slot_is_seen_at_once(block, comp
     # 39 and leaves at the end of 40. A slot free in 41 is not seen in it, one free in 42 is.
     recording = beside_a_kill(block, 36, (completed, completion(1)))
     assert recording.cycles("offer__0__valid")[4:6] == [41, offered]
+
+
+@pytest.mark.parametrize(
+    ("full", "slots", "offered"),
+    [({"gx": 2, "barriers": 4}, 0b1, 28), ({"gx": 8}, 0b1111, 29)],
+    ids=["room", "slots"],
+)
+def test_a_killed_launch_s_room_is_offered_again_from_eight_cycles_after_the_stop(
+    block, full, slots, offered
+):
+    # Stop in 20, pulses in 24, acknowledged there and then, decided in 27: with returns a cycle
+    # later it would be nine. A slot that a kill has freed is seen a cycle later.
+    recording = drive(
+        block,
+        [launch(1, **full), launch(2, stream=1, barriers=4)],
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        **{f"acknowledge__{n}": at(24, mask(slots)) for n in range(2)},
+    )
+    assert errors(recording) == []
+    assert [c for c in recording.cycles("offer__0__valid") if c > 20] == [offered]
