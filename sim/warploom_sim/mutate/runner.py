@@ -52,7 +52,8 @@ class Run:
 def compile_mutants(name: str, verilog: str, ports: Ports) -> Path:
     """Return the folder of the packed module's simulation, built now or before."""
     names = (CLOCK, RESET, SELECT, *ports.inputs, *ports.outputs)
-    flags = build.FLAGS[SIMULATOR]
+    # A netlist of gates is slow, and runs long; of two levels the last counts.
+    flags = (*build.FLAGS[SIMULATOR], "-CFLAGS", "-O2")
     parts = [
         verilog,
         names,
