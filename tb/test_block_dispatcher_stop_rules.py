@@ -207,16 +207,48 @@ def test_an_sm_that_answers_one_cycle_too_late_is_lost(block, answered, lost):
     recording = drive(
         block,
         [launch()],
-        enable=1,
+        enable=2,
         stop__valid=at(20),
         stop__payload=stop(1),
-        acknowledge__0=at(answered, mask(1)),
+        acknowledge__1=at(answered, mask(1)),
     )
     assert recording.cycles("lost")[:1] == lost
     ((_, end),) = ends(recording)
     want = (Fate.FAILED, ErrorCode.SM_LOST) if lost else (Fate.KILLED, ErrorCode.OK)
     assert (end["fate"], end["code"]) == want
-    assert [code for _, code, _ in errors(recording)] == [ErrorCode.LOST_SM_SIGNAL] * len(lost)
+    # Processed in 39.
+    assert errors(recording) == [(40, ErrorCode.LOST_SM_SIGNAL, 1)] * len(lost)
+
+
+def test_an_acknowledgement_that_names_more_than_its_kill_did_counts_and_is_an_error(block):
+    recording = drive(
+        block,
+        [launch()],
+        enable=2,
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        acknowledge__1=at(26, mask(0b11)),
+    )
+    # Processed in 28.
+    assert errors(recording) == [(29, ErrorCode.ACK_MASK, 1)]
+    assert [(cycle, end["fate"]) for cycle, end in ends(recording)] == [(31, Fate.KILLED)]
+
+
+def test_a_launch_with_blocks_left_when_every_sm_is_lost_fails_for_that(block):
+    recording = drive(
+        block,
+        [launch(1, gx=2, barriers=4), launch(2, stream=1, barriers=4)],
+        stop__valid=at(20),
+        stop__payload=stop(1),
+    )
+    # Pulses in 24, never answered: both lost from 39 on. What is left is drained from 40 on, its
+    # head flushed in 40, gone in 41.
+    assert recording.port("lost")[38:40] == [0, 0b11]
+    records = [(cycle, end["ticket"], end["fate"], end["code"]) for cycle, end in ends(recording)]
+    assert records == [
+        (41, 1, Fate.FAILED, ErrorCode.SM_LOST),
+        (43, 2, Fate.FAILED, ErrorCode.NO_SM),
+    ]
 
 
 def test_an_sm_that_does_not_take_a_killed_launch_s_offer_is_lost(block):
@@ -241,9 +273,9 @@ def test_a_block_decided_in_the_cycle_of_the_loss_is_lost_too(block):
     )
     assert recording.cycles("offer__0__valid")[-1] == 39
     # Both have nothing out from 39 on; the older one's record is first.
-    assert [cycle for cycle, _ in ends(recording)] == [41, 42]
-    fates = {end["ticket"]: (end["fate"], end["code"]) for _, end in ends(recording)}
-    assert fates == {1: (Fate.FAILED, ErrorCode.SM_LOST), 2: (Fate.FAILED, ErrorCode.SM_LOST)}
+    assert [(cycle, end["ticket"]) for cycle, end in ends(recording)] == [(41, 1), (42, 2)]
+    fates = {(end["fate"], end["code"]) for _, end in ends(recording)}
+    assert fates == {(Fate.FAILED, ErrorCode.SM_LOST)}
 
 
 def test_a_launch_that_loses_the_block_decided_last_may_place_one_more(block):
