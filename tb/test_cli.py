@@ -66,6 +66,7 @@ def test_the_three_commands_are_there() -> None:
         (("sim", "no_such_file.json"), ("does not exist",)),
         (("sim", "--json", "no_such_folder/figures.json"), ("folder that does not exist",)),
         (("sim", "--json", "/proc/figures.json"), ("'/proc/figures.json' cannot be written",)),
+        (("trace", "info", TRACE, "--json", ""), ("'--json'", "'' is no name", "legal: a file")),
         (("trace", "info", TRACE, "--json", TRACE), (TRACE, "is the trace itself")),
         (("sim", TRACE, "--json", TRACE), (TRACE, "is the trace itself")),
         (("verilog", "--config", "huge"), ("tiny", "default", "large")),
@@ -74,6 +75,10 @@ def test_the_three_commands_are_there() -> None:
             ("'--out'", "'/dev/null/rtl' cannot be written", "Not a directory"),
         ),
         (("verilog", "--out", "/proc/new/rtl"), ("'/proc/new/rtl' cannot be written",)),
+        (
+            ("verilog", "grid_walker", "--config", "tiny", "--out", ""),
+            ("'--out'", "'' is no name", "legal: a folder"),
+        ),
         (("verilog", "no_such_block"), ("grid_walker", "block_dispatcher", "launch_path")),
         (("trace", "info", "no_such_file.json"), ("does not exist",)),
     ],

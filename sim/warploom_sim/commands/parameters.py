@@ -33,6 +33,8 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; refuse one in a folder that does not exist or takes no new file."""
+        if not value:
+            self.fail("'' is no name; legal: a file in a folder that exists.", param, ctx)
         super().convert(value, param, ctx)
         path = Path(value)
         if not path.parent.is_dir():
@@ -50,6 +52,8 @@ class OutputFolder(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; refuse one that is no folder and cannot become one."""
+        if not value:
+            self.fail("'' is no name; legal: a folder, such as . for the current one.", param, ctx)
         super().convert(value, param, ctx)
         path = Path(value).resolve()
         there = next(folder for folder in (path, *path.parents) if os.path.exists(folder))
