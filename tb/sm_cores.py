@@ -12,7 +12,7 @@ Ports = Mapping[str, int]
 class SmCore:
     """One SM.
 
-    It keeps to the SM's contract except where its weather says otherwise.
+    It keeps to ``docs/sm_port.md`` except where its weather says otherwise.
 
     Parameters
     ----------

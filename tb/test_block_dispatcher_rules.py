@@ -18,7 +18,7 @@ from tb.dispatch_rules import (
     mask,
     stop,
 )
-from warploom_spec import ErrorCode, Fate, layouts, timing
+from warploom_spec import ErrorCode, Fate, layouts, preset, timing
 
 pytestmark = RTL_AND_MODEL
 
@@ -32,6 +32,14 @@ def test_first_offer_is_valid_four_cycles_after_the_launch(block):
 def test_the_worked_example(block):
     sent = [launch(config=SMALLEST, gx=2)]
     recording = drive(block, sent, cycles=12, config=SMALLEST, **completing(0, (7, completion(0))))
+    assert recording.cycles("offer__0__valid") == [4, 11]
+
+
+def test_the_worked_example_as_tiny_shows_it(block):
+    config = preset("tiny")
+    sent = [launch(config=config, gx=2, warps=16)]
+    levels = {"enable": 1, **completing(0, (7, completion(0)))}
+    recording = drive(block, sent, cycles=12, config=config, **levels)
     assert recording.cycles("offer__0__valid") == [4, 11]
 
 
