@@ -43,6 +43,20 @@ def test_the_worked_example_as_tiny_shows_it(block):
     assert recording.cycles("offer__0__valid") == [4, 11]
 
 
+@pytest.mark.parametrize("too_much", [{"warps": 17}, {"registers": 33}], ids=["warps", "registers"])
+def test_a_block_that_fits_no_sm_holds_up_all_behind_it_until_it_is_stopped(block, too_much):
+    config = preset("tiny")
+    sent = [launch(1, config, **too_much), launch(2, config, stream=1)]
+    waiting = drive(block, sent, cycles=200, config=config)
+    assert not any(waiting.transfers(f"offer__{n}") for n in range(config.sms))
+    assert (errors(waiting), ends(waiting)) == ([], [])
+    levels = {"stop__valid": at(20), "stop__payload": stop(1)}
+    stopped = drive(block, sent, config=config, **levels)
+    # Stop state in 22, in which the head is flushed; the next launch is given to the walker in 23.
+    assert [(end["ticket"], end["fate"]) for _, end in ends(stopped)] == [(1, Fate.SKIPPED)]
+    assert stopped.cycles("offer__0__valid") == [25]
+
+
 def test_a_completion_is_seen_by_decisions_three_cycles_later(block):
     # A block that needs the whole SM; only SM 0 is in use.
     assert timing(TINY).returns == 3
