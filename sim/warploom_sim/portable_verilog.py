@@ -1,0 +1,47 @@
+"""Yosys's Verilog, made to run in every simulator and to pass Verilator's lint."""
+
+import re
+from typing import Final
+
+#: Yosys's register that is to start the combinational blocks, in each module that has some.
+WAKE: Final = re.compile(r"^  reg (\\\$auto\$verilog_backend\S*) += 0;$", re.MULTILINE)
+
+# Verilator starts them by itself and asks for an option where it meets a delay; to Yosys this would
+# be a second initial value. Whoever else reads it waits for events, whatever macro it defines.
+_WAKENED: Final = r"""\g<0>
+`ifndef SYNTHESIS
+`ifndef VERILATOR
+  initial #0 \1 = 1; // starts each `always @*`
+`endif
+`endif"""
+
+#: Verilator's default rules that the Verilog breaks, and what it is that breaks them.
+LINT: Final = {
+    "ASCRANGE": "a signal of width 0, which nothing reads, is a wire [-1:0]",
+    "CASEINCOMPLETE": "what a case does not set has its value from before the case",
+    "CMPCONST": "a limit may be the largest number that its field holds",
+    "WIDTHEXPAND": "of two operands Verilog widens the narrower, which is what is meant",
+    "WIDTHTRUNC": "! of a number, and shifts of which the lowest bits are taken",
+}
+
+
+def run_at_start(text: str) -> str:
+    """Make each ``always @*`` of Yosys's Verilog run at time 0, as its hardware does.
+
+    An ``always @*`` waits for its first event, and until then what it drives is X. Yosys reads a
+    register in it that gets its value at time 0: an event in Verilog, but SystemVerilog gives
+    initial values before any block begins. Here the register changes once more, when all wait.
+    """
+    return WAKE.sub(_WAKENED, text)
+
+
+def lint_off() -> str:
+    """Return comments that turn `LINT` off, for the rest of the file that they stand in."""
+    width = max(map(len, LINT))
+    lines = [
+        "//",
+        "// Rules of Verilator's lint that generated Verilog breaks, off in this file alone:",
+        *(f"//   {rule:{width}}  {reason}" for rule, reason in LINT.items()),
+        *(f"/* verilator lint_off {rule} */" for rule in LINT),
+    ]
+    return "".join(f"{line}\n" for line in lines)

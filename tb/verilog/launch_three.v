@@ -1,0 +1,90 @@
+// Launches one grid of 3 blocks on `tiny`, whose two SMs take every offer and complete it a cycle
+// later. Prints what is offered and the launch's end.
+//
+// The DUT is warploom_block_dispatcher, or warploom_launch_path if LAUNCH_PATH is defined. Inputs
+// get their first values in an `initial` block, or in their declarations if DECLARED is defined.
+`timescale 1ns / 1ps
+
+`ifdef LAUNCH_PATH
+  `define BITS 345
+  // 3 x 1 x 1 blocks of 8 x 1 x 1 threads.
+  `define LAUNCH 345'd3 << 208 | 345'd1 << 239 | 345'd1 << 255 | 345'd8 << 271 | 345'd1 << 282 \
+    | 345'd1 << 293
+`else
+  `define BITS 387
+  // Ticket 1; 3 x 1 x 1 blocks from (0, 0, 0); of 8 x 1 x 1 threads, which are one warp.
+  `define LAUNCH 387'd1 | 387'd3 << 274 | 387'd1 << 290 | 387'd1 << 298 | 387'd8 << 306 \
+    | 387'd1 << 317 | 387'd1 << 328 | 387'd1 << 335
+`endif
+
+module bench;
+`ifdef DECLARED
+  reg clk = 0, rst = 0, valid = 1;
+  reg [1:0] enable = 3;
+  reg [`BITS-1:0] launch = `LAUNCH;
+`else
+  reg clk, rst, valid;
+  reg [1:0] enable;
+  reg [`BITS-1:0] launch;
+  initial begin
+    clk = 0;
+    rst = 0;
+    valid = 1;
+    enable = 3;
+    launch = `LAUNCH;
+  end
+`endif
+  wire ready, ended_valid;
+  wire [103:0] ended;
+  wire [1:0] offered;
+  wire [61:0] offer[0:1];
+  reg [1:0] completed = 0;
+  reg [6:0] completion[0:1];
+
+`ifdef LAUNCH_PATH
+  wire [52:0] answer;
+  wire answer_valid;
+  warploom_launch_path dut (
+    .ended__payload(ended),
+    .tables(4'd0), .clear_stream__payload(4'd0), .clear_stream__valid(1'd0),
+    .read__payload(18'd0), .read__valid(1'd0), .data__ready(1'd1),
+    .answer__payload(answer), .answer__valid(answer_valid), .answer__ready(1'd1),
+`else
+  wire [5:0] ended_rest;
+  warploom_block_dispatcher dut (
+    .ended__payload({ended_rest, ended}),
+`endif
+    .clk(clk), .rst(rst), .enable(enable),
+    .launch__payload(launch), .launch__valid(valid), .launch__ready(ready),
+    .stop__payload(33'd0), .stop__valid(1'd0),
+    .ended__valid(ended_valid), .ended__ready(1'd1),
+    .offer__0__payload(offer[0]), .offer__0__valid(offered[0]), .offer__0__ready(1'd1),
+    .offer__1__payload(offer[1]), .offer__1__valid(offered[1]), .offer__1__ready(1'd1),
+    .completion__0__payload(completion[0]), .completion__0__valid(completed[0]),
+    .completion__1__payload(completion[1]), .completion__1__valid(completed[1]),
+    .acknowledge__0(5'd0), .acknowledge__1(5'd0)
+  );
+
+  always #5 clk = ~clk;
+  initial #2000 begin
+    $display("no end");
+    $finish;
+  end
+
+  integer sm;
+  always @(posedge clk) begin
+    if (ready) valid <= 0;
+`ifdef LAUNCH_PATH
+    if (answer_valid) $display("ticket %0d code %0d", answer[31:0], answer[36:32]);
+`endif
+    completed <= offered;
+    for (sm = 0; sm < 2; sm = sm + 1) begin
+      completion[sm] <= {5'd0, offer[sm][2:1]};
+      if (offered[sm]) $display("SM %0d block %0d", sm, offer[sm][18:3]);
+    end
+    if (ended_valid) begin
+      $display("ended %0d fate %0d code %0d", ended[31:0], ended[34:32], ended[39:35]);
+      $finish;
+    end
+  end
+endmodule
