@@ -79,6 +79,8 @@ def test_the_three_commands_are_there() -> None:
             ("verilog", "grid_walker", "--config", "tiny", "--out", ""),
             ("'--out'", "'' is no name", "legal: a folder"),
         ),
+        (("verilog", "--policy", "x"), ("first_fit", "freed_first")),
+        (("verilog", "--reclaim", "x"), ("in_order", "out_of_order")),
         (("verilog", "no_such_block"), ("grid_walker", "block_dispatcher", "launch_path")),
         (("trace", "info", "no_such_file.json"), ("does not exist",)),
     ],

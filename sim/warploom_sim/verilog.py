@@ -1,4 +1,4 @@
-"""Verilog of every block for every preset, the same to the byte from run to run."""
+"""Verilog of every block for any configuration, the same to the byte from run to run."""
 
 import hashlib
 import os
@@ -16,8 +16,9 @@ from warploom_sim import shared_modules
 from warploom_sim.blocks import block
 from warploom_sim.failure import ProgramError
 from warploom_sim.portable_verilog import lint_off, run_at_start
+from warploom_sim.variant import variant
 from warploom_sim.verilog_header import WatchedConfig, header
-from warploom_spec import WarploomError, preset
+from warploom_spec import WarploomError
 
 #: Before every module's name, so that ours meet nobody else's in a larger design.
 PREFIX = "warploom_"
@@ -28,7 +29,7 @@ FAILED = 1
 
 @dataclass(frozen=True)
 class Generated:
-    """One file written: its block, preset and path, its lines and their SHA-256."""
+    """One file written: its block, configuration and path, its lines and their SHA-256."""
 
     block: str
     config: str
@@ -42,8 +43,9 @@ def generate(
     configs: Sequence[str],
     folder: Path,
     report: Callable[[Generated], None] = lambda _: None,
+    settings: Sequence[str] = (),
 ) -> list[Generated]:
-    """Write ``<folder>/<preset>/<block>.v`` for each block and preset.
+    """Write ``<folder>/<configuration>/<block>.v`` for each block and preset.
 
     Each file is generated in a process of its own whose hash seed is fixed: the order of some
     names in Amaranth's output follows Python's hashes. As many run at a time as there are cores.
@@ -58,6 +60,8 @@ def generate(
         Created if it does not exist.
     report : callable
         Called after each file, from several threads.
+    settings : sequence of str
+        Fields to change in every preset, as `variant` reads them.
 
     Returns
     -------
@@ -67,18 +71,21 @@ def generate(
     Raises
     ------
     WarploomError
-        If a name is unknown, or there is no Yosys.
+        If a name is unknown, a setting is refused, or there is no Yosys.
     ProgramError
         If a file cannot be written.
     """
     for name in blocks:
         block(name)
     for name in configs:
-        preset(name)
+        variant(name, settings)
     wanted = [(name, config) for config in configs for name in blocks]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         # The last blocks of the last preset are the largest: they must not be left for the end.
-        jobs = {job: pool.submit(_generate_one, *job, folder, report) for job in reversed(wanted)}
+        jobs = {
+            job: pool.submit(_generate_one, *job, folder, report, settings)
+            for job in reversed(wanted)
+        }
         try:
             return [jobs[job].result() for job in wanted]
         except BaseException:  # Ctrl-C as well: what has not begun is not to begin
@@ -98,10 +105,15 @@ def child_environment() -> dict[str, str]:
 
 
 def _generate_one(
-    name: str, config: str, folder: Path, report: Callable[[Generated], None]
+    name: str,
+    config: str,
+    folder: Path,
+    report: Callable[[Generated], None],
+    settings: Sequence[str],
 ) -> Generated:
-    path = folder / config / f"{name}.v"
-    command = [sys.executable, "-m", __name__, name, config, str(path)]
+    made = variant(config, settings).name
+    path = folder / made / f"{name}.v"
+    command = [sys.executable, "-m", __name__, name, config, str(path), *settings]
     done = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
     if done.returncode == REFUSED:
         raise WarploomError(done.stderr.strip())
@@ -109,31 +121,32 @@ def _generate_one(
         raise ProgramError(f"generating {path} failed:\n{done.stderr.strip()}")
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    file = Generated(name, config, str(path), content.count(b"\n"), digest)
+    file = Generated(name, made, str(path), content.count(b"\n"), digest)
     report(file)
     return file
 
 
-def _write(name: str, config: str, target: str) -> None:
+def _write(name: str, config: str, target: str, *settings: str) -> None:
     """Write one file: whole, or not at all."""
     path = Path(target)
-    text = module_text(name, config)
+    text = module_text(name, config, settings)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
     unfinished.write_text(text)
     unfinished.replace(path)
 
 
-def module_text(name: str, config: str) -> str:
+def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:
     """Return one block's file: what `component_text` returns, documented and made portable.
 
     The order of names in it depends on Python's hash seed.
     """
-    made = WatchedConfig(**vars(preset(config)))
+    chosen = variant(config, settings)
+    made = WatchedConfig(**vars(chosen.config))
     component = block(name)(made)
     text = component_text(component, name)
     clocked = "\n  input clk;\n" in text
-    about = header(PREFIX + name, config, component, made, clocked)
+    about = header(PREFIX + name, chosen.name, component, made, clocked)
     return about + lint_off() + run_at_start(text)
 
 

@@ -8,7 +8,9 @@ from rich.table import Table
 
 from warploom_sim.blocks import BLOCKS
 from warploom_sim.commands.parameters import (
+    POLICY,
     PRESET,
+    RECLAIM,
     OutputFolder,
     blocks_argument,
     json_option,
@@ -27,16 +29,30 @@ from warploom_spec import PRESETS
     type=PRESET,
     help="Preset to generate for; may be given more than once.  [default: all]",
 )
+@click.option("--policy", type=POLICY, help="Placement policy instead of the preset's.")
+@click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
+@several_option(
+    "--set",
+    "settings",
+    metavar="FIELD=VALUE",
+    help="Change a field of the preset, such as sms=4; may be given more than once.",
+)
 @click.option(
     "--out",
     type=OutputFolder(),
     default=Path("build/verilog"),
     show_default=True,
-    help="Folder for <preset>/<block>.v.",
+    help="Folder for <preset>/<block>.v; fields that differ follow the preset's name.",
 )
 @json_option(help="Also write names, sizes and SHA-256 of the files to FILE.")
 def verilog(
-    blocks: tuple[str, ...], configs: tuple[str, ...], out: Path, json_file: Path | None
+    blocks: tuple[str, ...],
+    configs: tuple[str, ...],
+    policy: str | None,
+    reclaim: str | None,
+    settings: tuple[str, ...],
+    out: Path,
+    json_file: Path | None,
 ) -> None:
     """Generate Verilog of every BLOCK (default: all) for every preset.
 
@@ -47,14 +63,17 @@ def verilog(
     Examples:
       warploom verilog
       warploom verilog grid_walker block_dispatcher --config default --out rtl
+      warploom verilog launch_path --config default --policy first_fit --set sms=4
     """
-    # Amaranth takes half a second to import: --help and refusals do without.
+    # Amaranth takes half a second to import: --help and wrong names do without.
     from warploom_sim.verilog import generate
 
     blocks, configs = blocks or tuple(BLOCKS), configs or tuple(PRESETS)
+    chosen = {"policy": policy, "reclaim": reclaim}
+    settings += tuple(f"{field}={value}" for field, value in chosen.items() if value)
     with progress_bar() as progress:
         task = progress.add_task("generating Verilog", total=len(blocks) * len(configs))
-        files = generate(blocks, configs, out, lambda _: progress.advance(task))
+        files = generate(blocks, configs, out, lambda _: progress.advance(task), settings)
     table = Table("file", "lines", "SHA-256 (first 16)")
     table.columns[1].justify = "right"
     for file in files:

@@ -1,0 +1,69 @@
+"""A preset with some of its fields changed, and the name of what is made from it."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warploom_spec import Config, WarploomError, preset
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A configuration and its name: the preset's, then each field that differs, with its value."""
+
+    name: str
+    config: Config
+
+
+def variant(name: str, settings: Sequence[str] = ()) -> Variant:
+    """Return a preset with fields set.
+
+    Parameters
+    ----------
+    name : str
+        Of a preset.
+    settings : sequence of str
+        Each ``FIELD=VALUE``; three widths as ``16,8,8``.
+
+    Raises
+    ------
+    WarploomError
+        If a preset, a field or a value is none, or a field is set twice.
+    """
+    base = preset(name)
+    changes: dict[str, Any] = {}
+    for setting in settings:
+        field, value = _read(setting, base)
+        if field in changes:
+            raise WarploomError(f"{field} is set twice: to {changes[field]} and {value}")
+        changes[field] = value
+    config = dataclasses.replace(base, **changes)
+    differing = [field for field in vars(base) if getattr(config, field) != getattr(base, field)]
+    parts = [f"{field}_{shown(getattr(config, field), '_')}" for field in differing]
+    return Variant("-".join([name, *parts]), config)
+
+
+def shown(value: Any, between: str = " ") -> str:
+    """Return a field's value as text."""
+    return between.join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _read(setting: str, base: Config) -> tuple[str, Any]:
+    field, equals, text = setting.partition("=")
+    if not equals:
+        raise WarploomError(f"setting is {setting!r}; legal: FIELD=VALUE, such as sms=4")
+    fields = vars(base)
+    if field not in fields:
+        raise WarploomError(f"field is {field!r}; legal: {', '.join(fields)}")
+    return field, _value(text, type(fields[field]))
+
+
+def _value(text: str, kind: type) -> Any:
+    """Return a value of its field's type; of other text itself, which the field then refuses."""
+    if kind is tuple:
+        return tuple(_value(part, int) for part in text.split(","))
+    if kind is bool:
+        return {"True": True, "False": False}.get(text, text)
+    return int(text) if kind is int and re.fullmatch(r"-?[0-9]{1,9}", text) else text
