@@ -12,7 +12,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
-from warploom_sim.synth import costs, figures, report
+from warploom_sim.synth import costs, figures, flow, report
 from warploom_sim.synth.measure import Row
 from warploom_sim.synth.source import generate
 from warploom_sim.synth.targets import BASELINE, Target, all_targets
@@ -22,7 +22,7 @@ from warploom_spec import PRESETS
 ROOT = Path(__file__).parents[1]
 FIELDS = {
     *("block", "config", "policy", "reclaim", "lut4", "ccu2c", "dpr16x4", "lut4eq", "ff", "ebr"),
-    *("dsp", "fmax_mhz", "fmax_each", "seeds", "port_bits", "netlist_hash"),
+    *("dsp", "fmax_mhz", "fmax_each", "seeds", "port_bits", "netlist_hash", "recipe_hash"),
 }
 STREAM = 2  # valid and ready
 
@@ -170,6 +170,17 @@ def test_every_row_has_every_figure() -> None:
         assert len(row["seeds"]) == len(row["fmax_each"])
         rates = row["fmax_each"]
         assert row["fmax_mhz"] == (median(rates) if rates else None)
+
+
+def test_every_row_was_measured_with_this_flow_and_the_locked_tools(
+    committed: dict[figures.Key, Row],
+) -> None:
+    """Their versions are read from the lock file: the tools themselves are not needed for it."""
+    locked = (ROOT / "requirements" / "fpga.txt").read_text()
+    versions = dict(re.findall(r"^(\S+)==(\S+)$", locked, re.MULTILINE))
+    tools = {name: versions[name] for name in flow.TOOLS}
+    stale = [row.key for row in committed.values() if row.recipe_hash != flow.recipe_hash(tools)]
+    assert not stale, "docs/figures/synth.json is stale; run: make synth ARGS=--update"
 
 
 def test_the_page_shows_the_committed_figures(committed: dict[figures.Key, Row]) -> None:

