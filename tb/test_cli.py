@@ -21,6 +21,8 @@ from warploom_sim.options import ReplayOptions
 from warploom_spec import WarploomError
 
 ROOT = Path(__file__).parents[1]
+#: Commands that compare or prove something, and can find it wrong: exit code 1.
+FAILING = ("formal", "mutate", "sim", "synth")
 TRACE = str(ROOT / "traces" / "stencil3d_shapes.json.gz")
 
 
@@ -38,6 +40,17 @@ def test_every_commands_help_has_examples(path: tuple[str, ...]) -> None:
     result = run(*path, "--help")
     assert result.exit_code == 0
     assert re.search(r"Examples?:\n  +warploom ", result.output)
+
+
+COMMANDS = [path for path in command_paths(cli.main) if path not in ((), ("trace",))]
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_commands_help_has_its_exit_codes(path: tuple[str, ...]) -> None:
+    said = re.search(r"The exit code is (.*?)\.\n", run(*path, "--help").output, re.DOTALL)
+    assert said
+    codes = {0, cli.REFUSED, cli.FAILED} | ({1} if path[0] in FAILING else set())
+    assert {int(code) for code in re.findall(r"\b[0-3]\b", said[1])} == codes
 
 
 def test_the_three_commands_are_there() -> None:

@@ -17,13 +17,14 @@ from amaranth.lib import wiring
 from warploom_golden import event_model
 from warploom_golden.grid_walker import GridWalker as GridWalkerModel
 from warploom_golden.index_reference import indices
-from warploom_sim import bench_build, lockstep, traces
+from warploom_sim import bench_build, expected, lockstep, traces
 from warploom_sim.blocks import block
 from warploom_sim.build_cache import build_root
 from warploom_sim.failure import ProgramError
 from warploom_sim.launches import make_launches
+from warploom_sim.replay import MOST_BLOCKS
 from warploom_sim.simulation_run import LOG, read_recorded, simulation_process
-from warploom_spec import LaunchDescriptor, layouts, preset
+from warploom_spec import LaunchDescriptor, WarploomError, layouts, preset
 
 #: Configuration of everything that is measured.
 CONFIG: Final = "default"
@@ -95,7 +96,13 @@ def benchmarks(trace: Path, simulators: Sequence[str]) -> Iterator[Benchmark]:
         Imported, replayed and modelled.
     simulators : sequence of str
         Verilog simulators to measure; Amaranth's own is measured in any case.
+
+    Raises
+    ------
+    WarploomError
+        If the trace is refused, or has no block to measure with, or too many.
     """
+    _check_blocks(trace, simulators)
     for simulator in simulators:
         name = f"replay, LaunchPath on {simulator}"
         yield Benchmark(name, "cycles/s", functools.partial(_replay, trace, simulator))
@@ -109,6 +116,23 @@ def benchmarks(trace: Path, simulators: Sequence[str]) -> Iterator[Benchmark]:
 
 def _launches(trace: Path, count: int | None = None) -> list[LaunchDescriptor]:
     return make_launches(traces.load(trace), preset(CONFIG), TIME_SCALE, count)
+
+
+def _check_blocks(trace: Path, simulators: Sequence[str]) -> None:
+    """Refuse a trace of which a simulator or the event model would run nothing, or too much."""
+    launches = _launches(trace)
+    for name, count in [*((s, REPLAYED[s]) for s in simulators), ("the event model", None)]:
+        demanded = expected.count(launches[:count], preset(CONFIG))
+        if not demanded.blocks:
+            refused = ", ".join(f"{code}: {times}" for code, times in demanded.refused.items())
+            raise WarploomError(
+                f"{trace}: 0 of the {demanded.launches} launches that {name} would run are"
+                f" accepted by configuration {CONFIG} ({refused}); legal: 1 or more"
+            )
+        if demanded.blocks > MOST_BLOCKS:
+            raise WarploomError(
+                f"{trace}: {demanded.blocks:,} blocks for {name}; legal: up to {MOST_BLOCKS:,}"
+            )
 
 
 def _replay(trace: Path, simulator: str) -> float:
@@ -125,8 +149,10 @@ def _replay(trace: Path, simulator: str) -> float:
         if failed:
             raise ProgramError(f"{simulator} failed:\n{(folder / LOG).read_text()[-1500:]}")
         took = time.perf_counter() - began
-        ended = read_recorded(folder, config).events.tables["ended"]["cycle"]
-        return int(ended.max()) / took
+        recorded = read_recorded(folder, config)
+        if recorded.stopped:
+            raise ProgramError(f"the replay of {trace} on {simulator} was {recorded.stopped}")
+        return int(recorded.events.tables["ended"]["cycle"].max()) / took
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

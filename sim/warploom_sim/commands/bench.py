@@ -40,7 +40,11 @@ def bench(
     """Measure cycles a second on each simulator, and how quick models and trace import are.
 
     The median of the repetitions is what counts; the spread, highest minus lowest, says how much
-    the machine was disturbed.
+    the machine was disturbed. Simulators replay the first launches of the trace, the event
+    model all of them: each needs one that is not refused.
+
+    The exit code is 0, 2 if something was refused, 3 if a program that is needed failed or a file
+    could not be written.
 
     \b
     Examples:

@@ -44,7 +44,8 @@ def formal(
     Inputs take any value in any cycle, the reset included. What a prover finds is run again in a
     simulator; build/formal keeps the waveforms.
 
-    The exit code is 0, or 1 if something is not proved, not reached, or not found.
+    The exit code is 0, 1 if something is not proved, not reached, or not found, 2 if something was
+    refused, 3 if a program that is needed failed or a file could not be written.
 
     \b
     Examples:

@@ -75,7 +75,7 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> Non
     repository's resnet50_infer and stencil3d_shapes are replayed.
 
     The exit code is 0 if all was equal, 1 if something differed, 2 if the input was refused, 3 if a
-    program that is needed failed.
+    program that is needed failed or a file could not be written.
 
     \b
     Examples:

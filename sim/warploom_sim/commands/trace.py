@@ -26,6 +26,8 @@ def trace() -> None:
 def info(file: Path, json_file: Path | None) -> None:
     """Say what a trace holds: launches, blocks, shapes, streams, time.
 
+    The exit code is 0, 2 if the input was refused, 3 if a file could not be written.
+
     \b
     Examples:
       warploom trace info mine.json.gz

@@ -59,6 +59,9 @@ def verilog(
     The files are the same to the byte from run to run, and each says at its head what its bits
     mean: parameters, latencies, ports, packet fields, codes.
 
+    The exit code is 0, 2 if something was refused, 3 if a program that is needed failed or a file
+    could not be written.
+
     \b
     Examples:
       warploom verilog
