@@ -1,5 +1,11 @@
 // Launches one grid of 3 blocks on `tiny`, whose two SMs take every offer and complete it a cycle
-// later. Prints what is offered and the launch's end.
+// later. Prints what is offered and the launch's end. Where a field stands in a payload is said at
+// the head of each file that `make verilog` writes. To run it, from the repository's root:
+//
+//   make verilog ARGS="block_dispatcher --config tiny"
+//   dut=build/verilog/tiny/block_dispatcher.v
+//   iverilog -g2012 -s bench -o build/bench.vvp tb/verilog/launch_three.v $dut
+//   vvp build/bench.vvp
 //
 // The DUT is warploom_block_dispatcher, or warploom_launch_path if LAUNCH_PATH is defined. Inputs
 // get their first values in an `initial` block, or in their declarations if DECLARED is defined.
