@@ -35,6 +35,9 @@ Inputs = tuple[tuple[str, int], ...]
 #: For each cycle the values of the bench's inputs by name, ``rst`` among them.
 Run = list[dict[str, int]]
 
+#: The literal of an output that is 0 in every cycle; b"1" is one that is 1 in every cycle.
+NEVER: Final = b"0"
+
 
 @dataclass(frozen=True)
 class Graph:
@@ -102,6 +105,13 @@ def _read(data: bytes, inputs: dict[int, tuple[str, int]]) -> Graph:
         lines[latches + outputs],
         tuple(inputs[k] for k in sorted(inputs)),
     )
+
+
+def output_literal(path: Path) -> bytes:
+    """Return the literal of the one output of a graph in a file."""
+    head, _, rest = path.read_bytes().partition(b"\n")
+    latches = int(head.split()[3])
+    return rest.split(b"\n", latches + 1)[latches]
 
 
 def read_run(path: Path, inputs: Inputs) -> Run:

@@ -11,7 +11,7 @@ from amaranth.sim import Simulator
 
 from warploom_sim.abc_program import abc_program
 from warploom_sim.failure import ProgramError
-from warploom_sim.formal.aiger import Graph, Run, convert, read_run
+from warploom_sim.formal.aiger import NEVER, Graph, Run, convert, output_literal, read_run
 from warploom_sim.formal.bench import Bench
 
 #: Where benches, logs and waveforms go.
@@ -80,10 +80,11 @@ class Prover:
 
     def _ask(self, output: int, name: str, bound: int | None) -> Answer:
         (self._folder / f"{name}.aig").write_bytes(self._graph.single(output))
+        small = self._folder / f"{name}.small.aig"
         engine = (
             f"{_PDR} -T {self._limit}" if bound is None else f"bmc3 -F {bound} -T {self._limit}"
         )
-        script = f"read_aiger {name}.aig; {_REDUCE}; write_aiger {name}.small.aig; {engine}; "
+        script = f"read_aiger {name}.aig; {_REDUCE}; write_aiger {small.name}; {engine}; "
         script += f"write_cex -a {name}.cex"
         began = time.monotonic()
         done = subprocess.run(
@@ -96,20 +97,13 @@ class Prover:
             return Answer("found", int(found[1]) + 1, seconds, run)
         solved = bound is None and "Property proved" in done.stdout and _CHECKED in done.stdout
         # The reduction alone may show that a bit is always 0; no engine runs then.
-        if solved or _output(self._folder / f"{name}.small.aig") == b"0":
+        if solved or output_literal(small) == NEVER:
             return Answer("never", 0, seconds, [])
         if bound is not None and f"No output asserted in {bound} frames" in done.stdout:
             return Answer("bounded", bound, seconds, [])
         if "limit" in done.stdout or "imeout" in done.stdout:
             return Answer("open", 0, seconds, [])
         raise ProgramError(f"ABC gave no answer in {self._folder}/{name}.log")
-
-
-def _output(path: Path) -> bytes:
-    """Return the literal of a graph's one output; b"0" is the constant."""
-    head, *lines = path.read_bytes().split(b"\n", 1)
-    latches = int(head.split()[3])
-    return lines[0].split(b"\n", latches + 1)[latches]
 
 
 def replay(bench: Bench, run: Run, waveform: Path) -> list[tuple[int, int]]:
