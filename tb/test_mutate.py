@@ -270,13 +270,22 @@ def row(survivors: Iterable[str] = (), killed: int = 199) -> Row:
     )
 
 
-def test_a_reason_stays_with_its_survivor() -> None:
-    old = row(["a", "b"])
-    old.survivors[0] = dataclasses.replace(old.survivors[0], reason="rare", cure="more cycles")
-    kept = figures.keep_reasons(row(["c", "a"]), {"walker": old})
+@pytest.mark.parametrize(
+    ("hardware", "proven", "reason"),
+    [("same", True, "rare"), ("other", True, ""), ("same", False, "")],
+)
+def test_a_reason_stays_with_its_survivor_in_the_same_hardware(
+    hardware: str, proven: bool, reason: str
+) -> None:
+    old = dataclasses.replace(row(["a", "b"]), rtl_hash=hardware)
+    old.survivors[0] = dataclasses.replace(
+        old.survivors[0], proven=proven, reason="rare", cure="more cycles"
+    )
+    new = dataclasses.replace(row(["c", "a"]), rtl_hash="same", netlist_hash="moved by a line")
+    kept = figures.keep_reasons(new, {"walker": old})
     assert [(s.mutation, s.reason, s.cure) for s in kept.survivors] == [
         ("c", "", ""),
-        ("a", "rare", "more cycles"),
+        ("a", reason, "more cycles" if reason else ""),
     ]
 
 

@@ -123,12 +123,18 @@ def write(path: Path, rows: Iterable[Row]) -> None:
 
 
 def keep_reasons(row: Row, committed: dict[str, Row]) -> Row:
-    """Take the reasons from the committed row for survivors that it has, too."""
+    """Take the reasons from the committed row for survivors that it has, too.
+
+    Only where hardware and proof are the same: in another netlist a cell of the same name may be
+    another one, and a reason that calls a mutant equivalent is wrong once it is proven to differ.
+    """
     old = committed.get(row.block)
-    known = {s.mutation: s for s in old.survivors} if old else {}
+    if old is None or old.rtl_hash != row.rtl_hash:
+        return row
+    known = {(s.mutation, s.proven): s for s in old.survivors}
     survivors = [
-        dataclasses.replace(s, reason=known[s.mutation].reason, cure=known[s.mutation].cure)
-        if s.mutation in known
+        dataclasses.replace(s, reason=same.reason, cure=same.cure)
+        if (same := known.get((s.mutation, s.proven)))
         else s
         for s in row.survivors
     ]
