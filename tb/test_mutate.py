@@ -359,6 +359,14 @@ def test_the_committed_figures_are_of_this_rtl(block: str) -> None:
     )
 
 
+@pytest.mark.parametrize("block", COMMITTED)
+def test_the_committed_figures_are_of_a_bench_as_long_as_this(block: str) -> None:
+    row = COMMITTED[block]
+    assert sum(case.cycles for case in BENCHES[block](row.seed)) == row.cycles, (
+        f'{figures.FILE} is stale; run: make mutate ARGS="{block} --update"'
+    )
+
+
 def test_the_hash_is_of_the_hardware_alone() -> None:
     source = (
         "class Sum(wiring.Component):\n"
