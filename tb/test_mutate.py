@@ -2,7 +2,10 @@
 
 import dataclasses
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -19,9 +22,10 @@ from tb.mutation_benches import BENCHES
 from warploom_sim import cli
 from warploom_sim.abc_program import abc_program
 from warploom_sim.blocks import BLOCKS
+from warploom_sim.failure import ProgramError
 from warploom_sim.formal import aiger
 from warploom_sim.lockstep import Case
-from warploom_sim.mutate import campaign, equivalence, figures, netlist
+from warploom_sim.mutate import campaign, equivalence, figures, netlist, runner
 from warploom_sim.mutate.figures import Row, Survivor
 from warploom_spec import WarploomError
 
@@ -251,6 +255,51 @@ def test_a_missing_prover_is_told_with_its_cure(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(metadata, "distribution", missing)
     with pytest.raises(WarploomError, match="^pyosys is not installed; run: make formal, or pip"):
         abc_program()
+
+
+@pytest.mark.parametrize(
+    ("end", "kept"), [(KeyboardInterrupt(), False), (ProgramError("see its log"), True)]
+)
+def test_an_interrupted_run_leaves_no_folder_and_a_failed_one_its_log(
+    end: BaseException, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = []
+
+    def ends(
+        name: str, module: str, simulation: Path, simulator: str, folder: Path, *_: Any
+    ) -> None:
+        (folder / "simulator.log").touch()
+        folders.append(folder)
+        raise end
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, "in_simulator", ends)
+    with pytest.raises(type(end)):
+        runner.run_mutants(
+            tmp_path, [Case(make=make, params={"model": "ToyModel"}, seed=1)], [1], 1, 1
+        )
+    assert [folder.exists() for folder in folders] == [kept]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone ends a process with its parent")
+def test_a_mutants_process_ends_with_the_simulator() -> None:
+    code = """
+import os, time
+from warploom_sim.mutate.entry import end_with_parent
+if not os.fork():
+    end_with_parent()
+    print("runs", flush=True)
+    time.sleep(600)
+os.wait()
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, text=True, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout is not None and parent.stdout.readline() == "runs\n"
+        parent.kill()
+        # The pipe ends with the last process that can write to it.
+        assert parent.communicate(timeout=60)[0] == ""
 
 
 def row(survivors: Iterable[str] = (), killed: int = 199) -> Row:

@@ -1,11 +1,13 @@
 """Run mutants inside a simulator: the module that cocotb loads there."""
 
+import ctypes
 import json
 import os
 import signal
+import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import cocotb
 
@@ -14,6 +16,9 @@ from warploom_sim.lockstep.checker import Session
 from warploom_sim.lockstep.cocotb_entry import PLAN
 from warploom_sim.lockstep.pins import drive, writer
 from warploom_sim.mutate.netlist import SELECT
+
+#: Linux: ask for a signal when the parent process ends.
+_PR_SET_PDEATHSIG: Final = 1
 
 
 @cocotb.test()
@@ -42,6 +47,7 @@ async def mutants(dut: Any) -> None:
 
 async def _run(dut: Any, session: Session, number: int, plan: dict[str, Any], report: Path) -> None:
     """Run one mutant to the bench's end or its first complaint, and end the process."""
+    end_with_parent()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(plan["limit_s"])
     try:
@@ -54,3 +60,13 @@ async def _run(dut: Any, session: Session, number: int, plan: dict[str, Any], re
         report.write_text(json.dumps({"cases": len(session.outcomes), "last": last, "s": seconds}))
     finally:
         os._exit(0)
+
+
+def end_with_parent() -> None:
+    """Have this process killed when its parent ends; elsewhere than on Linux do nothing.
+
+    Who interrupts a campaign ends the simulator, which knows nothing of its forks: they would run
+    on up to the plan's limit.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -95,7 +95,11 @@ def run_mutants(
         "select_bits": select_bits,
     }
     name = f"{cases[0].block}'s mutants"
-    found = in_simulator(name, "warploom_sim.mutate.entry", simulation, SIMULATOR, folder, plan)
+    try:
+        found = in_simulator(name, "warploom_sim.mutate.entry", simulation, SIMULATOR, folder, plan)
+    except KeyboardInterrupt:  # a failure's log stays: its message names it
+        shutil.rmtree(folder)
+        raise
     shutil.rmtree(folder)
     return [_read(cases, entry) for entry in found]
 
