@@ -24,11 +24,18 @@ def bench(fault: str | None = None) -> Bench:
     )
     given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     stall = b.free(1, "stall")
-    b.drive(dut, i__payload=given, stall=0 if fault == "stall_unseen" else stall)
+    data = b.free(dut.data.payload.shape(), "data__payload")
+    b.drive(
+        dut,
+        i__payload=given,
+        stall=0 if fault == "stall_unseen" else stall,
+        data__payload=b.before(data, "data") if fault == "stale_data" else data,
+    )
     granted = b.value(dut.read.valid & b.inputs["read__ready"], "granted")
     step = b.value(~stall & (~dut.read.valid | granted), "step")
     _state_program(b, dut, given, _Program(b, dut, given, step), stall, step)
     _state_cores(b, dut, granted, step)
+    _state_word(b, dut, data)
     _state_read(b, dut, granted, stall)
     return b.close()
 
@@ -161,6 +168,21 @@ def _state_cores(b: Bench, dut: Any, granted: Value, step: Value) -> None:
         cover=(
             "a refused read is granted",
             granted & b.before(dut.read.valid & ~granted, "refused"),
+        ),
+    )
+
+
+def _state_word(b: Bench, dut: Any, data: Value) -> None:
+    """State that core 0 gets what IndexMemory gives in the cycle after the grant: in this one."""
+    word, runs = Value.cast(dut.word), dut.issue[0].valid
+    b.check(
+        "word",
+        "while core 0 runs a warp, `word` is what comes at `data` in this very cycle",
+        ~runs | (word == data),
+        fault="stale_data",
+        cover=(
+            "other words follow at once",
+            runs & b.before(runs, "ran") & (word != b.before(word, "word")),
         ),
     )
 
