@@ -1,7 +1,9 @@
 """The proofs: quick ones run, seeded bugs are found, and the page says what ran."""
 
 import dataclasses
+import functools
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from warploom_sim.cli import main
 from warploom_sim.failure import ProgramError
 from warploom_sim.formal import aiger, outcomes, prover, report
 from warploom_sim.formal.bench import Bench
+from warploom_sim.pages import END
 from warploom_spec import preset
 
 ROOT = Path(__file__).parents[1]
@@ -172,6 +175,53 @@ def test_an_unknown_block_is_refused_with_the_legal_ones() -> None:
 
 def test_an_update_asks_everything() -> None:
     assert run("--update", "--quick").exit_code == 2
+
+
+def test_an_update_that_cannot_write_is_refused_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(outcomes, "outcomes", lambda *_, **__: pytest.fail("asked"))
+    result = run("--update")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: --update writes docs/formal.md, which is not here: run it in the repository\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt, OSError, None])
+def test_an_update_keeps_each_good_row_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: type[BaseException] | None
+) -> None:
+    """However the run ends; the second check's proof fails, so that its row is not written."""
+    monkeypatch.chdir(tmp_path)
+    for module in (outcomes, report):
+        monkeypatch.setattr(module, "make", lambda _, fault=None: counter(fault))
+        monkeypatch.setattr(module, "benches", lambda: ("counter",))
+    report.FILE.parent.mkdir(parents=True)
+    report.PAGE.write_text(f"Above\n\n{report._BEGIN}\n{END}\n\nBelow\n")
+    monkeypatch.setattr(outcomes, "outcomes", functools.partial(_some_outcomes, ends))
+    result = run("--update")
+    assert result.exit_code == {KeyboardInterrupt: 130, OSError: 3, None: 1}[ends]
+    assert [row["check"] for row in report.read()] == ["low"]
+    assert report.page_text(report.PAGE.read_text(), report.read()) == report.PAGE.read_text()
+    assert "| below 6 | proven | 1.0 | `endless` | cycle 7 |" in report.PAGE.read_text()
+    assert {path.name for path in report.PAGE.parent.iterdir()} == {"figures", "formal.md"}
+    assert [path.name for path in report.FILE.parent.iterdir()] == ["formal.json"]
+
+
+def _some_outcomes(
+    ends: type[BaseException] | None, name: str, kinds: Sequence[str], **_: object
+) -> Iterator[outcomes.Outcome]:
+    """Tell of two checks, a proof of the second one having failed; then end."""
+    checks = counter().checks
+    for check, proof in ((checks["low"], "never"), (checks["never_5"], "found")):
+        for kind in kinds:
+            answer = prover.Answer(proof if kind == "proof" else "found", 7, 1.0, [])
+            yield outcomes.Outcome(name, "3 bits", "hash", check, kind, answer, None)
+    if ends is not None:
+        raise ends
 
 
 def test_what_fails_is_named_and_the_exit_code_says_so(

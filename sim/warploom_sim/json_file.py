@@ -1,4 +1,4 @@
-"""Figures as a JSON file: whole, or not at all."""
+"""A file that is written whole, or not at all."""
 
 import json
 import os
@@ -13,7 +13,11 @@ def is_replaced(path: Path) -> bool:
 
 def write_json(path: Path, figures: object) -> None:
     """Write figures as JSON with a line's end; what a link points to is written, not the link."""
-    text = json.dumps(figures, indent=2) + "\n"
+    write_whole(path, json.dumps(figures, indent=2) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text; what a link points to is written, not the link."""
     if not is_replaced(path):
         path.write_text(text)
         return

@@ -28,7 +28,7 @@ from warploom_sim.json_file import write_json
     default=900,
     help="Give a question up after so long; that is a failure.",
 )
-@update_option(help="Ask all, write the committed figures and their page.")
+@update_option(help="Ask all; write each row of the committed figures and their page when known.")
 @json_option(help="Also write the outcomes to FILE.")
 def formal(
     blocks: tuple[str, ...],
@@ -66,6 +66,8 @@ def formal(
     if not kinds:
         kinds = list(outcomes.KINDS) if update else ["proof", "cover"]
     names = blocks or outcomes.benches()
+    if update:
+        report.check_writable()
     total = len(kinds) * sum(len(outcomes.chosen(name, quick)) for name in names)
     found = []
     with progress_bar() as progress:
@@ -80,6 +82,9 @@ def formal(
             ):
                 progress.advance(task)
                 found.append(outcome)
+                # What is known is kept, whatever ends the run.
+                if update and len(found) % len(kinds) == 0:
+                    report.keep(found[-len(kinds) :])
     table_console().print(report.screen_table(found))
     if json_file:
         write_json(json_file, report.rows(found))
@@ -89,5 +94,3 @@ def formal(
             what = f"{outcome.bench}.{outcome.check.name}, {outcome.kind}: {outcome.text}{where}"
             click.echo(f"failed: {what}", err=True)
         sys.exit(1)
-    if update:
-        report.write(report.merged(report.read(), report.rows(found)))

@@ -8,7 +8,9 @@ from typing import Any, Final
 from rich.table import Table
 
 from warploom_sim.formal.outcomes import KINDS, Outcome, benches, make
+from warploom_sim.json_file import write_json, write_whole
 from warploom_sim.pages import markdown_table, section_replaced
+from warploom_spec import WarploomError
 
 #: What ran last, and the page, in the repository.
 FILE: Final = Path("docs/figures/formal.json")
@@ -66,10 +68,30 @@ def merged(old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
     return [by_check[key] for key in order if key in by_check]
 
 
+def check_writable() -> None:
+    """Write the committed rows and the page as they are: what cannot be, is seen before hours go.
+
+    Raises
+    ------
+    WarploomError
+        If the page is not there, or lacks the lines between which the tables stand.
+    """
+    if not PAGE.exists():
+        raise WarploomError(f"--update writes {PAGE}, which is not here: run it in the repository")
+    write(merged(read(), []))
+
+
+def keep(found: Sequence[Outcome]) -> None:
+    """Write the row of one check, of which all was asked, unless something is not as it must be."""
+    if all(outcome.good for outcome in found):
+        write(merged(read(), rows(found)))
+
+
 def write(kept: Sequence[Row]) -> None:
     """Write the committed rows and the page's tables."""
-    FILE.write_text(json.dumps(kept, indent=2) + "\n")
-    PAGE.write_text(page_text(PAGE.read_text(), kept))
+    text = page_text(PAGE.read_text(), kept)
+    write_json(FILE, kept)
+    write_whole(PAGE, text)
 
 
 def page_text(text: str, kept: Sequence[Row]) -> str:
