@@ -49,7 +49,7 @@ class Assumption:
     text : str
         What is given, in a sentence.
     source : str
-        ``bench.check`` that proves it of the block that drives the input, or who promises it.
+        ``bench.check`` that states it of the block that drives the input.
     """
 
     name: str

@@ -102,13 +102,19 @@ class Ports:
             enable = -1
         if fault == "phantom_completion":
             sent = 1
+        if fault == "failure_unseen":
+            sent = sent & ~self.completion[0].code.any()
+        given: Any = self.given
+        if fault == "flat":
+            given = Signal(self.given.shape(), name="flat")
+            b.m.d.comb += [given.eq(self.given), given.gy.eq(0)]
         completion = self.completion
         if fault == "code_unseen":
             completion = [Signal(c.shape(), name=f"codeless_{k}") for k, c in enumerate(completion)]
             b.m.d.comb += [c.slot.eq(self.completion[k].slot) for k, c in enumerate(completion)]
         b.drive(
             dut,
-            launch__payload=self.given,
+            launch__payload=given,
             stop__payload=self.stop,
             stop__valid=stop,
             enable=enable,
@@ -117,18 +123,41 @@ class Ports:
             **{f"completion__{k}__payload": completion[k] for k in SMS},
         )
 
+    def assume(self) -> None:
+        """State what LaunchPath sends: launches that fit an SM, with tickets of their own."""
+        b, given, valid = self.b, self.given, self.dut.launch.valid
+        b.assume(
+            "grid",
+            "no dimension of a grid is 0",
+            ~valid | Cat(given[f"g{axis}"] != 0 for axis in "xyz").all(),
+            source="launch_path.handed_grid",
+        )
+        fits = Cat(given[name] <= most for name, most in CAPACITY.items()).all()
+        b.assume(
+            "fits",
+            "a block has a warp or more and fits an SM that is empty",
+            ~valid | (fits & (given.warps != 0)),
+            source="launch_path.handed_fits",
+        )
+        differs = [~self.occupied[p] | (self.launches[p].ticket != given.ticket) for p in PLACES]
+        b.assume(
+            "tickets",
+            "a launch's ticket is not that of a resident one",
+            ~valid | Cat(differs).all(),
+            source="launch_path.handed_tickets",
+        )
+
 
 class OneSm:
-    """One SM as the page has it, cycle by cycle; its number is a constant that may be any one.
+    """One SM as the page has it, cycle by cycle; which one is a bit that never changes.
 
     A block is held from its offer's first cycle, which is the one after its decision, to the one in
     which its completion, or the acknowledgement of a kill that named it, is processed.
     """
 
-    def __init__(self, ports: Ports, fault: str | None) -> None:
+    def __init__(self, ports: Ports, number: Value, fault: str | None) -> None:
         self.b, dut = ports.b, ports.dut
         b = self.b
-        number = b.constant(1, "sm")
 
         def mine(of_each: Any, name: str, shape: Any = None) -> Any:
             one, other = (Value.cast(of) for of in of_each)
@@ -214,6 +243,8 @@ class Stops:
         #: For each place whether its launch is stopped: by a stop at the port; by a block that
         #: failed, or was lost, here; whether it is being killed.
         self.asked, self.broken, self.kill = [], [], []
+        #: The same as ``broken``, from the cycle on in which the launch is stopped by it.
+        self.was_broken = []
         #: Whether the SM's loss strikes blocks of it, and one that was decided in that very cycle.
         self.struck, self.late = [], []
         #: A completion with a code was sent on any SM since the place was occupied.
@@ -238,6 +269,7 @@ class Stops:
             self.struck.append(b.value((struck & here) | late, f"struck_{p}"))
             self.kill.append(b.value(kill & ports.occupied[p], f"now_kill_{p}"))
             self.asked.append(asked)
+            self.was_broken.append(ended)
             self.broken.append(b.value(ended | (struck & here), f"now_broken_{p}"))
             m.d.sync += [
                 asked.eq(~ports.entered[p] & (asked | named)),

@@ -22,7 +22,7 @@ _HEADINGS: Final = (
     *("block", "size", "what holds", "proof", "s", "seeded bug", "found in", "cover"),
     "reached in",
 )
-_ASSUMED: Final = ("block", "given of its inputs", "because")
+_ASSUMED: Final = ("block", "given of its inputs", "checked as", "proof there")
 _NARROWED: Final = ("block", "input", "free bits of its fields", "0")
 _TEXT_COLUMNS: Final = frozenset(
     {*_HEADINGS, *_ASSUMED, *_NARROWED} - {"s", "found in", "reached in"}
@@ -98,8 +98,9 @@ def page_text(text: str, kept: Sequence[Row]) -> str:
     """Return the page with its tables written anew."""
     ours = markdown_table(_HEADINGS, [_cells(row) for row in kept], _TEXT_COLUMNS)
     made = {name: make(name) for name in dict.fromkeys(row["bench"] for row in kept)}
+    proofs = {f"{row['bench']}.{row['check']}": row["proof_answer"] for row in kept}
     assumed = [
-        [name, given.text, given.source]
+        [name, given.text, f"`{given.source}`", proofs.get(given.source, "-")]
         for name, bench in made.items()
         for given in bench.assumptions.values()
     ]

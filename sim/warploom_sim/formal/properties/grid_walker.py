@@ -20,7 +20,7 @@ def bench(fault: str | None = None) -> Bench:
         "start_inside",
         "a grid's start is inside it: start < g in each axis",
         ~dut.i.valid | Cat(inside).all(),
-        source="launch_check.grid, start 0",
+        source="block_dispatcher_end.walked_grid",
     )
 
     # The grid that is held, and the block that comes next: the shadow of the page's rules.
