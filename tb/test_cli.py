@@ -266,3 +266,22 @@ def test_trace_info_counts_and_writes_json(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert json.loads(figures.read_text())["launches"] == 42
     assert "42" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (("synth", "--check"), "docs/figures/synth.json"),
+        (("synth", "--update"), "docs/synth.md"),
+        (("mutate", "--update"), "docs/figures/mutate.json"),
+        (("formal", "--update"), "docs/formal.md"),
+    ],
+)
+def test_what_is_the_repositorys_is_refused_elsewhere_before_any_work(
+    arguments: tuple[str, ...], missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli.main, list(arguments))
+    assert result.exit_code == 2
+    assert f"{missing} is not here: run it in the repository" in " ".join(result.stderr.split())
+    assert not any(tmp_path.iterdir())

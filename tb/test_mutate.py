@@ -379,6 +379,7 @@ def test_an_update_that_falls_short_says_that_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    figures.write(figures.FILE, [])
     short = row(map(str, range(11)), killed=189)
     monkeypatch.setattr(campaign, "benches", lambda: {"walker": None})
     monkeypatch.setattr(campaign, "campaign", lambda *arguments: short)

@@ -9,6 +9,19 @@ from warploom_spec import WarploomError
 END = "<!-- The end of what is written. -->"
 
 
+def require(*files: Path) -> None:
+    """Refuse to go on where a file of the repository is missing.
+
+    Raises
+    ------
+    WarploomError
+        Names the first one that is not there.
+    """
+    for file in files:
+        if not file.exists():
+            raise WarploomError(f"{file} is not here: run it in the repository")
+
+
 def section_replaced(page: Path, text: str, begin: str, content: str) -> str:
     """Return a page's text with other content between two lines of it.
 

@@ -60,7 +60,10 @@ def mutate(
         raise click.UsageError(f"--mutants is {mutants} with --update; legal: {figures.MUTANTS}.")
     from warploom_sim.mutate import report
     from warploom_sim.mutate.campaign import benches, campaign
+    from warploom_sim.pages import require
 
+    if update:
+        require(figures.FILE)
     known = benches()
     for name in blocks:
         if name not in known:

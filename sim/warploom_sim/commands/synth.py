@@ -94,8 +94,11 @@ def synth(
     """
     if check and update:
         raise click.UsageError("--update goes not with --check, which writes nothing.")
+    from warploom_sim.pages import require
     from warploom_sim.synth import costs, figures, report, targets
 
+    # Before any work: the figures are the repository's.
+    require(*((figures.FILE,) if check else ()), *((report.PAGE, *costs.PAGES) if update else ()))
     chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)
     required = chosen
     committed = figures.read(figures.FILE)

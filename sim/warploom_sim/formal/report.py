@@ -9,8 +9,7 @@ from rich.table import Table
 
 from warploom_sim.formal.outcomes import KINDS, Outcome, benches, make
 from warploom_sim.json_file import write_json, write_whole
-from warploom_sim.pages import markdown_table, section_replaced
-from warploom_spec import WarploomError
+from warploom_sim.pages import markdown_table, require, section_replaced
 
 #: What ran last, and the page, in the repository.
 FILE: Final = Path("docs/figures/formal.json")
@@ -76,8 +75,7 @@ def check_writable() -> None:
     WarploomError
         If the page is not there, or lacks the lines between which the tables stand.
     """
-    if not PAGE.exists():
-        raise WarploomError(f"--update writes {PAGE}, which is not here: run it in the repository")
+    require(PAGE)
     write(merged(read(), []))
 
 
