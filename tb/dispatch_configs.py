@@ -1,6 +1,5 @@
 """Configurations of the dispatcher's and the launch path's test benches, each a line of text."""
 
-from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +7,8 @@ from typing import Any
 from tb.dispatch_events import Ends, PathLedger, StallCauses
 from tb.error_events import ErrorRecords
 from warploom_golden.ledger import Ledger
-from warploom_spec import Config, preset
+from warploom_sim.variant import variant
+from warploom_spec import Config
 from warploom_spec.config import POLICIES, RECLAIMS
 
 #: Every placement policy with every reclaim policy, as text to add to a preset's name.
@@ -26,11 +26,7 @@ ODD = (
 def config_of(text: str) -> Config:
     """Return the configuration that a text names: ``preset,field=value,...``."""
     name, *changes = text.split(",")
-    values: dict[str, Any] = {}
-    for change in changes:
-        field, _, value = change.partition("=")
-        values[field] = int(value) if value.isdigit() else value
-    return replace(preset(name), **values)
+    return variant(name, changes).config
 
 
 class _Observers(SimpleNamespace):

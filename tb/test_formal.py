@@ -176,6 +176,21 @@ def test_an_update_asks_everything() -> None:
     assert run("--update", "--quick").exit_code == 2
 
 
+@pytest.mark.parametrize("damaged", ["{", "[{}]", "7"])
+def test_damaged_outcomes_are_refused_before_anything_is_asked(
+    damaged: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for file, text in ((report.PAGE, (ROOT / report.PAGE).read_text()), (report.FILE, damaged)):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(outcomes, "outcomes", lambda *_, **__: pytest.fail("asked"))
+    result = run("--update")
+    assert result.exit_code == 2
+    assert "docs/figures/formal.json is no list of outcomes" in result.stderr
+    assert (tmp_path / report.FILE).read_text() == damaged
+
+
 def test_an_update_that_cannot_write_is_refused_before_anything_is_asked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tb.dispatch_configs import config_of
 from tb.dispatch_rules import (
     RTL_AND_MODEL,
     TINY,
@@ -18,7 +19,7 @@ from tb.dispatch_rules import (
     mask,
     stop,
 )
-from warploom_spec import Fate, layouts
+from warploom_spec import ErrorCode, Fate, layouts
 
 pytestmark = RTL_AND_MODEL
 PAGE = Path(__file__).parents[1] / "docs" / "sm_port.md"
@@ -129,3 +130,24 @@ def test_words_hold_until_the_block_completes(block):
     )
     tickets = [packet.unpack(word or 0)["ticket"] for word in recording.port("words__0")]
     assert tickets[1:26] == [1] * 25 and tickets[26] == 2
+
+
+@pytest.mark.parametrize(
+    ("completed", "code"),
+    [(34, ErrorCode.BLOCK_FAULT), (36, ErrorCode.NO_SM), (37, ErrorCode.SM_LOST)],
+)
+def test_a_fault_beside_the_loss_of_the_only_sm(block, completed, code):
+    # Lost at the end of 38. The fault is processed in 36: all blocks of its launch are killed, and
+    # the launch is gone with its only one. In 38: it has blocks left that no SM is there for. In
+    # 39: the SM was lost with its block.
+    config = config_of("tiny,policy=first_fit,kill_timeout=12,sms=1")
+    recording = drive(
+        block,
+        [launch(1, config), launch(2, config, stream=1, gx=8, barriers=3)],
+        config=config,
+        stop__valid=at(20),
+        stop__payload=stop(1),
+        **completing(0, (completed, completion(1, code=5))),
+    )
+    (record,) = [end for _, end in ends(recording) if end["ticket"] == 2]
+    assert (record["fate"], record["code"]) == (Fate.FAILED, code)

@@ -378,6 +378,21 @@ def test_update_writes_figures_and_pages(tmp_path: Path, monkeypatch: pytest.Mon
     assert f"\n{cost}, 7 flip-flops.\n" in Path("docs/grid_walker.md").read_text()
 
 
+def test_update_refuses_a_page_that_it_cannot_write_before_it_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / report.PAGE.parent).mkdir()
+    for page in (report.PAGE, *costs.PAGES):
+        shutil.copy(ROOT / page, tmp_path / page)
+    monkeypatch.chdir(tmp_path)
+    report.PAGE.write_text("no place for tables\n")
+    asked = stub_measure(monkeypatch, measured())
+    result = CliRunner().invoke(cli.main, ["synth", "--update", "--block", "GridWalker"])
+    assert result.exit_code == 2
+    assert "docs/synth.md lacks a line" in result.stderr
+    assert not asked and not figures.FILE.exists()
+
+
 @pytest.mark.parametrize(("asked", "seeds"), [(1, 1), (2, 2), (9, 3)])
 def test_check_places_up_to_the_rows_own_seeds_again(
     asked: int, seeds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

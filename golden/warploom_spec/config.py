@@ -40,16 +40,24 @@ class Config:
         Streaming multiprocessors behind the dispatcher.
     warp_size : int
         Lanes of a warp, W: 8, 16, 32 or 64.
-    block_slots, warp_slots : int
-        Blocks and warps that one SM holds.
-    register_units, shared_units, barriers : int
-        Resources of one SM: units of 256 registers, units of 128 bytes, barriers.
+    block_slots : int
+        Blocks that one SM holds.
+    warp_slots : int
+        Warps that one SM holds.
+    register_units : int
+        Registers of one SM, in units of 256.
+    shared_units : int
+        Shared memory of one SM, in units of 128 bytes.
+    barriers : int
+        Barriers of one SM.
     max_threads : int
         Most threads of one block.
     grid_bits : tuple[int, int, int]
         Width of each grid dimension; the largest dimension is 2**bits - 1.
-    history_entries, index_memory_warps : int
-        Block shapes that ConfigFilter remembers; warps that the index memory holds.
+    history_entries : int
+        Block shapes that ConfigFilter remembers.
+    index_memory_warps : int
+        Warps that the index memory holds.
     word_bits : int
         Bits of one packed thread index.
     inline_args : int
@@ -66,8 +74,10 @@ class Config:
         Cycles after which an SM that does not answer a kill is lost.
     cores : int
         Execution stages of one SM that IncrementalScheduler feeds.
-    policy, reclaim : str
-        Placement and reclaim policy, fixed when the hardware is generated.
+    policy : str
+        Placement policy, fixed when the hardware is generated.
+    reclaim : str
+        Reclaim policy, fixed when the hardware is generated.
     step_from_host : bool
         Whether an index configuration carries the index of thread W, as in the source.
     """

@@ -23,5 +23,8 @@ def write_whole(path: Path, text: str) -> None:
         return
     target = path.resolve()
     unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    unfinished.write_text(text)
-    os.replace(unfinished, target)
+    try:
+        unfinished.write_text(text)
+        os.replace(unfinished, target)
+    finally:
+        unfinished.unlink(missing_ok=True)

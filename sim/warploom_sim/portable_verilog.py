@@ -1,4 +1,4 @@
-"""Yosys's Verilog, made to run in every simulator and to pass Verilator's lint."""
+"""Yosys's Verilog, made to run in every simulator and to pass Verilator's default lint."""
 
 import re
 from typing import Final
@@ -40,7 +40,7 @@ def lint_off() -> str:
     width = max(map(len, LINT))
     lines = [
         "//",
-        "// Rules of Verilator's lint that generated Verilog breaks, off in this file alone:",
+        "// Default rules of Verilator's lint that generated Verilog breaks, off in this file:",
         *(f"//   {rule:{width}}  {reason}" for rule, reason in LINT.items()),
         *(f"/* verilator lint_off {rule} */" for rule in LINT),
     ]

@@ -4,9 +4,12 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from warploom_spec import Config, WarploomError, preset
+
+#: Bytes of a file's or folder's name that file systems take.
+LONGEST: Final = 255
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ def variant(name: str, settings: Sequence[str] = ()) -> Variant:
     Raises
     ------
     WarploomError
-        If a preset, a field or a value is none, or a field is set twice.
+        If a preset, a field or a value is none, a field is set twice, or the name gets too long.
     """
     base = preset(name)
     changes: dict[str, Any] = {}
@@ -42,7 +45,13 @@ def variant(name: str, settings: Sequence[str] = ()) -> Variant:
     config = dataclasses.replace(base, **changes)
     differing = [field for field in vars(base) if getattr(config, field) != getattr(base, field)]
     parts = [f"{field}_{shown(getattr(config, field), '_')}" for field in differing]
-    return Variant("-".join([name, *parts]), config)
+    made = "-".join([name, *parts])
+    if len(made.encode()) > LONGEST:
+        raise WarploomError(
+            f"{len(parts)} fields are changed, whose names and values make {len(made.encode())}"
+            f" bytes of a folder's name; legal: up to {LONGEST}"
+        )
+    return Variant(made, config)
 
 
 def shown(value: Any, between: str = " ") -> str:

@@ -102,6 +102,10 @@ def synth(
     chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)
     required = chosen
     committed = figures.read(figures.FILE)
+    if update:
+        # A page that cannot be written is told of before an hour's work.
+        report.page_text(report.PAGE.read_text(), list(committed.values()))
+        costs.page_texts(committed.values())
     if check:
         placed = {key: len(row.seeds) for key, row in committed.items()}
         again = ((t, min(placed.get(t.key, 0), seeds or 0)) for t in chosen)

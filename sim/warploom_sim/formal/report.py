@@ -10,6 +10,7 @@ from rich.table import Table
 from warploom_sim.formal.outcomes import KINDS, Outcome, benches, make
 from warploom_sim.json_file import write_json, write_whole
 from warploom_sim.pages import markdown_table, require, section_replaced
+from warploom_spec import WarploomError
 
 #: What ran last, and the page, in the repository.
 FILE: Final = Path("docs/figures/formal.json")
@@ -52,8 +53,21 @@ def rows(found: Iterable[Outcome]) -> list[Row]:
 
 
 def read(path: Path = FILE) -> list[Row]:
-    """Read the committed rows; a file that is not there holds none."""
-    data: list[Row] = json.loads(path.read_text()) if path.exists() else []
+    """Read the committed rows; a file that is not there holds none.
+
+    Raises
+    ------
+    WarploomError
+        If the file is no list of rows.
+    """
+    if not path.exists():
+        return []
+    try:
+        data: list[Row] = json.loads(path.read_text())
+        for row in data:
+            _cells(row)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise WarploomError(f"{path} is no list of outcomes: {error!r}") from error
     return data
 
 

@@ -47,10 +47,10 @@ async def mutants(dut: Any) -> None:
 
 async def _run(dut: Any, session: Session, number: int, plan: dict[str, Any], report: Path) -> None:
     """Run one mutant to the bench's end or its first complaint, and end the process."""
-    end_with_parent()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(plan["limit_s"])
     try:
+        end_with_parent()
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(plan["limit_s"])
         began = time.perf_counter()
         put = writer(getattr(dut, SELECT)._handle, plan["select_bits"])
         put(number)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_sim.json_file import write_json
 from warploom_spec import WarploomError
 
 #: Where the committed figures are, in the repository.
@@ -119,7 +120,7 @@ def write(path: Path, rows: Iterable[Row]) -> None:
     """Write rows in the order of their blocks' names."""
     ordered = sorted(rows, key=lambda row: row.block)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([row.to_json() for row in ordered], indent=2) + "\n")
+    write_json(path, [row.to_json() for row in ordered])
 
 
 def keep_reasons(row: Row, committed: dict[str, Row]) -> Row:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from warploom_sim.json_file import write_whole
 from warploom_sim.pages import section_replaced
 from warploom_sim.synth.measure import Row
 from warploom_sim.synth.targets import DISPATCHER, INDEX, INDEX_WITH_MEMORY
@@ -49,11 +50,16 @@ def page_text(page: Path, text: str, rows: Iterable[Row]) -> str:
     return section_replaced(page, text, _BEGIN, "\n".join(chosen))
 
 
+def page_texts(rows: Iterable[Row]) -> dict[Path, str]:
+    """Return the texts of all `PAGES` with their costs written anew; see `page_text`."""
+    kept = list(rows)
+    return {page: page_text(page, page.read_text(), kept) for page in PAGES}
+
+
 def write_pages(rows: Iterable[Row]) -> None:
     """Write all pages' costs anew."""
-    kept = list(rows)
-    for page in PAGES:
-        page.write_text(page_text(page, page.read_text(), kept))
+    for page, text in page_texts(rows).items():
+        write_whole(page, text)
 
 
 def _line(row: Row) -> str:

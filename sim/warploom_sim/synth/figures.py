@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from warploom_sim.json_file import write_json
 from warploom_sim.synth.measure import Row, with_rates
 from warploom_sim.synth.targets import Target, all_targets
 from warploom_spec import WarploomError
@@ -51,7 +52,7 @@ def write(path: Path, rows: Iterable[Row]) -> None:
     by_key = {row.key: row for row in rows}
     kept = [by_key[target.key] for target in all_targets() if target.key in by_key]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps([row.to_json() for row in kept], indent=2) + "\n")
+    write_json(path, [row.to_json() for row in kept])
 
 
 def stale(committed: dict[Key, Row], measured: Sequence[Row]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from rich.table import Table
 
+from warploom_sim.json_file import write_whole
 from warploom_sim.pages import markdown_table, section_replaced
 from warploom_sim.synth.figures import Key
 from warploom_sim.synth.measure import Row
@@ -60,7 +61,7 @@ def page_text(page: str, rows: Sequence[Row]) -> str:
 
 def write_page(rows: dict[Key, Row]) -> None:
     """Write the page's tables anew."""
-    PAGE.write_text(page_text(PAGE.read_text(), list(rows.values())))
+    write_whole(PAGE, page_text(PAGE.read_text(), list(rows.values())))
 
 
 def _table(title: str, headings: Sequence[str]) -> Table:
