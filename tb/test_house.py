@@ -179,8 +179,8 @@ def bootstrap(bare: Path, *groups: str, **environment: str) -> subprocess.Comple
         (("icarus",), "iverilog is missing and cannot be installed from here; run: sudo apt-get"),
         (("verilator",), "g++ is missing and cannot be installed from here; run: sudo apt-get"),
         (("sim",), "Python 3.11 or later is needed; install it, or name one"),
-        (("nothing",), "unknown group nothing; legal: sim dev fpga formal icarus verilator"),
-        ((), "name at least one of: sim dev fpga formal icarus verilator"),
+        (("nothing",), "unknown group nothing; legal: sim dev report fpga formal icarus verilator"),
+        ((), "name at least one of: sim dev report fpga formal icarus verilator"),
     ],
 )
 def test_what_cannot_be_set_up_is_one_line(

@@ -10,6 +10,7 @@ from warploom_sim.commands.bench import bench
 from warploom_sim.commands.formal import formal
 from warploom_sim.commands.mutate import mutate
 from warploom_sim.commands.sim import sim
+from warploom_sim.commands.steal import steal
 from warploom_sim.commands.synth import synth
 from warploom_sim.commands.trace import trace
 from warploom_sim.commands.verilog import verilog
@@ -56,6 +57,7 @@ def main() -> None:
       warploom sim mine.json.gz --json r.json your own trace, figures to a file
       warploom trace info mine.json.gz        what a trace holds
       warploom verilog --config large         Verilog of every block
+      warploom steal merge_sort --workers 8   work stealing in front of execution units
     """
 
 
@@ -63,6 +65,7 @@ main.add_command(bench)
 main.add_command(formal)
 main.add_command(mutate)
 main.add_command(sim)
+main.add_command(steal)
 main.add_command(synth)
 main.add_command(trace)
 main.add_command(verilog)

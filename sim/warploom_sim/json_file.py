@@ -16,15 +16,16 @@ def write_json(path: Path, figures: object) -> None:
     write_whole(path, json.dumps(figures, indent=2) + "\n")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text; what a link points to is written, not the link."""
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a text or bytes; what a link points to is written, not the link."""
+    data = content.encode() if isinstance(content, str) else content
     if not is_replaced(path):
-        path.write_text(text)
+        path.write_bytes(data)
         return
     target = path.resolve()
     unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
-        unfinished.write_text(text)
+        unfinished.write_bytes(data)
         os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
