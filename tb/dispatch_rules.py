@@ -23,6 +23,13 @@ IN_ORDER = config_of("tiny,policy=first_fit,reclaim=in_order")
 SMALLEST = config_of("tiny,sms=1,block_slots=1")
 ERROR = layouts.error_record(TINY)
 
+#: SMs of the machines on which policies are compared.
+SMS = 4
+#: Needs all of an SM's barriers.
+WHOLE = {"barriers": 4}
+#: A little more than half of what an SM has, each by itself.
+HALF = {"warps": 9, "registers": 17, "shared": 33, "barriers": 3}
+
 
 def launch(ticket: int = 1, config: Config = TINY, **changes: int) -> int:
     """Return a launch of one block of one warp, but for the changes."""
@@ -83,3 +90,19 @@ def completing(sm: int, *when: tuple[int, int]) -> dict[str, Any]:
         f"completion__{sm}__valid": lambda cycle: int(cycle in words),
         f"completion__{sm}__payload": lambda cycle: words.get(cycle, 0),
     }
+
+
+def policy(name: str, reclaim: str = "out_of_order") -> Config:
+    """Return a machine of `SMS` SMs with a placement policy."""
+    return config_of(f"tiny,sms={SMS},policy={name},reclaim={reclaim}")
+
+
+def given(recording: Recording) -> list[int]:
+    """Return the SMs in the order in which they got blocks; all offers are taken at once."""
+    offers = [(c, n) for n in range(SMS) for c in recording.cycles(f"offer__{n}__valid")]
+    return [n for _, n in sorted(offers)]
+
+
+def used(first: int, till: int) -> Callable[[int], int]:
+    """Return an enable mask: all SMs before ``first`` and from ``till`` on."""
+    return lambda now: 0 if first <= now < till else (1 << SMS) - 1

@@ -1,45 +1,28 @@
 """Whom each policy gives a block, retirement's width and ties, of RTL and model alike."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tb.dispatch_configs import config_of
 from tb.dispatch_rules import (
     RTL_AND_MODEL,
+    SMS,
+    WHOLE,
     at,
     completing,
     completion,
     drive,
     ends,
     errors,
+    given,
     launch,
     mask,
+    policy,
     stop,
+    used,
 )
-from tb.record import Recording
-from warploom_spec import Config, ErrorCode, Fate, layouts
+from warploom_spec import ErrorCode, Fate, layouts
 
 pytestmark = RTL_AND_MODEL
-
-SMS = 4
-#: Needs all of an SM's barriers.
-WHOLE = {"barriers": 4}
-
-
-def policy(name: str) -> Config:
-    return config_of(f"tiny,sms={SMS},policy={name}")
-
-
-def given(recording: Recording) -> list[int]:
-    """Return the SMs in the order in which they got blocks; all offers are taken at once."""
-    offers = [(c, n) for n in range(SMS) for c in recording.cycles(f"offer__{n}__valid")]
-    return [n for _, n in sorted(offers)]
-
-
-def used(first: int, till: int) -> Callable[[int], int]:
-    """Return an enable mask: all SMs before ``first`` and from ``till`` on."""
-    return lambda now: 0 if first <= now < till else (1 << SMS) - 1
 
 
 def test_first_fit_fills_the_lowest_sm_first(block):

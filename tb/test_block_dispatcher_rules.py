@@ -4,6 +4,7 @@ import pytest
 
 from tb.dispatch_configs import config_of
 from tb.dispatch_rules import (
+    HALF,
     IN_ORDER,
     RTL_AND_MODEL,
     SMALLEST,
@@ -153,10 +154,6 @@ def test_the_later_launch_gets_only_what_the_earlier_leaves(block):
     # The first launch fills both SMs' barriers and has blocks left: the second one waits.
     recording = drive(block, [launch(1, gx=3, barriers=4), launch(2, stream=1)])
     assert len(recording.cycles("offer__0__valid") + recording.cycles("offer__1__valid")) == 2
-
-
-#: A little more than half of what an SM has.
-HALF = {"warps": 9, "registers": 17, "shared": 33, "barriers": 3}
 
 
 @pytest.mark.parametrize("cause", HALF)

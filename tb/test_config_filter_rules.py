@@ -8,6 +8,7 @@ from tb.history_monitor import watch
 from tb.index_cases import CONFIGS, OneAtATime, index_config
 from tb.record import Sender, record
 from tb.source_filters import IgnoresReaders, NeverDrops
+from tb.support.planted import plant_timing
 from warploom.config_filter import ConfigFilter
 from warploom_golden.config_filter import ConfigFilter as Model
 from warploom_golden.index_memory_allocator import History
@@ -354,6 +355,15 @@ def test_a_release_in_the_cycle_of_the_first_acceptance_is_an_error_and_changes_
     seen = send(block, [A, D], levels, releases=[0])
     assert seen.cycles("error") == [3]
     assert hits(seen) == [0]
+
+
+def test_the_error_counter_stays_at_its_highest_value(block, monkeypatch):
+    # Of 3 bits instead of 16. Releases of nothing in 40 to 49 are shown a cycle later.
+    assert timing(TINY).error_counter_bits == 16
+    plant_timing(monkeypatch, ConfigFilter, Model, error_counter_bits=3)
+    seen = send(block, [], releases=[0] * 10)
+    assert seen.cycles("error") == list(range(41, 51))
+    assert seen.port("error_count")[40:53] == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 7]
 
 
 @pytest.mark.deep

@@ -1,0 +1,109 @@
+"""Each of LaunchPath's rules, wrong in RTL and model alike, is found by its own test."""
+
+import pytest
+
+from tb.launch import test_launch_path_rules as rules
+from tb.support import path_rules
+from tb.support.planted import Change
+from tb.support.wrong_rules import WrongRule, demand_found
+from warploom._launch_streams import LaunchStreams
+from warploom.launch_path import LaunchPath
+from warploom_golden.launch_path import LaunchPath as Model
+from warploom_spec import ErrorCode
+
+CLEARS = 'if inputs["clear_stream__valid"]:'
+MENDS = 'self._streams.mend(inputs["clear_stream__payload"])'
+ENDS = "self._streams.end(record)"
+OTHER = 'self._streams.has_other_priority(stream, launch["priority"])'
+BROKEN = "if self._streams.is_broken(stream)"
+ALL_LOST = "self._dispatcher.lost == self._all_lost"
+
+
+def streams(old: str, new: str) -> Change:
+    return Change(LaunchStreams, "elaborate", old, new)
+
+
+WRONG = {
+    "a stream that breaks and is mended in one cycle is sound": WrongRule(
+        rules.test_a_stream_that_breaks_and_is_mended_in_one_cycle_is_broken,
+        (
+            streams(
+                "m.If(ends & self.record_breaks)",
+                "m.If(ends & self.record_breaks & ~(self.mend & (self.mend_stream == n)))",
+            ),
+            Change(Model, "_end", ENDS, f"{ENDS}\n        {CLEARS}\n            {MENDS}"),
+        ),
+        (62, 0, ErrorCode.STREAM_BROKEN),
+    ),
+    "a break keeps every stream from being mended": WrongRule(
+        rules.test_a_break_of_one_stream_lets_another_one_be_mended_in_its_cycle,
+        (
+            streams("m.Elif(self.mend &", "m.Elif(self.mend & ~self.record_breaks &"),
+            Change(
+                Model,
+                "_end",
+                CLEARS,
+                'if inputs["clear_stream__valid"] and not ('
+                'wires.record and wires.record.fields["code"] == ErrorCode.SM_LOST):',
+            ),
+        ),
+    ),
+    "STREAM_BROKEN comes before STREAM_PRIORITY": WrongRule(
+        rules.test_another_priority_is_told_before_a_broken_stream,
+        (
+            streams("Mux(other, Err", "Mux(other & ~broken[self.stream], Err"),
+            Change(Model, "_refusal", OTHER, f"{OTHER} and not self._streams.is_broken(stream)"),
+        ),
+    ),
+    "NO_SM comes before STREAM_BROKEN": WrongRule(
+        rules.test_a_broken_stream_is_told_before_no_sm,
+        (
+            streams("Mux(broken[self.stream], ", "Mux(broken[self.stream] & ~self.no_sm, "),
+            Change(Model, "_refusal", BROKEN, f"{BROKEN} and not {ALL_LOST}"),
+        ),
+    ),
+    "a waiting launch fails for NO_SM first": WrongRule(
+        rules.test_a_waiting_launch_of_a_broken_stream_fails_for_that_when_every_sm_is_lost_too,
+        (
+            Change(
+                LaunchPath,
+                "_end_here",
+                "Mux(streams.broken, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)",
+                "Mux(streams.no_sm, ErrorCode.NO_SM, ErrorCode.STREAM_BROKEN)",
+            ),
+            Change(
+                Model, "_wires", 'self._streams.is_broken(oldest.launch["stream"])', "not no_sm"
+            ),
+        ),
+    ),
+    "COMPLETION_FULL comes before NO_SM": WrongRule(
+        rules.test_no_place_for_a_record_is_told_last,
+        (
+            streams("Mux(self.no_sm, ", "Mux(self.no_sm & (reserved != places), "),
+            Change(
+                Model,
+                "_refusal",
+                ALL_LOST,
+                f"{ALL_LOST} and self._unrecorded != self._timing.end_records",
+            ),
+        ),
+    ),
+    "after the highest ticket comes 0": WrongRule(
+        rules.test_after_the_highest_ticket_comes_1,
+        (
+            Change(LaunchPath, "_answer", "ticket + 1 + ticket.all()", "ticket + 1"),
+            Change(
+                Model,
+                "_answer_leaving",
+                "ticket % ((1 << TICKET_BITS) - 1) + 1",
+                "(ticket + 1) % (1 << TICKET_BITS)",
+            ),
+        ),
+        (pytest.MonkeyPatch,),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", WRONG)
+def test_a_rule_wrong_in_rtl_and_model_alike_is_found(rule, monkeypatch):
+    demand_found(WRONG[rule], (LaunchPath, Model), path_rules, monkeypatch)
