@@ -1,0 +1,106 @@
+"""Back end: rebuilds the loop of a group and runs its calls, for one application apart from all."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from warploom_golden.deferral.calls import Answer, Group, Value, argument_value
+from warploom_golden.deferral.message import MessageError, decode, encode
+
+#: A call: its arguments' values in, an error code (0 = ok) and a result out.
+Function = Callable[..., tuple[int, Value]]
+
+#: Code of a group that names a function which the back end does not have.
+UNKNOWN_FUNCTION: Final = 0xFFFF0001
+
+
+@dataclass
+class _Context:
+    """What belongs to one application: its functions, and its groups that wait."""
+
+    functions: Mapping[str, Function]
+    sequence: int = 0
+    groups: deque[Group] = field(default_factory=deque)
+
+
+class BackEnd:
+    """Take messages, run groups in the order of each application's messages, and answer.
+
+    The published method has one process for each application. Here one context stands for it:
+    nothing that an application sends reaches another's functions or groups.
+    """
+
+    def __init__(self) -> None:
+        self._contexts: dict[int, _Context] = {}
+
+    def open(self, application: int, functions: Mapping[str, Function]) -> None:
+        """Make the context of an application, with the functions that its calls name."""
+        self._contexts[application] = _Context(functions)
+
+    def receive(self, application: int, data: bytes) -> None:
+        """Queue one message as a group.
+
+        Parameters
+        ----------
+        application : int
+            Whose link the message came over.
+        data : bytes
+            The message.
+
+        Raises
+        ------
+        MessageError
+            If the message is not perfect, comes from another application than it says, is no
+            group, or is not the next of its application. Then nothing of it is queued.
+        """
+        context = self._contexts[application]
+        group = decode(data)
+        if not isinstance(group, Group):
+            raise MessageError("kind is an answer; legal: a group")
+        if group.application != application:
+            raise MessageError(f"application is {group.application}; legal: {application}")
+        if group.sequence != context.sequence:
+            raise MessageError(f"sequence is {group.sequence}; legal: {context.sequence}")
+        context.sequence = (context.sequence + 1) % (1 << 32)
+        context.groups.append(group)
+
+    def run_next(self, application: int) -> bytes | None:
+        """Run an application's oldest group and return the answer's bytes; None: none waits."""
+        context = self._contexts[application]
+        if not context.groups:
+            return None
+        return encode(run_group(context.groups.popleft(), context.functions))
+
+
+def run_group(group: Group, functions: Mapping[str, Function]) -> Answer:
+    """Run a group's iterations in order, and stop at the first error.
+
+    Parameters
+    ----------
+    group : Group
+        The calls and how their arguments change.
+    functions : Mapping
+        By name; a group that names an unknown one is refused before anything runs.
+    """
+    done: list[Value] = [0] * len(group.calls)
+    for number, call in enumerate(group.calls):
+        if call.name not in functions:
+            return Answer(
+                group.application, group.sequence, UNKNOWN_FUNCTION, number, 0, tuple(done)
+            )
+    before: list[Value] | None = None
+    for iteration in range(group.count):
+        current = list(done)
+        for number, call in enumerate(group.calls):
+            values = [
+                argument_value(argument, number, iteration, current, before)
+                for argument in call.arguments
+            ]
+            code, current[number] = functions[call.name](*values)
+            if code:
+                return Answer(
+                    group.application, group.sequence, code, number, iteration, tuple(current)
+                )
+        done = before = current
+    return Answer(group.application, group.sequence, 0, 0, 0, tuple(done))
