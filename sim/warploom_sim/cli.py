@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from warploom_sim.commands.bench import bench
+from warploom_sim.commands.defer import defer
 from warploom_sim.commands.formal import formal
 from warploom_sim.commands.mutate import mutate
 from warploom_sim.commands.sim import sim
@@ -62,6 +63,7 @@ def main() -> None:
 
 
 main.add_command(bench)
+main.add_command(defer)
 main.add_command(formal)
 main.add_command(mutate)
 main.add_command(sim)

@@ -1,0 +1,67 @@
+"""``warploom defer TRACE``: figures of folded launches."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from warploom_golden.deferral.folding import Run
+from warploom_golden.deferral.mailbox_cost import mailbox_cost
+from warploom_sim.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def defer(*arguments):
+    return CliRunner().invoke(main, ["defer", *map(str, arguments)])
+
+
+def test_a_loops_templates_are_written_unless_they_stand():
+    """Three loops of bodies A, A, B, and two launches: two sets of templates."""
+    runs = [Run(0, 2, 3), Run(6, 1, 1), Run(7, 2, 4), Run(15, 3, 2), Run(21, 1, 1)]
+    bodies = [(0, 1), (5,), (0, 1), (1, 2, 3), (6,)]
+    cost = mailbox_cost(runs, bodies)
+    assert (cost.launches, cost.templates, cost.loops) == (2, 5, 3)
+    # 23 transactions a launch, 23 a template, 7 a loop; 4 bytes each.
+    assert (cost.transactions, cost.bytes) == (2 * 23 + 5 * 23 + 3 * 7, 4 * 182)
+
+
+def test_the_figures_of_a_recording(tmp_path):
+    file = tmp_path / "f.json"
+    done = defer(ROOT / "traces" / "resnet50_infer.json.gz", "--json", file)
+    assert done.exit_code == 0, done.output
+    figures = json.loads(file.read_text())
+    assert (figures["launches"], figures["upper_bound"]) == (232, True)
+    rows = {row["templates"]: row for row in figures["rows"]}
+    assert {number: row["commands"] for number, row in rows.items()} == {
+        0: 232,
+        4: 229,
+        16: 75,
+        32: 75,
+        64: 75,
+    }
+    assert rows[0]["messages"] == 2 * 232
+    assert rows[0]["mailbox_transactions"] == 232 * 23
+    sixteen = rows[16]
+    assert sixteen["commands"] == 232 - sixteen["in_loops"] + sixteen["loops"]
+    assert sixteen["bytes"] < rows[0]["bytes"] / 2
+    assert sixteen["link_us"] == round((150 * 5000 + sixteen["bytes"] * 0.1) / 1000, 1)
+    assert "an upper bound" in done.output
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"no trace", "t.json"),
+        (b'{"traceEvents": []}', "t.json"),
+    ],
+)
+def test_what_is_no_trace_is_one_line(tmp_path, content, text):
+    trace = tmp_path / "t.json"
+    trace.write_bytes(content)
+    done = defer(trace, "--json", tmp_path / "f.json")
+    assert done.exit_code == 2
+    assert done.output.startswith("Error: ") and done.output.count("\n") == 1
+    assert text in done.output
+    assert not (tmp_path / "f.json").exists()
