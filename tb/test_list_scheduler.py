@@ -1,12 +1,13 @@
 """The cycle model against list scheduling without time: order, placement, exactly once."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from tb.dispatch_configs import config_of
+from tb.support.planted import Change, plant
 from warploom_golden.block_dispatcher import BlockDispatcher
-from warploom_golden.list_scheduler import Job, ListScheduler, Placement
+from warploom_golden.list_scheduler import CAUSES, Job, ListScheduler, Placement
 from warploom_spec import layouts
 from warploom_spec.config import POLICIES, RECLAIMS
 from warploom_spec.timing import timing
@@ -41,7 +42,10 @@ class Machine:
             self._inputs |= {f"offer__{n}__ready": 1, f"acknowledge__{n}": 0}
             self._inputs |= {f"completion__{n}__valid": 0, f"completion__{n}__payload": 0}
         self._waiting = []
+        self._standing = 0
         self._cycles = 0
+        #: What the stall counters show.
+        self.stalls = dict.fromkeys(CAUSES, 0)
         self.placements = []
         self.ended = []
 
@@ -61,6 +65,31 @@ class Machine:
         word = self._completion.pack({"slot": slot, "code": 0})
         self._step(**{f"{name}__valid": 1, f"{name}__payload": word})
         self.rest(enable=0)
+
+    def refuse(self, sms):
+        """Let these SMs alone refuse their offers from now on."""
+        for n in range(self.config.sms):
+            self._inputs[f"offer__{n}__ready"] = int(n not in sms)
+
+    def take(self):
+        """Let every SM take its offer, while none may get a new one."""
+        self._step(enable=0)
+        self.refuse(())
+        self.rest(enable=0)
+
+    def counted(self, in_use, cycles=4):
+        """Return how often each stall counter counts, at rest and with some SMs in use.
+
+        What counts in a cycle is shown ``timing.stall`` cycles later, and an SM is in use a cycle
+        after its bit in ``enable``.
+        """
+        enable = sum(1 << sm for sm in in_use)
+        for _ in range(timing(self.config).stall + 1):
+            assert not self._step(enable=enable)
+        before = self.stalls
+        for _ in range(cycles):
+            assert not self._step(enable=enable)
+        return {cause: self.stalls[cause] - before[cause] for cause in CAUSES}
 
     def rest(self, enable):
         """Run until nothing moves any more.
@@ -84,13 +113,19 @@ class Machine:
             self._waiting.pop(0)
             moved = True
         for n in range(self.config.sms):
-            if outputs[f"offer__{n}__valid"]:
+            if not outputs[f"offer__{n}__valid"]:
+                continue
+            if not self._standing >> n & 1:
                 self._place(n, self._offer.unpack(outputs[f"offer__{n}__payload"]), outputs)
                 moved = True
+                self._standing |= 1 << n
+            if inputs[f"offer__{n}__ready"]:
+                self._standing &= ~(1 << n)
         if outputs["ended__valid"]:
             end = layouts.dispatch_end(self.config).unpack(outputs["ended__payload"])
             self.ended.append(end["ticket"])
             moved = True
+        self.stalls = {cause: outputs[f"stall_{cause}"] for cause in CAUSES}
         self._model.tick(inputs)
         return moved
 
@@ -140,7 +175,11 @@ MODES = [
 @settings(max_examples=8)
 @given(data=st.data())
 def test_every_block_goes_where_list_scheduling_puts_it(mode, shape, data):
-    config = config_of(f"{shape},{mode}")
+    schedule(config_of(f"{shape},{mode}"), data)
+
+
+def schedule(config, data):
+    """Hold placements, ends and what the stall counters count against list scheduling."""
     machine, scheduler = Machine(config), ListScheduler(config)
     drawn = data.draw(jobs(config))
     for job in drawn:
@@ -148,12 +187,22 @@ def test_every_block_goes_where_list_scheduling_puts_it(mode, shape, data):
         scheduler.launch(job)
     wanted = []
     everything = (1 << config.sms) - 1
+    some_sms = st.sets(st.integers(0, config.sms - 1))
     assert timing(config).fit_table < REST
     machine.rest(enable=0)
     while len(scheduler.finished) < len(drawn):
+        scheduler.refusing = data.draw(st.just(set()) | some_sms)
+        machine.refuse(scheduler.refusing)
         machine.rest(enable=everything)
         wanted += scheduler.run()
         assert machine.placements == wanted
+        in_use, cycles = data.draw(some_sms), 4
+        held_back = scheduler.held_back(in_use)
+        counts = {cause: cycles * (cause in held_back) for cause in CAUSES}
+        assert machine.counted(in_use, cycles) == counts
+        if scheduler.refusing:
+            scheduler.take()
+            machine.take()
         count = data.draw(st.integers(1, len(scheduler.outstanding)))
         for _ in range(count):
             ticket, block = data.draw(st.sampled_from(scheduler.outstanding))
@@ -228,3 +277,33 @@ def test_the_next_block_is_never_skipped():
     scheduler = scheduled("policy=first_fit", 3, need=(12, 0, 0, 0))
     scheduler.launch(Job(2, 1, True, (1, 1, 1), (1, 0, 0, 0)))
     assert [placement.ticket for placement in scheduler.run()] == [1, 1]
+
+
+# The stall counters: a model with another rule is found
+
+#: Rules that are wrong at rest, when nothing is placed, as well.
+WRONG_STALLS = {
+    "what SMs out of use lack": ("[sm for sm in self._sms if sm.in_use]", "self._sms"),
+    "what every SM lacks": ("any(lacks[", "all(lacks["),
+    "the first lack alone": ("in lacking))", "in lacking) and not any(counts[1:6]))"),
+    "offers without room": (
+        "self._has_room(sm, head)",
+        "not self._port_free(sm, inputs)",
+    ),
+    "no offers": ("counts[6] = ", "counts[6] = 0 and "),
+    "no order": ("int(held_by_order and ", "int(False and "),
+    "order twice": ("int(held_by_order and ", "2 * int(held_by_order and "),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_STALLS)
+def test_another_rule_of_the_stall_counters_is_found(wrong, monkeypatch):
+    plant(monkeypatch, [Change(BlockDispatcher, "_count_stalls", *WRONG_STALLS[wrong])])
+
+    @settings(max_examples=200, phases=[Phase.generate], database=None, derandomize=True)
+    @given(data=st.data())
+    def run(data):
+        schedule(config_of("tiny,sms=3,block_slots=5,policy=first_fit"), data)
+
+    with pytest.raises(AssertionError):
+        run()

@@ -5,12 +5,17 @@ must have placed the same blocks on the same SMs in the same order.
 """
 
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from warploom_spec.config import Config
 
 #: Warps, register units, shared units, barriers.
 Need = tuple[int, int, int, int]
+#: What can hold a block back: a resource that an SM lacks (the four of a `Need` stand in its
+#: order), an offer that was not taken, the order of a stream.
+RESOURCES = ("warps", "registers", "shared", "barriers")
+CAUSES = ("slots", *RESOURCES, "offer", "order")
 
 
 @dataclass(eq=False)
@@ -85,8 +90,13 @@ class _Room:
 
     def fits(self, need: Need) -> bool:
         """Whether one more block fits."""
-        enough = (have >= one for have, one in zip(self.free, need, strict=True))
-        return self.slots > 0 and all(enough)
+        return not self.lacks(need)
+
+    def lacks(self, need: Need) -> set[str]:
+        """Return the resources of which too little is free for one more block."""
+        free = zip(RESOURCES, self.free, need, strict=True)
+        lacking = {name for name, have, one in free if have < one}
+        return lacking if self.slots else lacking | {"slots"}
 
     def charge(self, need: Need, sign: int) -> None:
         """Take one block's room (1) or give it back (-1)."""
@@ -102,6 +112,13 @@ class ListScheduler:
     ----------
     config : Config
         SMs, placement policy, reclaim policy.
+
+    Attributes
+    ----------
+    table : list of int
+        SMs in the order of ``freed_first``.
+    refusing : set of int
+        SMs that take no offer. A block goes to such an SM, and no other while it stands there.
     """
 
     def __init__(self, config: Config):
@@ -113,7 +130,9 @@ class ListScheduler:
         self._order: deque[tuple[int, tuple[int, int, int]]] = deque()
         self._pointer = 0
         self._freed: deque[int] = deque()
+        self._standing: set[int] = set()
         self.table = list(range(config.sms))
+        self.refusing: set[int] = set()
 
     def launch(self, job: Job) -> None:
         """Add a launch behind the earlier ones."""
@@ -125,6 +144,28 @@ class ListScheduler:
         while (placement := self._place()) is not None:
             placements.append(placement)
         return placements
+
+    def take(self) -> None:
+        """Let every SM take the offer that stands at it, and those to come."""
+        self._standing.clear()
+        self.refusing.clear()
+
+    def held_back(self, in_use: Collection[int]) -> set[str]:
+        """Return which of `CAUSES` hold the next block or launch back, once nothing more is placed.
+
+        Parameters
+        ----------
+        in_use : collection of int
+            The SMs that may get blocks.
+        """
+        job = self._next()
+        if job is None:
+            waiting = any(one.placed < one.blocks for one in self._resident())
+            return {"order"} if waiting else set()
+        causes: set[str] = set()
+        for sm in in_use:
+            causes |= self._rooms[sm].lacks(job.need) or {"offer"}
+        return causes
 
     def complete(self, ticket: int, block: tuple[int, int, int]) -> None:
         """End one block; its room is free at once, or after that of all blocks placed before it.
@@ -158,9 +199,13 @@ class ListScheduler:
         placed.job.returned += 1
         self._freed.append(placed.sm)
 
+    def _resident(self) -> list[Job]:
+        """Return the two oldest launches that are not over, or fewer."""
+        return [job for job in self._jobs if not job.over][:2]
+
     def _next(self) -> Job | None:
         """Return the launch whose block is next: two at most are resident, in order."""
-        waiting = [job for job in self._jobs if not job.over][:2]
+        waiting = self._resident()
         for job in waiting:
             if job.placed == job.blocks:
                 continue
@@ -177,9 +222,11 @@ class ListScheduler:
         if job is None:
             return None
         fits = [sm for sm, room in enumerate(self._rooms) if room.fits(job.need)]
+        fits = [sm for sm in fits if sm not in self._standing]
         if not fits:
             return None
         sm = self._choose(fits)
+        self._standing |= {sm} & self.refusing
         block = job.block(job.placed)
         job.placed += 1
         self._rooms[sm].charge(job.need, 1)
