@@ -1,6 +1,9 @@
 """The lockstep harness finds what it is there to find, on every simulator."""
 
+import atexit
+import dataclasses
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +13,7 @@ import pytest
 from tb.lockstep_runs import EVENTS, failure_of, on_every_simulator
 from tb.port_zoo import make_mark, make_sticky, make_zoo
 from tb.stream_buffer import FaultyStimulus, StreamBuffer, StreamBufferModel, make
+from warploom_sim import simulators
 from warploom_sim.lockstep import (
     SIMULATORS,
     Case,
@@ -19,7 +23,9 @@ from warploom_sim.lockstep import (
     events_folder,
     run,
     run_one,
+    runner,
 )
+from warploom_sim.lockstep.cocotb_entry import PLAN
 
 ROOT = Path(__file__).parents[1]
 
@@ -108,6 +114,81 @@ def test_a_failure_is_repeated_with_a_waveform(simulator: str, seed: int) -> Non
         # FST: the first block is the header, of 329 bytes after its length.
         assert content[0] == 0 and int.from_bytes(content[1:9], "big") == 329
         assert len(content) > 329
+
+
+def hide_fst_headers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the compiler's preprocessor, asked alone, fail as where a header is missing."""
+    program = folder / "g++"
+    program.write_text(f'#!/bin/sh\n[ "$1" = -E ] && exit 1\nexec {shutil.which("g++")} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+
+def test_a_waveform_is_vcd_where_verilator_cannot_write_fst(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_fst_headers(tmp_path, monkeypatch)
+    case = Case(make=make, seed=seed, stimulus=FaultyStimulus, options={"fault": "LATE"})
+    error = failure_of(case, "verilator")
+    assert error.waves.name == "dump.vcd"
+    assert b"o__payload" in error.waves.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("simulator", "complaint"),
+    [("icarus", "invalid option"), ("verilator", "Invalid option: --nonsense")],
+)
+def test_a_mismatch_is_reported_where_its_waveform_cannot_be_built(
+    simulator: str,
+    complaint: str,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    broken = simulators.Waveform(("--nonsense",), "fst")
+    monkeypatch.setattr(simulators, "waveform", lambda _: broken)
+    case = Case(make=make, seed=seed, stimulus=FaultyStimulus, options={"fault": "LATE"})
+    error = failure_of(case, simulator)
+    assert error.waves is None
+    assert error.failure == failure_of(case, waves=False).failure
+    (line,) = [line for line in str(error).splitlines() if "waveform" in line]
+    start = f"  no waveform: building StreamBuffer for {simulator} failed: "
+    assert line.startswith(start) and complaint in line
+    assert f"repeat with: {error.command}" in str(error)
+    told = capsys.readouterr().err
+    # The first build may have been made by another test.
+    assert f"{error.mismatch}\nbuilding StreamBuffer for {simulator} with waveform\n" in told
+
+
+def test_a_mismatch_is_printed_before_its_waveform_is_begun(
+    seed: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    case = Case(make=make, seed=seed, stimulus=FaultyStimulus, options={"fault": "LATE"})
+    expected = failure_of(case, waves=False)
+    monkeypatch.setattr(runner, "_repeated", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_one(case, "amaranth")
+    assert capsys.readouterr().err == f"{expected.mismatch}\n"
+
+
+def make_dying_late(code: int) -> tuple[StreamBuffer, StreamBufferModel]:
+    """Let the simulator fail at its end, when its outcomes are written."""
+    if os.environ.get(PLAN):
+        atexit.register(os._exit, code)
+    return make()
+
+
+def test_a_mismatch_is_reported_where_the_simulator_fails_after_it(seed: int) -> None:
+    dying = Case(make=make_dying_late, params={"code": 3}, seed=seed, stimulus=FaultyStimulus)
+    differing = dataclasses.replace(dying, options={"fault": "LATE"})
+    error = failure_of(differing, "icarus", waves=False)
+    assert error.failure.differences
+    # Without a difference to report the failure itself is one.
+    with pytest.raises(RuntimeError, match=rf"^StreamBuffer, seeds {seed}: icarus failed after"):
+        run_one(dying, "icarus")
 
 
 FAULT_NUMBERS = {"DROP": 1, "CHANGE": 2, "RESET": 3, "LATE": 4, "WITHDRAW": 5}

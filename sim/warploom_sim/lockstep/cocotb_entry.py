@@ -9,6 +9,7 @@ from typing import Any
 
 import cocotb
 
+from warploom_sim.json_file import write_json
 from warploom_sim.lockstep.case import Case
 from warploom_sim.lockstep.checker import Session
 from warploom_sim.lockstep.pins import drive
@@ -24,4 +25,4 @@ async def lockstep(dut: Any) -> None:
     session = Session([Case.from_json(case) for case in plan["cases"]])
     await drive(dut, session, plan["two_state"])
     outcomes = [outcome.to_json() for outcome in session.outcomes]
-    Path(plan["outcomes"]).write_text(json.dumps(outcomes))
+    write_json(Path(plan["outcomes"]), outcomes)

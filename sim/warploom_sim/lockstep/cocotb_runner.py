@@ -10,13 +10,27 @@ from typing import Any
 
 from cocotb_tools.runner import get_runner
 
+from warploom_sim import simulators
 from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.build import TOP, built, simulator_environment
 from warploom_sim.lockstep.case import Case
 from warploom_sim.lockstep.checker import Outcome
 from warploom_sim.lockstep.cocotb_entry import PLAN
 
-WAVES = {"icarus": "dut.fst", "verilator": "dump.fst"}
+
+class UncleanEnd(ProgramError):
+    """The simulator failed after it had written its outcomes, which are kept."""
+
+    def __init__(self, text: str, outcomes: Any):
+        self.outcomes = outcomes
+        super().__init__(text)
+
+
+def waves_name(simulator: str) -> str:
+    """Return the name of the waveform in a run's folder."""
+    # Of Verilator cocotb's main program chooses the name.
+    stem = "dut" if simulator == "icarus" else "dump"
+    return f"{stem}.{simulators.waveform(simulator).suffix}"
 
 
 def run_cases(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) -> list[Outcome]:
@@ -36,20 +50,23 @@ def run_cases(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) 
     Raises
     ------
     ProgramError
-        If the simulator ended without outcomes; with the end of its log.
+        If the simulator ended without outcomes, with the end of its log; or failed after them, and
+        all cases had passed.
     """
-    simulation = _simulation(str(cases[0].make), json.dumps(cases[0].params), simulator, waves)
+    waveform = simulators.waveform(simulator) if waves else None
+    simulation = _simulation(str(cases[0].make), json.dumps(cases[0].params), simulator, waveform)
     name = f"{cases[0].block}, seeds {', '.join(str(case.seed) for case in cases)}"
-    found = in_simulator(
-        name,
-        "warploom_sim.lockstep.cocotb_entry",
-        simulation,
-        simulator,
-        folder,
-        {"cases": [case.to_json() for case in cases]},
-        waves,
-    )
-    return [Outcome.from_json(outcome) for outcome in found]
+    plan = {"cases": [case.to_json() for case in cases]}
+    module = "warploom_sim.lockstep.cocotb_entry"
+    try:
+        found = in_simulator(name, module, simulation, simulator, folder, plan, waves)
+        return [Outcome.from_json(outcome) for outcome in found]
+    except UncleanEnd as end:
+        # A difference that was found is not lost because the simulator then failed.
+        outcomes = [Outcome.from_json(outcome) for outcome in end.outcomes]
+        if outcomes[-1].failure is None:
+            raise
+        return outcomes
 
 
 def in_simulator(
@@ -84,13 +101,14 @@ def in_simulator(
     Raises
     ------
     ProgramError
-        If the simulator ended without outcomes; with the end of its log.
+        If the simulator ended without outcomes, with the end of its log; `UncleanEnd` if it failed
+        after them.
     """
     path, outcomes, log = folder / "plan.json", folder / "outcomes.json", folder / "simulator.log"
     path.write_text(
         json.dumps({**plan, "outcomes": str(outcomes), "two_state": simulator == "verilator"})
     )
-    plusargs = [f"+dumpfile_path={folder / WAVES[simulator]}"] if waves else []
+    plusargs = [f"+dumpfile_path={folder / waves_name(simulator)}"] if waves else []
     try:
         with simulator_environment(simulator):
             get_runner(simulator).test(
@@ -108,17 +126,20 @@ def in_simulator(
     except (Exception, SystemExit) as error:
         if not outcomes.exists():
             raise ProgramError(_no_outcomes(name, simulator, log)) from error
-        raise
+        text = f"{name}: {simulator} failed after its last case ({error}); its log: {log}"
+        raise UncleanEnd(text, json.loads(outcomes.read_text())) from error
     if not outcomes.exists():
         raise ProgramError(_no_outcomes(name, simulator, log))
     return json.loads(outcomes.read_text())
 
 
 @functools.cache
-def _simulation(make: str, params: str, simulator: str, waves: bool) -> Path:
+def _simulation(
+    make: str, params: str, simulator: str, waveform: simulators.Waveform | None
+) -> Path:
     """Build once in a process: only to elaborate a large block again takes seconds."""
     component, _ = Case(make=make, params=json.loads(params), seed=0).build()
-    return built(component, simulator, waves)
+    return built(component, simulator, waveform)
 
 
 def _no_outcomes(name: str, simulator: str, log: Path) -> str:

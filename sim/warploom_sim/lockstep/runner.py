@@ -67,35 +67,47 @@ class LockstepError(AssertionError):
         Where it was found.
     failure : Failure
         Cycle, ports and values.
+    mismatch : str
+        What is wrong, where, and the cycles before: all that one run shows.
     command : str
         What to type to repeat it.
     waves : Path or None
-        Waveform of the repeated run, if one was wanted.
+        Waveform of the repeated run; None if none was wanted, or none could be made.
+    ending : str
+        What follows ``mismatch`` in the report: notes, waveform, command.
     """
 
     def __init__(
-        self, case: Case, simulator: str, failure: Failure, command: str, waves: Path | None
+        self,
+        case: Case,
+        simulator: str,
+        failure: Failure,
+        command: str,
+        waves: Path | None = None,
+        notes: Sequence[str] = (),
     ):
         self.case = case
         self.simulator = simulator
         self.failure = failure
+        self.mismatch = _mismatch(case, simulator, failure)
         self.command = command
         self.waves = waves
-        super().__init__(self._report())
+        waveform = [f"waveform: {waves}"] if waves else []
+        ending = (*notes, *waveform, f"repeat with: {command}")
+        self.ending = "\n".join(f"  {line}" for line in ending)
+        super().__init__(f"{self.mismatch}\n{self.ending}")
 
-    def _report(self) -> str:
-        failure = self.failure
-        lines = [
-            f"{self.case.block} on {self.simulator}, cycle {failure.cycle}:"
-            f" seed {self.case.seed}, params {json.dumps(self.case.params)}",
-            *(f"  {port}: got {got}, want {want}" for port, got, want in failure.differences),
-            *(f"  {problem}" for problem in failure.problems),
-            f"  last {len(failure.history)} cycles:",
-            *(f"  {line}" for line in failure.history),
-            *([f"  waveform: {self.waves}"] if self.waves else []),
-            f"  repeat with: {self.command}",
-        ]
-        return "\n".join(lines)
+
+def _mismatch(case: Case, simulator: str, failure: Failure) -> str:
+    lines = [
+        f"{case.block} on {simulator}, cycle {failure.cycle}:"
+        f" seed {case.seed}, params {json.dumps(case.params)}",
+        *(f"  {port}: got {got}, want {want}" for port, got, want in failure.differences),
+        *(f"  {problem}" for problem in failure.problems),
+        f"  last {len(failure.history)} cycles:",
+        *(f"  {line}" for line in failure.history),
+    ]
+    return "\n".join(lines)
 
 
 def run(cases: Sequence[Case], simulator: str, *, waves: bool = True) -> list[Result]:
@@ -108,8 +120,8 @@ def run(cases: Sequence[Case], simulator: str, *, waves: bool = True) -> list[Re
     simulator : str
         ``amaranth``, ``icarus`` or ``verilator``.
     waves : bool
-        Whether a difference is repeated with a waveform. Without, a test that expects one (a seeded
-        bug) is quicker and leaves nothing behind.
+        Whether a difference is repeated with a waveform; before that it is printed to stderr.
+        Without, a test that expects one (a seeded bug) is quicker and leaves nothing behind.
 
     Returns
     -------
@@ -119,7 +131,7 @@ def run(cases: Sequence[Case], simulator: str, *, waves: bool = True) -> list[Re
     Raises
     ------
     LockstepError
-        At the first difference.
+        At the first difference, whether or not its waveform can be made.
     ValueError
         If there are no cases or no such simulator.
     """
@@ -175,13 +187,14 @@ def _run_group(cases: Sequence[Case], simulator: str, waves: bool) -> list[Resul
     folder = _new_folder(cases[0], simulator)
     outcomes = _simulate(cases, simulator, folder, waves=False)
     failure = outcomes[-1].failure
+    ran = cases[: len(outcomes)]
     if failure is not None and waves:
-        _remove_old_folders()
-        raise _repeated(cases[: len(outcomes)], simulator, failure, folder)
+        # A waveform takes another build and another run: neither may cost what was found.
+        print(_mismatch(ran[-1], simulator, failure), file=sys.stderr, flush=True)
+        raise _with_waveform(ran, simulator, failure, folder)
     shutil.rmtree(folder)
     if failure is not None:
-        ran = cases[: len(outcomes)]
-        raise LockstepError(ran[-1], simulator, failure, repeat_command(ran, simulator), None)
+        raise LockstepError(ran[-1], simulator, failure, repeat_command(ran, simulator))
     results = []
     for case, outcome in zip(cases, outcomes, strict=True):
         if not outcome.compared:
@@ -204,23 +217,56 @@ def _simulate(cases: Sequence[Case], simulator: str, folder: Path, waves: bool) 
     return session.outcomes
 
 
-def _repeated(
+def _with_waveform(
     cases: Sequence[Case], simulator: str, failure: Failure, folder: Path
 ) -> LockstepError:
-    """Run the failed case again with a waveform, alone if that suffices to fail alike.
+    """Run the failed case again with a waveform; what cannot be made is one line of the report."""
+    notes: list[str] = []
+    path: Path | None = None
+    ran = cases
+    try:
+        _remove_old_folders()
+        ran, repeats = _repeated(cases, simulator, failure, folder)
+        if not repeats:
+            notes.append("this did not repeat: something in the case is not deterministic")
+        path = Path(os.path.relpath(folder / _waves_name(simulator)))
+        path.stat()
+    except (Exception, SystemExit) as error:
+        notes.append(f"no waveform: {_one_line(error)}")
+        path = None
+    return LockstepError(cases[-1], simulator, failure, repeat_command(ran, simulator), path, notes)
+
+
+def _repeated(
+    cases: Sequence[Case], simulator: str, failure: Failure, folder: Path
+) -> tuple[Sequence[Case], bool]:
+    """Run the failed case with a waveform: alone, or if that does not fail alike, after the others.
 
     A case alone starts from power-up, not from the memories that the cases before it left behind.
+
+    Returns
+    -------
+    tuple of (sequence of Case, bool)
+        The cases that ran last, and whether they failed alike.
     """
     for attempt in (cases[-1:], cases):
         again = _simulate(attempt, simulator, folder, waves=True)[-1].failure
         if again is not None and again.cycle == failure.cycle:
-            break
-    else:
-        failure.problems.append("this did not repeat: something in the case is not deterministic")
-    name = amaranth_runner.WAVES if simulator == "amaranth" else cocotb_runner.WAVES[simulator]
-    command = repeat_command(attempt, simulator)
-    waves = Path(os.path.relpath(folder / name))
-    return LockstepError(cases[-1], simulator, failure, command, waves)
+            return attempt, True
+    return cases, False
+
+
+def _waves_name(simulator: str) -> str:
+    if simulator == "amaranth":
+        return amaranth_runner.WAVES
+    return cocotb_runner.waves_name(simulator)
+
+
+def _one_line(error: BaseException) -> str:
+    """Return an error's first line and, of a log behind that, the first line with an error."""
+    first, *rest = str(error).splitlines() or [type(error).__name__]
+    why = [line.strip() for line in rest if "error" in line.lower()] or rest[-1:]
+    return ": ".join([first, *why[:1]])
 
 
 def _remove_old_folders() -> None:
