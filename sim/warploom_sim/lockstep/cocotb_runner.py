@@ -103,7 +103,10 @@ def in_simulator(
     ProgramError
         If the simulator ended without outcomes, with the end of its log; `UncleanEnd` if it failed
         after them.
+    WarploomError
+        If what cocotb needs is not installed.
     """
+    simulators.require_libpython()
     path, outcomes, log = folder / "plan.json", folder / "outcomes.json", folder / "simulator.log"
     path.write_text(
         json.dumps({**plan, "outcomes": str(outcomes), "two_state": simulator == "verilator"})

@@ -134,6 +134,8 @@ def run(cases: Sequence[Case], simulator: str, *, waves: bool = True) -> list[Re
         At the first difference, whether or not its waveform can be made.
     ValueError
         If there are no cases or no such simulator.
+    WarploomError
+        If the simulator, or what cocotb needs, is not installed.
     """
     if simulator not in SIMULATORS:
         raise ValueError(f"simulator must be one of {', '.join(SIMULATORS)}, got {simulator!r}")
@@ -141,6 +143,7 @@ def run(cases: Sequence[Case], simulator: str, *, waves: bool = True) -> list[Re
         raise ValueError("cases must hold at least one case")
     if simulator != "amaranth":
         simulators.require(simulator)
+        simulators.require_libpython()
     groups: dict[str, list[int]] = {}
     for index, case in enumerate(cases):
         groups.setdefault(json.dumps([str(case.make), case.params]), []).append(index)
