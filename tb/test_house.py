@@ -173,14 +173,18 @@ def bootstrap(bare: Path, *groups: str, **environment: str) -> subprocess.Comple
     return quiet(script, *groups, env={"PATH": str(bare / "bin"), "HOME": str(bare), **environment})
 
 
+GROUPS = "sim dev report fpga formal icarus verilator cocotb"
+LACKS = "the system lacks what cannot be installed from here; run: sudo apt-get install"
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (("icarus",), "iverilog is missing and cannot be installed from here; run: sudo apt-get"),
-        (("verilator",), "g++ is missing and cannot be installed from here; run: sudo apt-get"),
+        (("icarus",), f"{LACKS} iverilog\n"),
+        (("verilator", "icarus"), f"{LACKS} g++ make perl iverilog\n"),
         (("sim",), "Python 3.11 or later is needed; install it, or name one"),
-        (("nothing",), "unknown group nothing; legal: sim dev report fpga formal icarus verilator"),
-        ((), "name at least one of: sim dev report fpga formal icarus verilator"),
+        (("nothing",), f"unknown group nothing; legal: {GROUPS}\n"),
+        ((), f"name at least one of: {GROUPS}\n"),
     ],
 )
 def test_what_cannot_be_set_up_is_one_line(
@@ -225,6 +229,66 @@ def test_root_gets_icarus_through_apt_get(bare: Path) -> None:
     ]
 
 
+@pytest.fixture
+def without_libpython(bare: Path) -> Path:
+    """Add an environment whose Python, of a Debian package, has no shared library."""
+    programs = bare / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    (bare / "bin" / "python3").symlink_to(sys.executable)
+    add_program(bare, "dpkg", '[ "$*" = "-S $(cat "$HOME/packaged")" ]')
+    (bare / "packaged").write_text(os.path.realpath(sys.executable))
+    add_program(
+        bare,
+        "../.venv/bin/python",
+        f"""
+        case "$*" in
+            "-m find_libpython") [ -e "$HOME/libpython" ]; exit ;;
+            "-m pip "*) exit ;;
+        esac
+        exec "{sys.executable}" "$@"
+        """,
+    )
+    return bare
+
+
+LIBPYTHON = "libpython{}.{}".format(*sys.version_info)
+
+
+def test_what_cocotb_lacks_is_named_with_all_else_in_one_line(without_libpython: Path) -> None:
+    done = bootstrap(without_libpython, "sim", "icarus", "cocotb")
+    assert done.returncode == 1
+    errors = [line for line in done.stderr.splitlines() if "error" in line]
+    assert errors == [f"setup: error: {LACKS} iverilog {LIBPYTHON}"]
+    # Beside it, only what was installed before.
+    assert done.stderr.splitlines()[-1:] == errors and done.stderr.count("\n") == 2
+
+
+def test_root_gets_what_cocotb_lacks_through_apt_get(without_libpython: Path) -> None:
+    bare = without_libpython
+    for tool in ("mktemp", "rm", "touch"):
+        found = shutil.which(tool)
+        assert found
+        (bare / "bin" / tool).symlink_to(found)
+    add_program(bare, "id", "echo 0")
+    add_program(bare, "apt-get", f'[ "${{*: -1}}" = {LIBPYTHON} ] && touch "$HOME/libpython"')
+    done = bootstrap(bare, "cocotb")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == f"setup: installing {LIBPYTHON} through apt-get"
+    again = bootstrap(bare, "cocotb")
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_a_python_of_no_package_without_its_library_is_one_line(without_libpython: Path) -> None:
+    (without_libpython / "packaged").write_text("/another/python3")
+    done = bootstrap(without_libpython, "cocotb")
+    assert done.returncode == 1
+    python = os.path.realpath(sys.executable)
+    assert done.stderr.splitlines()[-1] == (
+        f"setup: error: {python} has no shared library, which cocotb needs;"
+        " remove .venv and name another Python: make ... PYTHON=/usr/bin/python3"
+    )
+
+
 def test_a_python_that_cannot_make_environments_is_one_line(bare: Path) -> None:
     add_program(bare, "python3", f'[[ $* == *ensurepip* ]] && exit 1\nexec "{sys.executable}" "$@"')
     done = bootstrap(bare, "sim")
@@ -238,7 +302,7 @@ def test_a_python_that_cannot_make_environments_is_one_line(bare: Path) -> None:
 
 def test_a_second_set_up_only_compares_stamps() -> None:
     """Neither pip nor apt-get runs: an environment of stamps alone would do."""
-    command = [ROOT / "scripts" / "bootstrap.sh", "sim", "dev", "icarus", "verilator"]
+    command = [ROOT / "scripts" / "bootstrap.sh", "sim", "dev", "icarus", "verilator", "cocotb"]
     assert quiet(*command).returncode == 0
     done = quiet(*command, timeout=10)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

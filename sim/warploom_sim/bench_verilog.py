@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from amaranth.back import verilog
 from amaranth.hdl import Shape
 
 from warploom.launch_path import LaunchPath
@@ -34,7 +33,7 @@ def main() -> int:
     """Write what the command line asks for; a refusal is one line."""
     try:
         write(json.loads(sys.argv[1]), Path(sys.argv[2]))
-    except (WarploomError, verilog.YosysError) as error:
+    except WarploomError as error:
         print(error, file=sys.stderr)
         return 2
     return 0

