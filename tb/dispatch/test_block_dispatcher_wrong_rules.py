@@ -9,6 +9,7 @@ from tb.dispatch import test_block_dispatcher_two_kills_rules as two_kills
 from tb.dispatch.placement import test_freed_first_rules as freed_first
 from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
+from warploom import _placement
 from warploom._placement import Placement
 from warploom._resident_places import ResidentPlaces
 from warploom._sm_port import SmPort
@@ -17,6 +18,8 @@ from warploom_golden.block_dispatcher import BlockDispatcher as Model
 from warploom_golden.dispatch_policy import FreedFirst
 
 MOVES = "self._entry_pointer = (entering + 1) % len(self._waiting)"
+FOLLOWING = "Cat(C(0, 1), Mux(some_ahead, ahead_up_to, up_to))"
+STAYING = f'Mux(some_ahead, ahead_up_to, up_to) if name == "waiting" else {FOLLOWING}'
 STALLED = "places.active & ~placement.decided"
 LACKING = "lacking = reduce(or_, (port.lacks & port.in_use.replicate(5) for port in ports))"
 ALONE = "lacking = lacking | Cat(C(0, 1), alone & full.replicate(4))"
@@ -57,6 +60,13 @@ WRONG = {
                 'first_of(m, "waiting", waiting)',
             ),
             Change(FreedFirst, "tick", MOVES, "self._entry_pointer = 0"),
+        ),
+    ),
+    "freed_first: the SM that entered is first again": WrongRule(
+        freed_first.test_an_sm_freed_twice_lets_the_others_go_before_it_enters_again,
+        (
+            Change(_placement, "_rotating", FOLLOWING, STAYING),
+            Change(FreedFirst, "tick", MOVES, "self._entry_pointer = entering"),
         ),
     ),
     "freed_first: the rotating pointer stays while nothing is resident": WrongRule(
