@@ -173,5 +173,5 @@ class EventDispatch:
         assert waiting is not None
         first_offer = place.started + self._state.rules.offer
         self.ended.append((loaded + 2, waiting.ticket, int(place.last_completion - first_offer)))
-        self.front.end(loaded, waiting.entry)
+        self.front.end(loaded, waiting.entries)
         self._resident[number] = None

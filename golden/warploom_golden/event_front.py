@@ -5,21 +5,23 @@ of a replay: launches as fast as they are taken, answers and records taken at on
 """
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 
 from warploom_golden.event_filter import Accepted, EventFilter
 from warploom_golden.event_machine import NEVER
-from warploom_golden.index_reference import warps
+from warploom_golden.index_reference import Dims, warps
 from warploom_golden.launch_check import refusals
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, timing
 
+#: An index configuration: address and block.
+IndexConfig = tuple[int, Dims]
 
-def judge(launch: LaunchDescriptor, config: Config) -> tuple[int, int]:
+
+def judge(launch: LaunchDescriptor, config: Config, tables: int = 0) -> tuple[int, int]:
     """Return LaunchCheck's error code and its argument, (0, 0) for a launch that passes."""
-    # A replay has no mapping tables.
-    return next(refusals(launch.values(config), 0, config), (ErrorCode.OK, 0))
+    return next(refusals(launch.values(config), tables, config), (ErrorCode.OK, 0))
 
 
 @dataclass
@@ -31,16 +33,16 @@ class Waiting:
     number, ticket, warps : int
         Number in the list of launches, ticket, warps of one block.
     prepared : int
-        First cycle in which its indices are decided.
-    entry : int
-        Its history entry, once decided.
+        First cycle in which all its indices are decided.
+    entries : list of int
+        Its history entries, as far as they are decided.
     """
 
     number: int
     ticket: int
     warps: int
     prepared: int = NEVER
-    entry: int = -1
+    entries: list[int] = field(default_factory=list)
 
 
 class EventFront:
@@ -52,6 +54,8 @@ class EventFront:
         In the order in which they are sent.
     config : Config
         The configuration.
+    merged : mapping of int to sequence of IndexConfig
+        By number of a launch that runs a mapping table: the index configurations of its tasks.
 
     Attributes
     ----------
@@ -63,22 +67,30 @@ class EventFront:
         (ticket, launch number, what was accepted).
     """
 
-    def __init__(self, launches: Sequence[LaunchDescriptor], config: Config):
+    def __init__(
+        self,
+        launches: Sequence[LaunchDescriptor],
+        config: Config,
+        merged: Mapping[int, Sequence[IndexConfig]] | None = None,
+    ):
         self._launches = launches
         self._config = config
         self._timing = timing(config)
-        self._verdicts = [judge(launch, config) for launch in launches]
+        self._merged = merged or {}
+        # Without merged launches there are no mapping tables either.
+        tables = (1 << config.max_tables) - 1 if merged else 0
+        self._verdicts = [judge(launch, config, tables) for launch in launches]
         self._filter = EventFilter(config)
         self._sent = 0
         # Launch numbers by pipeline stage; the last one stands at LaunchCheck's output.
         self._pipe: list[int | None] = [None] * self._timing.launch_check
         self._queue: deque[Waiting] = deque()
-        self._unpresented: deque[Waiting] = deque()
-        self._looked_up: tuple[int, Waiting] | None = None
+        self._unpresented: deque[tuple[Waiting, IndexConfig]] = deque()
+        self._looked_up: tuple[int, Waiting, IndexConfig] | None = None
         self._decided: tuple[int, Waiting] | None = None
         self._unrecorded = 0
         self._next_ticket = 1
-        self._ends: deque[tuple[int, int]] = deque()
+        self._ends: deque[tuple[int, Sequence[int]]] = deque()
         self.wake = 1
         self.answers: list[tuple[int, int, int, int]] = []
         self.decisions: list[tuple[int, int, Accepted]] = []
@@ -94,11 +106,16 @@ class EventFront:
         """Whether every launch was answered and every accepted one handed over."""
         return len(self.answers) == len(self._launches) and not self._queue
 
-    def end(self, loaded: int, entry: int) -> None:
+    def end(self, loaded: int, entries: Sequence[int]) -> None:
         """Take note that the dispatcher loads a launch's end: a place is free one cycle later."""
         # Loaded, valid in the next cycle, which enters the record queue; then released and taken.
-        self._ends.append((loaded + 2, entry))
+        self._ends.append((loaded + 2, entries))
         self.wake = min(self.wake, loaded + 1)
+
+    def _configs(self, waiting: Waiting) -> Sequence[IndexConfig]:
+        """Return the index configurations of a launch, in the order in which they are presented."""
+        launch = self._launches[waiting.number]
+        return self._merged.get(waiting.number, [(launch.index_address, launch.block)])
 
     def step(self, cycle: int, place_free: bool) -> Waiting | None:
         """Run one cycle on the state at its start; return the launch handed over in it."""
@@ -119,8 +136,9 @@ class EventFront:
         """Release what ended and count records, at the end of the cycle."""
         taken = bool(self._ends) and self._ends[0][0] == cycle
         if taken:
-            _, entry = self._ends.popleft()
-            self._filter.release(cycle, entry)
+            _, entries = self._ends.popleft()
+            for entry in entries:
+                self._filter.release(cycle, entry)
             self._unrecorded -= 1
         return taken
 
@@ -129,25 +147,27 @@ class EventFront:
         if self._decided and self._decided[0] == cycle:
             # Still in flight in the cycle of its decision.
             waiting = self._decided[1]
-            waiting.prepared, self._decided = cycle + 1, None
+            if len(waiting.entries) == len(self._configs(waiting)):
+                waiting.prepared = cycle + 1
+            self._decided = None
             return True
         if self._looked_up or self._decided or not self._unpresented:
             return False
-        self._looked_up = cycle, self._unpresented.popleft()
+        self._looked_up = cycle, *self._unpresented.popleft()
         return True
 
     def _look_up(self, cycle: int) -> bool:
         """Accept the configuration in the lookup stage when nothing holds it."""
         if not self._looked_up:
             return False
-        since, waiting = self._looked_up
+        since, waiting, (address, block) = self._looked_up
         if cycle < since + self._timing.filter_lookup:
             return True
-        launch = self._launches[waiting.number]
-        accepted = self._filter.accept(cycle, launch.index_address, launch.block, waiting.warps)
+        count = warps(block, self._config.warp_size)
+        accepted = self._filter.accept(cycle, address, block, count)
         if accepted is None:
             return False
-        waiting.entry = accepted.entry
+        waiting.entries.append(accepted.entry)
         self._looked_up, self._decided = None, (accepted.decision, waiting)
         self.decisions.append((waiting.ticket, waiting.number, accepted))
         return True
@@ -178,6 +198,6 @@ class EventFront:
         self._next_ticket += 1
         self._unrecorded += 1
         self._queue.append(waiting)
-        self._unpresented.append(waiting)
+        self._unpresented.extend((waiting, one) for one in self._configs(waiting))
         self.answers.append((cycle + 1, waiting.ticket, 0, 0))
         return True

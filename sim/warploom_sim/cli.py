@@ -9,6 +9,7 @@ import click
 from warploom_sim.commands.bench import bench
 from warploom_sim.commands.defer import defer
 from warploom_sim.commands.formal import formal
+from warploom_sim.commands.merge import merge
 from warploom_sim.commands.mutate import mutate
 from warploom_sim.commands.sim import sim
 from warploom_sim.commands.steal import steal
@@ -65,6 +66,7 @@ def main() -> None:
 main.add_command(bench)
 main.add_command(defer)
 main.add_command(formal)
+main.add_command(merge)
 main.add_command(mutate)
 main.add_command(sim)
 main.add_command(steal)

@@ -72,7 +72,8 @@ class Place:
 
 def shown(value: Any) -> str:
     """Return a value as JSON, cut to what fits a message."""
-    text = json.dumps(value)
+    # TOML has dates as well, which JSON does not know.
+    text = json.dumps(value, default=str)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

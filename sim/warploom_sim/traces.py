@@ -13,6 +13,8 @@ from typing import Any, Final
 from warploom_sim.trace_file import Place, read_json, shown
 
 CALL_CATEGORIES: Final = ("cuda_runtime", "cuda_driver")
+#: Calls that make a stream wait for an event; their variants have longer names.
+EVENT_WAIT_CALLS: Final = ("cudaStreamWaitEvent", "cuStreamWaitEvent")
 #: Block slots of one SM by compute capability: the one resource that device properties leave out.
 BLOCK_SLOTS: Final = {
     (7, 0): 32,
@@ -95,15 +97,28 @@ class KernelLaunch:
 
 @dataclass(frozen=True)
 class Trace:
-    """A recording: its launches in the order of their launch calls, and the GPUs they ran on."""
+    """A recording.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    devices : mapping of int to Device
+        The GPUs it ran on.
+    launches : tuple of KernelLaunch
+        In the order of their launch calls.
+    event_waits : tuple of int
+        Numbers of the calls, among the file's events, that made a stream wait for an event.
+    """
 
     path: Path
     devices: Mapping[int, Device]
     launches: tuple[KernelLaunch, ...]
+    event_waits: tuple[int, ...] = ()
 
     def place(self, launch: KernelLaunch) -> Place:
         """Return where a launch stands in the file, for messages."""
-        return _event_place(self.path, launch.event, launch.name)
+        return event_place(self.path, launch.event, launch.name)
 
     def summary(self) -> dict[str, int | float | str]:
         """Return the recording's figures by name; times in microseconds."""
@@ -142,25 +157,28 @@ def load(path: Path) -> Trace:
     if not isinstance(content, dict) or not isinstance(content.get("traceEvents"), list):
         raise top.refuse("JSON, but no trace: no object with a list 'traceEvents'")
     calls: dict[int, float] = {}
-    kernels = []
+    kernels, waits = [], []
     for number, event in enumerate(content["traceEvents"]):
         if not isinstance(event, dict):
-            raise _event_place(path, number).refuse(f"is {shown(event)}; legal: an object")
+            raise event_place(path, number).refuse(f"is {shown(event)}; legal: an object")
         if event.get("ph") != "X":
             continue
         if event.get("cat") == "kernel":
             kernels.append((number, event))
         elif event.get("cat") in CALL_CATEGORIES:
-            _note_call(calls, _event_place(path, number), event)
+            _note_call(calls, event_place(path, number), event)
+            if str(event.get("name")).startswith(EVENT_WAIT_CALLS):
+                waits.append(number)
     if not kernels:
         raise top.refuse("the trace has no kernel events ('cat': 'kernel')")
     devices = dict(_devices(top, content))
     found = [(_kernel(path, number, event, devices), event) for number, event in kernels]
     found.sort(key=lambda pair: _order(path, pair[0], pair[1], calls))
-    return Trace(path, devices, tuple(launch for launch, _ in found))
+    return Trace(path, devices, tuple(launch for launch, _ in found), tuple(waits))
 
 
-def _event_place(path: Path, number: int, name: Any = "") -> Place:
+def event_place(path: Path, number: int, name: Any = "") -> Place:
+    """Return where an event stands in a file, for messages."""
     quoted = f" ({shown(name)})" if isinstance(name, str) and name else ""
     return Place(path, f"event {number}{quoted}")
 
@@ -179,7 +197,7 @@ def _order(
     path: Path, launch: KernelLaunch, event: Any, calls: Mapping[int, float]
 ) -> tuple[float, float, int]:
     """Return a launch's key of order: when its call began, then (a graph's kernels) its start."""
-    place = _event_place(path, launch.event, launch.name)
+    place = event_place(path, launch.event, launch.name)
     correlation = place.integer(event["args"], "correlation")
     if correlation not in calls:
         raise place.refuse(
@@ -190,7 +208,7 @@ def _order(
 
 
 def _kernel(path: Path, number: int, event: Any, devices: Mapping[int, Device]) -> KernelLaunch:
-    place = _event_place(path, number, event.get("name"))
+    place = event_place(path, number, event.get("name"))
     arguments = place.object(event, "args")
     launch = KernelLaunch(
         event=number,

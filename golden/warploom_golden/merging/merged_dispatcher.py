@@ -1,0 +1,351 @@
+"""The dispatcher of merged launches with its SMs: from one cycle in which something happens on.
+
+Latencies are the block dispatcher's (``docs/block_dispatcher.md``); rules of tags and marks stand
+in ``docs/merging/merged_kernels.md``. Launches run one after the other, as those of one stream do.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from warploom_golden.merging.deadlock import Deadlock, Waiter
+from warploom_golden.merging.dependency_tracker import DependencyTracker
+from warploom_golden.merging.merged_work import MergedWork
+from warploom_golden.merging.sm_books import SmBooks
+from warploom_golden.merging.sm_stand_in import NEVER, SmStandIn
+from warploom_spec import Config, WarploomError, timing
+
+#: Who holds a block until its marks stand: its SM (as in the source), or the dispatcher.
+MODES: Final = ("spin", "gate")
+#: Launches that the dispatcher holds.
+PLACES: Final = 2
+
+
+@dataclass
+class _Resident:
+    """A launch in a place: its work, and the cycle of its hand-over."""
+
+    work: MergedWork
+    since: int
+    started: int = NEVER
+    walking: bool = False
+    out: int = 0
+    next: int = 0
+    retired: int = 0
+    returned: int = 0
+    load: int = NEVER
+
+
+class MergedDispatcher:
+    """Places blocks in order of merged id, counts tags, sets marks.
+
+    What happens in one cycle happens in this order: the head is decided; reports are processed and
+    slots returned; one tag is counted; SMs report; the end of a launch is loaded. A decision sees
+    what was returned, and the marks whose last tag was counted, in the cycles before.
+
+    Parameters
+    ----------
+    config : Config
+        SMs, policies.
+    mode : str
+        One of `MODES`.
+    walk : int
+        Cycles that the last block of a task takes for each other tag, as in the source, where it
+        reads them one after the other; 0: tags are counted beside the dispatcher.
+
+    Attributes
+    ----------
+    spin_slot_cycles : int
+        Cycles that blocks held a slot while they waited for marks or tags.
+    gate_cycles : int
+        Cycles in which the gate alone held the head: an SM had room for it.
+    """
+
+    def __init__(self, config: Config, mode: str, walk: int = 0):
+        if mode not in MODES:
+            raise WarploomError(f"mode is {mode!r}; legal: {', '.join(MODES)}")
+        self._config = config
+        self._timing = timing(config)
+        self._spin = mode == "spin"
+        self._walk = walk
+        self._places: deque[_Resident] = deque()
+        self._books = SmBooks(config)
+        self._sms = SmStandIn(config.sms)
+        # Reports on their way: (cycle, SM, slot, merged id).
+        self._reports: deque[tuple[int, int, int, int]] = deque()
+        self._tracker = DependencyTracker((), config.sms)
+        self._gated = False
+        self.spin_slot_cycles = 0
+        self.gate_cycles = 0
+
+    @property
+    def places_free(self) -> int:
+        """Places without a launch."""
+        return PLACES - len(self._places)
+
+    def accept(self, work: MergedWork, cycle: int) -> None:
+        """Take a launch that is handed over in a cycle, before that cycle runs."""
+        self._places.append(_Resident(work, cycle, next=work.start))
+
+    def advance(self, cycle: int, until: int) -> tuple[int, MergedWork | None]:
+        """Run from one cycle to another, or until a launch's end is loaded.
+
+        Parameters
+        ----------
+        cycle, until : int
+            The first cycle to run, and the first one not to run.
+
+        Returns
+        -------
+        tuple
+            The next cycle in which something may happen, ``until`` at most. And the launch whose
+            end was loaded in the cycle before, or None.
+
+        Raises
+        ------
+        Deadlock
+            If nothing can happen any more although a launch has begun; with who waits for what.
+        """
+        ended = None
+        while cycle < until and ended is None:
+            busy, ended = self._run_cycle(cycle)
+            event = cycle + 1 if busy else max(self._next_event(), cycle + 1)
+            if event >= NEVER and self._places:
+                raise Deadlock(self._waiters())
+            event = min(event, until)
+            if self._gated:
+                self.gate_cycles += event - cycle
+            cycle = event
+        return cycle, ended
+
+    def _next_event(self) -> int:
+        """Return the next cycle in which something happens by itself."""
+        event = self._sms.next
+        if self._reports:
+            event = min(event, self._reports[0][0] + self._timing.returns - 1)
+        if self._places:
+            event = min(event, self._places[0].load)
+        return event
+
+    def _run_cycle(self, cycle: int) -> tuple[bool, MergedWork | None]:
+        """Run one cycle; return whether the next may differ for it, and what launch ended."""
+        resident = bool(self._places) and self._places[0].started < cycle
+        entrant = self._books.choice.entrant()
+        busy = self._decide(cycle)
+        self._books.choice.end_cycle(entrant, resident)
+        busy |= self._process(cycle)
+        busy |= self._count(cycle)
+        self._send(cycle)
+        ended = self._load(cycle)
+        return busy or entrant is not None or ended is not None, ended
+
+    # --- decisions -------------------------------------------------------------------------------
+    def _decide(self, cycle: int) -> bool:
+        """Place the head, or make the next launch's first block the head of the next cycle."""
+        self._gated = False
+        if not self._places:
+            return False
+        place = self._places[0]
+        if not place.walking:
+            return self._give(place, cycle)
+        if place.next == len(place.work.tasks) or not self._books.rooms:
+            return False
+        needs = self._unmarked(place.work, place.next)
+        if needs and not self._spin:
+            self._gated = True
+            return False
+        self._place(place, cycle, bool(needs))
+        return True
+
+    def _give(self, place: _Resident, cycle: int) -> bool:
+        if cycle >= place.since + self._timing.stage:
+            place.walking = True
+            self._begin(place)
+        return True
+
+    def _begin(self, place: _Resident) -> None:
+        """Prepare the books and the tracker for a launch's first block."""
+        work = place.work
+        first = place.next
+        if first < len(work.tasks):
+            self._books.set_need(work.amounts[work.tasks[first]])
+        place.retired = place.returned = first
+        counts = list(work.counts)
+        for task in work.tasks[:first]:
+            counts[task] -= 1
+        marked = [task for task, count in enumerate(counts) if not count] if first else []
+        self._tracker = DependencyTracker(
+            counts if work.tracked else (), self._config.sms, marked if work.tracked else ()
+        )
+        # Of each task: other tags than its last block's; when all of those were set; when its last
+        # block's work was done.
+        self._others = [count - 1 for count in counts]
+        self._tagged = [NEVER] * len(counts)
+        self._work_done = [NEVER] * len(counts)
+        # Blocks that wait on their SM for marks.
+        self._spinning: list[int] = []
+
+    def _unmarked(self, work: MergedWork, merged_id: int) -> int:
+        """Return the mask of the tasks that a block waits for."""
+        return work.needs[work.tasks[merged_id]] & ~self._tracker.marks
+
+    def _place(self, place: _Resident, cycle: int, waits: bool) -> None:
+        """Place the head; on the SM it waits for its marks, or its work begins."""
+        work, merged_id = place.work, place.next
+        task = work.tasks[merged_id]
+        sm, slot = self._books.take()
+        place.started = min(place.started, cycle)
+        place.out += 1
+        place.next += 1
+        log, offered = work.log, cycle + self._timing.offer
+        log.offered[merged_id], log.sm[merged_id], log.slot[merged_id] = offered, sm, slot
+        if merged_id == work.last[task] and not self._others[task]:
+            self._tagged[task] = cycle + 1
+        if waits:
+            self._spinning.append(merged_id)
+        else:
+            self._start(work, merged_id, offered)
+        if place.next < len(work.tasks):
+            self._books.set_need(work.amounts[work.tasks[place.next]])
+
+    # --- what blocks wait for on their SM --------------------------------------------------------
+    def _start(self, work: MergedWork, merged_id: int, cycle: int) -> None:
+        """Let a block's work begin in a cycle."""
+        task, log = work.tasks[merged_id], work.log
+        log.started[merged_id] = cycle
+        self.spin_slot_cycles += cycle - log.offered[merged_id]
+        done = cycle + work.lengths[merged_id]
+        if self._spin and work.tracked and merged_id == work.last[task]:
+            self._work_done[task] = done
+            self._finish_last(work, task)
+        else:
+            self._hold(work, merged_id, done)
+
+    def _finish_last(self, work: MergedWork, task: int) -> None:
+        """Let a task's last block be reported once its work is done and all other tags are set."""
+        tagged, done = self._tagged[task], self._work_done[task]
+        if tagged == NEVER or done == NEVER:
+            return
+        due = max(tagged, done)
+        if self._walk:
+            due = max(due, self._walked(work, task, done))
+        self.spin_slot_cycles += due - done
+        self._hold(work, work.last[task], due)
+
+    def _walked(self, work: MergedWork, task: int, cycle: int) -> int:
+        """Return when the last block has read the other tags, in order of block id, one by one."""
+        own = work.last[task]
+        others = [n for n, other in enumerate(work.tasks) if other == task and n != own]
+        for n in sorted(others, key=work.blocks.__getitem__):
+            cycle = max(cycle, work.log.reported[n]) + self._walk
+        return cycle
+
+    def _hold(self, work: MergedWork, merged_id: int, due: int) -> None:
+        log = work.log
+        log.due[merged_id] = due
+        self._sms.hold(log.sm[merged_id], log.slot[merged_id], merged_id, due)
+
+    # --- reports, tags, marks --------------------------------------------------------------------
+    def _send(self, cycle: int) -> None:
+        for sm, slot, merged_id in self._sms.send(cycle):
+            self._places[0].work.log.reported[merged_id] = cycle
+            self._reports.append((cycle, sm, slot, merged_id))
+
+    def _process(self, cycle: int) -> bool:
+        """Process reports; return whether the next cycle may differ for it."""
+        sent_in = cycle - (self._timing.returns - 1)
+        some = False
+        while self._reports and self._reports[0][0] == sent_in:
+            _, sm, slot, merged_id = self._reports.popleft()
+            place = self._places[0]
+            if place.work.tracked:
+                self._tracker.enter(sm, place.work.tasks[merged_id])
+            if self._config.reclaim == "in_order":
+                self._books.done(merged_id, cycle + 1)
+            else:
+                self._give_back(place, merged_id)
+            some = True
+        reclaiming = self._config.reclaim == "in_order" and self._reclaim(cycle)
+        return some or reclaiming
+
+    def _reclaim(self, cycle: int) -> bool:
+        """Return what was retired before, and retire; in order of decision."""
+        if not self._places:
+            return False
+        place, books = self._places[0], self._books
+        pending = place.returned < place.retired
+        while place.returned < place.retired and books.returns_by(place.returned, cycle):
+            self._give_back(place, place.returned)
+            place.returned += 1
+        most = min(place.next, place.retired + self._config.retire_width)
+        while place.retired < most and books.done_by(place.retired, cycle):
+            books.retire(place.retired, cycle + self._timing.returns - 1)
+            place.retired += 1
+        return pending or place.returned < place.retired
+
+    def _give_back(self, place: _Resident, merged_id: int) -> None:
+        work = place.work
+        amounts = work.amounts[work.tasks[merged_id]]
+        self._books.give_back(work.log.sm[merged_id], work.log.slot[merged_id], amounts)
+        place.out -= 1
+
+    def _count(self, cycle: int) -> bool:
+        """Count one tag; start the blocks whose marks stand from the next cycle on."""
+        task = self._tracker.count()
+        if self._places:
+            self._note_end(self._places[0], cycle)
+        if task is None:
+            return False
+        work = self._places[0].work
+        if self._spin:
+            self._others[task] -= 1
+            if not self._others[task] and work.log.offered[work.last[task]] >= 0:
+                self._tagged[task] = cycle + 1
+                self._finish_last(work, task)
+            if self._tracker.marks >> task & 1:
+                self._wake(work, cycle + 1)
+        return True
+
+    def _wake(self, work: MergedWork, cycle: int) -> None:
+        """Start the blocks that waited on their SMs for a mark that stands from a cycle on."""
+        waiting, self._spinning = self._spinning, []
+        for merged_id in waiting:
+            if self._unmarked(work, merged_id):
+                self._spinning.append(merged_id)
+            else:
+                self._start(work, merged_id, max(cycle, work.log.offered[merged_id]))
+
+    # --- the end of a launch ---------------------------------------------------------------------
+    def _note_end(self, place: _Resident, cycle: int) -> None:
+        """Note that a launch is gone: all blocks returned, all tags counted."""
+        over = place.walking and place.out == 0 and place.next == len(place.work.tasks)
+        if over and self._tracker.done and place.load == NEVER:
+            place.load = cycle + self._timing.end
+
+    def _load(self, cycle: int) -> MergedWork | None:
+        if not self._places or self._places[0].load > cycle:
+            return None
+        return self._places.popleft().work
+
+    def _waiters(self) -> list[Waiter]:
+        """Return who waits for what, of a launch that stands still."""
+        place = self._places[0]
+        work = place.work
+        waiters = [
+            Waiter(n, work.tasks[n], work.place(n), f"on SM {work.log.sm[n]}", self._cause(work, n))
+            for n in range(work.start, place.next)
+            if work.log.reported[n] < 0
+        ]
+        if place.next < len(work.tasks):
+            n = place.next
+            cause = self._cause(work, n) if self._gated else "room on an SM"
+            waiters.append(Waiter(n, work.tasks[n], work.place(n), "at the dispatcher", cause))
+        return waiters
+
+    def _cause(self, work: MergedWork, merged_id: int) -> str:
+        """Return what a block waits for, in words."""
+        needs = self._unmarked(work, merged_id)
+        if needs:
+            tasks = [str(t) for t in range(needs.bit_length()) if needs >> t & 1]
+            return f"the mark of task {', '.join(tasks)}"
+        return f"{self._others[work.tasks[merged_id]]} tags of its own task"

@@ -1,0 +1,162 @@
+"""Launches of one stream through LaunchPath and the dispatcher, some of them merged."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from warploom_golden.event_front import EventFront, Waiting
+from warploom_golden.event_machine import NEVER as FRONT_NEVER
+from warploom_golden.merging.mapping_table import MappingTable
+from warploom_golden.merging.merged_dispatcher import MergedDispatcher
+from warploom_golden.merging.merged_work import MergedWork, merged_work, plain_work
+from warploom_golden.merging.sm_stand_in import NEVER
+from warploom_spec import Config, LaunchDescriptor
+
+#: What runs: a launch by itself, or a table.
+Item = LaunchDescriptor | MappingTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeRules:
+    """How merged launches run.
+
+    Attributes
+    ----------
+    mode : str
+        ``gate`` or ``spin``.
+    charge : str
+        ``maximum``, as in the source; ``task`` charges each block what its own task needs.
+    last : str
+        ``merged_id``; ``block_id`` is the source's fault.
+    walk : int
+        Cycles a tag, in ``spin``, when a task's last block reads the tags itself; 0: it does not.
+    jitter : bool
+        Whether block lengths vary around their base, as in a replay.
+    """
+
+    mode: str = "gate"
+    charge: str = "maximum"
+    last: str = "merged_id"
+    walk: int = 0
+    jitter: bool = True
+
+
+@dataclass(frozen=True)
+class MergedRun:
+    """What came of a run.
+
+    Attributes
+    ----------
+    cycles : int
+        From cycle 0 to the last answer or final record, that one included.
+    works : list of MergedWork
+        The launches that were not refused, with what happened to each block; empty if not kept.
+    refused : int
+        Launches that LaunchCheck refused.
+    spin_slot_cycles, gate_cycles : int
+        As `MergedDispatcher` counts them.
+    """
+
+    cycles: int
+    works: list[MergedWork]
+    refused: int
+    spin_slot_cycles: int
+    gate_cycles: int
+
+
+def run_merged(
+    items: Sequence[Item],
+    config: Config,
+    seed: int,
+    rules: MergeRules | None = None,
+    progress: Callable[[int], object] = lambda blocks: None,
+    keep: bool = True,
+) -> MergedRun:
+    """Run launches and tables, each after the one before it, in stream 0.
+
+    The tables stand loaded and verified; none is checked here.
+
+    Parameters
+    ----------
+    items : sequence of LaunchDescriptor or MappingTable
+        In the order in which they are sent.
+    config : Config
+        The configuration.
+    seed : int
+        Seed of the block lengths.
+    rules : MergeRules
+        How merged launches run.
+    progress : callable
+        Called with the blocks of each launch that ended.
+    keep : bool
+        Whether to keep what happened to each block: some hundred bytes for each.
+
+    Raises
+    ------
+    Deadlock
+        If a merged launch stands still.
+    """
+    return _MergedReplay(items, config, seed, rules or MergeRules()).run(progress, keep)
+
+
+class _MergedReplay:
+    """EventFront and MergedDispatcher, one launch behind the other."""
+
+    def __init__(self, items: Sequence[Item], config: Config, seed: int, rules: MergeRules):
+        self._items = items
+        self._config = config
+        self._seed = seed
+        self._rules = rules
+        launches = [
+            item.launch(config)
+            if isinstance(item, MappingTable)
+            else replace(item, stream=0, after_previous=1)
+            for item in items
+        ]
+        merged = {
+            n: item.shapes() for n, item in enumerate(items) if isinstance(item, MappingTable)
+        }
+        self._front = EventFront(launches, config, merged)
+        self._dispatcher = MergedDispatcher(config, rules.mode, rules.walk)
+        self._waiting: list[Waiting] = []
+        self._works: list[MergedWork] = []
+        self._last_cycle = 0
+
+    def run(self, progress: Callable[[int], object], keep: bool) -> MergedRun:
+        cycle = 0
+        while cycle < NEVER:
+            if self._front.wake <= cycle:
+                self._hand_over(cycle)
+            # What the front means by a cycle that never comes is earlier than ours.
+            wake = self._front.wake if self._front.wake < FRONT_NEVER else NEVER
+            cycle, ended = self._dispatcher.advance(cycle, wake)
+            if ended is not None:
+                # Loaded in the cycle before, valid in the next, then in the record queue.
+                self._front.end(cycle - 1, self._waiting.pop(0).entries)
+                self._last_cycle = cycle + 1
+                progress(len(ended.tasks))
+                if keep:
+                    self._works.append(ended)
+        answers = self._front.answers
+        last_answer = max((answer[0] for answer in answers), default=0)
+        return MergedRun(
+            cycles=max(self._last_cycle, last_answer) + 1,
+            works=self._works,
+            refused=sum(1 for answer in answers if answer[2]),
+            spin_slot_cycles=self._dispatcher.spin_slot_cycles,
+            gate_cycles=self._dispatcher.gate_cycles,
+        )
+
+    def _hand_over(self, cycle: int) -> None:
+        waiting = self._front.step(cycle, self._dispatcher.places_free > 0)
+        if waiting is None:
+            return
+        item = self._items[waiting.number]
+        rules = self._rules
+        if isinstance(item, MappingTable):
+            work = merged_work(
+                item, self._config, self._seed, rules.charge, rules.last, jitter=rules.jitter
+            )
+        else:
+            work = plain_work(item, self._config, self._seed, rules.jitter)
+        self._waiting.append(waiting)
+        self._dispatcher.accept(work, cycle)

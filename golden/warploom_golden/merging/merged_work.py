@@ -1,0 +1,167 @@
+"""What a launch gives the dispatcher: its blocks in order, what each takes, what each waits for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from warploom_golden.block_length import block_lengths
+from warploom_golden.index_reference import Dims
+from warploom_golden.merging.dependency_tracker import reporting_last
+from warploom_golden.merging.mapping_table import Integers, MappingTable, block_place
+from warploom_golden.merging.task import Task
+from warploom_spec import Config, LaunchDescriptor, WarploomError
+
+#: What one block takes of an SM: slots, warps, register units, shared units, barriers.
+Amounts = tuple[int, int, int, int, int]
+#: What a merged block takes: the maxima over the tasks, as in the source, or its own task's need.
+CHARGES = ("maximum", "task")
+
+
+@dataclass
+class BlockLog:
+    """What happened to each block of a launch, by merged id; -1: it did not.
+
+    Attributes
+    ----------
+    offered, started, due, reported : list of int
+        Cycle of its offer; from which its work ran; from which it may be reported; of its report.
+    sm, slot : list of int
+        Where it was placed.
+    """
+
+    offered: list[int]
+    started: list[int]
+    due: list[int]
+    reported: list[int]
+    sm: list[int]
+    slot: list[int]
+
+
+@dataclass
+class MergedWork:
+    """The blocks of one launch.
+
+    Attributes
+    ----------
+    tasks, blocks, lengths : list of int
+        Of each merged id: task, block id in the task's grid, cycles of work.
+    grids : list of Dims
+        Grid of each task.
+    counts : list of int
+        Blocks of each task.
+    needs : list of int
+        Of each task the mask of the tasks it depends on.
+    amounts : list of Amounts
+        What a block of each task takes.
+    last : list of int
+        Of each task the merged id of the block that reports last.
+    tracked : bool
+        Whether it has tags and marks: whether it is a merged launch.
+    start : int
+        First merged id to run; behind a drain not 0.
+    log : BlockLog
+        What happened.
+    """
+
+    tasks: list[int]
+    blocks: list[int]
+    lengths: list[int]
+    grids: list[Dims]
+    counts: list[int]
+    needs: list[int]
+    amounts: list[Amounts]
+    last: list[int]
+    tracked: bool
+    start: int = 0
+    log: BlockLog = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make an empty log."""
+        rows = [[-1] * len(self.tasks) for _ in range(6)]
+        self.log = BlockLog(*rows)
+
+    def place(self, merged_id: int) -> Dims:
+        """Return a block's (bx, by, bz) in its task's grid."""
+        return block_place(self.blocks[merged_id], self.grids[self.tasks[merged_id]])
+
+
+def merged_work(
+    table: MappingTable,
+    config: Config,
+    seed: int,
+    charge: str = "maximum",
+    last: str = "merged_id",
+    start: int = 0,
+    jitter: bool = True,
+) -> MergedWork:
+    """Return the work of a table's launch.
+
+    Parameters
+    ----------
+    table : MappingTable
+        The table; nothing here checks it.
+    config : Config
+        The warp size.
+    seed : int
+        Seed of the block lengths.
+    charge : str
+        One of `CHARGES`.
+    last : str
+        One of `dependency_tracker.LAST_RULES`.
+    start : int
+        First merged id: where a drained launch goes on.
+    jitter : bool
+        Whether block lengths vary around their base, as in a replay.
+    """
+    tasks, blocks = table.expanded()
+    if charge not in CHARGES:
+        raise WarploomError(f"charge is {charge!r}; legal: {', '.join(CHARGES)}")
+    own = [task.need(config) for task in table.tasks]
+    whole = table.launch(config)
+    most = Task(launch=whole).need(config)
+    lengths = np.zeros(len(tasks), np.int64)
+    for number, task in enumerate(table.tasks):
+        mine = tasks == number
+        lengths[mine] = _lengths(task.launch, blocks[mine], seed, jitter)
+    return MergedWork(
+        tasks=tasks.tolist(),
+        blocks=blocks.tolist(),
+        lengths=lengths.tolist(),
+        grids=[task.launch.grid for task in table.tasks],
+        counts=np.bincount(tasks, minlength=len(table.tasks)).tolist(),
+        needs=[sum(1 << other for other in task.depends) for task in table.tasks],
+        amounts=own if charge == "task" else [most] * len(own),
+        last=reporting_last(tasks, blocks, len(table.tasks), last),
+        tracked=True,
+        start=start,
+    )
+
+
+def plain_work(
+    launch: LaunchDescriptor, config: Config, seed: int, jitter: bool = True
+) -> MergedWork:
+    """Return the work of a launch without a table."""
+    task = Task(launch=launch)
+    blocks = np.arange(task.blocks)
+    return MergedWork(
+        tasks=[0] * len(blocks),
+        blocks=blocks.tolist(),
+        lengths=_lengths(launch, blocks, seed, jitter).tolist(),
+        grids=[launch.grid],
+        counts=[len(blocks)],
+        needs=[0],
+        amounts=[task.need(config)],
+        last=[len(blocks) - 1],
+        tracked=False,
+    )
+
+
+def _lengths(launch: LaunchDescriptor, blocks: Integers, seed: int, jitter: bool) -> Integers:
+    if not jitter:
+        return np.full(len(blocks), launch.arguments)
+    gx, gy, _ = launch.grid
+    rows = blocks // gx
+    places: Sequence[Integers] = (blocks % gx, rows % gy, rows // gy)
+    bx, by, bz = (axis.astype(np.uint32) for axis in places)
+    return block_lengths(seed, launch.code, launch.arguments, bx, by, bz).astype(np.int64)

@@ -1,0 +1,103 @@
+"""What each SM has free, and what becomes free again in order."""
+
+from collections import deque
+
+from warploom_golden.merging.merged_work import Amounts
+from warploom_golden.merging.sm_choice import SmChoice
+from warploom_spec import Config
+
+
+class SmBooks:
+    """Resources and slots of all SMs.
+
+    A block gets the slot that has been free longest; after reset slots are free in order of their
+    numbers.
+
+    Parameters
+    ----------
+    config : Config
+        What an SM has.
+
+    Attributes
+    ----------
+    rooms : int
+        Mask of the SMs that have room for the next block.
+    choice : SmChoice
+        The placement policy.
+    """
+
+    def __init__(self, config: Config):
+        self._sms = config.sms
+        whole = [
+            config.block_slots,
+            config.warp_slots,
+            config.register_units,
+            config.shared_units,
+            config.barriers,
+        ]
+        self._free = [list(whole) for _ in range(config.sms)]
+        self._slots = [deque(range(config.block_slots)) for _ in range(config.sms)]
+        self._used_warps = [0] * config.sms
+        self._need: Amounts = (0, 0, 0, 0, 0)
+        # In order: from which cycle on a block may be retired, and what was retired is returned.
+        self._done: dict[int, int] = {}
+        self._returns: dict[int, int] = {}
+        self.rooms = (1 << config.sms) - 1
+        self.choice = SmChoice(config)
+
+    def set_need(self, need: Amounts) -> None:
+        """Judge all SMs by what the next block takes."""
+        if need == self._need:
+            return
+        self._need = need
+        self.rooms = 0
+        for sm in range(self._sms):
+            self._judge(sm)
+
+    def _judge(self, sm: int) -> None:
+        s, w, r, m, b = self._free[sm]
+        slots, warps, registers, shared, barriers = self._need
+        if s >= slots and w >= warps and r >= registers and m >= shared and b >= barriers:
+            self.rooms |= 1 << sm
+        else:
+            self.rooms &= ~(1 << sm)
+
+    def _charge(self, sm: int, amounts: Amounts, sign: int) -> None:
+        free = self._free[sm]
+        for k, amount in enumerate(amounts):
+            free[k] -= sign * amount
+        self._used_warps[sm] += sign * amounts[1]
+        self._judge(sm)
+
+    def take(self) -> tuple[int, int]:
+        """Choose an SM for the next block, take what it needs; return SM and slot."""
+        sm = self.choice.choose(self.rooms, self._used_warps)
+        self._charge(sm, self._need, 1)
+        return sm, self._slots[sm].popleft()
+
+    def give_back(self, sm: int, slot: int, amounts: Amounts) -> None:
+        """Return what a block held, at the end of a cycle."""
+        self._charge(sm, amounts, -1)
+        self._slots[sm].append(slot)
+        self.choice.freed(sm)
+
+    # --- reclaim in order ------------------------------------------------------------------------
+    def done(self, block: int, cycle: int) -> None:
+        """Note from which cycle on a block may be retired."""
+        self._done[block] = cycle
+
+    def done_by(self, block: int, cycle: int) -> bool:
+        """Whether a block may be retired in a cycle."""
+        return self._done.get(block, cycle + 1) <= cycle
+
+    def retire(self, block: int, returns: int) -> None:
+        """Note at the end of which cycle a block returns what it holds."""
+        del self._done[block]
+        self._returns[block] = returns
+
+    def returns_by(self, block: int, cycle: int) -> bool:
+        """Whether a retired block returns what it holds at the end of a cycle."""
+        if self._returns[block] > cycle:
+            return False
+        del self._returns[block]
+        return True

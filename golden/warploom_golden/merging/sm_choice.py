@@ -1,0 +1,90 @@
+"""Which SM a block is placed on: the four placement policies, on masks of SMs.
+
+Written apart from the dispatcher's other models, from ``docs/block_dispatcher.md``.
+"""
+
+from collections import deque
+
+from warploom_spec import Config
+
+
+def first_from(mask: int, start: int) -> int:
+    """Return the lowest set bit at or above ``start``, else the lowest of all; one is set."""
+    above = mask >> start
+    if above:
+        return start + (above & -above).bit_length() - 1
+    return (mask & -mask).bit_length() - 1
+
+
+class SmChoice:
+    """The policy's state.
+
+    Parameters
+    ----------
+    config : Config
+        ``policy``, SMs, slots.
+    """
+
+    def __init__(self, config: Config):
+        self._policy = config.policy
+        self._sms = config.sms
+        self._depth = config.sms * config.block_slots
+        self._pointer = 0
+        # freed_first: SMs in the queue; entries that wait for it, of all SMs and of each.
+        self._queue: deque[int] = deque()
+        self._waiting = [0] * config.sms
+        self._some_wait = 0
+        self._entry_pointer = 0
+
+    def choose(self, rooms: int, used_warps: list[int]) -> int:
+        """Return one of the SMs in the mask ``rooms``, which is not 0.
+
+        Parameters
+        ----------
+        rooms : int
+            Mask of the SMs that have room.
+        used_warps : list of int
+            Occupied warp slots of each SM, for ``least_loaded``.
+        """
+        if self._policy == "first_fit":
+            return first_from(rooms, 0)
+        if self._policy == "least_loaded":
+            fits = (sm for sm in range(self._sms) if rooms >> sm & 1)
+            return min(fits, key=lambda sm: (used_warps[sm], sm))
+        if self._policy == "freed_first" and self._queue:
+            head = self._queue.popleft()
+            if rooms >> head & 1:
+                return head
+        # `round_robin`; `freed_first` too, with the order table as after reset: the identity.
+        chosen = first_from(rooms, self._pointer)
+        self._pointer = (chosen + 1) % self._sms
+        return chosen
+
+    def freed(self, sm: int) -> None:
+        """Note that a slot of an SM became free at the end of this cycle."""
+        if self._policy == "freed_first":
+            self._waiting[sm] += 1
+            self._some_wait |= 1 << sm
+
+    def entrant(self) -> int | None:
+        """Return the SM that enters the queue in this cycle, judged before the cycle's decision."""
+        if not self._some_wait or len(self._queue) == self._depth:
+            return None
+        sm = first_from(self._some_wait, self._entry_pointer)
+        self._entry_pointer = (sm + 1) % self._sms
+        return sm
+
+    def end_cycle(self, entrant: int | None, resident: bool) -> None:
+        """Let the entrant enter at the end of the cycle, or forget all when nothing is resident.
+
+        Call before slots are freed at the end of the same cycle.
+        """
+        if not resident:
+            self._queue.clear()
+            self._waiting = [0] * self._sms
+            self._some_wait = 0
+        elif entrant is not None:
+            self._queue.append(entrant)
+            self._waiting[entrant] -= 1
+            if not self._waiting[entrant]:
+                self._some_wait &= ~(1 << entrant)

@@ -1,0 +1,199 @@
+"""What makes a mapping table legal, entry by entry as the hardware reads it."""
+
+from collections.abc import Iterator
+
+from warploom_golden.index_reference import Dims, warps
+from warploom_golden.launch_check import refusals
+from warploom_golden.merging.mapping_table import MappingTable, Run, block_id, block_place
+from warploom_golden.merging.task import MergeLimits
+from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
+from warploom_spec.table_errors import TableCode
+
+
+class TableError(WarploomError):
+    """A refused table.
+
+    Attributes
+    ----------
+    code : TableCode or ErrorCode
+        Why; an `ErrorCode` is what LaunchCheck says of a task.
+    entry, task : int or None
+        Entry and task at fault.
+    block : Dims or None
+        The block at fault, (bx, by, bz).
+    """
+
+    def __init__(
+        self,
+        code: TableCode | ErrorCode,
+        said: str,
+        entry: int | None = None,
+        task: int | None = None,
+        block: Dims | None = None,
+    ):
+        self.code, self.entry, self.task, self.block = code, entry, task, block
+        places = {"entry": entry, "task": task, "block": block}
+        where = ", ".join(f"{name} {at}" for name, at in places.items() if at is not None)
+        super().__init__(f"{code.name}: {where}{': ' if where else ''}{said}")
+
+
+def check(table: MappingTable, config: Config, limits: MergeLimits) -> None:
+    """Check a table; the first thing that is wrong is raised.
+
+    Sizes, tasks and shapes come first, then the entries in order, then what has no entry.
+
+    Raises
+    ------
+    TableError
+        With code, entry, task and block.
+    """
+    for fault in _faults(table, config, limits):
+        raise fault
+
+
+def check_launch(launch: LaunchDescriptor, table: MappingTable, config: Config) -> None:
+    """Check the launch that runs a table: its warps, and that one block fits an SM.
+
+    Raises
+    ------
+    TableError
+        `TABLE_BLOCK`, or LaunchCheck's own code.
+    """
+    for fault in _launch_faults(launch, table, config):
+        raise fault
+
+
+def _faults(table: MappingTable, config: Config, limits: MergeLimits) -> Iterator[TableError]:
+    """Yield what is wrong; each step relies on the ones before it."""
+    yield from _size_faults(table, limits)
+    yield from _task_faults(table, config)
+    yield from _shape_faults(table, config)
+    yield from _entry_faults(table)
+    yield from _launch_faults(table.launch(config), table, config)
+
+
+def _size_faults(table: MappingTable, limits: MergeLimits) -> Iterator[TableError]:
+    count, entries = len(table.tasks), len(table.runs)
+    if not 1 <= count <= limits.max_tasks:
+        legal = f"legal: 1 to {limits.max_tasks}"
+        yield TableError(TableCode.TABLE_TASKS, f"{count} tasks; {legal}")
+    if entries > limits.max_table_entries:
+        legal = f"legal: 1 to {limits.max_table_entries}"
+        yield TableError(TableCode.TABLE_FULL, f"{entries} entries; {legal}")
+
+
+def _task_faults(table: MappingTable, config: Config) -> Iterator[TableError]:
+    """Refuse what LaunchCheck refuses, and dependencies on nothing."""
+    numbers = range(len(table.tasks))
+    for number, task in enumerate(table.tasks):
+        for code, argument in refusals(task.launch.values(config), 0, config):
+            yield TableError(code, f"LaunchCheck refuses it (argument {argument})", task=number)
+        for other in sorted(task.depends):
+            if other not in numbers or other == number:
+                said = f"depends on task {other}; legal: other tasks, 0 to {numbers[-1]}"
+                yield TableError(TableCode.TABLE_DEPENDS, said, task=number)
+
+
+def _shape_faults(table: MappingTable, config: Config) -> Iterator[TableError]:
+    shapes = table.shapes()
+    if len(shapes) > config.history_entries:
+        said = f"{len(shapes)} index configurations; legal: 1 to {config.history_entries}"
+        yield TableError(TableCode.TABLE_SHAPES, said)
+    regions: dict[tuple[int, Dims], range] = {}
+    for number, task in enumerate(table.tasks):
+        address, block = task.shape
+        region = range(address, address + warps(block, config.warp_size))
+        for (other, shape), taken in regions.items():
+            apart = region.stop <= taken.start or taken.stop <= region.start
+            if not apart and task.shape != (other, shape):
+                said = f"its indices overlap those of blocks {shape} at address {other}"
+                yield TableError(TableCode.TABLE_REGION, said, task=number)
+        regions[task.shape] = region
+
+
+class _Progress:
+    """How far the entries of one task have come."""
+
+    def __init__(self, blocks: int, declared: int | None):
+        self.blocks = blocks
+        self.declared = declared
+        self.entries = 0
+        self.next = 0
+        self.placed: set[int] = set()
+
+    @property
+    def complete(self) -> bool:
+        """Whether the hardware takes all blocks for placed."""
+        if self.declared is None:
+            return self.next == self.blocks
+        return self.entries == self.declared
+
+    @property
+    def missing(self) -> int | None:
+        """Lowest block without an entry."""
+        if self.declared is None:
+            return None if self.complete else self.next
+        return next((n for n in range(self.blocks) if n not in self.placed), None)
+
+
+def _entry_faults(table: MappingTable) -> Iterator[TableError]:
+    progress = [
+        _Progress(task.blocks, table.permuted.get(number))
+        for number, task in enumerate(table.tasks)
+    ]
+    for entry, run in enumerate(table.runs):
+        for code, said, block in _run_faults(table, run, progress):
+            yield TableError(code, said, entry, run.task, block)
+    for number, task in enumerate(table.tasks):
+        done = progress[number]
+        if done.missing is not None:
+            block = block_place(done.missing, task.launch.grid)
+            yield TableError(
+                TableCode.TABLE_MISSING, "no entry places it", len(table.runs), number, block
+            )
+        if not done.complete:
+            said = f"{done.entries} entries; declared: {done.declared}"
+            yield TableError(TableCode.TABLE_ENTRIES, said, len(table.runs), number)
+
+
+def _run_faults(
+    table: MappingTable, run: Run, progress: list[_Progress]
+) -> Iterator[tuple[TableCode, str, Dims]]:
+    """Yield what is wrong with one entry; a good one moves its task's progress."""
+    if not 0 <= run.task < len(table.tasks):
+        said = f"no such task; legal: 0 to {len(table.tasks) - 1}"
+        yield TableCode.TABLE_TASK, said, run.first
+        return
+    task, done = table.tasks[run.task], progress[run.task]
+    for other in sorted(task.depends):
+        if not progress[other].complete:
+            yield TableCode.TABLE_ORDER, f"task {other}, which it needs, is not complete", run.first
+    for place in (run.first, run.last):
+        if not all(0 <= b < g for b, g in zip(place, task.launch.grid, strict=True)):
+            yield TableCode.TABLE_RANGE, f"its grid is {task.launch.grid}", place
+    first, last = (block_id(place, task.launch.grid) for place in (run.first, run.last))
+    done.entries += 1
+    if done.declared is None:
+        if first != done.next or last < first:
+            yield TableCode.TABLE_CHAIN, f"the run's block ids are {first} to {last}", run.first
+        done.next = last + 1
+        return
+    if first != last or done.entries > done.declared:
+        said = f"entry {done.entries} of a permuted task; declared: {done.declared} of one block"
+        yield TableCode.TABLE_ENTRIES, said, run.first
+    if first in done.placed:
+        yield TableCode.TABLE_REPEATED, "it was placed before", run.first
+    done.placed.add(first)
+
+
+def _launch_faults(
+    launch: LaunchDescriptor, table: MappingTable, config: Config
+) -> Iterator[TableError]:
+    widest = max(warps(task.launch.block, config.warp_size) for task in table.tasks)
+    count = warps(launch.block, config.warp_size)
+    if count < widest:
+        yield TableError(TableCode.TABLE_BLOCK, f"{count} warps; the widest task has {widest}")
+    all_tables = (1 << config.max_tables) - 1
+    for code, argument in refusals(launch.values(config), all_tables, config):
+        said = f"LaunchCheck refuses the merged launch (argument {argument})"
+        yield TableError(code, said)

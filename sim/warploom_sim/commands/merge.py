@@ -1,0 +1,99 @@
+"""``warploom merge``: several tasks as one kernel, beside separate launches."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from warploom_sim.commands.parameters import (
+    POLICY,
+    PRESET,
+    RECLAIM,
+    TRACE_FILE,
+    TimeScale,
+    json_option,
+    number_option,
+    refuse_overwriting,
+)
+from warploom_sim.commands.screen import progress_bar, table_console
+from warploom_sim.json_file import write_json
+
+MODES = ("spin", "gate")
+ORDERS = ("topological", "interleaved", "longest_first")
+CHARGES = ("maximum", "task")
+
+
+@click.command()
+@click.argument("file", metavar="TRACE|TASKS.toml", type=TRACE_FILE)
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default="gate",
+    show_default=True,
+    help="Whose cycles are the figure 'cycles'; both modes run.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(ORDERS),
+    default=ORDERS[0],
+    show_default=True,
+    help="In which order the planner places tasks.",
+)
+@click.option(
+    "--charge",
+    type=click.Choice(CHARGES),
+    default=CHARGES[0],
+    show_default=True,
+    help="What a merged block takes of its SM: the maxima over the tasks, or its own task's need.",
+)
+@click.option(
+    "--config", type=PRESET, default="default", show_default=True, help="Preset of the machine."
+)
+@number_option("--max-tasks", 1, 64, default=16, help="Tasks of one merged launch.")
+@number_option("--launches", 1, help="Only the first N launches of a trace.")
+@click.option("--policy", type=POLICY, help="Placement policy instead of the preset's.")
+@click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
+@number_option(
+    "--seed", 0, 2**32 - 1, default=1, help="Seed of the jitter of a trace's block lengths."
+)
+@click.option(
+    "--time-scale",
+    type=TimeScale(),
+    metavar="FRACTION",
+    default="1/32",
+    show_default=True,
+    help="A trace's block lengths are the recorded ones times this.",
+)
+@json_option(help="Also write the figures to FILE.")
+def merge(file: Path, json_file: Path | None, **settings: Any) -> None:
+    """Run several tasks as one kernel, and print its cycles beside those of separate launches.
+
+    Of a trace, the next two launches of every stream become one merged launch, again and again.
+    A task file says tasks and what they need; docs/merging/merged_kernels.md has one. Cycles are
+    those of a golden event model. With a trace, figures recorded on an H200 stand beside the
+    model's.
+
+    The exit code is 0, 2 if the input was refused, 3 if a file could not be written.
+
+    \b
+    Examples:
+      warploom merge traces/resnet50_infer.json.gz
+      warploom merge traces/two_streams_priority.json.gz --charge task --json merged.json
+      warploom merge tasks.toml --order interleaved --mode spin
+    """
+    refuse_overwriting(json_file, [file])
+    from warploom_sim.merge import h200, report
+    from warploom_sim.merge.run import TASK_FILE_ENDING, MergeOptions, prepare, run
+
+    options = MergeOptions(file=file, **settings)
+    job = prepare(options)
+    with progress_bar() as progress:
+        task = progress.add_task("blocks", total=len(MODES) * job.blocks)
+        figures = run(options, job, lambda blocks: progress.advance(task, blocks))
+    console = table_console()
+    report.show(console, figures)
+    if file.suffix != TASK_FILE_ENDING:
+        figures["h200"] = list(h200.compare())
+        report.show_h200(console, figures["h200"])
+    if json_file:
+        write_json(json_file, figures)

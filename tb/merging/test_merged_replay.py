@@ -1,0 +1,257 @@
+"""Merged launches on any machine: same blocks, in order, no deadlock; deadlocks reported."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from tb.merging.graphs import LIMITS, cases, config, random_tasks, runs, task
+from tb.merging.merged_ledger import judge, ran
+from tb.test_event_model import random_launches
+from warploom_golden import event_model
+from warploom_golden.merging.deadlock import Deadlock
+from warploom_golden.merging.dependency_tracker import DependencyTracker
+from warploom_golden.merging.mapping_table import MappingTable
+from warploom_golden.merging.merge_planner import MergePlanner
+from warploom_golden.merging.merged_dispatcher import MODES, MergedDispatcher
+from warploom_golden.merging.merged_replay import MergedRun, MergeRules, run_merged
+from warploom_golden.merging.merged_work import CHARGES, MergedWork, merged_work
+from warploom_golden.merging.tags_and_marks import permuted
+from warploom_sim.figures import cycles
+from warploom_spec import Config, WarploomError, preset
+from warploom_spec.config import POLICIES, RECLAIMS
+
+
+def run(table: MappingTable, machine: Config, mode: str, seed: int = 0, **rules: str) -> MergedRun:
+    return run_merged([table], machine, seed, MergeRules(mode=mode, **rules))
+
+
+def both_modes(case: tuple[Config, MappingTable], seed: int) -> None:
+    machine, table = case
+    done = {mode: run(table, machine, mode, seed).works[0] for mode in MODES}
+    for mode, work in done.items():
+        judge(table, work, machine, mode)
+    assert ran(done["spin"]) == ran(done["gate"])
+
+
+@settings(max_examples=40)
+@given(case=cases())
+def test_random_graphs_run_in_order_in_both_modes(case: tuple[Config, MappingTable]) -> None:
+    both_modes(case, 1)
+
+
+@pytest.mark.deep
+@settings(max_examples=2000)
+@given(case=cases())
+def test_many_random_graphs(case: tuple[Config, MappingTable]) -> None:
+    both_modes(case, 1)
+
+
+@settings(max_examples=20)
+@given(case=cases(16))
+def test_a_blocks_own_need_can_be_charged_alone(case: tuple[Config, MappingTable]) -> None:
+    machine, table = case
+    for mode in MODES:
+        judge(table, run(table, machine, mode, charge="task").works[0], machine, mode)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+@pytest.mark.parametrize("name", ["tiny", "default"])
+def test_plain_launches_run_as_in_the_replays_event_model(
+    name: str, policy: str, reclaim: str, seed: int
+) -> None:
+    """Written apart, equal to the cycle: every offer's cycle and SM, and the run's cycles."""
+    compared = 0
+    machine = replace(preset(name), policy=policy, reclaim=reclaim)
+    for k in range(6):
+        rng = random.Random(f"{seed}-{k}-{name}-{policy}-{reclaim}")
+        drawn = random_launches(rng, machine, 12)
+        launches = [replace(one, stream=0, after_previous=1) for one in drawn]
+        events = event_model.run(launches, machine, k)
+        merged = run_merged(launches, machine, k)
+        if reclaim == "in_order" and any(ties(work) for work in merged.works):
+            # Which of two blocks is reported first hangs on their slots' numbers.
+            continue
+        compared += 1
+        offers = events.tables["offers"]
+        assert sorted(zip(offers["cycle"].tolist(), offers["sm"].tolist(), strict=True)) == sorted(
+            pair for w in merged.works for pair in zip(w.log.offered, w.log.sm, strict=True)
+        )
+        assert merged.cycles == cycles(events)
+        assert merged.refused == int((events.tables["answers"]["code"] > 0).sum()) > 0
+    assert compared
+
+
+def ties(work: MergedWork) -> bool:
+    """Whether two blocks of one SM are due in one cycle."""
+    pairs = list(zip(work.log.due, work.log.sm, strict=True))
+    return len(set(pairs)) < len(pairs)
+
+
+# --- timing --------------------------------------------------------------------------------------
+def one_after_the_other(mode: str) -> MergedRun:
+    """Two tasks of two blocks each, the second needs the first, on a machine with room for all."""
+    machine = config(sms=4)
+    tasks = [task(2, length=20), task(2, (0,), length=20)]
+    return run(MergePlanner(machine).plan(tasks), machine, mode)
+
+
+def test_a_gate_opens_three_cycles_after_the_last_report() -> None:
+    """Reports at 40 and 43: processed, and counted, two cycles later; the mark stands at 46."""
+    (work,) = one_after_the_other("gate").works
+    last = max(work.log.reported[:2])
+    assert work.log.offered[2:] == [last + 4, last + 5]
+    assert work.log.started == work.log.offered
+
+
+def test_a_spinning_block_begins_in_the_cycle_of_the_mark() -> None:
+    done = one_after_the_other("spin")
+    (work,) = done.works
+    # Offered at once, one a cycle; they wait in their slots.
+    assert work.log.offered == list(range(work.log.offered[0], work.log.offered[0] + 4))
+    mark = max(work.log.reported[:2]) + 3
+    assert work.log.started[2:] == [mark, mark]
+    # The last block of each task waits for the tag of the other one.
+    held = [work.log.due[n] - work.log.started[n] - work.lengths[n] for n in (1, 3)]
+    assert done.spin_slot_cycles == 2 * mark - sum(work.log.offered[2:]) + sum(held)
+    for n in (1, 3):
+        tagged = work.log.reported[n - 1] + 3
+        assert work.log.due[n] == max(work.log.started[n] + work.lengths[n], tagged)
+
+
+def test_the_pages_worked_example_to_the_cycle() -> None:
+    machine = config(sms=4)
+    table = MergePlanner(machine).plan([task(2, length=6), task(2, (0,), length=6)])
+    logs = {
+        mode: run_merged([table], machine, 0, MergeRules(mode=mode, jitter=False)).works[0].log
+        for mode in MODES
+    }
+    gate, spin = logs["gate"], logs["spin"]
+    assert gate.offered == gate.started == [16, 17, 27, 28]
+    assert gate.reported == [22, 23, 33, 34]
+    assert spin.offered == [16, 17, 18, 19] and spin.started == [16, 17, 28, 28]
+    assert spin.reported == [22, 25, 34, 37]
+
+
+def test_tags_of_several_sms_are_counted_one_a_cycle_in_turn() -> None:
+    tracker = DependencyTracker([3, 3], sms=4)
+    for sm, number in ((2, 0), (2, 1), (0, 0), (3, 1), (0, 1), (2, 0)):
+        tracker.enter(sm, number)
+    counted = []
+    while tracker.waiting:
+        marks = tracker.marks
+        counted.append((tracker.count(), marks))
+    # SM 0, 2, 3, 0, 2, 2: from one past the SM counted last. Task 1's mark stands after its third.
+    assert counted == [(0, 0), (0, 0), (1, 0), (1, 0), (1, 0), (0, 2)]
+    assert tracker.marks == 3 and tracker.done and tracker.count() is None
+
+
+def dispatched(work: MergedWork, machine: Config, mode: str) -> MergedWork:
+    """Run one launch on the dispatcher alone."""
+    dispatcher = MergedDispatcher(machine, mode)
+    dispatcher.accept(work, 0)
+    _, ended = dispatcher.advance(0, 1 << 40)
+    assert ended is work
+    return work
+
+
+def test_a_burst_of_reports_delays_the_mark_by_one_cycle_a_tag() -> None:
+    """Sixteen blocks on sixteen SMs, all reported in one cycle."""
+    machine = config(sms=16)
+    table = MergePlanner(machine).plan([task(16), task(1, (0,))])
+    work = merged_work(table, machine, 0)
+    work.lengths[:] = [*range(40, 24, -1), 4]
+    dispatched(work, machine, "gate")
+    assert len(set(work.log.reported[:16])) == 1
+    # Two cycles to the first tag's counting, sixteen tags, then the mark; the offer a cycle later.
+    assert work.log.offered[16] == work.log.reported[0] + 2 + 16 + 1
+
+
+# --- a drained launch goes on --------------------------------------------------------------------
+def test_a_launch_that_goes_on_keeps_the_marks_of_the_tasks_it_left_behind() -> None:
+    machine = config(sms=2)
+    tasks = [task(3), task(4, (0,)), task(2, (1,))]
+    table = MergePlanner(machine).plan(tasks)
+    for mode in MODES:
+        for start in range(9):
+            work = dispatched(merged_work(table, machine, 0, start=start), machine, mode)
+            assert [cycle >= 0 for cycle in work.log.reported] == [n >= start for n in range(9)]
+
+
+# --- deadlocks -----------------------------------------------------------------------------------
+def test_an_illegal_table_forced_in_is_reported_with_who_waits_for_what() -> None:
+    """Two SMs of four slots hold the ten blocks' first eight, whose marks come behind them."""
+    machine = config(sms=2, block_slots=2)
+    tasks = [task(3), task(10, (0,))]
+    table = runs(MergePlanner(machine).plan(tasks), [1, 0])
+    with pytest.raises(Deadlock) as gate:
+        run(table, machine, "gate")
+    assert str(gate.value) == (
+        "deadlock: block (0, 0, 0) of task 1 at the dispatcher waits for the mark of task 0"
+    )
+    with pytest.raises(Deadlock) as spin:
+        run(table, machine, "spin")
+    assert [w.merged_id for w in spin.value.waiters] == [0, 1, 2, 3, 4]
+    assert {w.where for w in spin.value.waiters[:4]} == {"on SM 0", "on SM 1"}
+    assert spin.value.waiters[4].cause == "room on an SM"
+    assert str(spin.value).startswith(
+        "deadlock: block (0, 0, 0) of task 1 on SM 0 waits for the mark of task 0; "
+    )
+
+
+def test_an_illegal_table_may_run_where_everything_has_room() -> None:
+    """Why a test of a table by running it proves nothing."""
+    machine = config(sms=8)
+    table = runs(MergePlanner(machine).plan([task(3), task(10, (0,))]), [1, 0])
+    judge(table, run(table, machine, "spin").works[0], machine, "spin")
+    with pytest.raises(Deadlock):
+        run(table, machine, "gate")
+
+
+def test_who_is_last_by_block_id_deadlocks_and_by_merged_id_never_does(seed: int) -> None:
+    """The source's last block loops over the tags: of a permuted table it must be the last of all.
+
+    By block id it may be dispatched early, and hold the slot that a block whose tag it waits for
+    needs.
+    """
+    stuck = 0
+    for k in range(200):
+        rng = random.Random(f"{seed}-{k}")
+        machine = config(sms=rng.randint(1, 4), block_slots=rng.randint(1, 2))
+        tasks = random_tasks(rng, rng.randint(1, 6))
+        table = MergePlanner(machine, LIMITS).plan(tasks)
+        table = permuted(table, range(len(tasks)), rng)
+        judge(table, run(table, machine, "spin").works[0], machine, "spin")
+        try:
+            run(table, machine, "spin", last="block_id")
+        except Deadlock as error:
+            assert "tags of its own task" in str(error)
+            stuck += 1
+    assert stuck > 20
+
+
+# --- what the source does otherwise --------------------------------------------------------------
+def test_a_last_block_that_reads_the_tags_itself_costs_cycles_a_tag() -> None:
+    machine = config(sms=4)
+    table = MergePlanner(machine).plan([task(9), task(1, (0,))])
+    quick = run_merged([table], machine, 0, MergeRules(mode="spin")).works[0]
+    slow = run_merged([table], machine, 0, MergeRules(mode="spin", walk=100)).works[0]
+    assert max(slow.log.reported[:9]) >= max(quick.log.reported[:9]) + 8 * 100 - 20
+    judge(table, slow, machine, "spin")
+
+
+def test_the_maximum_leaves_room_unused_that_each_blocks_own_need_would_not() -> None:
+    machine = config(sms=2, block_slots=4)
+    # A task of many small blocks beside one block that takes a whole SM.
+    tasks = [task(40, length=50), task(1, block=(32, 1, 1), warp_registers=8, length=50)]
+    table = MergePlanner(machine).plan(tasks)
+    done = {charge: run(table, machine, "gate", charge=charge) for charge in CHARGES}
+    for one in done.values():
+        judge(table, one.works[0], machine, "gate")
+    assert done["maximum"].cycles > 3 * done["task"].cycles
+    with pytest.raises(WarploomError, match="charge is 'own'; legal: maximum, task"):
+        run(table, machine, "gate", charge="own")
+    with pytest.raises(WarploomError, match="mode is 'wait'; legal: spin, gate"):
+        run(table, machine, "wait")
