@@ -96,6 +96,28 @@ def test_warps_are_demanded_again_only_when_something_was_written_over_them() ->
     assert warps(first, replace(GOOD, grid=(0, 1, 1), block=(16, 16, 1)), first) == 2
 
 
+@pytest.mark.parametrize(
+    ("addresses", "least", "exact", "written"),
+    [
+        # Two entries, blocks of 4 warps. The shape at 10 is written over a part of the one at 8.
+        ((8, 0, 10), 12, True, 12),  # the one at 8 is the oldest: no other is given up
+        ((0, 8, 10), 12, False, 12),  # the one at 0 is given up as well
+        ((0, 8, 10, 0), 12, False, 16),  # and has to be written again
+        ((0, 8, 0, 10, 0), 12, True, 12),  # not if it was used since
+        # The shape at 2 is written over both.
+        ((0, 4, 2), 12, True, 12),
+    ],
+)
+def test_a_full_history_gives_up_its_oldest_before_it_drops_what_is_overlapped(
+    addresses: tuple[int, ...], least: int, exact: bool, written: int
+) -> None:
+    config = replace(preset("tiny"), history_entries=2)
+    launches = [replace(GOOD, index_address=a, code=n) for n, a in enumerate(addresses)]
+    demanded = expected.count(launches, config)
+    assert (demanded.warps, demanded.warps_exact) == (least, exact)
+    assert len(event_model.run(launches, config, 1).tables["warps"]["cycle"]) == written
+
+
 def test_a_history_that_runs_out_of_entries_makes_the_demand_a_floor(seed: int) -> None:
     """The model, which forgets, never writes less than is demanded, and as much if it need not."""
     rng = random.Random(seed)

@@ -27,7 +27,7 @@ class Expected:
         Warps of indices to write: at least once for each region and shape in it, and again
         whenever another shape was written over it in between.
     warps_exact : bool
-        Whether more cannot be needed: the history never has to forget a shape for want of entries.
+        Whether more cannot be needed: no miss has to give up a shape that it does not overlap.
     """
 
     launches: int
@@ -94,25 +94,32 @@ def refusal_codes(launches: Sequence[LaunchDescriptor], config: Config) -> NDArr
 
 
 def _warps_to_write(accepted: Sequence[LaunchDescriptor], config: Config) -> tuple[int, bool]:
-    """Return the warps to write with a history that never runs out of entries, and if it did not.
+    """Return the warps to write with a history of unlimited entries, and if ours is as good.
 
     What stands in such a history is all that could stand in a smaller one: the count is a floor.
     """
+    # Shapes that stand, the least recently accepted one first.
     standing: dict[tuple[int, tuple[int, int, int]], range] = {}
-    total, most = 0, 0
+    total, exact = 0, True
     for launch in accepted:
         key = launch.index_address, launch.block
         if key in standing:
+            standing[key] = standing.pop(key)
             continue
         x, y, z = launch.block
         warps = -(-x * y * z // config.warp_size)
         region = range(launch.index_address, launch.index_address + warps)
-        standing = {
-            other: place
-            for other, place in standing.items()
-            if place.stop <= region.start or region.stop <= place.start
-        }
+        overlapped = [other for other, place in standing.items() if _overlap(place, region)]
+        # A full history gives an entry up before the overlapped ones are dropped: the least
+        # recently accepted of those that nobody reads. Nobody reads the overlapped ones by then.
+        if len(standing) >= config.history_entries:
+            exact = exact and next(iter(standing)) in overlapped
+        for other in overlapped:
+            del standing[other]
         standing[key] = region
         total += warps
-        most = max(most, len(standing))
-    return total, most <= config.history_entries
+    return total, exact
+
+
+def _overlap(one: range, other: range) -> bool:
+    return one.start < other.stop and other.start < one.stop
