@@ -286,3 +286,18 @@ def make_silent() -> tuple[StreamBuffer, SilentModel]:
 def test_a_run_that_compares_nothing_fails(seed: int) -> None:
     with pytest.raises(AssertionError, match="^StreamBuffer: no value was compared$"):
         run_one(Case(make=make_silent, seed=seed, stimulus=FaultyStimulus), "amaranth")
+
+
+def test_a_folder_that_another_run_has_just_removed_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs side by side remove old folders of the same place: one may be gone when it is read."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "build" / "lockstep"
+    for number in range(runner.KEPT_FAILURES + 1):
+        (folder / f"failure{number}").mkdir(parents=True)
+        os.utime(folder / f"failure{number}", (number, number))
+    (folder / "gone").symlink_to("nowhere")
+    runner._remove_old_folders()
+    assert (folder / "failure1").exists()
+    assert not (folder / "failure0").exists()

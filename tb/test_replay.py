@@ -226,15 +226,6 @@ def test_the_model_is_told_trace_configuration_and_seed_alone(tmp_path: Path, tr
         assert all((column == there.tables[kind][name]).all() for name, column in table.items())
 
 
-def test_a_model_that_fails_fails_the_replay(
-    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ModelJob, "to_json", lambda job: "{}")
-    result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
-    assert (result.exit_code, result.stdout, figures) == (3, "", {})
-    assert re.match(r"(?s)Error: the model failed:.*KeyError", result.stderr)
-
-
 # Verdict, files, refusals
 
 

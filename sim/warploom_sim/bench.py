@@ -1,13 +1,16 @@
 """The replay's test bench: Verilog around LaunchPath, generated from its ports.
 
 The bench holds no cleverness of its own: the launch source, the stand-in SMs, LaunchPath, and for
-each kind of event a line that writes it to a file with its cycle number. It stops by itself.
+each kind of event a line that writes it to a file with its cycle number, and one that counts it: a
+file ends with a closing record, which holds the count. It stops by itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from warploom_sim.records import (
+    CLOSED,
+    ERROR_COUNTS,
     FINISHED,
     SILENT,
     STALLS,
@@ -16,7 +19,7 @@ from warploom_sim.records import (
     record_packets,
     record_words,
 )
-from warploom_spec import Config, Packet, layouts
+from warploom_spec import Config, Packet, layouts, timing
 
 #: Module name of LaunchPath's Verilog.
 DUT: Final = "launch_path"
@@ -24,6 +27,8 @@ DUT: Final = "launch_path"
 Port = tuple[str, str, int]
 #: Cycles with ``rst`` before cycle 0.
 RESET_CYCLES: Final = 4
+#: Launches that BlockDispatcher has resident at once.
+PLACES: Final = 2
 
 
 def bench_text(ports: Sequence[Port], config: Config, launches: int) -> str:
@@ -45,8 +50,8 @@ def bench_text(ports: Sequence[Port], config: Config, launches: int) -> str:
         _source(config, launches),
         *(_sm_core(sm, config) for sm in range(config.sms)),
         _dut(ports, config),
+        _stop_task(config),
         _recorder(config),
-        _stop(config),
         ("endmodule",),
     )
     return "".join(f"{line}\n" for part in parts for line in part)
@@ -126,7 +131,7 @@ def _sm_core(sm: int, config: Config) -> Iterator[str]:
         "completion_valid": f"completion__{sm}__valid",
         "completion": f"completion__{sm}__payload",
     }
-    for place in range(2):
+    for place in range(PLACES):
         for port, field in (("ticket", "ticket"), ("launch", "code"), ("base", "arguments")):
             ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: 32]"
     yield f"  sm_core #({_connect(parameters)})"
@@ -150,27 +155,48 @@ def _dut(ports: Sequence[Port], config: Config) -> Iterator[str]:
     yield f"  {DUT} dut ({_connect(connections)});"
 
 
+def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
+    """Return what makes an event of each kind, and what is written of it.
+
+    An SM's stand-in writes its own events: of those there is nothing to write here.
+    """
+    error_bits, valid_bits = layouts.error_record(config).bits, 1
+    errors = ("dispatch_error", "index_error")
+    return {
+        "answers": [("answer__valid", "answer__payload")],
+        "ended": [("ended__valid", "ended__payload")],
+        "decisions": [("decided_valid", "decided, decided_ticket")],
+        "done": [("done_valid", "done")],
+        "warps": [("written_valid", "written")],
+        "words": [(f"(words__{k} != stood_{k})", f"words__{k}, 16'd{k}") for k in range(PLACES)],
+        "errors": [
+            (f"{port}[0]", f"{port}[{error_bits - 1}:{valid_bits}], 16'd{source}")
+            for source, port in enumerate(errors)
+        ],
+        "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
+        "completions": [(f"completion__{sm}__valid", "") for sm in range(config.sms)],
+    }
+
+
 def _recorder(config: Config) -> Iterator[str]:
-    """Write every event but the SMs' own in the cycle in which it stands at its port."""
-    launch_words = layouts.launch_words(config).bits
-    valid_bits = 1
-    error_bits = layouts.error_record(config).bits
-    packets = record_packets(config)
-    yield f"  reg {_range(launch_words)}stood_0, stood_1;"
-    yield "  initial begin stood_0 = 0; stood_1 = 0; end"
+    """Write and count every event in the cycle in which it stands at its port; then stop."""
+    events, packets = _events(config), record_packets(config)
+    stood = [f"stood_{k}" for k in range(PLACES)]
+    yield f"  reg {_range(layouts.launch_words(config).bits)}{', '.join(stood)};"
+    yield f"  initial begin {' '.join(f'{name} = 0;' for name in stood)} end"
     yield "  always @(posedge clk) if (!rst) begin"
-    yield from _write(packets["answers"], "answer__valid", "answer__payload")
-    yield from _write(packets["ended"], "ended__valid", "ended__payload")
-    yield from _write(packets["decisions"], "decided_valid", "decided, decided_ticket")
-    yield from _write(packets["done"], "done_valid", "done")
-    yield from _write(packets["warps"], "written_valid", "written")
-    for place in range(2):
-        words, stood = f"words__{place}", f"stood_{place}"
-        yield from _write(packets["words"], f"{words} != {stood}", f"{words}, 16'd{place}")
-        yield f"    {stood} <= {words};"
-    for source, port in enumerate(("dispatch_error", "index_error")):
-        content = f"{port}[{error_bits - 1}:{valid_bits}], 16'd{source}"
-        yield from _write(packets["errors"], f"{port}[0]", content)
+    for kind, packet in packets.items():
+        for condition, content in events[kind]:
+            if content:
+                yield from _write(packet, condition, content)
+    for kind in packets:
+        # Counted at once: what is written in the last cycle is in the closing record.
+        conditions = [condition for condition, _ in events[kind]]
+        yield f"    if ({' | '.join(conditions)})"
+        yield f"      count_{kind} = count_{kind} + {' + '.join(conditions)};"
+    for place, name in enumerate(stood):
+        yield f"    {name} <= words__{place};"
+    yield from _stop(config)
     yield "  end"
 
 
@@ -185,28 +211,46 @@ def _fwrite(packet: Packet, content: str) -> str:
     return f'$fwrite(file_{packet.name}, "%u", {{{zeros}{content}, cycle}});'
 
 
-def _stop(config: Config) -> Iterator[str]:
-    """Stop when all launches are answered and ended, or when that cannot come any more."""
-    offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
-    completed = " | ".join(f"completion__{sm}__valid" for sm in range(config.sms))
-    stalls = ", ".join(reversed(STALLS))
-    yield "  reg [63:0] quiet, patience, offers, offer_limit;"
-    yield "  reg [31:0] answers, accepted, records, rest, drain;"
+def _close(packet: Packet) -> Iterator[str]:
+    """Write a file's closing record and close it."""
+    padding = 64 * (record_words(packet) - 2)
+    zeros = f"{padding}'d0, " if padding else ""
+    content = f"{{{zeros}count_{packet.name}, 64'd{CLOSED}}}"
+    yield f'      $fwrite(file_{packet.name}, "%u", {content});'
+    yield f"      $fclose(file_{packet.name});"
+
+
+def _stop_task(config: Config) -> Iterator[str]:
+    """Close all files and finish."""
+    packets = record_packets(config)
+    padding = 32 - timing(config).error_counter_bits
+    errors = (f"{padding}'d0, {name}" for name in reversed(ERROR_COUNTS))
+    final = ", ".join((*errors, *reversed(STALLS)))
+    yield f"  reg [63:0] {', '.join(f'count_{kind}' for kind in packets)};"
+    yield f"  initial begin {' '.join(f'count_{kind} = 0;' for kind in packets)} end"
     yield "  task stop(input [31:0] reason);"
     yield "    begin"
-    yield f"      {_fwrite(end_packet(), f'{stalls}, reason')}"
-    for kind in (*record_packets(config), "end"):
-        yield f"      $fclose(file_{kind});"
+    for packet in packets.values():
+        yield from _close(packet)
+    yield f"      {_fwrite(end_packet(), f'{final}, reason')}"
+    yield f"      $fclose(file_{end_packet().name});"
     yield "      $finish;"
     yield "    end"
     yield "  endtask"
+    yield "  reg [63:0] quiet, patience, offers, offer_limit;"
+    yield "  reg [31:0] answers, accepted, records, rest, drain;"
     yield "  initial begin"
     yield "    quiet = 0; offers = 0; answers = 0; accepted = 0; records = 0; rest = 0;"
     yield '    if (!$value$plusargs("patience=%d", patience)) patience = 0;'
     yield '    if (!$value$plusargs("offer_limit=%d", offer_limit)) offer_limit = 0;'
     yield '    if (!$value$plusargs("drain=%d", drain)) drain = 0;'
     yield "  end"
-    yield "  always @(posedge clk) if (!rst) begin"
+
+
+def _stop(config: Config) -> Iterator[str]:
+    """Stop when all launches are answered and ended, or when that cannot come any more."""
+    offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
+    completed = " | ".join(f"completion__{sm}__valid" for sm in range(config.sms))
     yield "    quiet <= quiet + 1;"
     yield f"    if (answer__valid | ended__valid | {completed}) quiet <= 0;"
     yield f"    if ({offered}) begin quiet <= 0; offers <= offers + 1; end"
@@ -218,4 +262,3 @@ def _stop(config: Config) -> Iterator[str]:
     yield f"      if (rest == drain) stop({FINISHED});"
     yield f"    end else if (quiet > patience) stop({SILENT});"
     yield f"    else if (offers > offer_limit) stop({TOO_MANY});"
-    yield "  end"

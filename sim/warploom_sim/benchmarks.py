@@ -23,7 +23,7 @@ from warploom_sim.build_cache import build_root
 from warploom_sim.failure import ProgramError
 from warploom_sim.launches import make_launches
 from warploom_sim.replay import MOST_BLOCKS
-from warploom_sim.simulation_run import LOG, read_recorded, simulation_process
+from warploom_sim.simulation_run import failure, read_recorded, simulation_process
 from warploom_spec import LaunchDescriptor, WarploomError, layouts, preset
 
 #: Configuration of everything that is measured.
@@ -147,7 +147,7 @@ def _replay(trace: Path, simulator: str) -> float:
         with simulation_process(simulation, launches, config, simulator, 1, folder) as running:
             failed = running.wait()
         if failed:
-            raise ProgramError(f"{simulator} failed:\n{(folder / LOG).read_text()[-1500:]}")
+            raise ProgramError(failure(simulator, failed, folder))
         took = time.perf_counter() - began
         recorded = read_recorded(folder, config)
         if recorded.stopped:

@@ -2,7 +2,8 @@
 
 import signal
 import sys
-from typing import Any
+from types import FrameType
+from typing import Any, Final
 
 import click
 
@@ -25,14 +26,18 @@ REFUSED = 2
 FAILED = 3
 #: Exit code after Ctrl-C, as shells have it.
 INTERRUPTED = 130
+#: Ctrl-C, and a polite kill, which ends as Ctrl-C does.
+_POLITE: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Group(click.Group):
     """Commands that end with words and an exit code of their own, never with a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        # A polite kill ends as Ctrl-C does: child processes end, unfinished files go.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        before = {number: signal.getsignal(number) for number in _POLITE}
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:  # as a shell's background job ignores Ctrl-C
+                signal.signal(number, _interrupt)
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -46,6 +51,20 @@ class _Group(click.Group):
         except WarploomError as error:
             click.echo(f"Error: {' '.join(str(error).split())}", err=True)
             sys.exit(REFUSED)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """End the command: child processes end, unfinished files and folders go.
+
+    Signals that follow are ignored: a second Ctrl-C does not break off what the first one began.
+    """
+    del number, frame
+    for each in _POLITE:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

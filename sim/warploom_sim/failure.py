@@ -1,8 +1,44 @@
 """What is raised when a program that the tool runs fails: neither bad input nor a mismatch."""
 
+import errno
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+#: What the system says when a disk, or the user's share of it, is full.
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+#: Bytes that a disk must still take: more than a file system keeps for a small file.
+_PROBE: Final = 1 << 20
+
 
 class ProgramError(RuntimeError):
     """A simulator, a compiler, a prover failed, or gave what cannot be right.
 
     The text says which, and ends with what it said or names the file that holds it.
     """
+
+
+def how_it_ended(returncode: int) -> str:
+    """Return in words how a process ended that failed: by which signal, or with which status."""
+    if returncode >= 0:
+        return f"ended with status {returncode}"
+    try:
+        return f"was killed by {signal.Signals(-returncode).name}"
+    except ValueError:  # a real-time signal
+        return f"was killed by signal {-returncode}"
+
+
+def is_full(folder: Path) -> bool:
+    """Tell whether a folder's disk takes no more: one megabyte is written and removed again."""
+    probe = folder / "probe"
+    try:
+        with probe.open("wb") as file:
+            file.write(bytes(_PROBE))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error.errno in _FULL
+    finally:
+        probe.unlink(missing_ok=True)
+    return False

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.event_model import Table
+from warploom_sim.failure import ProgramError
 from warploom_spec import Config, Field, Packet, layouts
 
 WORD_BITS: Final = 64
@@ -23,8 +24,12 @@ STALLS: Final = (
     "stall_barriers",
     "stall_offer",
 )
+#: LaunchPath's counters of error records, by the ``source`` of a record in ``errors``.
+ERROR_COUNTS: Final = ("dispatch_error_count", "index_error_count")
 #: Why a run stopped, by the code in its end record.
 FINISHED, SILENT, TOO_MANY = range(3)
+#: What a closing record has for a cycle: an event file's last record, followed by nothing.
+CLOSED: Final = 2**64 - 1
 
 
 def record_packets(config: Config) -> dict[str, Packet]:
@@ -50,7 +55,8 @@ def record_packets(config: Config) -> dict[str, Packet]:
 def end_packet() -> Packet:
     """Return the layout of the one record that a run writes when it stops."""
     stalls = (Field(name, 32, "stalled cycles") for name in STALLS)
-    return Packet("end", (_CYCLE, Field("reason", 32, "why it stopped"), *stalls))
+    errors = (Field(name, 32, "error records") for name in ERROR_COUNTS)
+    return Packet("end", (_CYCLE, Field("reason", 32, "why it stopped"), *stalls, *errors))
 
 
 def record_words(packet: Packet) -> int:
@@ -58,11 +64,65 @@ def record_words(packet: Packet) -> int:
     return -(-packet.bits // WORD_BITS)
 
 
-def read_records(path: Path, packet: Packet) -> NDArray[np.uint64]:
-    """Return a file's records, one row of words each; a record cut at the end is left out."""
-    words = np.fromfile(path, "<u8").astype(np.uint64)
+def read_event_file(path: Path, packet: Packet, *, counted: bool = True) -> NDArray[np.uint64]:
+    """Return an event file's records without its closing record, one row of words each.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    packet : Packet
+        Layout of a record.
+    counted : bool
+        Whether there must be as many records as the closing record says.
+
+    Raises
+    ------
+    ProgramError
+        If the file is not there, has a part of a record, does not end with its closing record, or
+        has another number of records than that says.
+    """
+    rows = _read(path, packet)
+    closing = np.flatnonzero(rows[:, 0] == CLOSED)
+    if not len(closing):
+        raise ProgramError(
+            f"event file {path.name} has no closing record: it was not written whole"
+        )
+    events, trailing = rows[: closing[0]], len(rows) - 1 - int(closing[0])
+    if trailing:
+        raise ProgramError(f"event file {path.name}: {trailing} records after its closing record")
+    count = int(rows[closing[0], 1])
+    if counted and count != len(events):
+        raise ProgramError(
+            f"event file {path.name} has {len(events):,} records; the test bench counted {count:,}"
+        )
+    return events
+
+
+def read_end(path: Path) -> Table:
+    """Return the record with which a run ended.
+
+    Raises
+    ------
+    ProgramError
+        If the file does not hold exactly one.
+    """
+    rows = _read(path, end_packet())
+    if len(rows) != 1:
+        raise ProgramError(f"event file {path.name} has {len(rows)} records; a run ends with one")
+    return decode(rows, end_packet())
+
+
+def _read(path: Path, packet: Packet) -> NDArray[np.uint64]:
+    """Return a file's whole records; refuse what is none."""
     size = record_words(packet)
-    return words[: len(words) // size * size].reshape(-1, size)
+    data = path.read_bytes() if path.exists() else b""
+    if len(data) % (8 * size):
+        raise ProgramError(
+            f"event file {path.name} ends in the middle of a record:"
+            f" {len(data):,} bytes, {8 * size} a record"
+        )
+    return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, size)
 
 
 def decode(rows: NDArray[np.uint64], packet: Packet) -> Table:

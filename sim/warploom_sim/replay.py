@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from warploom_golden.event_model import Events
-from warploom_sim import bench_build, expected, figures, report, simulators, traces
+from warploom_sim import bench_build, expected, figures, recount, report, simulators, traces
 from warploom_sim.bench_build import Simulation
 from warploom_sim.build_cache import build_root
 from warploom_sim.compare import Comparison, compare
@@ -22,9 +23,11 @@ from warploom_sim.json_file import write_json
 from warploom_sim.launches import make_launches
 from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
-from warploom_sim.records import record_packets
+from warploom_sim.records import ERROR_COUNTS, record_packets
+from warploom_sim.recount import KernelCount
 from warploom_sim.simulation_run import (
     Flip,
+    Recorded,
     model_process,
     read_model,
     read_recorded,
@@ -32,7 +35,7 @@ from warploom_sim.simulation_run import (
     wait,
 )
 from warploom_sim.traces import Trace
-from warploom_spec import Config, LaunchDescriptor, WarploomError, preset
+from warploom_spec import Config, LaunchDescriptor, WarploomError, preset, timing
 
 EQUAL: Final = "equal"
 DIFFERENT: Final = "different"
@@ -145,17 +148,27 @@ def _run_one(replay: _Replay) -> Outcome:
     build_s = round(time.monotonic() - began, 2)
     name = f"{replay.trace.path.name.split('.')[0]}-{uuid.uuid4().hex[:8]}"
     folder = build_root() / "replays" / name
+    wanted = False
     try:
         outcome = _run_in(folder, replay, simulation)
-    except BaseException:  # Ctrl-C as well: the run is no more
-        shutil.rmtree(folder)
-        raise
-    outcome.figures["build_s"] = build_s
-    if outcome.problems:
-        outcome.figures["event_files"] = str(folder)
-    elif not replay.options.waves:
-        shutil.rmtree(folder)
+        outcome.figures["build_s"] = build_s
+        wanted = replay.options.waves
+        if outcome.problems:
+            outcome.figures["event_files"] = str(folder)
+            wanted = True
+    finally:  # after Ctrl-C as well: the run is no more
+        if not wanted:
+            _remove(folder)
     return outcome
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, whole even if Ctrl-C comes now; the command ignores a second one."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except KeyboardInterrupt:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _run_in(folder: Path, replay: _Replay, simulation: Simulation) -> Outcome:
@@ -167,7 +180,7 @@ def _run_in(folder: Path, replay: _Replay, simulation: Simulation) -> Outcome:
     _run_both(replay, simulation, rtl_folder, model_folder)
     recorded = read_recorded(rtl_folder, replay.config, replay.flip)
     model = read_model(model_folder)
-    outcome = _judge(replay, recorded.events, model, recorded.stopped)
+    outcome = _judge(replay, recorded, model)
     outcome.figures["wall_s"] = round(time.monotonic() - began, 2)
     if simulation.waves:
         outcome.figures["waveform"] = str(rtl_folder / simulation.waves)
@@ -229,16 +242,19 @@ def _progress() -> Progress:
     )
 
 
-def _judge(replay: _Replay, rtl: Events, model: Events, stopped: str) -> Outcome:
+def _judge(replay: _Replay, recorded: Recorded, model: Events) -> Outcome:
     """Compare, and demand that enough was compared."""
+    rtl = recorded.events
     compared = compare(rtl, model)
     problems = []
     if compared.first:
         names = [launch.name for launch in replay.trace.launches]
         problems.append(report.describe(compared.first, names, replay.options))
-    if stopped:
-        problems.append(stopped)
+    if recorded.stopped:
+        problems.append(recorded.stopped)
     problems += shortfalls(compared, replay.demanded, rtl)
+    problems += lost_errors(recorded, replay.config)
+    problems += unread(replay.trace, replay.demanded.launches, replay.options.launches)
     return Outcome(_figures(replay, rtl, compared, problems), problems)
 
 
@@ -256,6 +272,42 @@ def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[st
     refused = report.refused_by_code(rtl)
     if refused != demanded.refused:
         problems.append(f"refused: {refused}, but the launches alone demand {demanded.refused}")
+    return problems
+
+
+def unread(trace: Trace, launches: int, most: int | None) -> list[str]:
+    """Return in words where the trace's file holds other kernels than were read and launched.
+
+    Parameters
+    ----------
+    trace : Trace
+        As it was read.
+    launches : int
+        Launches made of it.
+    most : int or None
+        Launches asked for; None is all.
+    """
+    there = recount.count(trace.path)
+    read = KernelCount(len(trace.launches), sum(launch.blocks for launch in trace.launches))
+    problems = []
+    if read != there:
+        problems.append(f"{trace.path.name} holds {there}, but {read} were read")
+    wanted = there.kernels if most is None else min(most, there.kernels)
+    if launches != wanted:
+        problems.append(f"{launches:,} launches made of {there}, instead of {wanted:,}")
+    return problems
+
+
+def lost_errors(recorded: Recorded, config: Config) -> list[str]:
+    """Return in words where the RTL's own counters know of more or fewer error records."""
+    problems = []
+    highest = (1 << timing(config).error_counter_bits) - 1
+    sources = recorded.events.tables["errors"]["source"]
+    for source, (name, count) in enumerate(zip(ERROR_COUNTS, recorded.error_counts, strict=True)):
+        got = int((sources == np.uint64(source)).sum())
+        # A counter stays at its highest value.
+        if min(got, highest) != count:
+            problems.append(f"errors: {got:,} recorded, but `{name}` is {count:,}")
     return problems
 
 

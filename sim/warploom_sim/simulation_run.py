@@ -14,17 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.event_model import Events
-from warploom_sim import simulators
+from warploom_sim import model_run, simulators
 from warploom_sim.bench_build import Simulation
-from warploom_sim.failure import ProgramError
-from warploom_sim.model_run import ModelJob, read_events
+from warploom_sim.failure import ProgramError, how_it_ended, is_full
+from warploom_sim.model_run import ModelJob
 from warploom_sim.records import (
+    ERROR_COUNTS,
     FINISHED,
     SILENT,
     STALLS,
     decode,
-    end_packet,
-    read_records,
+    read_end,
+    read_event_file,
     record_packets,
     record_words,
 )
@@ -73,11 +74,14 @@ class Recorded:
     ----------
     events : Events
         Every recorded event and the final stall counters.
+    error_counts : tuple of int
+        Final values of LaunchPath's counters of error records, by ``source``.
     stopped : str
         Why the run was given up, or "" if it came to its end.
     """
 
     events: Events
+    error_counts: tuple[int, ...]
     stopped: str
 
 
@@ -149,27 +153,35 @@ def wait(
     Raises
     ------
     ProgramError
-        If one of them fails; with the end of what it said.
+        If one of them fails, at once: by which signal or with which status, and the last line of
+        what it said.
     """
     offers = folder / "offers.bin"
     size = 8 * record_words(record_packets(config)["offers"])
-    while (simulation.poll() is None or model.poll() is None) and not model.poll():
+    while simulation.poll() is None or model.poll() is None:
+        if simulation.poll() or model.poll():
+            break
         time.sleep(POLL)
         report(offers.stat().st_size // size if offers.exists() else 0)
     if model.returncode:
-        raise ProgramError(_failure("the model failed", model_folder))
+        raise ProgramError(failure("the model", model.returncode, model_folder))
     if simulation.returncode:
-        raise ProgramError(_failure("the simulator failed", folder))
+        raise ProgramError(failure("the simulator", simulation.returncode, folder))
 
 
-def _failure(what: str, folder: Path) -> str:
-    """Return what went wrong, with the end of what the process said."""
-    return "\n".join([f"{what}:", *(folder / LOG).read_text().splitlines()[-20:]])
+def failure(what: str, returncode: int, folder: Path) -> str:
+    """Return in one line how a process ended, and why: a full disk, or its log's last line."""
+    how = f"{what} {how_it_ended(returncode)}"
+    if is_full(folder):
+        return f"{how}: no space left on the disk of {folder}"
+    said = (folder / LOG).read_text(errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(said) if line.strip()), "")
+    return f"{how}: {last}" if last else how
 
 
 def read_model(folder: Path) -> Events:
     """Return what the model expects."""
-    return read_events(folder / "events.npz")
+    return model_run.read_events(folder / "events.npz")
 
 
 def read_recorded(folder: Path, config: Config, flip: Flip | None = None) -> Recorded:
@@ -178,18 +190,28 @@ def read_recorded(folder: Path, config: Config, flip: Flip | None = None) -> Rec
     Raises
     ------
     ProgramError
-        If the run ended without its end record.
+        If an event file is not whole, or there is no end record; says so if the disk is full.
     """
+    try:
+        return _read_recorded(folder, config, flip)
+    except ProgramError as error:
+        if is_full(folder):
+            raise ProgramError(f"{error}; no space left on the disk of {folder}") from error
+        raise
+
+
+def _read_recorded(folder: Path, config: Config, flip: Flip | None) -> Recorded:
+    end = read_end(folder / "end.bin")
+    why = _STOPPED.get(int(end["reason"][0]), "more blocks were offered than there are")
     tables = {}
     for kind, packet in record_packets(config).items():
-        rows = read_records(folder / f"{kind}.bin", packet)
+        # A run that is given up may offer a block while its files are closed.
+        rows = read_event_file(folder / f"{kind}.bin", packet, counted=not why)
         if flip and flip.kind == kind:
             flip.apply(rows, packet)
         tables[kind] = decode(rows, packet)
-    end = decode(read_records(folder / "end.bin", end_packet()), end_packet())
-    if not len(end["cycle"]):
-        raise ProgramError(_failure("the simulator ended without its end record", folder))
-    stalls = {name: int(end[name][0]) for name in STALLS}
-    why = _STOPPED.get(int(end["reason"][0]), "more blocks were offered than there are")
-    stopped = f"given up in cycle {int(end['cycle'][0])}: {why}" if why else ""
-    return Recorded(Events(tables, stalls), stopped)
+    return Recorded(
+        Events(tables, {name: int(end[name][0]) for name in STALLS}),
+        tuple(int(end[name][0]) for name in ERROR_COUNTS),
+        f"given up in cycle {int(end['cycle'][0])}: {why}" if why else "",
+    )

@@ -14,6 +14,7 @@ from amaranth.lib import wiring
 from warploom_sim import shared_modules
 from warploom_sim.blocks import block
 from warploom_sim.failure import ProgramError
+from warploom_sim.json_file import write_whole
 from warploom_sim.portable_verilog import lint_off, run_at_start
 from warploom_sim.variant import variant
 from warploom_sim.verilog_header import WatchedConfig, header
@@ -130,9 +131,7 @@ def _write(name: str, config: str, target: str, *settings: str) -> None:
     path = Path(target)
     text = module_text(name, config, settings)
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(text)
-    unfinished.replace(path)
+    write_whole(path, text)
 
 
 def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:

@@ -3,8 +3,9 @@
 import sys
 from typing import Final
 
+import click
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TimeElapsedColumn
 
 #: Columns of a table that goes into a file or a pipe: there is no screen to fit.
 PIPE_WIDTH: Final = 160
@@ -15,7 +16,16 @@ def table_console() -> Console:
     return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
-def progress_bar() -> Progress:
-    """Return a progress bar that vanishes at its end, and shows only where somebody looks."""
+def progress_bar(announcement: str = "") -> Progress:
+    """Return a progress bar that vanishes at its end, and shows only where somebody looks.
+
+    Parameters
+    ----------
+    announcement : str
+        What begins and takes long: one line in a file or a pipe, where no bar shows.
+    """
     console = Console(stderr=True)
-    return Progress(console=console, transient=True, disable=not console.is_terminal)
+    if announcement and not console.is_terminal:
+        click.echo(announcement, err=True)
+    columns = (*Progress.get_default_columns(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

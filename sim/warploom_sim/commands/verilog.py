@@ -74,8 +74,12 @@ def verilog(
     blocks, configs = blocks or tuple(BLOCKS), configs or tuple(PRESETS)
     chosen = {"policy": policy, "reclaim": reclaim}
     settings += tuple(f"{field}={value}" for field, value in chosen.items() if value)
-    with progress_bar() as progress:
-        task = progress.add_task("generating Verilog", total=len(blocks) * len(configs))
+    count = len(blocks) * len(configs)
+    what = f"generating Verilog: {count} {'file' if count == 1 else 'files'}"
+    if "large" in configs:
+        what += ", minutes for those of large"
+    with progress_bar(what) as progress:
+        task = progress.add_task(what, total=count)
         files = generate(blocks, configs, out, lambda _: progress.advance(task), settings)
     table = Table("file", "lines", "SHA-256 (first 16)")
     table.columns[1].justify = "right"

@@ -275,9 +275,16 @@ def _one_line(error: BaseException) -> str:
 def _remove_old_folders() -> None:
     """Remove the waveforms of old failures."""
     folders = [path for path in (build_root() / "lockstep").iterdir() if path != events_folder()]
-    by_age = sorted(folders, key=lambda path: path.stat().st_mtime, reverse=True)
-    for folder in by_age[KEPT_FAILURES:]:
+    for folder in sorted(folders, key=_changed, reverse=True)[KEPT_FAILURES:]:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _changed(folder: Path) -> float:
+    """Return when a folder was changed; 0 if another run beside this one has just removed it."""
+    try:
+        return folder.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _new_folder(case: Case, simulator: str) -> Path:
