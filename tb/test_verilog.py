@@ -272,3 +272,21 @@ def test_a_missing_yosys_is_named_with_its_cure(
     with pytest.raises(WarploomError, match=r"Yosys comes with: pip install 'warploom\[sim\]'$"):
         generate(["grid_walker"], ["tiny"], tmp_path)
     assert not list(tmp_path.rglob("*.v"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--config", "tiny"], "2 files"),
+        (["--config", "tiny", "--config", "large"], "4 files, minutes for those of large"),
+    ],
+)
+def test_where_no_bar_shows_the_command_says_what_it_begins(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("warploom_sim.verilog.generate", lambda *_: [])
+    blocks = ["grid_walker", "index_packer"]
+    result = CliRunner().invoke(
+        cli.main, ["verilog", *blocks, *arguments, "--out", str(tmp_path / "v")]
+    )
+    assert (result.exit_code, result.stderr) == (0, f"generating Verilog: {said}\n")

@@ -69,11 +69,14 @@ def verilog(
       warploom verilog launch_path --config default --policy first_fit --set sms=4
     """
     # Amaranth takes half a second to import: --help and wrong names do without.
+    from warploom_sim.variant import variant
     from warploom_sim.verilog import generate
 
     blocks, configs = blocks or tuple(BLOCKS), configs or tuple(PRESETS)
     chosen = {"policy": policy, "reclaim": reclaim}
     settings += tuple(f"{field}={value}" for field, value in chosen.items() if value)
+    for name in configs:  # a refusal is one line: nothing has been announced before it
+        variant(name, settings)
     count = len(blocks) * len(configs)
     what = f"generating Verilog: {count} {'file' if count == 1 else 'files'}"
     if "large" in configs:
