@@ -79,6 +79,7 @@ def main() -> None:
       warploom trace info mine.json.gz        what a trace holds
       warploom verilog --config large         Verilog of every block
       warploom steal merge_sort --workers 8   work stealing in front of execution units
+      warploom defer program                  loops of a CUDA program that can be deferred
     """
 
 

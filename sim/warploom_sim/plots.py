@@ -4,9 +4,9 @@ import io
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_sim.extras import need
 from warploom_sim.json_file import write_whole
 from warploom_spec import WarploomError
+from warploom_spec.extras import need
 
 #: What keeps the date out of each kind of file.
 _NO_DATE: Final[dict[str, dict[str, None]]] = {

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from warploom_sim.extras import need
 from warploom_sim.json_file import write_whole
+from warploom_spec.extras import need
 
 #: All packets are one sequence: what a name stands for is sent once.
 _SEQUENCE: Final = 1

@@ -6,7 +6,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from warploom_sim.commands.parameters import json_option, refuse_overwriting
+from warploom_sim.commands.parameters import OutputFile, json_option, refuse_overwriting
 from warploom_sim.commands.screen import table_console
 from warploom_sim.json_file import write_json
 
@@ -14,11 +14,26 @@ from warploom_sim.json_file import write_json
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path))
 @json_option(help="Also write the figures to FILE.")
-def defer(file: Path, json_file: Path | None) -> None:
-    """Say what deferring the repeated launches of a trace would save.
+@click.option(
+    "--marks",
+    metavar="FILE",
+    type=OutputFile(),
+    help="Of a program: write the loops' marks to FILE.",
+)
+@click.option(
+    "--patched",
+    metavar="FILE",
+    type=OutputFile(),
+    help="Of a program: write a copy with the marks inside to FILE.",
+)
+def defer(file: Path, json_file: Path | None, marks: Path | None, patched: Path | None) -> None:
+    """Say what deferring the calls of a trace or a program would save.
 
-    Repeated launches are folded into loops of at most 4, 16, 32 and 64 launches an iteration. A
-    trace holds no kernel arguments, so the figures are an upper bound.
+    In a trace, repeated launches are folded into loops of at most 4, 16, 32 and 64 launches an
+    iteration. A trace holds no kernel arguments, so the figures are an upper bound.
+
+    In a program (x86-64, as nvcc makes it, with its symbol table), each loop that holds CUDA calls
+    is listed with its class, or with the reason why it must make its calls itself.
 
     The exit code is 0, 2 if the input was refused, 3 if a file could not be written.
 
@@ -26,10 +41,18 @@ def defer(file: Path, json_file: Path | None) -> None:
     Examples:
       warploom defer traces/gpt2_generate.json.gz
       warploom defer mine.json.gz --json figures.json
+      warploom defer program --json loops.json --marks program.marks
+      warploom defer program --patched program.marked
     """
-    refuse_overwriting(json_file, [file])
-    from warploom_sim import defer_trace
+    for output in (json_file, marks, patched):
+        refuse_overwriting(output, [file])
+    from warploom_sim import defer_program, defer_trace
 
+    if defer_program.is_program(file):
+        defer_program.report(file, defer_program.LoopOutputs(json_file, marks, patched))
+        return
+    if marks or patched:
+        raise click.UsageError("--marks and --patched are of programs; FILE is no ELF file.")
     figures = defer_trace.trace_figures(file)
     _print_trace(figures)
     if json_file:

@@ -58,7 +58,7 @@ def mutate(
     """
     if update and mutants != figures.MUTANTS:
         raise click.UsageError(f"--mutants is {mutants} with --update; legal: {figures.MUTANTS}.")
-    from warploom_sim.extras import need
+    from warploom_spec.extras import need
 
     need("cocotb", "sim", "warploom mutate")
     from warploom_sim.mutate import report

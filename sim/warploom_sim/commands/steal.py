@@ -87,8 +87,8 @@ def steal(
     """
     from warploom_golden.stealing import Costs, StealOptions
     from warploom_sim import steal_report
-    from warploom_sim.extras import need
     from warploom_sim.plots import check_plot
+    from warploom_spec.extras import need
 
     settings["units"] = settings["units"] or settings["workers"]
     settings["max_nesting"] = settings.pop("nesting")

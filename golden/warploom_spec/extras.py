@@ -3,7 +3,7 @@
 import importlib
 from types import ModuleType
 
-from warploom_spec import WarploomError
+from warploom_spec.errors import WarploomError
 
 
 def need(module: str, extra: str, purpose: str) -> ModuleType:

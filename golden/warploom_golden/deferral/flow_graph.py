@@ -1,0 +1,254 @@
+"""A function's control-flow graph, its natural loops and how they nest."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from warploom_golden.deferral.extra import require
+from warploom_golden.deferral.instructions import RETURNS, STOPS, Decoder, Instruction
+
+#: Calls that do not come back.
+NO_RETURN: Final = frozenset(
+    {
+        "exit",
+        "_exit",
+        "quick_exit",
+        "abort",
+        "longjmp",
+        "__stack_chk_fail",
+        "__assert_fail",
+        "_Unwind_Resume",
+        "__cxa_throw",
+        "__cxa_rethrow",
+        "__cxa_call_unexpected",
+        "__cxa_bad_cast",
+        "_ZSt9terminatev",
+    }
+)
+#: Functions of more instructions are not looked at: generated tables, whole run-times.
+MOST_INSTRUCTIONS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Instructions that run one after the other.
+
+    Attributes
+    ----------
+    address : int
+        Of the first.
+    instructions : tuple of Instruction
+        At least one.
+    following : tuple of int
+        Blocks that may come next.
+    """
+
+    address: int
+    instructions: tuple[Instruction, ...]
+    following: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Loop:
+    """A natural loop.
+
+    Attributes
+    ----------
+    header : int
+        Address of the block through which every entry comes.
+    blocks : set of int
+        Its blocks, those of inner loops included.
+    parent : Loop or None
+        The next outer loop.
+    inner : list of Loop
+        The loops directly inside.
+    addresses : set of int
+        Addresses of its instructions.
+    """
+
+    header: int
+    blocks: set[int]
+    parent: "Loop | None" = None
+    inner: list["Loop"] = field(default_factory=list)
+    addresses: set[int] = field(default_factory=set)
+
+    @property
+    def depth(self) -> int:
+        """1 for a loop that is in no other."""
+        return 1 if self.parent is None else self.parent.depth + 1
+
+
+@dataclass(frozen=True)
+class FlowGraph:
+    """A function's blocks and loops.
+
+    Attributes
+    ----------
+    entry : int
+        Address of the first block.
+    blocks : dict of int to Block
+        By address.
+    order : list of int
+        Reverse post-order: a block stands before those that come after it.
+    loops : dict of int to Loop
+        By header.
+    trouble : int or None
+        Address of what keeps the graph from being complete: an indirect jump, or a loop with two
+        entries.
+    """
+
+    entry: int
+    blocks: dict[int, Block]
+    order: list[int]
+    loops: dict[int, Loop]
+    trouble: int | None
+
+
+def build(
+    entry: int,
+    decoder: Decoder,
+    call_name: Callable[[Instruction], str | None],
+    is_function: Callable[[int], bool],
+) -> FlowGraph:
+    """Find a function's blocks by following its branches.
+
+    Parameters
+    ----------
+    entry : int
+        Address of the function.
+    decoder : Decoder
+        Gives instructions.
+    call_name : callable
+        Name of what a call reaches, None if unknown.
+    is_function : callable
+        Whether another function begins at an address: a jump there is a call in the last place.
+    """
+    trouble: list[int] = []
+    found = _follow(entry, decoder, call_name, is_function, trouble)
+    blocks = _cut(found, entry)
+    networkx = require("networkx")
+    graph = networkx.DiGraph()
+    graph.add_node(entry)
+    for block in blocks.values():
+        graph.add_edges_from((block.address, target) for target in block.following)
+    loops = _loops(networkx, graph, entry, blocks, trouble)
+    order = [*reversed([*networkx.dfs_postorder_nodes(graph, entry)])]
+    return FlowGraph(entry, blocks, order, loops, min(trouble) if trouble else None)
+
+
+def _follow(
+    entry: int,
+    decoder: Decoder,
+    call_name: Callable[[Instruction], str | None],
+    is_function: Callable[[int], bool],
+    trouble: list[int],
+) -> dict[int, tuple[Instruction, tuple[int, ...]]]:
+    """Return every reachable instruction with the addresses that may come next."""
+    found: dict[int, tuple[Instruction, tuple[int, ...]]] = {}
+    waiting = [entry]
+    while waiting:
+        address = waiting.pop()
+        if address in found:
+            continue
+        instruction = decoder.at(address)
+        if instruction is None or len(found) >= MOST_INSTRUCTIONS:
+            trouble.append(address)
+            continue
+        following = _following(instruction, call_name, trouble)
+        kept = tuple(t for t in following if t == entry or not is_function(t))
+        found[address] = (instruction, kept)
+        waiting.extend(kept)
+    missing = {t for _, following in found.values() for t in following} - found.keys()
+    return {a: (i, tuple(t for t in f if t not in missing)) for a, (i, f) in found.items()}
+
+
+def _following(
+    instruction: Instruction,
+    call_name: Callable[[Instruction], str | None],
+    trouble: list[int],
+) -> tuple[int, ...]:
+    name = instruction.name
+    if name in RETURNS or name in STOPS:
+        return ()
+    if name == "call" and call_name(instruction) in NO_RETURN:
+        return ()
+    if instruction.is_jump:
+        if instruction.target is None:
+            if call_name(instruction) is None:
+                trouble.append(instruction.address)
+            return ()
+        return (instruction.target,)
+    if instruction.is_branch and instruction.target is not None:
+        return tuple(dict.fromkeys((instruction.target, instruction.next)))
+    return (instruction.next,)
+
+
+def _cut(found: dict[int, tuple[Instruction, tuple[int, ...]]], entry: int) -> dict[int, Block]:
+    """Cut what was found into blocks."""
+    arrivals: dict[int, int] = {entry: 2}
+    for instruction, following in found.values():
+        branches = instruction.is_branch or instruction.is_jump
+        for target in following:
+            arrivals[target] = arrivals.get(target, 0) + (2 if branches else 1)
+    blocks = {}
+    for start in (address for address, count in arrivals.items() if count > 1):
+        if start not in found:
+            continue
+        run: list[Instruction] = []
+        address = start
+        while True:
+            instruction, following = found[address]
+            run.append(instruction)
+            if len(following) != 1 or arrivals[following[0]] > 1:
+                break
+            address = following[0]
+        blocks[start] = Block(start, tuple(run), following)
+    return blocks
+
+
+def _loops(
+    networkx: Any, graph: Any, entry: int, blocks: dict[int, Block], trouble: list[int]
+) -> dict[int, Loop]:
+    above = dict(networkx.immediate_dominators(graph, entry))
+    loops: dict[int, Loop] = {}
+    for source, header in graph.edges:
+        if _dominates(above, header, source):
+            body = loops.setdefault(header, Loop(header, {header})).blocks
+            _collect(graph, source, body)
+    without_back_edges = graph.copy()
+    without_back_edges.remove_edges_from(
+        [(s, h) for s, h in graph.edges if _dominates(above, h, s)]
+    )
+    if not networkx.is_directed_acyclic_graph(without_back_edges):
+        trouble.append(entry)
+    _nest(loops.values())
+    for loop in loops.values():
+        loop.addresses = {i.address for b in loop.blocks for i in blocks[b].instructions}
+    return loops
+
+
+def _dominates(above: dict[int, int], upper: int, block: int) -> bool:
+    while block != upper:
+        parent = above.get(block, block)
+        if parent is None or parent == block:
+            return False
+        block = parent
+    return True
+
+
+def _collect(graph: Any, source: int, body: set[int]) -> None:
+    """Add to a loop's blocks all that reach its back edge."""
+    waiting = [source]
+    while waiting:
+        block = waiting.pop()
+        if block not in body:
+            body.add(block)
+            waiting.extend(graph.predecessors(block))
+
+
+def _nest(loops: Iterable[Loop]) -> None:
+    for loop in loops:
+        outer = [o for o in loops if o is not loop and loop.header in o.blocks]
+        if outer:
+            loop.parent = min(outer, key=lambda o: len(o.blocks))
+            loop.parent.inner.append(loop)
