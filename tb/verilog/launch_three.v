@@ -9,6 +9,7 @@
 //
 // The DUT is warploom_block_dispatcher, or warploom_launch_path if LAUNCH_PATH is defined. Inputs
 // get their first values in an `initial` block, or in their declarations if DECLARED is defined.
+// `$finish(0)` prints nothing: of plain `$finish` some simulators print time and place.
 `timescale 1ns / 1ps
 
 `ifdef LAUNCH_PATH
@@ -74,7 +75,7 @@ module bench;
   always #5 clk = ~clk;
   initial #2000 begin
     $display("no end");
-    $finish;
+    $finish(0);
   end
 
   integer sm;
@@ -90,7 +91,7 @@ module bench;
     end
     if (ended_valid) begin
       $display("ended %0d fate %0d code %0d", ended[31:0], ended[34:32], ended[39:35]);
-      $finish;
+      $finish(0);
     end
   end
 endmodule
