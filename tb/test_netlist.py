@@ -7,7 +7,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from tb.netlist import Cell, cells, forbidden, offences, read
+from tb.support.netlist import Cell, cells, forbidden, offences, read
 from warploom_sim.blocks import BLOCKS
 from warploom_spec import preset
 
@@ -121,9 +121,9 @@ def test_an_adder_is_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "allowed"),
     [
-        ("hdl/warploom/launch_check.py:12", True),
-        ("hdl/warploom/launch_check.py:12|hdl/warploom/launch_check.py:14", True),
-        ("hdl/warploom/launch_check.py:12|hdl/warploom/grid_walker.py:14", False),
+        ("hdl/warploom/launch/launch_check.py:12", True),
+        ("hdl/warploom/launch/launch_check.py:12|hdl/warploom/launch/launch_check.py:14", True),
+        ("hdl/warploom/launch/launch_check.py:12|hdl/warploom/dispatch/grid_walker.py:14", False),
         ("hdl/warploom/not_launch_check.py:12", False),
         ("", False),
     ],

@@ -1,1 +1,1 @@
-"""Golden models: one in each module, named as the RTL that it is the reference for."""
+"""Golden models: one in each module, in the package and module of the RTL's names."""

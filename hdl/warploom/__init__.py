@@ -1,4 +1,4 @@
-"""Warploom's RTL: one block in each module."""
+"""Warploom's RTL: one block in each module, a package for each part of the machine."""
 
 from warploom import _signal_names
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from amaranth.hdl import Shape
 
-from warploom.launch_path import LaunchPath
+from warploom.launch import LaunchPath
 from warploom_sim import shared_modules
 from warploom_sim.bench import DUT, bench_text
 from warploom_sim.model_run import config_of

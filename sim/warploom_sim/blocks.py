@@ -11,33 +11,33 @@ from warploom_spec import Config, WarploomError
 Factory = Callable[[Config], wiring.Component]
 
 
-def _block(module: str, component: str, **options: bool) -> Factory:
+def _block(room: str, component: str, **options: bool) -> Factory:
     # Imported only when asked for: a list of names must not cost the import of all the RTL.
     def factory(config: Config) -> wiring.Component:
-        made = getattr(importlib.import_module(f"warploom.{module}"), component)(config, **options)
+        made = getattr(importlib.import_module(f"warploom.{room}"), component)(config, **options)
         if not isinstance(made, wiring.Component):
-            raise TypeError(f"warploom.{module}.{component} is no component")
+            raise TypeError(f"warploom.{room}.{component} is no component")
         return made
 
     return factory
 
 
 BLOCKS: Final[dict[str, Factory]] = {
-    "launch_check": _block("launch_check", "LaunchCheck"),
-    "config_filter": _block("config_filter", "ConfigFilter"),
-    "index_iterator": _block("index_iterator", "IndexIterator"),
-    "index_packer": _block("index_packer", "IndexPacker"),
-    "index_unpacker": _block("index_packer", "IndexUnpacker"),
-    "index_memory": _block("index_memory", "IndexMemory"),
-    "index_generator": _block("index_generator", "IndexGenerator"),
-    "incremental_scheduler": _block("incremental_scheduler", "IncrementalScheduler"),
-    "grid_walker": _block("grid_walker", "GridWalker"),
-    "block_dispatcher": _block("block_dispatcher", "BlockDispatcher"),
-    "launch_path": _block("launch_path", "LaunchPath"),
+    "launch_check": _block("launch", "LaunchCheck"),
+    "config_filter": _block("index", "ConfigFilter"),
+    "index_iterator": _block("index", "IndexIterator"),
+    "index_packer": _block("index", "IndexPacker"),
+    "index_unpacker": _block("index", "IndexUnpacker"),
+    "index_memory": _block("index", "IndexMemory"),
+    "index_generator": _block("index", "IndexGenerator"),
+    "incremental_scheduler": _block("sm_side", "IncrementalScheduler"),
+    "grid_walker": _block("dispatch", "GridWalker"),
+    "block_dispatcher": _block("dispatch", "BlockDispatcher"),
+    "launch_path": _block("launch", "LaunchPath"),
 }
 
 #: The index generator that ends at the packer, for a user who has a memory.
-BARE_INDEX_GENERATOR: Final = _block("index_generator", "IndexGenerator", memory=False)
+BARE_INDEX_GENERATOR: Final = _block("index", "IndexGenerator", memory=False)
 
 
 def block(name: str) -> Factory:

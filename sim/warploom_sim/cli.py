@@ -7,14 +7,10 @@ from typing import Any, Final
 
 import click
 
-from warploom_sim.commands.bench import bench
 from warploom_sim.commands.defer import defer
-from warploom_sim.commands.formal import formal
 from warploom_sim.commands.merge import merge
-from warploom_sim.commands.mutate import mutate
 from warploom_sim.commands.sim import sim
 from warploom_sim.commands.steal import steal
-from warploom_sim.commands.synth import synth
 from warploom_sim.commands.trace import trace
 from warploom_sim.commands.verilog import verilog
 from warploom_sim.failure import ProgramError
@@ -30,10 +26,11 @@ INTERRUPTED = 130
 _POLITE: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-class _Group(click.Group):
+class CommandGroup(click.Group):
     """Commands that end with words and an exit code of their own, never with a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; end with the exit code of what it raises."""
         before = {number: signal.getsignal(number) for number in _POLITE}
         for number, handler in before.items():
             if handler is not signal.SIG_IGN:  # as a shell's background job ignores Ctrl-C
@@ -67,7 +64,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="warploom")
 def main() -> None:
     """Replay GPU kernel-launch traces through Warploom's RTL, and generate its Verilog.
@@ -83,13 +80,9 @@ def main() -> None:
     """
 
 
-main.add_command(bench)
 main.add_command(defer)
-main.add_command(formal)
 main.add_command(merge)
-main.add_command(mutate)
 main.add_command(sim)
 main.add_command(steal)
-main.add_command(synth)
 main.add_command(trace)
 main.add_command(verilog)

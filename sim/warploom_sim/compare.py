@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.event_model import Events, Table
+from warploom_golden.replay.event_model import Events, Table
 
 #: An event's fields by name; of a field wider than 64 bits the whole number.
 Values = dict[str, int]

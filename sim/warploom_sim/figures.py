@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from warploom_golden.event_model import Events, Table
-from warploom_golden.index_reference import warps
+from warploom_golden.oracles.index_reference import warps
+from warploom_golden.replay.event_model import Events, Table
 from warploom_spec import Config, LaunchDescriptor
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from warploom_golden.index_memory_allocator import SHARED_ADDRESS, IndexMemoryAllocator
-from warploom_golden.index_reference import warps
+from warploom_golden.index import IndexMemoryAllocator
+from warploom_golden.index.index_memory_allocator import SHARED_ADDRESS
+from warploom_golden.oracles.index_reference import warps
 from warploom_sim.traces import Device, KernelLaunch, Trace
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 from warploom_spec.launch import REGISTER_UNIT, RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES

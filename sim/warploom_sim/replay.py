@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from warploom_golden.event_model import Events
+from warploom_golden.replay.event_model import Events
 from warploom_sim import bench_build, expected, figures, recount, report, simulators, traces
 from warploom_sim.bench_build import Simulation
 from warploom_sim.build_cache import build_root

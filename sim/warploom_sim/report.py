@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from warploom_golden.event_model import Events
+from warploom_golden.replay.event_model import Events
 from warploom_sim.compare import Mismatch
 from warploom_sim.options import ReplayOptions
 from warploom_sim.trace_file import shown

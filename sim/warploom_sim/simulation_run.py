@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.event_model import Events
+from warploom_golden.replay.event_model import Events
 from warploom_sim import model_run, simulators
 from warploom_sim.bench_build import Simulation
 from warploom_sim.failure import ProgramError, how_it_ended, is_full

@@ -2,7 +2,7 @@
 
 A kernel event is joined by its correlation id to the runtime or driver call that launched it, and
 launches stand in the order of those calls: that is the order in which a front end sees them. What
-is refused, and how, stands in ``docs/traces.md``.
+is refused, and how, stands in ``docs/sim/traces.md``.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """What `error_count` counts, and where it stops, of RTL and model alike."""
 
-from tb.dispatch_rules import (
+from tb.support.dispatch_rules import (
     RTL_AND_MODEL,
     TINY,
     at,
@@ -11,8 +11,8 @@ from tb.dispatch_rules import (
     stop,
 )
 from tb.support.planted import plant_timing
-from warploom.block_dispatcher import BlockDispatcher
-from warploom_golden.block_dispatcher import BlockDispatcher as Model
+from warploom.dispatch import BlockDispatcher
+from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_spec import ErrorCode, timing
 
 pytestmark = RTL_AND_MODEL

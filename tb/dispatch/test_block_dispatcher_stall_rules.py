@@ -2,8 +2,8 @@
 
 import pytest
 
-from tb.dispatch_configs import config_of
-from tb.dispatch_rules import (
+from tb.support.dispatch_configs import config_of
+from tb.support.dispatch_rules import (
     HALF,
     RTL_AND_MODEL,
     TINY,
@@ -15,8 +15,8 @@ from tb.dispatch_rules import (
     stop,
 )
 from tb.support.planted import plant_timing
-from warploom.block_dispatcher import BlockDispatcher
-from warploom_golden.block_dispatcher import BlockDispatcher as Model
+from warploom.dispatch import BlockDispatcher
+from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_spec import timing
 
 pytestmark = RTL_AND_MODEL

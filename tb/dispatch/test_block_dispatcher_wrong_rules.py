@@ -2,20 +2,20 @@
 
 import pytest
 
-from tb import dispatch_rules
 from tb.dispatch import test_block_dispatcher_error_rules as errors
 from tb.dispatch import test_block_dispatcher_stall_rules as stalls
 from tb.dispatch import test_block_dispatcher_two_kills_rules as two_kills
 from tb.dispatch.placement import test_freed_first_rules as freed_first
+from tb.support import dispatch_rules
 from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
-from warploom import _placement
-from warploom._placement import Placement
-from warploom._resident_places import ResidentPlaces
-from warploom._sm_port import SmPort
-from warploom.block_dispatcher import BlockDispatcher
-from warploom_golden.block_dispatcher import BlockDispatcher as Model
-from warploom_golden.dispatch_policy import FreedFirst
+from warploom.dispatch import BlockDispatcher
+from warploom.dispatch._resident_places import ResidentPlaces
+from warploom.dispatch.placement import placement
+from warploom.dispatch.placement.placement import Placement
+from warploom.dispatch.sm.port import SmPort
+from warploom_golden.dispatch import BlockDispatcher as Model
+from warploom_golden.dispatch.placement.placement import FreedFirst
 
 MOVES = "self._entry_pointer = (entering + 1) % len(self._waiting)"
 FOLLOWING = "Cat(C(0, 1), Mux(some_ahead, ahead_up_to, up_to))"
@@ -65,7 +65,7 @@ WRONG = {
     "freed_first: the SM that entered is first again": WrongRule(
         freed_first.test_an_sm_freed_twice_lets_the_others_go_before_it_enters_again,
         (
-            Change(_placement, "_rotating", FOLLOWING, STAYING),
+            Change(placement, "_rotating", FOLLOWING, STAYING),
             Change(FreedFirst, "tick", MOVES, "self._entry_pointer = entering"),
         ),
     ),

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tb import test_config_filter_rules as rules
+from tb.index import test_config_filter_rules as rules
 from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
-from warploom.config_filter import ConfigFilter
-from warploom_golden.config_filter import ConfigFilter as Model
+from warploom.index import ConfigFilter
+from warploom_golden.index import ConfigFilter as Model
 
 
 def test_a_count_of_errors_that_wraps_in_rtl_and_model_alike_is_found(monkeypatch):

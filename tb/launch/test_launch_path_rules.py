@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tb.dispatch_configs import config_of
+from tb.support.dispatch_configs import config_of
 from tb.support.path_rules import (
     LAUNCH,
     RTL_AND_MODEL,
@@ -14,8 +14,8 @@ from tb.support.path_rules import (
     records,
 )
 from tb.support.planted import Change, plant
-from warploom.launch_path import LaunchPath
-from warploom_golden.launch_path import LaunchPath as Model
+from warploom.launch import LaunchPath
+from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import ErrorCode, Fate, timing
 
 pytestmark = RTL_AND_MODEL

@@ -6,9 +6,9 @@ from tb.launch import test_launch_path_rules as rules
 from tb.support import path_rules
 from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
-from warploom._launch_streams import LaunchStreams
-from warploom.launch_path import LaunchPath
-from warploom_golden.launch_path import LaunchPath as Model
+from warploom.launch import LaunchPath
+from warploom.launch._launch_streams import LaunchStreams
+from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import ErrorCode
 
 CLEARS = 'if inputs["clear_stream__valid"]:'

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from warploom_golden.index_reference import Dims, warps
 from warploom_golden.merging.mapping_table import MappingTable, Run
 from warploom_golden.merging.merge_planner import ORDERS, MergePlanner
 from warploom_golden.merging.tags_and_marks import permuted
 from warploom_golden.merging.task import MergeLimits, Task
+from warploom_golden.oracles.index_reference import Dims, warps
 from warploom_spec import Config, LaunchDescriptor
 from warploom_spec.config import POLICIES, RECLAIMS
 

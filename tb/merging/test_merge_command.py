@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tb import trace_files
-from warploom_golden import event_model
+from tb.support import trace_files
+from warploom_golden.replay import event_model
 from warploom_sim import figures, traces
 from warploom_sim.cli import main
 from warploom_sim.launches import make_launches

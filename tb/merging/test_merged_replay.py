@@ -8,8 +8,7 @@ from hypothesis import given, settings
 
 from tb.merging.graphs import LIMITS, cases, config, random_tasks, runs, task
 from tb.merging.merged_ledger import judge, ran
-from tb.test_event_model import random_launches
-from warploom_golden import event_model
+from tb.replay.test_event_model import random_launches
 from warploom_golden.merging.deadlock import Deadlock
 from warploom_golden.merging.dependency_tracker import DependencyTracker
 from warploom_golden.merging.mapping_table import MappingTable
@@ -18,6 +17,7 @@ from warploom_golden.merging.merged_dispatcher import MODES, MergedDispatcher
 from warploom_golden.merging.merged_replay import MergedRun, MergeRules, run_merged
 from warploom_golden.merging.merged_work import CHARGES, MergedWork, merged_work
 from warploom_golden.merging.tags_and_marks import permuted
+from warploom_golden.replay import event_model
 from warploom_sim.figures import cycles
 from warploom_spec import Config, WarploomError, preset
 from warploom_spec.config import POLICIES, RECLAIMS

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tb.record import Sender, record
-from warploom.launch_path import LaunchPath
-from warploom_golden.launch_path import LaunchPath as Model
+from tb.support.record import Sender, record
+from warploom.launch import LaunchPath
+from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import LaunchDescriptor, layouts, preset
 
 #: Each test of a module twice: of the RTL, and of the model.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tb.record import Recording
 from tb.support.planted import Change, plant
+from tb.support.record import Recording
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warploom_golden.index_reference import Dims
+from warploom_golden.oracles.index_reference import Dims
 
 #: Waiting blocks that a message names.
 _SHOWN = 4

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.index_reference import Dims
 from warploom_golden.merging.task import Task
+from warploom_golden.oracles.index_reference import Dims
 from warploom_spec import Config, LaunchDescriptor
 
 Integers = NDArray[np.int64]

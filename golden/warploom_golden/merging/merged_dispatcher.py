@@ -1,7 +1,8 @@
 """The dispatcher of merged launches with its SMs: from one cycle in which something happens on.
 
-Latencies are the block dispatcher's (``docs/block_dispatcher.md``); rules of tags and marks stand
-in ``docs/merging/merged_kernels.md``. Launches run one after the other, as those of one stream do.
+Latencies are the block dispatcher's (``docs/dispatch/block_dispatcher.md``); rules of tags and
+marks stand in ``docs/merging/merged_kernels.md``. Launches run one after the other, as those of one
+stream do.
 """
 
 from collections import deque

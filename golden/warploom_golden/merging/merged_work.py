@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from warploom_golden.block_length import block_lengths
-from warploom_golden.index_reference import Dims
 from warploom_golden.merging.dependency_tracker import reporting_last
 from warploom_golden.merging.mapping_table import Integers, MappingTable, block_place
 from warploom_golden.merging.task import Task
+from warploom_golden.oracles.index_reference import Dims
+from warploom_golden.replay.block_length import block_lengths
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
 #: What one block takes of an SM: slots, warps, register units, shared units, barriers.

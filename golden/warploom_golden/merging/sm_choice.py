@@ -1,6 +1,6 @@
 """Which SM a block is placed on: the four placement policies, on masks of SMs.
 
-Written apart from the dispatcher's other models, from ``docs/block_dispatcher.md``.
+Written apart from the dispatcher's other models, from ``docs/dispatch/block_dispatcher.md``.
 """
 
 from collections import deque

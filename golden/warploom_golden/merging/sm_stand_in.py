@@ -8,7 +8,7 @@ NEVER: Final = 1 << 62
 
 
 class SmStandIn:
-    """All SMs, as ``docs/replay.md`` describes one.
+    """All SMs, as ``docs/replay/replay.md`` describes one.
 
     Of the blocks that are due an SM reports the one that was due first, ties to the lowest slot.
 

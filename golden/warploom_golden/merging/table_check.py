@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from warploom_golden.index_reference import Dims, warps
-from warploom_golden.launch_check import refusals
+from warploom_golden.launch.launch_check import refusals
 from warploom_golden.merging.mapping_table import MappingTable, Run, block_id, block_place
 from warploom_golden.merging.task import MergeLimits
+from warploom_golden.oracles.index_reference import Dims, warps
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
 from warploom_spec.table_errors import TableCode
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from warploom_golden.index_reference import Dims, threads, warps
+from warploom_golden.oracles.index_reference import Dims, threads, warps
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
 #: Most tasks that any configuration may have.

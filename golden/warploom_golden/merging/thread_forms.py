@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.index_reference import (
+from warploom_golden.merging.mapping_table import MappingTable, block_place
+from warploom_golden.oracles.index_reference import (
     Dims,
     Index,
     indices,
@@ -18,7 +19,6 @@ from warploom_golden.index_reference import (
     unpack,
     widths,
 )
-from warploom_golden.merging.mapping_table import MappingTable, block_place
 from warploom_spec import Config
 
 

@@ -8,12 +8,12 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden import event_model
 from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merge_streams import merge_streams
 from warploom_golden.merging.merged_dispatcher import MODES
 from warploom_golden.merging.merged_replay import Item, MergeRules, run_merged
 from warploom_golden.merging.task import MergeLimits
+from warploom_golden.replay import event_model
 from warploom_sim import figures, traces
 from warploom_sim.launches import make_launches
 from warploom_sim.merge.task_file import load_tasks

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.index_reference import Dims, warps
 from warploom_golden.merging.mapping_table import MappingTable, Run
 from warploom_golden.merging.task import Task
+from warploom_golden.oracles.index_reference import Dims, warps
 from warploom_sim.trace_file import Place, shown
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 

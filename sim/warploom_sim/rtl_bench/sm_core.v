@@ -1,6 +1,6 @@
 // Stand-in for the cores of one SM: takes every offer at once, holds the block for its length, then
 // completes it; at most one completion a cycle, the smallest due cycle first, then the lowest slot.
-// It records what it takes and what it completes. docs/replay.md defines it.
+// It records what it takes and what it completes. docs/replay/replay.md defines it.
 //
 // Work is done on events alone: the earliest due block is kept in registers, and the slots are
 // searched only when it leaves.

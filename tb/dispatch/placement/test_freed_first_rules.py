@@ -2,8 +2,8 @@
 
 import pytest
 
-from tb.dispatch_configs import config_of
-from tb.dispatch_rules import (
+from tb.support.dispatch_configs import config_of
+from tb.support.dispatch_rules import (
     RTL_AND_MODEL,
     WHOLE,
     at,

@@ -1,0 +1,1 @@
+"""Models of the placement policies: which SM gets the next block."""

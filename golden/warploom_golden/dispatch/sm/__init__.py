@@ -1,0 +1,1 @@
+"""What the dispatcher's model knows of one SM."""

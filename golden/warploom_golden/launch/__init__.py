@@ -1,0 +1,9 @@
+"""Models of the blocks that own a launch from its ticket to its end record."""
+
+from warploom_golden.launch.launch_check import LaunchCheck
+from warploom_golden.launch.launch_path import LaunchPath
+
+__all__ = [
+    "LaunchCheck",
+    "LaunchPath",
+]

@@ -1,0 +1,1 @@
+"""The event model of whole replays, compiled by Numba; `event_model.run` runs it."""

@@ -1,0 +1,204 @@
+"""LaunchCheck and LaunchPath's queue of the event model, stepped only while something moves.
+
+What stands here follows ``docs/launch/launch_check.md`` and ``docs/launch/launch_path.md`` for the
+environment of a replay: launches as fast as they are taken, answers and records taken at once, no
+stops.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from warploom_golden.launch.launch_check import refusals
+from warploom_golden.oracles.index_reference import Dims, warps
+from warploom_golden.replay.event_filter import Accepted, EventFilter
+from warploom_golden.replay.event_machine import NEVER
+from warploom_spec import Config, ErrorCode, LaunchDescriptor, timing
+
+#: An index configuration: address and block.
+IndexConfig = tuple[int, Dims]
+
+
+def judge(launch: LaunchDescriptor, config: Config, tables: int = 0) -> tuple[int, int]:
+    """Return LaunchCheck's error code and its argument, (0, 0) for a launch that passes."""
+    return next(refusals(launch.values(config), tables, config), (ErrorCode.OK, 0))
+
+
+@dataclass
+class Waiting:
+    """An accepted launch in the queue.
+
+    Attributes
+    ----------
+    number, ticket, warps : int
+        Number in the list of launches, ticket, warps of one block.
+    prepared : int
+        First cycle in which all its indices are decided.
+    entries : list of int
+        Its history entries, as far as they are decided.
+    """
+
+    number: int
+    ticket: int
+    warps: int
+    prepared: int = NEVER
+    entries: list[int] = field(default_factory=list)
+
+
+class EventFront:
+    """Everything between the launch source and BlockDispatcher's ``launch`` port.
+
+    Parameters
+    ----------
+    launches : sequence of LaunchDescriptor
+        In the order in which they are sent.
+    config : Config
+        The configuration.
+    merged : mapping of int to sequence of IndexConfig
+        By number of a launch that runs a mapping table: the index configurations of its tasks.
+
+    Attributes
+    ----------
+    wake : int
+        Next cycle in which `step` must be called.
+    answers : list of tuple
+        (cycle, ticket, code, argument).
+    decisions : list of tuple
+        (ticket, launch number, what was accepted).
+    """
+
+    def __init__(
+        self,
+        launches: Sequence[LaunchDescriptor],
+        config: Config,
+        merged: Mapping[int, Sequence[IndexConfig]] | None = None,
+    ):
+        self._launches = launches
+        self._config = config
+        self._timing = timing(config)
+        self._merged = merged or {}
+        # Without merged launches there are no mapping tables either.
+        tables = (1 << config.max_tables) - 1 if merged else 0
+        self._verdicts = [judge(launch, config, tables) for launch in launches]
+        self._filter = EventFilter(config)
+        self._sent = 0
+        # Launch numbers by pipeline stage; the last one stands at LaunchCheck's output.
+        self._pipe: list[int | None] = [None] * self._timing.launch_check
+        self._queue: deque[Waiting] = deque()
+        self._unpresented: deque[tuple[Waiting, IndexConfig]] = deque()
+        self._looked_up: tuple[int, Waiting, IndexConfig] | None = None
+        self._decided: tuple[int, Waiting] | None = None
+        self._unrecorded = 0
+        self._next_ticket = 1
+        self._ends: deque[tuple[int, Sequence[int]]] = deque()
+        self.wake = 1
+        self.answers: list[tuple[int, int, int, int]] = []
+        self.decisions: list[tuple[int, int, Accepted]] = []
+
+    @property
+    def most_blocks(self) -> int:
+        """Blocks of all launches that pass, at most: the queue may refuse some of those yet."""
+        pairs = zip(self._launches, self._verdicts, strict=True)
+        return sum(prod(launch.grid) for launch, (code, _) in pairs if not code)
+
+    @property
+    def drained(self) -> bool:
+        """Whether every launch was answered and every accepted one handed over."""
+        return len(self.answers) == len(self._launches) and not self._queue
+
+    def end(self, loaded: int, entries: Sequence[int]) -> None:
+        """Take note that the dispatcher loads a launch's end: a place is free one cycle later."""
+        # Loaded, valid in the next cycle, which enters the record queue; then released and taken.
+        self._ends.append((loaded + 2, entries))
+        self.wake = min(self.wake, loaded + 1)
+
+    def _configs(self, waiting: Waiting) -> Sequence[IndexConfig]:
+        """Return the index configurations of a launch, in the order in which they are presented."""
+        launch = self._launches[waiting.number]
+        return self._merged.get(waiting.number, [(launch.index_address, launch.block)])
+
+    def step(self, cycle: int, place_free: bool) -> Waiting | None:
+        """Run one cycle on the state at its start; return the launch handed over in it."""
+        handed = None
+        if place_free and self._queue and self._queue[0].prepared <= cycle:
+            handed = self._queue[0]
+        moved = self._present(cycle)
+        moved |= self._look_up(cycle)
+        moved |= self._check(cycle)
+        if handed:
+            self._queue.popleft()
+        moved |= self._take_ends(cycle)
+        busy = moved or handed or self._decided or cycle <= self._filter.settled
+        self.wake = cycle + 1 if busy or self._ends else NEVER
+        return handed
+
+    def _take_ends(self, cycle: int) -> bool:
+        """Release what ended and count records, at the end of the cycle."""
+        taken = bool(self._ends) and self._ends[0][0] == cycle
+        if taken:
+            _, entries = self._ends.popleft()
+            for entry in entries:
+                self._filter.release(cycle, entry)
+            self._unrecorded -= 1
+        return taken
+
+    def _present(self, cycle: int) -> bool:
+        """Present the next configuration while none is in flight; it transfers at once."""
+        if self._decided and self._decided[0] == cycle:
+            # Still in flight in the cycle of its decision.
+            waiting = self._decided[1]
+            if len(waiting.entries) == len(self._configs(waiting)):
+                waiting.prepared = cycle + 1
+            self._decided = None
+            return True
+        if self._looked_up or self._decided or not self._unpresented:
+            return False
+        self._looked_up = cycle, *self._unpresented.popleft()
+        return True
+
+    def _look_up(self, cycle: int) -> bool:
+        """Accept the configuration in the lookup stage when nothing holds it."""
+        if not self._looked_up:
+            return False
+        since, waiting, (address, block) = self._looked_up
+        if cycle < since + self._timing.filter_lookup:
+            return True
+        count = warps(block, self._config.warp_size)
+        accepted = self._filter.accept(cycle, address, block, count)
+        if accepted is None:
+            return False
+        waiting.entries.append(accepted.entry)
+        self._looked_up, self._decided = None, (accepted.decision, waiting)
+        self.decisions.append((waiting.ticket, waiting.number, accepted))
+        return True
+
+    def _check(self, cycle: int) -> bool:
+        """Move LaunchCheck's pipeline and answer the launch that leaves it."""
+        leaving = self._pipe[-1]
+        if leaving is not None and not self._answer(cycle, leaving):
+            return False
+        sending = self._sent < len(self._launches)
+        moved = sending or any(stage is not None for stage in self._pipe)
+        self._pipe = [self._sent if sending else None, *self._pipe[:-1]]
+        self._sent += sending
+        return moved
+
+    def _answer(self, cycle: int, number: int) -> bool:
+        """Answer a launch, or return False while the queue has no place for it."""
+        code, argument = self._verdicts[number]
+        if not code and self._unrecorded == self._timing.end_records:
+            code, argument = ErrorCode.COMPLETION_FULL, 0
+        if code:
+            self.answers.append((cycle + 1, 0, code, argument))
+            return True
+        if len(self._queue) == self._timing.launch_queue:
+            return False
+        launch = self._launches[number]
+        waiting = Waiting(number, self._next_ticket, warps(launch.block, self._config.warp_size))
+        self._next_ticket += 1
+        self._unrecorded += 1
+        self._queue.append(waiting)
+        self._unpresented.extend((waiting, one) for one in self._configs(waiting))
+        self.answers.append((cycle + 1, waiting.ticket, 0, 0))
+        return True

@@ -1,0 +1,202 @@
+"""Event-driven golden model of LaunchPath with the SMs' stand-in: every event with its cycle.
+
+It computes what a replay (``docs/replay/replay.md``) must show from launches, configuration and
+seed alone, as exact as the cycle models and some thousand times quicker: time jumps from one event
+to the next, and what follows from an event by arithmetic is filled in at the end, in NumPy.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warploom_golden.oracles.index_reference import packed_warps, warps, widths
+from warploom_golden.replay.block_length import grid_places
+from warploom_golden.replay.event_state import Integers
+from warploom_spec import Config, Fate, LaunchDescriptor, WarploomError, layouts
+
+if TYPE_CHECKING:
+    from warploom_golden.replay.event_dispatch import EventDispatch
+
+#: Columns by name, all of one length; uint64, of fields wider than that one row of words an event.
+Table = dict[str, NDArray[np.uint64]]
+
+
+@dataclass(frozen=True)
+class Events:
+    """Everything that a replay compares.
+
+    Attributes
+    ----------
+    tables : dict of str to Table
+        ``answers``, ``decisions``, ``done``, ``warps``, ``words``, ``offers``, ``completions``,
+        ``ended`` and ``errors``, each with a column ``cycle`` and in order of it. The other columns
+        are the fields of the port's packet, and what ``docs/replay/replay.md`` adds.
+    stalls : dict of str to int
+        The dispatcher's stall counters at the end, by port name.
+    """
+
+    tables: dict[str, Table]
+    stalls: dict[str, int]
+
+
+def run(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Events:
+    """Replay launches.
+
+    Parameters
+    ----------
+    launches : sequence of LaunchDescriptor
+        ``arguments`` is the base length of the blocks, ``code`` the number that seeds their jitter.
+    config : Config
+        The configuration.
+    seed : int
+        Seed of the block lengths.
+
+    Raises
+    ------
+    WarploomError
+        If launches of one replay differ in priority, which the model does not cover.
+    """
+    if len({launch.priority for launch in launches}) > 1:
+        raise WarploomError("priority differs between launches; legal: one value for all")
+
+    # Numba's import takes a while: whoever reads events alone goes without.
+    from warploom_golden.replay.event_dispatch import EventDispatch
+
+    dispatch = EventDispatch(launches, config, seed)
+    dispatch.run()
+    tables = {
+        "answers": _columns(dispatch.front.answers, ("cycle", "ticket", "code", "argument")),
+        "decisions": _decisions(dispatch),
+        "done": _done(dispatch),
+        "warps": _warps(dispatch, launches, config),
+        "words": _words(dispatch, launches, config),
+        "offers": _offers(dispatch, launches, config),
+        "completions": _completions(dispatch),
+        "ended": _ended(dispatch),
+        "errors": _columns([], ("cycle", "source", "code", "argument")),
+    }
+    # Offers are taken at once: none ever stands in the way.
+    stalls = dispatch.stalls | {"offer": 0}
+    return Events(tables, {f"stall_{cause}": cycles for cause, cycles in stalls.items()})
+
+
+def _columns(rows: Sequence[tuple[int, ...]], names: Sequence[str]) -> Table:
+    array = np.array(rows, np.uint64).reshape(len(rows), len(names))
+    return {name: array[:, k] for k, name in enumerate(names)}
+
+
+def _zeros(count: int) -> NDArray[np.uint64]:
+    return np.zeros(count, np.uint64)
+
+
+def _decisions(dispatch: "EventDispatch") -> Table:
+    rows = [(a.decision, ticket, a.hit, a.entry) for ticket, _, a in dispatch.front.decisions]
+    return _columns(rows, ("cycle", "ticket", "hit", "entry"))
+
+
+def _done(dispatch: "EventDispatch") -> Table:
+    rows = [(a.done, a.hit, a.entry) for _, _, a in dispatch.front.decisions]
+    return _columns(rows, ("cycle", "hit", "entry"))
+
+
+def _warps(
+    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+) -> Table:
+    """Return every packed warp that is written."""
+    names = [field.name for field in layouts.packed_warp(config).fields]
+    parts: list[Table] = [_columns([], ("cycle", *names))]
+    parts[0]["words"] = np.zeros((0, _word_count(config)), np.uint64)
+    for _, number, accepted in dispatch.front.decisions:
+        if accepted.hit:
+            continue
+        launch = launches[number]
+        words, mask = packed_warps(launch.block, config)
+        count = len(words)
+        nth = np.arange(count, dtype=np.uint64)
+        bits = np.uint64(1) << np.arange(config.warp_size, dtype=np.uint64)
+        part = {
+            "cycle": nth + np.uint64(accepted.first_write),
+            "address": nth + np.uint64(launch.index_address),
+            "words": _join(words, config),
+            "mask": mask.astype(np.uint64) @ bits,
+            "first": (nth == 0).astype(np.uint64),
+            "last": (nth == count - 1).astype(np.uint64),
+        }
+        for axis, width in zip("xyz", widths(launch.block), strict=True):
+            part[f"width_{axis}"] = np.full(count, width, np.uint64)
+        parts.append(part)
+    return {name: np.concatenate([part[name] for part in parts]) for name in ("cycle", *names)}
+
+
+def _word_count(config: Config) -> int:
+    return -(-config.warp_size * config.word_bits // 64)
+
+
+def _join(words: NDArray[np.uint32], config: Config) -> NDArray[np.uint64]:
+    """Join the lanes' words of each warp to 64-bit words, lane 0 lowest."""
+    size = config.word_bits
+    lanes = words.astype("<u8").view(np.uint8).reshape(*words.shape, 8)
+    bits = np.unpackbits(lanes, axis=2, bitorder="little")[:, :, :size].reshape(len(words), -1)
+    padded = np.zeros((len(words), 64 * _word_count(config)), np.uint8)
+    padded[:, : bits.shape[1]] = bits
+    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+
+
+def _words(
+    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+) -> Table:
+    """Return the launch words of each place from the cycle on in which they stand there."""
+    names = [field.name for field in layouts.launch_words(config).fields]
+    rows = []
+    for cycle, place, ticket, number in dispatch.words:
+        launch = launches[number]
+        values = launch.values(config) | {
+            "ticket": ticket,
+            "warps": warps(launch.block, config.warp_size),
+        }
+        for axis, width in zip("xyz", widths(launch.block), strict=True):
+            values[f"width_{axis}"] = width
+        rows.append((cycle, place, *(values[name] for name in names)))
+    return _columns(rows, ("cycle", "place", *names))
+
+
+def _placed(log: Integers) -> Table:
+    return dict(zip(("cycle", "sm", "slot"), log.view(np.uint64), strict=True))
+
+
+def _completions(dispatch: "EventDispatch") -> Table:
+    table = _placed(dispatch.completions)
+    return table | {"code": _zeros(len(table["cycle"]))}
+
+
+def _offers(
+    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+) -> Table:
+    """Return every offer: all blocks of a launch in a row, in order of their id."""
+    rows = []
+    places = [(np.zeros(0, np.uint32),) * 3]
+    for _, place, ticket, number in dispatch.words:
+        launch = launches[number]
+        count = warps(launch.block, config.warp_size)
+        rows.append((place, ticket, launch.index_address, count, *widths(launch.block)))
+        places.append(grid_places(launch.grid))
+    names = ("place", "ticket", "index_address", "index_warps", "width_x", "width_y", "width_z")
+    each = [len(part[0]) for part in places[1:]]
+    table = _placed(dispatch.offers)
+    table["task"] = _zeros(len(table["cycle"]))
+    for name, column in _columns(rows, names).items():
+        table[name] = np.repeat(column, each)
+    for axis, name in enumerate(("bx", "by", "bz")):
+        table[name] = np.concatenate([part[axis] for part in places]).astype(np.uint64)
+    return table
+
+
+def _ended(dispatch: "EventDispatch") -> Table:
+    table = _columns(dispatch.ended, ("cycle", "ticket", "cycles"))
+    fate = np.full(len(dispatch.ended), Fate.FINISHED, np.uint64)
+    # A finished launch has neither a code nor a next block.
+    nothing = ("code", "next_x", "next_y", "next_z")
+    return table | {"fate": fate} | {name: _zeros(len(fate)) for name in nothing}

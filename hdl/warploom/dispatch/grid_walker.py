@@ -1,0 +1,119 @@
+"""A grid's blocks in order of their id: x fastest, one a cycle."""
+
+from typing import Final
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.lib import faults
+from warploom_spec import Config, layouts
+
+
+class GridWalker(wiring.Component):
+    """Walk a grid's blocks in order of their id, x fastest, one a cycle.
+
+    Each axis keeps its coordinate, the coordinate's successor and whether this is the last one, so
+    that a step is a choice between registers; adders and comparators look one step ahead.
+
+    Parameters
+    ----------
+    config : Config
+        ``grid_bits`` are the coordinates' widths.
+    fault : str, optional
+        One of `FAULTS`, for tests of the tests.
+
+    Attributes
+    ----------
+    i : Stream[grid_walk], in
+        A grid and the block to begin with, ``0 <= start < g`` in each axis. ``ready`` is
+        combinational: no grid is held, or the held one's last block transfers at ``o``.
+    o : Stream[walked_block], out
+        Valid one cycle after the grid was transferred, then in every cycle after a transfer: one
+        block a cycle, no bubble between two grids. Falls after ``flush`` alone.
+    flush : In(1)
+        Forgets the held grid. A grid that transfers at ``i`` in the same cycle is held all the
+        same, and a transfer at ``o`` in that cycle stands.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    #: ``skip_block``: block (2, y, z) of each row is left out unless it is the grid's last.
+    #: ``no_wrap_y``: y goes on counting where z steps.
+    FAULTS: Final = ("skip_block", "no_wrap_y")
+
+    i: stream.Interface
+    o: stream.Interface
+    flush: Signal
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = faults.checked("GridWalker", fault, self.FAULTS)
+        super().__init__(
+            {
+                "i": In(stream.Signature(layouts.grid_walk(config).layout())),
+                "o": Out(stream.Signature(layouts.walked_block(config).layout())),
+                "flush": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        held, last, step = Signal(), Signal(), Signal()
+        skip: Value = Signal()
+        if self._fault == "skip_block":
+            skip = held & ~last & (self.o.payload.bx == 2)
+        m.d.comb += [
+            self.o.valid.eq(held & ~skip),
+            self.o.payload.last.eq(last),
+            step.eq((self.o.valid & self.o.ready) | skip),
+            self.i.ready.eq(~held | (last & step)),
+        ]
+        with m.If(self.i.ready):
+            m.d.sync += held.eq(self.i.valid)
+        with m.Elif(self.flush):
+            m.d.sync += held.eq(0)
+
+        # Where the next grid's start, and not a successor, comes next whenever anything does:
+        # known from registers, so that no late `ready` reaches the adders.
+        load = ~held | last
+        carry: Value = Signal(init=1)
+        ends = []
+        for axis, bits in zip("xyz", self._config.grid_bits, strict=True):
+            # Within a held grid a coordinate moves when all lower ones wrap.
+            end = self._axis(m, axis, bits, load, step & (carry | load) | ~held)
+            ends.append(end)
+            carry = end if axis == "x" else carry & end
+        m.d.comb += last.eq(ends[0] & ends[1] & ends[2])
+        return m
+
+    def _axis(self, m: Module, axis: str, bits: int, load: Value, move: Value) -> Signal:
+        """Add one coordinate's registers; return whether it is at its highest."""
+        place = self.o.payload[f"b{axis}"]
+        count = Signal(bits, name=f"count_{axis}")
+        following = Signal(bits, name=f"following_{axis}")
+        end = Signal(name=f"end_{axis}")
+        chosen = Signal(bits, name=f"chosen_{axis}")
+        successor = Signal(bits, name=f"successor_{axis}")
+        size = Signal(bits, name=f"size_{axis}")
+        chosen_size = Mux(load, self.i.payload[f"g{axis}"], size)
+        wrapped = Mux(end, 0, following)
+        if self._fault == "no_wrap_y" and axis == "y":
+            wrapped = following
+        m.d.comb += [
+            place.eq(count),
+            chosen.eq(Mux(load, self.i.payload[f"start_{axis}"], wrapped)),
+            successor.eq(chosen + 1),
+        ]
+        with m.If(move):
+            m.d.sync += [
+                count.eq(chosen),
+                following.eq(successor),
+                size.eq(chosen_size),
+                end.eq(successor == chosen_size),
+            ]
+        return end

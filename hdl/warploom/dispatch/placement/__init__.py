@@ -1,0 +1,1 @@
+"""Placement policies: which SM gets the next block."""

@@ -1,0 +1,1 @@
+"""What the dispatcher knows of one SM: its port, its slots, its counts."""

@@ -1,0 +1,233 @@
+"""The history cache of block shapes: what need not be generated again, and who still reads it."""
+
+from typing import Final
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.index._filter_history import History, Queue
+from warploom.lib import faults
+from warploom_spec import Config, ErrorCode, layouts, timing
+
+
+class ConfigFilter(wiring.Component):
+    """Look an index configuration up in a history of block shapes.
+
+    A configuration is compared with every entry in its first cycle in the lookup stage, judged in
+    the second and accepted in the third at the earliest (3 cycles after the transfer, one every 3
+    cycles), by what the registers between them hold. A hit costs nothing further; a miss takes the
+    victim's place, drops what its region overwrites and goes to the iterator.
+
+    Parameters
+    ----------
+    config : Config
+        ``history_entries``, ``reference_bits`` and the widths of a configuration.
+    fault : str, optional
+        One of `FAULTS`, for tests of the tests.
+
+    Attributes
+    ----------
+    i : Stream[index_config], in
+        Configurations. ``ready`` is combinational: 0 with ``cancel``, else the lookup stage is
+        empty or being emptied.
+    cancel : In(1)
+        Empties the lookup stage. An acceptance in the same cycle comes first.
+    decision : Stream[index_decision], out
+        Hit or miss and entry, one cycle after the acceptance.
+    o : Stream[index_config], out
+        A missed configuration, in the cycle of its acceptance.
+    accepted : index_region, out
+        Pulse in the cycle of a miss's acceptance (combinational).
+    finished : In(1)
+        The oldest unfinished miss is wholly written.
+    done : Stream[index_decision], out
+        In order of acceptance: the indices stand in the memory. Valid in the cycle of ``finished``
+        (combinational), of a hit two cycles after its acceptance, at the earliest.
+    release : Stream[entry], in
+        Gives one reference back; ``ready`` is always 1. With an acceptance of the same entry in one
+        cycle the count stays.
+    error : error_record, out
+        ``RELEASE_UNREFERENCED`` one cycle after a release of an entry without references, also when
+        the entry is accepted in that cycle.
+    error_count : Out(16)
+        Error records so far; stays at its highest value.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    #: ``stale_history``: a miss drops nothing. ``no_reference``: references protect nothing.
+    #: ``early_hit``: a hit does not wait for its indices' generation.
+    FAULTS: Final = ("stale_history", "no_reference", "early_hit")
+
+    i: stream.Interface
+    cancel: Signal
+    decision: stream.Interface
+    o: stream.Interface
+    accepted: data.View
+    finished: Signal
+    done: stream.Interface
+    release: stream.Interface
+    error: data.View
+    error_count: Signal
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = faults.checked("ConfigFilter", fault, self.FAULTS)
+        decision = stream.Signature(layouts.index_decision(config).layout())
+        configuration = stream.Signature(layouts.index_config(config).layout())
+        super().__init__(
+            {
+                "i": In(configuration),
+                "cancel": In(1),
+                "decision": Out(decision),
+                "o": Out(configuration),
+                "accepted": Out(layouts.index_region(config).layout()),
+                "finished": In(1),
+                "done": Out(decision),
+                "release": In(stream.Signature(unsigned(config.entry_bits))),
+                "error": Out(layouts.error_record(config).layout()),
+                "error_count": Out(timing(config).error_counter_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        config = self._config
+        m.submodules.history = history = History(config, self._fault)
+        m.submodules.answers = answers = _Answers(config)
+        full, ripe = Signal(), Signal()
+        accept, hits, missed = Signal(), Signal(), Signal()
+        hit_before, missed_before = Signal(), Signal()
+
+        free = Signal()
+        m.d.comb += [
+            self.o.valid.eq(free & history.may_miss),
+            missed.eq(self.o.valid & self.o.ready),
+            hits.eq(free & history.may_hit),
+            accept.eq(missed | hits),
+            self.i.ready.eq(~self.cancel & (~full | accept)),
+            history.given.eq(self.i.payload),
+            history.compare.eq(~ripe),
+            self.o.payload.eq(history.kept),
+            history.misses.eq(missed),
+            history.hits.eq(hits),
+            history.new_miss.eq(missed_before),
+            history.new_entry.eq(self.decision.payload.entry),
+            history.finished.eq(self.finished),
+            history.release.eq(self.release.payload),
+            history.release_valid.eq(self.release.valid),
+            answers.new.eq(hit_before | missed_before),
+            answers.decision.eq(self.decision.payload),
+            answers.finished.eq(self.finished),
+            answers.unfinished.eq(history.unfinished),
+            self.done.valid.eq(answers.done_valid),
+            self.done.payload.eq(answers.done),
+            answers.done_ready.eq(self.done.ready),
+            self.release.ready.eq(1),
+        ]
+        m.d.sync += [
+            # A configuration judged in this cycle, a place for its decision and one for its answer.
+            free.eq(
+                ripe
+                & ~accept
+                & ~self.cancel
+                & (~self.decision.valid | self.decision.ready)
+                & ~answers.fills
+            ),
+            full.eq(~self.cancel & (self.i.valid | (full & ~accept))),
+            ripe.eq(~self.cancel & full & ~accept),
+            hit_before.eq(hits),
+            missed_before.eq(missed),
+            self.decision.valid.eq(accept | (self.decision.valid & ~self.decision.ready)),
+        ]
+        with m.If(~self.decision.valid):
+            m.d.sync += [
+                self.decision.payload.hit.eq(history.may_hit),
+                self.decision.payload.entry.eq(history.entry),
+            ]
+        self._pulses(m, missed, history.unreferenced)
+        return m
+
+    def _pulses(self, m: Module, missed: Signal, unreferenced: Signal) -> None:
+        """Give out the region that is about to be overwritten, and error records."""
+        # Not under `m.If`: Icarus never evaluates such a process while nothing in it changes.
+        m.d.comb += [
+            self.accepted.valid.eq(missed),
+            self.accepted.address.eq(Mux(missed, self.o.payload.address, 0)),
+            self.accepted.warps.eq(Mux(missed, self.o.payload.warps, 0)),
+        ]
+        highest = Signal()
+        m.d.sync += self.error.eq(0)
+        with m.If(unreferenced):
+            m.d.sync += [
+                self.error_count.eq(self.error_count + ~highest),
+                highest.eq(self.error_count[1:].all()),
+                self.error.valid.eq(1),
+                self.error.code.eq(ErrorCode.RELEASE_UNREFERENCED),
+                self.error.argument.eq(self.release.payload),
+            ]
+
+
+class _Answers(wiring.Component):
+    """Answers outstanding, oldest first, `timing.done_depth` of them; ``fills``: from now on.
+
+    ``new``: an answer was accepted in the cycle before, it is ``decision``. A hit is good from the
+    second cycle after its acceptance on. Misses are finished in their order: how many of them are,
+    and not yet taken, says whether the oldest is good. ``unfinished``: ``finished`` finds one.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        decision = layouts.index_decision(config).layout()
+        super().__init__(
+            {
+                "new": In(1),
+                "decision": In(decision),
+                "fills": Out(1),
+                "finished": In(1),
+                "unfinished": In(1),
+                "done_valid": Out(1),
+                "done": Out(decision),
+                "done_ready": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        depth = timing(self._config).done_depth
+        m.submodules.queue = queue = Queue(self.decision.shape().size, depth)
+        first = data.View(self.decision.shape(), queue.first)
+        finished = Signal(depth)
+        # What the registers say of the oldest answer: it is good; it is a miss.
+        good, missed, pop = Signal(), Signal(), Signal()
+        m.d.comb += [
+            good.eq(queue.held[0] & (first.hit | finished[0])),
+            missed.eq(Mux(queue.held[0], ~first.hit, self.new & ~self.decision.hit)),
+            queue.push.eq(self.new),
+            queue.pushed.eq(self.decision),
+            queue.pop.eq(pop),
+            # A pop makes place, unless what is new takes it.
+            self.fills.eq(
+                Mux(
+                    queue.held[depth - 1],
+                    ~pop | self.new,
+                    queue.held[depth - 2] & self.new & ~pop,
+                )
+            ),
+            self.done.eq(Mux(queue.held[0], first, self.decision)),
+            self.done_valid.eq(good | (missed & self.finished)),
+            pop.eq(self.done_ready & (good | (missed & self.finished))),
+        ]
+        more = self.finished & self.unfinished
+        less = self.done_ready & missed & (finished[0] | self.finished)
+        with m.If(more & ~less):
+            m.d.sync += finished.eq(Cat(C(1, 1), finished))
+        with m.Elif(less & ~more):
+            m.d.sync += finished.eq(finished[1:])
+        return m

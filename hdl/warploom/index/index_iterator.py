@@ -1,0 +1,296 @@
+"""A warp of thread indices a cycle, by adders and comparators alone."""
+
+from typing import Final
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.index._iterator_lanes import Lanes, base
+from warploom.index._iterator_setup import Setup, Sizes, constants
+from warploom.lib import faults
+from warploom_spec import Config, layouts
+
+
+class IndexIterator(wiring.Component):
+    """Make the indices of all threads of a block, W of them in every cycle.
+
+    Three units in a row: `Setup` derives what is constant for the block, `_Walk` steps the first
+    lane's place from warp to warp, and `Lanes` makes the other lanes from it. Everything is kept
+    as the distance from the end of the row, the plane and the block: then stepping is one
+    subtraction over all three, its borrows run on from x to y to z by themselves, and what is left
+    below 0 at the end says that the warp was the last.
+
+    Parameters
+    ----------
+    config : Config
+        ``warp_size``, ``max_threads``, ``word_bits``, ``step_from_host``.
+    fault : str, optional
+        One of `FAULTS`, for tests of the tests.
+
+    Attributes
+    ----------
+    i : Stream[index_config], in
+        A block shape. ``ready`` while the setup unit is empty.
+    o : Stream[index_lanes], out
+        One warp a cycle; the first `timing.iterator_setup` + 1 + `timing.iterator_pipe` cycles
+        after the transfer at ``i``. While a warp is refused everything but the setup unit stands
+        still.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    #: ``carry_y``: x's wrap from one warp to the next does not count for y.
+    #: ``flat``: the end of a plane does not carry into z.
+    FAULTS: Final = ("carry_y", "flat")
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = faults.checked("IndexIterator", fault, self.FAULTS)
+        super().__init__(
+            {
+                "i": In(stream.Signature(layouts.index_config(config).layout())),
+                "o": Out(stream.Signature(layouts.index_lanes(config).layout())),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        sizes = Sizes(self._config)
+        m.submodules.setup = setup = Setup(self._config, flat=self._fault == "flat")
+        m.submodules.walk = walk = _Walk(self._config, self._fault)
+        m.submodules.lanes = lanes = Lanes(sizes)
+        # The same from a register each for what drives hundreds: the lanes, the walk, the block's
+        # constants, and the lanes' resets. The last two's reset values only keep synthesis from
+        # merging them: nothing is ripe in the cycle after a reset, and no warp in the lanes.
+        enable, enable_walk = Signal(), Signal()
+        vacant, vacant_for_block, occupied = Signal(init=1), Signal(), Signal(init=1)
+        wiring.connect(m, wiring.flipped(self.i), setup.i)
+        m.d.comb += [
+            enable.eq(~self.o.valid | self.o.ready),
+            enable_walk.eq(vacant | self.o.ready),
+            walk.enable.eq(enable_walk),
+            walk.ripe.eq(setup.ripe),
+            walk.new_single.eq(setup.single),
+            # At a last warp and at none. What is not ripe is taken, too, and never used: so it is
+            # one gate that hundreds wait for.
+            walk.take.eq((vacant_for_block | self.o.ready) & walk.last),
+            setup.take.eq(enable_walk & walk.loads),
+            walk.new_address.eq(setup.address),
+            walk.new_warps.eq(setup.warps),
+            walk.new.eq(setup.constants),
+            lanes.enable.eq(enable),
+            lanes.clear.eq(~occupied | self.o.ready),
+            lanes.constants.eq(walk.constants),
+            lanes.base.eq(walk.base),
+        ]
+        before_o = self._output(m, enable, walk, lanes)
+        with m.If(enable):
+            m.d.sync += [
+                vacant.eq(~before_o),
+                vacant_for_block.eq(~before_o),
+                occupied.eq(before_o),
+            ]
+        return m
+
+    def _output(self, m: Module, enable: Signal, walk: "_Walk", lanes: Lanes) -> Value:
+        """Let address, flags and widths go beside the lanes; return what becomes ``o.valid``."""
+        config = self._config
+        k = walk.constants
+        o = self.o.payload
+        moving: list[tuple[Value, Value]] = [
+            (o.address, walk.address),
+            (o.first, walk.first),
+            (o.last, walk.last),
+            *((o[f"width_{axis}"], k[f"width_{axis}"]) for axis in "xyz"),
+        ]
+        beside: Value = Cat(value for _, value in moving)
+        valid: Value = walk.valid
+        for stage in range(1, Lanes.STAGES + 1):
+            kept = Signal.like(beside, name=f"beside_{stage}", reset_less=True)
+            there = Signal(name=f"valid_{stage}")
+            with m.If(enable):
+                m.d.sync += [kept.eq(beside), there.eq(valid)]
+            beside, before, valid = kept, valid, there
+        m.d.comb += [
+            Cat(value for value, _ in moving).eq(beside),
+            self.o.valid.eq(valid),
+            o.mask.eq(lanes.mask),
+        ]
+        bits, lane = config.word_bits, Sizes(config).lane
+        m.d.comb += [
+            o.lanes.word_select(n, bits).eq(lanes.lanes.word_select(n, lane))
+            for n in range(config.warp_size)
+        ]
+        return before
+
+
+class _Walk(wiring.Component):
+    """The generation unit: the place of each warp's first thread, one a cycle.
+
+    Registers hold the next warp's place, so that whether this warp is the last one is known at the
+    beginning of its cycle. A dimension that wrapped is left below 0; the number of its columns or
+    rows is added with the next step, and separately to the few low bits that the lanes need.
+    """
+
+    enable: Signal
+    ripe: Signal
+    loads: Signal
+    take: Signal
+    new_address: Signal
+    new_warps: Signal
+    new_single: Signal
+    new: data.View
+    valid: Signal
+    first: Signal
+    last: Signal
+    address: Signal
+    constants: data.View
+    base: data.View
+
+    def __init__(self, config: Config, fault: str | None) -> None:
+        self._config = config
+        self._fault = fault
+        self._sizes = Sizes(config)
+        block = constants(self._sizes)
+        super().__init__(
+            {
+                "enable": In(1),
+                "ripe": In(1),
+                "loads": Out(1),
+                "take": In(1),
+                "new_address": In(config.index_address_bits),
+                "new_warps": In(config.warps_bits),
+                "new_single": In(1),
+                "new": In(block),
+                "valid": Out(1),
+                "first": Out(1),
+                "last": Out(1),
+                "address": Out(config.index_address_bits),
+                "constants": Out(block),
+                "base": Out(base(self._sizes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        block = data.View(
+            self.constants.shape(),
+            Signal(self.constants.shape().size, name="block", reset_less=True),
+        )
+        m.d.comb += self.constants.eq(block)
+        with m.If(self.take):
+            m.d.sync += block.eq(self.new)
+        self._count(m, self._step(m))
+        return m
+
+    def _count(self, m: Module, ends: Value) -> None:
+        """Count warps and addresses; take the next block when this one ends.
+
+        ``ends``: in a cycle that moves on, the next warp is the last by its place.
+        """
+        full, nothing, first = Signal(), Signal(), Signal()
+        # Empty, or at the last warp: one register, because `take` moves hundreds of others.
+        free = Signal(init=1)
+        address = Signal.like(self.address, reset_less=True)
+        left = Signal(self._config.warps_bits, reset_less=True)
+        one_more = Signal()  # After this warp.
+        m.d.comb += [
+            self.last.eq(free),
+            self.loads.eq(self.ripe & free),
+            self.valid.eq(full & ~nothing),
+            self.first.eq(first),
+            self.address.eq(address),
+            self.base.restart.eq(free),
+        ]
+        with m.If(self.enable):
+            m.d.sync += [
+                full.eq(full & ~free),
+                first.eq(0),
+                address.eq(address + 1),
+                left.eq(left - 1),
+                one_more.eq(left == 3),
+                # Free, a block of one warp leaves it so, and so does none.
+                free.eq(Mux(free, self.new_single | self.new.left_z[-1], one_more | ends)),
+            ]
+            with m.If(self.loads):
+                m.d.sync += [
+                    full.eq(1),
+                    first.eq(1),
+                    nothing.eq(self.new_warps == 0),
+                    address.eq(self.new_address),
+                    left.eq(self.new_warps),
+                    one_more.eq(self.new_warps == 2),
+                ]
+
+    def _step(self, m: Module) -> Value:
+        """Subtract the step from the next warp's distances, over all dimensions at once.
+
+        Returns whether the warp after the next is beyond the end.
+        """
+        k = self.constants
+        whole = self._sizes.whole
+        layout = data.StructLayout(
+            {"x": whole[0], "low_x": 1, "y": whole[1], "low_y": 1, "z": whole[2] + 1}
+        )
+        wraps = {a: Signal(name=f"wraps_{a}") for a in "xy"}
+        held, place, step, stepped = (
+            data.View(layout, Signal(layout.size, name=n, reset_less=True))
+            for n in ("held", "place", "step", "stepped")
+        )
+        added = {a: Signal(whole[i], name=f"added_{a}") for i, a in enumerate("xy")}
+        m.d.comb += [
+            *(place[axis].eq(held[axis]) for axis in "xyz"),
+            *(step[axis].eq(added[axis]) for axis in "xy"),
+            step.z.eq(k.step_z),
+            place.low_x.eq(self._fault == "carry_y"),
+            stepped.as_value().eq(place.as_value() - step.as_value()),
+        ]
+        below = {"x": stepped.low_x ^ (self._fault == "carry_y"), "y": stepped.low_y}
+        with m.If(self.enable):
+            m.d.sync += held.eq(stepped)
+            for axis in "xy":
+                # A wrapped dimension gets its d back: last - step is d - 1 - step.
+                back = ~k[f"left_{axis}"]
+                m.d.sync += [
+                    wraps[axis].eq(below[axis]),
+                    added[axis].eq(Mux(below[axis], back, k[f"step_{axis}"])),
+                ]
+            with m.If(self.loads):
+                m.d.sync += [held[axis].eq(self.new[f"left_{axis}"]) for axis in "xyz"]
+                for axis in "xy":
+                    m.d.sync += [wraps[axis].eq(0), added[axis].eq(self.new[f"step_{axis}"])]
+        m.d.comb += [self.base.wraps_x.eq(wraps["x"]), self.base.wraps_y.eq(wraps["y"])]
+        self._corrected(m, place, wraps)
+        return Value.cast(stepped.z[-1])
+
+    def _corrected(self, m: Module, place: data.View, wraps: dict[str, Signal]) -> None:
+        """Keep the low bits of a warp's distances, with what a wrap added."""
+        for axis, bits in zip("xyz", self._sizes.near, strict=True):
+            low = Signal(bits, name=f"low_{axis}", reset_less=True)
+            far = Signal(name=f"far_{axis}", reset_less=True)
+            distance = place[axis]
+            near, beyond = distance[:bits], distance[bits:].any()
+            if axis in wraps:
+                wrapped = wraps[axis]
+                last = self.constants[f"last_{axis}"]
+                # Wrapped, it is between -2**bits and -1: only d's own high bits are left.
+                total = near + last[:bits] + 1
+                high = last[bits:]
+                reaches = (high[1:].any()) | (high[0] & total[bits])
+                near, beyond = Mux(wrapped, total[:bits], near), Mux(wrapped, reaches, beyond)
+            new = self.new[f"last_{axis}"]
+            with m.If(self.enable):
+                m.d.sync += [
+                    low.eq(Mux(self.loads, new[:bits], near)),
+                    far.eq(Mux(self.loads, new[bits:].any(), beyond)),
+                ]
+            m.d.comb += [self.base[axis].eq(low), self.base[f"far_{axis}"].eq(far)]

@@ -1,0 +1,150 @@
+"""Thread indices in as few bits as they need: what is written, and how it is read again."""
+
+from typing import Final
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.lib import faults
+from warploom_spec import Config, layouts
+from warploom_spec.layouts import WIDTH_FIELD_BITS
+
+
+class IndexPacker(wiring.Component):
+    """Clear the lanes that are no threads, and register a warp for the memory.
+
+    The lanes arrive placed (x low, then y, then z, each as wide as its largest index), so packing
+    them is no more than this. One register stage, one warp a cycle.
+
+    Parameters
+    ----------
+    config : Config
+        ``warp_size``, ``word_bits``.
+    fault : str, optional
+        One of `FAULTS`, for tests of the tests.
+
+    Attributes
+    ----------
+    i : Stream[index_lanes], in
+        ``ready`` is combinational: no warp is refused at ``o`` in this cycle.
+    o : Stream[packed_warp], out
+        One cycle after ``i``, until taken.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    #: ``wrong_width``: a word loses the highest bit of y. ``unmasked``: lanes are not cleared.
+    FAULTS: Final = ("wrong_width", "unmasked")
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = faults.checked("IndexPacker", fault, self.FAULTS)
+        super().__init__(
+            {
+                "i": In(stream.Signature(layouts.index_lanes(config).layout())),
+                "o": Out(stream.Signature(layouts.packed_warp(config).layout())),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        lanes = self.i.payload
+        bits = self._config.word_bits
+        # What lets a warp in has a register of its own: the other one drives hundreds.
+        valid, vacant = Signal(), Signal(init=1)
+        layout = self.o.payload.shape()
+        # Not cleared by a reset, so that the registers' own reset is free for the mask.
+        packed = data.View(layout, Signal(layout.size, name="packed", reset_less=True))
+        m.d.comb += [
+            self.o.valid.eq(valid),
+            self.o.payload.eq(packed),
+            self.i.ready.eq(vacant | self.o.ready),
+        ]
+        m.d.sync += vacant.eq(~self.i.valid & self.i.ready)
+        with m.If(~valid | self.o.ready):
+            m.d.sync += valid.eq(self.i.valid)
+            for name in ("address", "mask", "first", "last", "width_x", "width_y", "width_z"):
+                m.d.sync += packed[name].eq(lanes[name])
+            for lane in range(self._config.warp_size):
+                word = packed.words.word_select(lane, bits)
+                placed = lanes.lanes.word_select(lane, bits)
+                if self._fault == "wrong_width":
+                    top = lanes.width_x + lanes.width_y
+                    placed = placed & ~((1 << top) >> 1)
+                m.d.sync += word.eq(placed)
+        if self._fault != "unmasked":
+            for lane in range(self._config.warp_size):
+                with m.If(self.i.ready & ~lanes.mask[lane]):
+                    m.d.sync += packed.words.word_select(lane, bits).eq(0)
+        return m
+
+
+class IndexUnpacker(wiring.Component):
+    """Take a packed word apart by the widths that came with the block; combinational.
+
+    Parameters
+    ----------
+    config : Config
+        ``word_bits``.
+    fault : str, optional
+        One of `FAULTS`, for tests of the tests.
+
+    Attributes
+    ----------
+    word : In(word_bits)
+        A packed index.
+    width_x, width_y, width_z : In
+        Bits of x, y and z in it.
+    index : thread_index, out
+        x, y and z.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    #: ``no_mask``: y keeps the bits of z above it.
+    FAULTS: Final = ("no_mask",)
+
+    word: Signal
+    width_x: Signal
+    width_y: Signal
+    width_z: Signal
+    index: data.View
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._fault = faults.checked("IndexUnpacker", fault, self.FAULTS)
+        super().__init__(
+            {
+                "word": In(config.word_bits),
+                **{
+                    f"width_{axis}": In(bits)
+                    for axis, bits in zip("xyz", WIDTH_FIELD_BITS, strict=True)
+                },
+                "index": Out(layouts.thread_index(config).layout()),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        rest = self.word
+        for axis in "xyz":
+            width = getattr(self, f"width_{axis}")
+            index = self.index[axis]
+            for bit in range(len(index)):
+                within = Mux(width > bit, rest[bit], 0) if bit < len(rest) else 0
+                if self._fault == "no_mask" and axis == "y" and bit < len(rest):
+                    within = rest[bit]
+                m.d.comb += index[bit].eq(within)
+            rest = rest >> width
+        return m

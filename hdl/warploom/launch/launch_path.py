@@ -1,0 +1,315 @@
+"""LaunchCheck, IndexGenerator and BlockDispatcher in a row: who owns a launch to its end."""
+
+from typing import Final
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from warploom.dispatch import BlockDispatcher
+from warploom.index import IndexGenerator
+from warploom.launch._launch_queue import LaunchQueue, waiting_launch
+from warploom.launch._launch_streams import LaunchStreams
+from warploom.launch.launch_check import LaunchCheck
+from warploom.lib import faults
+from warploom_spec import Config, ErrorCode, Fate, layouts, timing
+from warploom_spec.layouts import TICKET_BITS
+
+#: Ports of the dispatcher that are LaunchPath's own.
+_DISPATCH_STREAMS: Final = ("offer", "completion")
+_DISPATCH_ARRAYS: Final = ("kill", "acknowledge")
+_STALLS: Final = ("order", "slots", "warps", "registers", "shared", "barriers", "offer")
+
+
+class LaunchPath(wiring.Component):
+    """Own each launch from its ticket to its final record.
+
+    Checks it, has its indices looked up or made, hands it to the dispatcher, gives its reference
+    on the indices back when it has ended, and says what became of it. Ports and the exact machine:
+    ``docs/launch/launch_path.md``.
+
+    Parameters
+    ----------
+    config : Config
+        As for the parts.
+    fault : str, optional
+        One of `FAULTS` (``part.fault``), for tests of the tests.
+
+    Attributes
+    ----------
+    launch : Stream[launch_descriptor], in
+        Launches.
+    answer : Stream[launch_answer], out
+        A ticket or a refusal for each launch, in order, `timing.launch_check` + 1 cycles after the
+        launch was taken if nothing holds it.
+    stop : Stream[launch_stop], in
+        Kill, drain or take back a launch. One that is handed over or accepted in the cycle in which
+        its stop is looked at is looked at again in the next.
+    clear_stream : Stream[stream number], in
+        Mends a broken stream; a break in the same cycle wins.
+    ended : Stream[end_record], out
+        One final record for each ticket; the dispatcher's before one from the queue.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    #: ``ends_twice``: a launch that ends from the queue stays there and ends again. The parts'
+    #: faults as ``launch_check.warps``, and so on.
+    FAULTS: Final = (
+        "ends_twice",
+        *faults.of_children(
+            {
+                "launch_check": LaunchCheck.FAULTS,
+                "index_generator": IndexGenerator.FAULTS,
+                "block_dispatcher": BlockDispatcher.FAULTS,
+            }
+        ),
+    )
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = faults.checked("LaunchPath", fault, self.FAULTS)
+        self._check = LaunchCheck(config, fault=faults.for_child(fault, "launch_check"))
+        self._generator = IndexGenerator(config, fault=faults.for_child(fault, "index_generator"))
+        self._dispatcher = BlockDispatcher(
+            config, fault=faults.for_child(fault, "block_dispatcher")
+        )
+        counts = timing(config).error_counter_bits
+        decision = layouts.index_decision(config).layout()
+        record = layouts.error_record(config).layout()
+        dispatcher = self._dispatcher.signature.members
+        shared = ("enable", "lost", "words", *_DISPATCH_STREAMS, *_DISPATCH_ARRAYS)
+        super().__init__(
+            {
+                "launch": In(stream.Signature(layouts.launch_descriptor(config).layout())),
+                "tables": In(config.max_tables),
+                "answer": Out(stream.Signature(layouts.launch_answer(config).layout())),
+                "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
+                "clear_stream": In(stream.Signature(config.stream_bits)),
+                "ended": Out(stream.Signature(layouts.end_record(config).layout())),
+                **{name: dispatcher[name] for name in shared},
+                **{f"stall_{c}": dispatcher[f"stall_{c}"] for c in _STALLS},
+                **({"order_table": dispatcher["order_table"]} if self._has_order_table else {}),
+                "read": In(stream.Signature(layouts.index_read(config).layout())),
+                "data": Out(stream.Signature(layouts.index_data(config).layout())),
+                "written": Out(layouts.packed_warp(config).layout()),
+                "written_valid": Out(1),
+                "decided": Out(decision),
+                "decided_valid": Out(1),
+                "decided_ticket": Out(TICKET_BITS),
+                "done": Out(decision),
+                "done_valid": Out(1),
+                "dispatch_error": Out(record),
+                "dispatch_error_count": Out(counts),
+                "index_error": Out(record),
+                "index_error_count": Out(counts),
+            }
+        )
+
+    @property
+    def _has_order_table(self) -> bool:
+        return "order_table" in self._dispatcher.signature.members
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the block."""
+        del platform
+        m = Module()
+        m.submodules.check = self._check
+        m.submodules.generator = self._generator
+        m.submodules.dispatcher = self._dispatcher
+        m.submodules.queue = self._queue = LaunchQueue(self._config)
+        m.submodules.streams = self._streams = LaunchStreams(self._config)
+        self._connect_dispatcher(m)
+        self._connect_generator(m)
+        self._answer(m)
+        self._hand_over(m)
+        record, doomed = self._end_here(m)
+        self._stop(m)
+        self._record(m, record, doomed)
+        return m
+
+    def _connect_dispatcher(self, m: Module) -> None:
+        """Pass the ports of the SMs through."""
+        dispatcher = self._dispatcher
+        for n in range(self._config.sms):
+            connect(m, dispatcher.offer[n], flipped(self.offer[n]))
+            connect(m, dispatcher.completion[n], flipped(self.completion[n]))
+            m.d.comb += [
+                self.kill[n].eq(dispatcher.kill[n]),
+                dispatcher.acknowledge[n].eq(self.acknowledge[n]),
+            ]
+        m.d.comb += [self.words[place].eq(dispatcher.words[place]) for place in range(2)]
+        m.d.comb += [
+            getattr(self, f"stall_{c}").eq(getattr(dispatcher, f"stall_{c}")) for c in _STALLS
+        ]
+        m.d.comb += [
+            dispatcher.enable.eq(self.enable),
+            self.lost.eq(dispatcher.lost),
+            self._streams.lost.eq(dispatcher.lost),
+            self.dispatch_error.eq(dispatcher.error),
+            self.dispatch_error_count.eq(dispatcher.error_count),
+        ]
+        if self._has_order_table:
+            connect(m, dispatcher.order_table, flipped(self.order_table))
+
+    def _connect_generator(self, m: Module) -> None:
+        """Let the queue ask for indices; show what the generator does."""
+        generator, queue = self._generator, self._queue
+        connect(m, queue.request, generator.i)
+        connect(m, generator.read, flipped(self.read))
+        connect(m, generator.data, flipped(self.data))
+        m.d.comb += [
+            generator.cancel.eq(queue.cancel),
+            generator.decision.ready.eq(1),
+            generator.done.ready.eq(1),
+            queue.decision.eq(generator.decision.payload),
+            queue.decision_valid.eq(generator.decision.valid),
+            self.decided.eq(generator.decision.payload),
+            self.decided_valid.eq(generator.decision.valid),
+            self.decided_ticket.eq(queue.decided_ticket),
+            self.done.eq(generator.done.payload),
+            self.done_valid.eq(generator.done.valid),
+            self.written.eq(generator.written),
+            self.written_valid.eq(generator.written_valid),
+            self.index_error.eq(generator.error),
+            self.index_error_count.eq(generator.error_count),
+        ]
+
+    def _answer(self, m: Module) -> None:
+        """Give a ticket, or say why not; one launch a cycle."""
+        checked, streams = self._check.o, self._streams
+        launch = checked.payload
+        connect(m, flipped(self.launch), self._check.i)
+        m.d.comb += self._check.tables.eq(self.tables)
+        ticket = Signal(TICKET_BITS, init=1)
+        code = Mux(launch.error != 0, launch.error, streams.refusal)
+        refused = Signal()
+        room = ~self.answer.valid | self.answer.ready
+        accept = Signal()
+        m.d.comb += [
+            streams.stream.eq(launch.stream),
+            streams.priority.eq(launch.priority),
+            refused.eq((launch.error != 0) | (streams.refusal != 0)),
+            checked.ready.eq(room & (refused | ~self._queue.full)),
+            accept.eq(checked.valid & checked.ready & ~refused),
+            streams.accept.eq(accept),
+            self._queue.accept.eq(accept),
+            self._queue.ticket.eq(ticket),
+        ]
+        fields = waiting_launch(self._config)
+        m.d.comb += [self._queue.launch[name].eq(launch[name]) for name, _ in fields]
+        with m.If(room):
+            m.d.sync += [
+                self.answer.valid.eq(checked.valid & checked.ready),
+                self.answer.payload.ticket.eq(Mux(refused, 0, ticket)),
+                self.answer.payload.code.eq(code),
+                self.answer.payload.argument.eq(launch.argument),
+            ]
+        with m.If(accept):
+            # 0 is no ticket: after the highest comes 1.
+            m.d.sync += ticket.eq(ticket + 1 + ticket.all())
+        self._next_ticket, self._accepted = ticket, accept
+
+    def _hand_over(self, m: Module) -> None:
+        """Hand the oldest launch to the dispatcher once its indices are decided."""
+        queue, launch = self._queue, self._dispatcher.launch
+        m.d.comb += [
+            self._streams.asked.eq(queue.oldest.stream),
+            launch.valid.eq(queue.ready_to_go & ~self._streams.broken & ~self._streams.no_sm),
+            launch.payload.ticket.eq(queue.oldest_ticket),
+            launch.payload.entries.eq(1 << queue.oldest_entry),
+        ]
+        m.d.comb += [
+            launch.payload[name].eq(queue.oldest[name]) for name, _ in waiting_launch(self._config)
+        ]
+
+    def _end_here(self, m: Module) -> tuple[Value, Signal]:
+        """End the oldest launch from the queue when it is doomed; return its record and when."""
+        queue, streams = self._queue, self._streams
+        doomed = Signal()
+        m.d.comb += doomed.eq(
+            (queue.taken_back | (queue.ready_to_go & (streams.broken | streams.no_sm)))
+            & ~self._dispatcher.ended.valid
+        )
+        handed = self._dispatcher.launch.valid & self._dispatcher.launch.ready
+        leaves = handed if self._fault == "ends_twice" else doomed | handed
+        m.d.comb += queue.leave.eq(leaves)
+        record = Signal(layouts.end_record(self._config).layout(), name="from_queue")
+        failure = Mux(streams.broken, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)
+        m.d.comb += [
+            record.ticket.eq(queue.oldest_ticket),
+            record.fate.eq(Mux(queue.taken_back, Fate.SKIPPED, Fate.FAILED)),
+            record.code.eq(Mux(queue.taken_back, ErrorCode.OK, failure)),
+        ]
+        self._handed = handed
+        return record, doomed
+
+    def _stop(self, m: Module) -> None:
+        """Look at one stop: mark its launch in the queue, or pass it to the dispatcher."""
+        queue, dispatcher = self._queue, self._dispatcher
+        held = Signal()
+        stop = Signal(layouts.launch_stop(self._config).layout())
+        moves = (self._handed & (queue.oldest_ticket == stop.ticket)) | (
+            self._accepted & (self._next_ticket == stop.ticket)
+        )
+        look = Signal()
+        m.d.comb += [
+            self.stop.ready.eq(~held),
+            look.eq(held & ~moves),
+            queue.sought.eq(stop.ticket),
+            queue.mark.eq(look),
+            dispatcher.stop.valid.eq(look & ~queue.found),
+            dispatcher.stop.payload.eq(stop),
+        ]
+        with m.If(look):
+            m.d.sync += held.eq(0)
+        with m.Elif(self.stop.valid & ~held):
+            m.d.sync += [held.eq(1), stop.eq(self.stop.payload)]
+
+    def _record(self, m: Module, record: Value | data.View, doomed: Signal) -> None:
+        """Queue the final record, release its indices, settle its stream."""
+        ended, streams = self._dispatcher.ended, self._streams
+        ends = Signal(layouts.end_record(self._config).layout(), name="final_record")
+        shape = layouts.end_record(self._config)
+        m.submodules.records = records = SyncFIFO(
+            width=shape.bits, depth=timing(self._config).end_records
+        )
+        with m.If(ended.valid):
+            names = [field.name for field in shape.present]
+            m.d.comb += [getattr(ends, name).eq(ended.payload[name]) for name in names]
+        with m.Else():
+            m.d.comb += ends.eq(record)
+        m.d.comb += [
+            ended.ready.eq(1),
+            records.w_data.eq(ends),
+            records.w_en.eq(ended.valid | doomed),
+            self.ended.payload.eq(records.r_data),
+            self.ended.valid.eq(records.r_rdy),
+            records.r_en.eq(self.ended.ready),
+            streams.taken.eq(self.ended.valid & self.ended.ready),
+            streams.record.eq(records.w_en),
+            streams.record_stream.eq(
+                Mux(ended.valid, ended.payload.stream, self._queue.oldest.stream)
+            ),
+            streams.record_breaks.eq(ended.valid & (ended.payload.code == ErrorCode.SM_LOST)),
+            self.clear_stream.ready.eq(1),
+            streams.mend.eq(self.clear_stream.valid),
+            streams.mend_stream.eq(self.clear_stream.payload),
+        ]
+        self._release(m, ended, doomed)
+
+    def _release(self, m: Module, ended: stream.Interface, doomed: Signal) -> None:
+        """Give the reference on the ended launch's indices back, one cycle later."""
+        release = self._generator.release
+        from_dispatcher = Signal(self._config.entry_bits)
+        for n in range(self._config.history_entries):
+            with m.If(ended.payload.entries[n]):
+                m.d.comb += from_dispatcher.eq(n)
+        m.d.sync += [
+            release.valid.eq(ended.valid | (doomed & self._queue.prepared)),
+            release.payload.eq(Mux(ended.valid, from_dispatcher, self._queue.oldest_entry)),
+        ]

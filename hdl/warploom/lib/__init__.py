@@ -1,0 +1,1 @@
+"""Parts that blocks of several rooms use."""

@@ -1,0 +1,185 @@
+"""A block's program started behind the index generator: warp w, instruction k, core j."""
+
+from typing import Final
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.data import StructLayout, View
+from amaranth.lib.wiring import In, Out
+
+from warploom.lib import faults
+from warploom_spec import Config, layouts
+
+
+class IncrementalScheduler(wiring.Component):
+    """Send a program's warps through C cores, one warp a cycle, each core one instruction.
+
+    Core 0 takes the warps in order, a pass for every C instructions, and reads each warp's indices
+    as it takes it: a read that is not granted freezes the whole schedule. The other cores run one
+    step later what the core before them ran, with the next instruction.
+
+    Parameters
+    ----------
+    config : Config
+        ``cores`` is C.
+    fault : str, optional
+        One of `FAULTS`, for tests of the tests.
+
+    Attributes
+    ----------
+    i : Stream[schedule_request], in
+        A program. ``ready`` is combinational in ``read.ready`` and ``stall``: none is held, or its
+        last warp is granted to core 0 for the last time in this cycle.
+    stall : In(1)
+        Freezes the schedule in this cycle.
+    read : Stream[index_read], out
+        Core 0's next warp; ``valid`` is combinational in ``stall``.
+    data : Stream[index_data], in
+        The warp read, one cycle after its grant.
+    issue : warp_issue[C], out
+        What each core runs in this cycle: what the step of the cycle before decided.
+    word : index_data, out
+        Core 0's packed warp (combinational from ``data``), with ``issue[0].valid``.
+    finished : Out(1)
+        A program's last instruction runs in this cycle; an empty program, one cycle after its
+        transfer.
+
+    Raises
+    ------
+    WarploomError
+        If ``fault`` is not one of `FAULTS`.
+    """
+
+    #: ``no_maximum``: a pass over fewer warps than cores takes as many steps as it has warps.
+    #: ``early_read``: a read that is not granted freezes nothing.
+    FAULTS: Final = ("no_maximum", "early_read")
+
+    i: stream.Interface
+    stall: Signal
+    read: stream.Interface
+    data: stream.Interface
+    issue: list[View]
+    word: View
+    finished: Signal
+
+    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+        self._config = config
+        self._fault = faults.checked("IncrementalScheduler", fault, self.FAULTS)
+        index_data = layouts.index_data(config).layout()
+        super().__init__(
+            {
+                "i": In(stream.Signature(layouts.schedule_request(config).layout())),
+                "stall": In(1),
+                "read": Out(stream.Signature(layouts.index_read(config).layout())),
+                "data": In(stream.Signature(index_data)),
+                "issue": Out(layouts.warp_issue(config).layout()).array(config.cores),
+                "word": Out(index_data),
+                "finished": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        step, granted = Signal(), Signal()
+        item = View(self._item(), Signal(self._item().size, name="item"))
+        empty = self._core_0(m, item, step, granted)
+        runs = self._cores(m, item, step, granted)
+        m.d.comb += [
+            self.finished.eq(empty | Value.cast(runs).any()),
+            self.word.eq(self.data.payload),
+        ]
+        m.d.sync += self.data.ready.eq(granted)
+        return m
+
+    def _item(self) -> StructLayout:
+        """Lay out what travels from core to core: ``more`` instructions follow in this pass."""
+        return StructLayout(
+            {
+                "warp": self._config.warps_bits,
+                "instruction": 16,
+                "more": (self._config.cores - 1).bit_length(),
+                "final": 1,
+            }
+        )
+
+    def _core_0(self, m: Module, item: View, step: Signal, granted: Signal) -> Value:
+        """Hold a program and hand core 0 its items; returns whether an empty program came."""
+        cores = self._config.cores
+        request = self.i.payload
+        active = Signal()
+        program = Signal(request.shape(), reset_less=True)
+        warp = Signal(self._config.warps_bits)
+        instruction = Signal(16)
+        idle_steps = Signal(range(cores))
+        due, last_warp, last_pass = Signal(), Signal(), Signal()
+        taken, empty = Signal(), Signal()
+        m.d.comb += [
+            due.eq(active & (idle_steps == 0)),
+            self.read.valid.eq(due & ~self.stall),
+            self.read.payload.address.eq(program.address),
+            self.read.payload.warp.eq(warp),
+            self.read.payload.index_warps.eq(program.warps),
+            granted.eq(self.read.valid & (self.read.ready | (self._fault == "early_read"))),
+            step.eq(~self.stall & (~due | granted)),
+            # ``instructions`` counts down by C: what is left from this pass on.
+            last_warp.eq(warp + 1 == program.warps),
+            last_pass.eq(program.instructions <= cores),
+            item.warp.eq(warp),
+            item.instruction.eq(instruction),
+            item.more.eq(Mux(last_pass, program.instructions - 1, cores - 1)),
+            item.final.eq(last_pass & last_warp),
+            self.i.ready.eq(~active | (granted & item.final)),
+            taken.eq(self.i.valid & self.i.ready),
+        ]
+        with m.If(step & (idle_steps != 0)):
+            m.d.sync += idle_steps.eq(idle_steps - 1)
+        with m.If(granted):
+            m.d.sync += warp.eq(warp + 1)
+            with m.If(last_warp):
+                m.d.sync += [
+                    warp.eq(0),
+                    instruction.eq(instruction + cores),
+                    program.instructions.eq(program.instructions - cores),
+                    active.eq(~last_pass),
+                ]
+                if self._fault != "no_maximum":
+                    with m.If(program.warps < cores):
+                        m.d.sync += idle_steps.eq(cores - program.warps)
+        m.d.sync += empty.eq(0)
+        with m.If(taken):
+            m.d.sync += [program.eq(request), warp.eq(0), instruction.eq(0)]
+            with m.If((request.warps == 0) | (request.instructions == 0)):
+                m.d.sync += [active.eq(0), empty.eq(1)]
+            with m.Else():
+                m.d.sync += active.eq(1)
+        return empty
+
+    def _cores(self, m: Module, item: View, step: Signal, granted: Signal) -> Signal:
+        """Pass the items on from core to core; returns which core runs a program's last one."""
+        cores = self._config.cores
+        moved = Signal()
+        ends = Signal(cores)
+        m.d.sync += moved.eq(step)
+        coming, follows = item, granted
+        for core in range(cores):
+            bits = Signal(item.shape().size, name=f"core_{core}", reset_less=True)
+            held = View(item.shape(), bits)
+            busy = Signal(name=f"core_{core}_busy")
+            with m.If(step):
+                m.d.sync += [held.eq(coming), busy.eq(follows)]
+            runs = busy & moved
+            m.d.comb += [
+                self.issue[core].valid.eq(runs),
+                self.issue[core].warp.eq(Mux(runs, held.warp, 0)),
+                self.issue[core].instruction.eq(Mux(runs, held.instruction, 0)),
+                ends[core].eq(runs & held.final & (held.more == 0)),
+            ]
+            coming = View(item.shape(), Signal(item.shape().size, name=f"core_{core}_next"))
+            follows = busy & (held.more != 0)
+            m.d.comb += [
+                coming.eq(held),
+                coming.instruction.eq(held.instruction + 1),
+                coming.more.eq(held.more - 1),
+            ]
+        return ends

@@ -1,1 +1,0 @@
-"""Test benches that take minutes."""

@@ -1,0 +1,1 @@
+"""Tests of the block dispatcher and the grid walker."""

@@ -1,0 +1,1 @@
+"""Tests of the dispatcher's SM port."""

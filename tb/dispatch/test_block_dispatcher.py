@@ -1,0 +1,204 @@
+"""BlockDispatcher in lockstep: every policy, both reclaims, SMs that misbehave; seeded faults."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tb.support.dispatch_cases import dispatcher_case, make_dispatcher
+from tb.support.dispatch_configs import ODD, POLICIES_AND_RECLAIMS, config_of
+from tb.support.dispatch_events import DISPATCH_CASES, ERROR_CASES, LONG, ORDER_CASES
+from tb.support.dispatch_stimulus import DispatcherHost
+from tb.support.error_events import UNCOUNTED
+from tb.support.weather import Forecast
+from warploom.dispatch import BlockDispatcher
+from warploom_golden.dispatch import BlockDispatcher as Model
+from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.lockstep.events import require
+from warploom_spec import WarploomError, preset
+from warploom_spec.config import POLICIES
+
+CLIMATES = ("calm", "wild", "lossy")
+#: A time-out that a run sees many times.
+SOON = "kill_timeout=12"
+
+
+def cases(config, seed, cycles):
+    """Return a case for each climate, all on one build."""
+    return [dispatcher_case(config, climate, seed, cycles) for climate in CLIMATES]
+
+
+class LongFirst(Forecast):
+    """Blocks hold their slots for more than 2**14 cycles until it is told that one has begun."""
+
+    begun = False
+
+    def next(self):
+        spell, weather = self.spell, super().next()
+        if self.spell != spell:
+            self._drawn = weather
+        self.now = self._drawn if self.begun else replace(self._drawn, length=(17_000, 18_000))
+        return self.now
+
+
+class LongFirstBlock(DispatcherHost):
+    """Without it one slow run in four has no launch that lasts so long."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        self.forecast = LongFirst(context.case.rng("weather"), self.climate)
+
+    def next(self, outputs):
+        values = super().next(outputs)
+        for n in range(self.config.sms):
+            self.forecast.begun |= bool(outputs and outputs[f"offer__{n}__valid"])
+        return values
+
+
+def slow_case(config, seed):
+    """Return a case with a launch of more than 2**14 cycles."""
+    case = dispatcher_case(config, "slow", seed, 20_000)
+    return replace(case, resets=0, stimulus=LongFirstBlock)
+
+
+def noisy_case(config, seed):
+    """Return a case with more errors than are counted."""
+    return replace(dispatcher_case(config, "noisy", seed, 70_000), resets=0)
+
+
+def storm_case(config, seed, cycles=8000):
+    """Return a case with kills one upon the other, and signals right after them."""
+    case = dispatcher_case(config, "stormy", seed, cycles)
+    return replace(case, options={**case.options, "streams": 6})
+
+
+def tight_case(config, seed, cycles=8000):
+    """Return a case with launches whose blocks fill an SM to the last unit."""
+    case = dispatcher_case(config, "calm", seed, cycles)
+    return replace(case, options={**case.options, "tight": True})
+
+
+def squall_case(config, seed, cycles=8000, edges=True):
+    """Return a case in which both resident launches are killed at once, on slow SMs.
+
+    With ``edges`` all launches begin near their grid's end, or near what resembles it.
+    """
+    case = dispatcher_case(config, "squally", seed, cycles)
+    return replace(case, options={**case.options, "streams": 8, "edges": edges})
+
+
+def merged(results):
+    total = Counter()
+    for result in results:
+        total.update(result.counts)
+    return total
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
+    results = []
+    for number, mode in enumerate(m for m in POLICIES_AND_RECLAIMS if policy in m):
+        results += run(cases(f"tiny,{mode},{SOON}", seed + number, 6000), "verilator")
+    require(DISPATCH_CASES, merged(results))
+    require(["ledger: nothing open", "ledger: fate drained"], merged(results))
+    require((*ERROR_CASES, *ORDER_CASES * (policy == "freed_first")), merged(results))
+
+
+def test_long_launches_equal_their_model(seed):
+    run([slow_case(f"tiny,policy=round_robin,{SOON}", seed)], "verilator")[0].require(LONG)
+
+
+def test_more_errors_than_are_counted_equal_their_model(seed):
+    run([noisy_case(f"tiny,policy=round_robin,{SOON}", seed)], "verilator")[0].require(UNCOUNTED)
+
+
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
+def test_storms_squalls_and_tight_launches_equal_their_model(mode, seed):
+    config = f"tiny,{mode},{SOON}"
+    kinds = (storm_case, tight_case, squall_case)
+    for result in run([make(config, seed, 5000) for make in kinds], "verilator"):
+        result.require("transfers of ended", "ledger: blocks completed")
+
+
+@pytest.mark.parametrize("config", ODD)
+def test_odd_machines_equal_their_model_on_icarus(config, seed):
+    mode = POLICIES_AND_RECLAIMS[(seed + len(config)) % len(POLICIES_AND_RECLAIMS)]
+    for result in run(cases(f"{config},{mode},{SOON}", seed, 2500), "icarus"):
+        result.require("transfers of launch", "transfers of ended", "ledger: blocks completed")
+
+
+@pytest.mark.parametrize("mode", ["policy=freed_first,reclaim=in_order", "policy=round_robin"])
+def test_default_equals_its_model_on_icarus(mode, seed):
+    for result in run(cases(f"default,{mode},{SOON}", seed, 1500), "icarus"):
+        result.require("transfers of launch", "ledger: blocks completed")
+
+
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS[::3])
+def test_equals_its_model_on_amaranth(mode, seed):
+    for result in run(cases(f"tiny,{mode},{SOON}", seed, 1200), "amaranth"):
+        result.require("transfers of launch")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
+@pytest.mark.parametrize("config", [*ODD, "tiny", "default"])
+def test_equals_its_model_for_long(config, mode, seed):
+    for n in range(4):
+        run(cases(f"{config},{mode},{SOON}", seed + n, 20_000), "verilator")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS[1::2])
+def test_large_equals_its_model(mode, seed):
+    run(cases(f"large,{mode},{SOON}", seed, 3000), "verilator")
+
+
+# Seeded faults
+
+#: Faults that show under one policy alone, or more often on another machine.
+WHERE = {
+    "pointer": "tiny,sms=3,policy=round_robin",
+    "late_return": "tiny,policy=first_fit",
+    "overcommit": "tiny,warp_slots=10",
+}
+#: Faults that the ledger sees without the model.
+SEEN_BY_THE_LEDGER = (
+    *("overcommit", "wrong_slot", "stream_order", "stale_address"),
+    *("grid_walker.skip_block", "grid_walker.no_wrap_y"),
+)
+
+
+def test_faults_are_refused_by_name():
+    with pytest.raises(WarploomError, match="fault of BlockDispatcher is 'rust'; legal: overcomm"):
+        BlockDispatcher(preset("tiny"), fault="rust")
+
+
+@pytest.mark.parametrize("fault", BlockDispatcher.FAULTS)
+def test_a_seeded_fault_is_found(fault, seed):
+    config = WHERE.get(fault, "tiny")
+    tries = [dispatcher_case(config, "calm", seed + n, 2000, fault=fault) for n in range(6)]
+    with pytest.raises(LockstepError):
+        run(tries, "icarus", waves=False)
+
+
+class BlindModel(Model):
+    """Compares nothing, so that the ledger is alone."""
+
+    def outputs(self, inputs):
+        return dict.fromkeys(super().outputs(inputs))
+
+
+def make_blind(config, **fault):
+    component, _ = make_dispatcher(config, **fault)
+    return component, BlindModel(config_of(config))
+
+
+@pytest.mark.parametrize("fault", SEEN_BY_THE_LEDGER)
+def test_the_ledger_alone_finds_a_seeded_fault(fault, seed):
+    config = WHERE.get(fault, "tiny")
+    cases = (dispatcher_case(config, "calm", seed + n, 2000, fault=fault) for n in range(6))
+    tries = [replace(case, make=make_blind) for case in cases]
+    # A slot that is given twice may also show as a launch that never ends.
+    complaint = "LedgerError: ledger, cycle|launches without a final record"
+    with pytest.raises(LockstepError, match=complaint):
+        run(tries, "icarus", waves=False)

@@ -1,0 +1,284 @@
+"""IndexMemory: a write and a read a cycle, and reads that wait for what is yet to be written."""
+
+from collections import deque
+
+import pytest
+
+from tb.support.index_cases import CONFIGS, built, config_of
+from tb.support.record import Sender, record
+from warploom.index import IndexMemory
+from warploom_golden.index import IndexMemory as Model
+from warploom_sim.lockstep import Case, LockstepError, Pace, run
+from warploom_spec import layouts, timing
+
+TINY = CONFIGS["tiny"]
+
+
+def make(config, **params):
+    return built(IndexMemory, Model, config, **params)
+
+
+class Traffic:
+    """Regions announced and written in order, and reads in and around them.
+
+    At most ``done_depth`` regions are pending and they do not overlap, as ConfigFilter sees to.
+    Some end early, some end without ``last``, and now and then a warp goes to a place outside its
+    region.
+    """
+
+    def __init__(self, context):
+        self._config, self._rng = config_of(context), context.rng
+        self._depth = timing(self._config).done_depth
+        self._pending = deque()
+        self._announce, self._write = Pace(context.rng), Pace(context.rng)
+        self._read = context.driver("read", self._requests())
+        self._data = context.sink("data")
+        self._region = layouts.index_region(self._config)
+        self._warp = layouts.packed_warp(self._config)
+
+    def next(self, outputs):
+        if outputs is None:
+            self._pending.clear()
+        writing = self._write() and bool(self._pending)
+        written = self._next_write() if writing else self._random(self._warp)
+        return (
+            {
+                "write__valid": int(writing),
+                "write__payload": written,
+                "accepted": self._next_region(writing) if self._announce() else self._no_region(),
+            }
+            | self._read.next(outputs)
+            | self._data.next(outputs)
+        )
+
+    def _random(self, packet):
+        return self._rng.getrandbits(packet.bits)
+
+    def _no_region(self):
+        fields = self._region.unpack(self._random(self._region))
+        return self._region.pack(fields | {"valid": 0})
+
+    def _next_region(self, writing):
+        """Announce a region; one whose last warp is written in this cycle still has its place."""
+        if len(self._pending) + writing >= self._depth:
+            return self._no_region()
+        size = self._config.index_memory_warps
+        count = self._rng.randint(0, min(12, self._config.max_warps))
+        address = self._rng.randint(0, size - max(count, 1))
+        if any(address < end and start < address + count for start, _, end in self._pending):
+            return self._no_region()
+        if count:
+            self._pending.append((address, address, address + count))
+        return self._region.pack({"valid": 1, "address": address, "warps": count})
+
+    def _next_write(self):
+        start, place, end = self._pending.popleft()
+        last = self._rng.random() < (0.8 if place + 1 == end else 0.05)
+        if not last and place + 1 < end:
+            self._pending.appendleft((start, place + 1, end))
+        stray = self._rng.random() < 0.05
+        fields = self._warp.unpack(self._random(self._warp))
+        return self._warp.pack(
+            fields
+            | {
+                "address": self._rng.randrange(self._config.index_memory_warps) if stray else place,
+                "first": int(place == start),
+                "last": int(last),
+            }
+        )
+
+    def _requests(self):
+        packet, rng = layouts.index_read(self._config), self._rng
+        size = 1 << self._config.index_address_bits
+        while True:
+            start, place, end = self._rng.choice(self._pending or [(0, 0, size)])
+            warp = rng.choice((rng.randint(0, 4), rng.randrange(self._config.max_warps)))
+            near = rng.choice((start, place, end, rng.randrange(size))) - warp
+            index_warps = rng.choice((warp + 1, self._config.max_warps, warp, 0))
+            yield packet.pack(
+                {
+                    "address": near % size,
+                    "warp": warp,
+                    "index_warps": min(index_warps, self._config.max_warps),
+                }
+            )
+
+
+def stalled(inputs, outputs):
+    """A read that waits for a write, not for its data's place."""
+    free = not outputs["data__valid"] or inputs["data__ready"]
+    return bool(inputs["read__valid"] and free and not outputs["read__ready"])
+
+
+def case(config, seed, **params):
+    return Case(
+        make=make,
+        params={"config": config, **params},
+        seed=seed,
+        cycles=3000,
+        stimulus=Traffic,
+        events={"stalled read": stalled},
+    )
+
+
+@pytest.mark.parametrize("config", ["tiny", "default", "warp_16", "warp_64", "many_threads"])
+def test_equals_its_model(config, seed):
+    for result in run([case(config, seed + k) for k in range(2)], "amaranth"):
+        result.require("stalled read", "transfers of data", "transfers of write")
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_equals_its_model_on_other_simulators(simulator, seed):
+    run([case("default", seed + k) for k in range(2)], simulator)
+
+
+@pytest.mark.parametrize("fault", IndexMemory.FAULTS)
+def test_lockstep_finds_a_fault(fault, seed):
+    with pytest.raises(LockstepError):
+        run([case("tiny", seed + k, fault=fault) for k in range(4)], "amaranth")
+
+
+# Cycles, of RTL and model alike
+
+
+@pytest.fixture(params=[IndexMemory, Model], ids=["rtl", "model"])
+def memory(request):
+    return request.param(TINY)
+
+
+def region(address, warps):
+    return layouts.index_region(TINY).pack({"valid": 1, "address": address, "warps": warps})
+
+
+def warp(address, value, last=0):
+    packet = layouts.packed_warp(TINY)
+    zeros = dict.fromkeys((f.name for f in packet.present), 0)
+    return packet.pack(zeros | {"address": address, "words": value, "mask": 0xFF, "last": last})
+
+
+def request(address, number, index_warps):
+    return layouts.index_read(TINY).pack(
+        {"address": address, "warp": number, "index_warps": index_warps}
+    )
+
+
+def data(value, mask=0xFF):
+    return layouts.index_data(TINY).pack({"words": value, "mask": mask})
+
+
+def play(
+    memory, accepted=(), writes=(), reads=(), ready=lambda cycle: True, reads_from=0, cycles=20
+):
+    """Announce, write and read; ``accepted`` and ``writes`` are by cycle."""
+    accepted, writes = dict(accepted), dict(writes)
+
+    def levels(cycle):
+        return {
+            "accepted": accepted.get(cycle, 0),
+            "write__valid": int(cycle in writes),
+            "write__payload": writes.get(cycle, 0),
+            "data__ready": int(ready(cycle)),
+            "read__hold": int(cycle < reads_from),
+        }
+
+    return record(memory, Sender({"read": reads}, levels), cycles)
+
+
+def test_a_write_is_read_back_one_cycle_after_the_request(memory):
+    seen = play(memory, writes={0: warp(5, 0xABCD)}, reads=[request(3, 2, 4)], reads_from=4)
+    assert timing(TINY).index_read == 1
+    assert seen.transfers("read")[0][0] == 4
+    assert seen.transfers("data") == [(5, data(0xABCD))]
+
+
+def test_a_read_stalls_until_its_warp_is_written(memory):
+    """Announced in 0, written in 9: granted in the write's own cycle, with the new data."""
+    seen = play(
+        memory,
+        accepted={0: region(8, 2)},
+        writes={5: warp(8, 2), 9: warp(9, 3, last=1)},
+        reads=[request(8, 0, 2), request(8, 1, 2)],
+        reads_from=1,
+    )
+    assert [cycle for cycle, _ in seen.transfers("read")] == [5, 9]
+    assert [word for _, word in seen.transfers("data")] == [data(2), data(3)]
+
+
+def test_a_write_anywhere_takes_one_warp_off_the_oldest_region(memory):
+    seen = play(
+        memory,
+        accepted={0: region(8, 2), 1: region(16, 1)},
+        writes={1: warp(8, 1), 4: warp(40, 2), 7: warp(16, 3, last=1)},
+        reads=[request(8, 0, 2), request(16, 0, 1)],
+        reads_from=2,
+    )
+    assert [cycle for cycle, _ in seen.transfers("read")] == [2, 7]
+
+
+def test_reads_follow_the_writes_one_cycle_each(memory):
+    writes = {cycle: warp(6 + cycle, cycle, last=int(cycle == 5)) for cycle in range(2, 6)}
+    seen = play(
+        memory,
+        accepted={0: region(8, 4)},
+        writes=writes,
+        reads=[request(8, number, 4) for number in range(4)],
+        reads_from=1,
+    )
+    assert [cycle for cycle, _ in seen.transfers("read")] == [2, 3, 4, 5]
+    assert [word for _, word in seen.transfers("data")] == [data(cycle) for cycle in range(2, 6)]
+
+
+def test_last_ends_a_region_early(memory):
+    seen = play(
+        memory,
+        accepted={0: region(8, 4)},
+        writes={2: warp(8, 1, last=1)},
+        reads=[request(8, 3, 4)],
+        reads_from=1,
+        cycles=8,
+    )
+    assert [cycle for cycle, _ in seen.transfers("read")] == [3]
+
+
+def test_a_warp_beyond_index_warps_reads_mask_zero_at_once(memory):
+    seen = play(memory, accepted={0: region(8, 4)}, reads=[request(8, 2, 2)], reads_from=2)
+    assert seen.transfers("read")[0][0] == 2
+    assert seen.transfers("data") == [(3, data(0, mask=0))]
+
+
+def test_an_empty_region_is_none(memory):
+    seen = play(
+        memory,
+        accepted={0: region(8, 0), 1: region(8, 2)},
+        writes={4: warp(8, 1), 7: warp(9, 2, last=1)},
+        reads=[request(8, 0, 2), request(8, 1, 2)],
+        reads_from=2,
+    )
+    assert [cycle for cycle, _ in seen.transfers("read")] == [4, 7]
+
+
+def test_warps_beside_a_region_do_not_stall(memory):
+    seen = play(
+        memory,
+        accepted={0: region(8, 4)},
+        reads_from=2,
+        reads=[request(4, 3, 4), request(8, 4, 5), request(8, 3, 4)],
+    )
+    assert [cycle for cycle, _ in seen.transfers("read")] == [2, 3]
+
+
+def test_data_that_is_not_taken_stands_and_refuses_the_next_request(memory):
+    seen = play(
+        memory,
+        writes={0: warp(1, 1), 1: warp(2, 2)},
+        reads=[request(1, 0, 2), request(1, 1, 2)],
+        reads_from=2,
+        ready=lambda cycle: cycle >= 9,
+    )
+    assert [cycle for cycle, _ in seen.transfers("read")] == [2, 9]
+    assert seen.transfers("data") == [(9, data(1)), (10, data(2))]
+
+
+def test_a_place_wraps_at_the_address_width(memory):
+    seen = play(memory, writes={0: warp(1, 5)}, reads=[request(63, 2, 4)], reads_from=1)
+    assert seen.transfers("data") == [(2, data(5))]

@@ -1,0 +1,219 @@
+"""LaunchCheck: every refusal with its argument, what is derived, and the pipeline's contract."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tb.support.dispatch_cases import make_check
+from tb.support.dispatch_configs import config_of
+from tb.support.launches import legal_launch, random_fields, sharp_launch, spoiled_launch
+from tb.support.record import Sender, record
+from warploom.launch import LaunchCheck
+from warploom_golden.launch import LaunchCheck as Model
+from warploom_golden.oracles.index_reference import is_legal, threads, warps, widths
+from warploom_sim.lockstep import SIMULATORS, Case, LockstepError, run
+from warploom_spec import ErrorCode, LaunchDescriptor, layouts, preset, timing
+
+CONFIGS = (
+    "tiny",
+    "default",
+    "tiny,max_threads=512,warp_slots=40,word_bits=9",
+    "tiny,warp_size=64,max_threads=512,barriers=20,max_tables=5",
+)
+TINY = preset("tiny")
+LEGAL = LaunchDescriptor(
+    grid=(3, 2, 1), block=(8, 4, 2), warp_registers=2, shared=5, barriers=2, index_address=10
+)
+
+
+def any_launch(context):
+    """Yield launches: legal ones, spoiled ones, some with a single bit that tells, noise."""
+    rng, config = context.rng, config_of(context.params["config"])
+    packet = layouts.launch_descriptor(config)
+    while True:
+        fields = legal_launch(rng, config, 16, huge=True)
+        kind = rng.random()
+        if kind < 0.3:
+            fields = spoiled_launch(rng, config, fields)
+        elif kind < 0.6:
+            fields = sharp_launch(rng, config, fields)
+        elif kind < 0.7:
+            fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
+        yield packet.pack(fields)
+
+
+def case(config, seed, **fault):
+    return Case(
+        make=make_check, params={"config": config, **fault}, seed=seed, sources={"i": any_launch}
+    )
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+def test_equals_its_model(simulator, seed):
+    for result in run([case(config, seed) for config in CONFIGS], simulator):
+        result.require("transfers of i", "transfers of o")
+
+
+@pytest.mark.deep
+def test_equals_its_model_in_large(seed):
+    run([case("large", seed + n) for n in range(4)], "verilator")
+
+
+@pytest.mark.parametrize("fault", LaunchCheck.FAULTS)
+def test_a_seeded_fault_is_found(fault, seed):
+    with pytest.raises(LockstepError):
+        run([case("tiny", seed + n, fault=fault) for n in range(4)], "amaranth", waves=False)
+
+
+# What is refused
+
+
+def checked(config, launch, tables=0):
+    packet = layouts.checked_launch(config)
+    return packet.unpack(Model(config).check(launch.pack(config), tables))
+
+
+#: (change, code, argument) for `LEGAL` under ``tiny``: each just beyond what is legal.
+BAD_INPUT = (
+    ({"grid": (3, 0, 0)}, ErrorCode.GRID_ZERO, 1),
+    ({"grid": (0, 2, 1)}, ErrorCode.GRID_ZERO, 0),
+    ({"grid": (1 << 16, 1, 1)}, ErrorCode.GRID_RANGE, 0),
+    ({"grid": (1, 1 << 8, 1 << 8)}, ErrorCode.GRID_RANGE, 1),
+    ({"grid": (1, 1, 1 << 8)}, ErrorCode.GRID_RANGE, 2),
+    ({"block": (8, 4, 0)}, ErrorCode.BLOCK_ZERO, 2),
+    ({"block": (1025, 1, 1)}, ErrorCode.BLOCK_RANGE, 0),
+    ({"block": (1, 1025, 1)}, ErrorCode.BLOCK_RANGE, 1),
+    ({"block": (1, 1, 65)}, ErrorCode.BLOCK_RANGE, 2),
+    ({"block": (257, 1, 1)}, ErrorCode.THREADS, 0),
+    ({"block": (1024, 1024, 64)}, ErrorCode.THREADS, 0),
+    ({"index_address": 57}, ErrorCode.INDEX_REGION, 0),
+    ({"block": (129, 1, 1)}, ErrorCode.BLOCK_WARPS, 0),
+    ({"warp_registers": 5}, ErrorCode.BLOCK_REGISTERS, 0),
+    ({"shared": 65}, ErrorCode.BLOCK_SHARED, 0),
+    ({"barriers": 5}, ErrorCode.BLOCK_BARRIERS, 0),
+    ({"table": 3}, ErrorCode.TABLE_UNKNOWN, 3),
+    ({"table": 5}, ErrorCode.TABLE_UNKNOWN, 5),
+    # Of several the lowest code, of one code the lowest axis.
+    ({"grid": (1 << 16, 1, 0), "shared": 65}, ErrorCode.GRID_ZERO, 2),
+    ({"block": (0, 1025, 65), "barriers": 5}, ErrorCode.BLOCK_ZERO, 0),
+    ({"shared": 65, "barriers": 5, "table": 3}, ErrorCode.BLOCK_SHARED, 0),
+)
+
+
+@pytest.mark.parametrize(("change", "code", "argument"), BAD_INPUT)
+def test_bad_input_is_refused_with_its_argument(change, code, argument):
+    result = checked(TINY, replace(LEGAL, **change), tables=0b1011)
+    assert (result["error"], result["argument"]) == (code, argument)
+    rest = {name: value for name, value in result.items() if name not in ("error", "argument")}
+    assert not any(rest.values())
+
+
+#: The most that ``tiny`` takes of each.
+GOOD_INPUT = (
+    {"grid": ((1 << 16) - 1, 255, 255)},
+    {"block": (128, 1, 1), "warp_registers": 2},
+    {"index_address": 56},
+    {"warp_registers": 4},
+    {"shared": 64},
+    {"barriers": 4},
+    {"table": 4},
+)
+
+
+@pytest.mark.parametrize("change", GOOD_INPUT)
+def test_the_most_that_is_legal_is_let_through(change):
+    assert checked(TINY, replace(LEGAL, **change), tables=0b1011)["error"] == ErrorCode.OK
+
+
+def test_a_shape_that_does_not_pack_is_refused_with_its_bits():
+    # 65 x 3 x 5 = 975 threads need 7 + 2 + 3 bits; a word of 11 bits is one too small.
+    config = config_of("default,word_bits=11")
+    launch = LaunchDescriptor(grid=(1, 1, 1), block=(65, 3, 5))
+    result = checked(config, launch)
+    assert (result["error"], result["argument"]) == (ErrorCode.INDEX_BITS, 12)
+    assert checked(config_of("default,word_bits=12"), launch)["error"] == ErrorCode.OK
+
+
+def test_barriers_of_a_block_end_at_16():
+    config = preset("default")
+    launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), barriers=17)
+    assert checked(config, launch)["error"] == ErrorCode.BLOCK_BARRIERS
+    assert checked(config, replace(launch, barriers=16))["error"] == ErrorCode.OK
+
+
+def test_every_refusal_of_the_check_was_shown():
+    codes = {code for _, code, _ in BAD_INPUT} | {ErrorCode.INDEX_BITS}
+    assert codes == {code for code in ErrorCode if 1 <= code <= ErrorCode.TABLE_UNKNOWN}
+
+
+def test_rtl_refuses_the_same_bad_input():
+    sent = [replace(LEGAL, **change).pack(TINY) for change, _, _ in BAD_INPUT]
+    host = Sender({"i": sent}, lambda cycle: {"tables": 0b1011, "o__ready": 1})
+    recording = record(LaunchCheck(TINY), host, len(sent) + 10)
+    packet = layouts.checked_launch(TINY)
+    got = [packet.unpack(word) for _, word in recording.transfers("o")]
+    assert [(g["error"], g["argument"]) for g in got] == [(c, a) for _, c, a in BAD_INPUT]
+
+
+# What is derived
+
+
+@given(seed=st.integers(0, 1 << 32), name=st.sampled_from(("tiny", "default", "large")))
+def test_derived_fields_equal_the_reference(seed, name):
+    rng, config = random.Random(seed), preset(name)
+    fields = legal_launch(rng, config, 16, huge=True)
+    if rng.random() < 0.5:
+        fields = spoiled_launch(rng, config, fields)
+    result = layouts.checked_launch(config).unpack(
+        Model(config).check(layouts.launch_descriptor(config).pack(fields), 0)
+    )
+    block = fields["dx"], fields["dy"], fields["dz"]
+    if result["error"]:
+        return
+    count = warps(block, config.warp_size)
+    assert is_legal(block, config) and threads(block) <= config.max_threads
+    assert result["warps"] == count <= config.warp_slots
+    assert result["registers"] == fields["warp_registers"] * count <= config.register_units
+    assert (result["width_x"], result["width_y"], result["width_z"]) == tuple(widths(block))
+    for name in ("code", "gx", "gy", "gz", "dx", "dy", "dz", "shared", "barriers", "stream"):
+        assert result[name] == fields[name]
+
+
+# The pipeline
+
+
+BLOCKS = pytest.mark.parametrize("block", [Model, LaunchCheck])
+
+
+@BLOCKS
+def test_one_launch_a_cycle_after_five_cycles(block):
+    sent = [replace(LEGAL, code=k).pack(TINY) for k in range(20)]
+    host = Sender({"i": sent}, lambda cycle: {"tables": 0, "o__ready": 1})
+    recording = record(block(TINY), host, 30)
+    assert timing(TINY).launch_check == 5
+    packet = layouts.checked_launch(TINY)
+    got = [(cycle, packet.unpack(word)["code"]) for cycle, word in recording.transfers("o")]
+    assert got == [(5 + k, k) for k in range(20)]
+
+
+@BLOCKS
+def test_a_refused_answer_holds_the_whole_pipeline(block):
+    sent = [replace(LEGAL, code=k).pack(TINY) for k in range(8)]
+    stalled = range(6, 16)
+    host = Sender({"i": sent}, lambda cycle: {"tables": 0, "o__ready": int(cycle not in stalled)})
+    recording = record(block(TINY), host, 30)
+    assert [cycle for cycle, _ in recording.transfers("i")] == [*range(6), 16, 17]
+    assert [cycle for cycle, _ in recording.transfers("o")] == [5, *range(16, 23)]
+
+
+@BLOCKS
+def test_tables_are_sampled_with_the_transfer(block):
+    sent = [replace(LEGAL, table=1).pack(TINY)] * 3
+    host = Sender({"i": sent}, lambda cycle: {"tables": int(cycle == 1), "o__ready": 1})
+    packet = layouts.checked_launch(TINY)
+    transfers = record(block(TINY), host, 12).transfers("o")
+    errors = [packet.unpack(word)["error"] for _, word in transfers]
+    assert errors == [ErrorCode.TABLE_UNKNOWN, ErrorCode.OK, ErrorCode.TABLE_UNKNOWN]

@@ -1,0 +1,241 @@
+"""LaunchPath in lockstep: hard cases, refusals, and what becomes of each launch."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tb.support.dispatch_cases import path_case
+from tb.support.dispatch_configs import POLICIES_AND_RECLAIMS, config_of
+from tb.support.dispatch_events import DISPATCH_CASES, PATH_CASES
+from tb.support.dispatch_stimulus import DRAIN
+from tb.support.path_rules import LAUNCH, RECORD, TINY, Bus, answers, path_run, records
+from tb.support.record import record
+from warploom.launch import LaunchPath
+from warploom_golden.launch import LaunchPath as Model
+from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.lockstep.events import require
+from warploom_spec import ErrorCode, Fate, WarploomError, layouts, preset, timing
+
+CLIMATES = ("calm", "wild", "lossy")
+SOON = "kill_timeout=12"
+
+
+def cases(config, seed, cycles):
+    return [path_case(config, climate, seed, cycles) for climate in CLIMATES]
+
+
+#: What else can be hard: climate, cycles, resets, and options of the stimulus.
+STRESSES = (
+    # Many short launches, their indices at few places.
+    ("brisk", 6000, 2, {"varied": True, "sharp": 0.175, "busy": True}),
+    ("wild", 4000, 2, {}),
+    ("lossy", 4000, 8, {}),
+    ("stormy", 4000, 8, {"varied": True, "sharp": 0.175}),
+    # Blocks that fill an SM to the last unit.
+    ("calm", 3000, 2, {"tight": True, "busy": True}),
+    # Limits of LaunchCheck; a shape for each launch; no room for final records.
+    ("brisk", 4000, 2, {"varied": True, "sharp": 0.8, "busy": True}),
+    ("brisk", 4000, 2, {"varied": True, "shapes": True, "busy": True}),
+    ("brisk", 2000, 2, {"varied": True, "hoard": True, "busy": True}),
+    # Launches of thousands of cycles and blocks.
+    ("steady", 8000, 0, {"endless": True, "busy": True}),
+    # Kills one upon the other, on SMs that come back soon.
+    ("stormy", 8000, 60, {"busy": True}),
+    ("stormy", 8000, 60, {"busy": True}),
+    # Two launches on each SM: killed both, with offers that stand; SMs that get lost on the way.
+    ("squally", 9000, 100, {"slim": 9, "busy": True}),
+    ("fading", 5000, 60, {"slim": 4, "busy": True}),
+    ("fading", 5000, 60, {"slim": 12, "busy": True}),
+    # One launch waits for another for thousands of cycles, in either place.
+    ("lasting", 9000, 0, {"streams": 1, "slim": 4, "busy": True}),
+    # Each limit of LaunchCheck by itself.
+    ("steady", 3200, 0, {"limits": True, "busy": True}),
+    # Drained at any place of grids along any axis; stops of tickets that differ in one bit.
+    ("ebbing", 8000, 0, {"deep": 255, "astray": 0.5, "busy": True}),
+)
+
+
+def stress_cases(config, seed, part=1):
+    """Return a case for each of `STRESSES`, one ``part``-th as long but for the end."""
+    found = []
+    for number, (climate, cycles, resets, options) in enumerate(STRESSES):
+        case = path_case(config, climate, seed + number, DRAIN + (cycles - DRAIN) // part)
+        options = {**case.options, "streams": 8, **options}
+        found.append(replace(case, resets=resets // part, options=options))
+    return found
+
+
+def test_equals_its_model_on_verilator_and_hard_cases_happen(seed):
+    results = []
+    for number, mode in enumerate(("policy=freed_first", "policy=round_robin,reclaim=in_order")):
+        config = f"tiny,{mode},{SOON}"
+        results += run(cases(config, seed + number, 8000), "verilator")
+    results += run(stress_cases(config, seed, part=12), "verilator")
+    total = Counter()
+    for result in results:
+        total.update(result.counts)
+    require((*DISPATCH_CASES, *PATH_CASES), total)
+    require([f"ledger: fate {fate.name.lower()}" for fate in Fate], total)
+
+
+def test_default_equals_its_model_on_icarus(seed):
+    for result in run(cases(f"default,policy=least_loaded,{SOON}", seed, 1500), "icarus"):
+        result.require("transfers of launch", "ledger: blocks completed")
+
+
+def test_equals_its_model_on_amaranth(seed):
+    for result in run([path_case(f"tiny,{SOON}", "wild", seed, 900)], "amaranth"):
+        result.require("transfers of launch")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
+@pytest.mark.parametrize("config", ["tiny", "tiny,sms=1", "tiny,sms=3,block_slots=5", "default"])
+def test_equals_its_model_for_long(config, mode, seed):
+    for n in range(3):
+        run(cases(f"{config},{mode},{SOON}", seed + n, 20_000), "verilator")
+        run(stress_cases(f"{config},{mode},{SOON}", seed + n), "verilator")
+
+
+#: Its own, and one fault of each part (the parts' own tests find the rest), with its climate.
+FAULTS = {
+    "ends_twice": "wild",
+    "launch_check.warps": "calm",
+    "block_dispatcher.wrong_slot": "calm",
+    "block_dispatcher.stale_address": "calm",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_seeded_fault_is_found(fault, seed):
+    tries = [path_case("tiny", FAULTS[fault], seed + n, 2000, fault=fault) for n in range(3)]
+    with pytest.raises(LockstepError):
+        run(tries, "icarus", waves=False)
+
+
+def test_faults_are_refused_by_name():
+    with pytest.raises(
+        WarploomError, match="fault of LaunchPath is 'rust'; legal: ends_twice, launch"
+    ):
+        LaunchPath(preset("tiny"), fault="rust")
+
+
+# What becomes of launches, on the model alone
+
+
+FINE = (Fate.FINISHED, ErrorCode.OK)
+
+
+def test_tickets_count_from_one_and_every_one_gets_its_record():
+    recording = path_run([LAUNCH] * 5, cycles=200)
+    assert answers(recording) == [(ticket, 0) for ticket in range(1, 6)]
+    assert records(recording) == [(ticket, *FINE) for ticket in range(1, 6)]
+
+
+def test_a_refused_launch_gets_no_ticket_and_no_record():
+    bad = replace(LAUNCH, grid=(0, 1, 1))
+    recording = path_run([LAUNCH, bad, LAUNCH])
+    assert answers(recording) == [(1, 0), (0, ErrorCode.GRID_ZERO), (2, 0)]
+    assert records(recording) == [(1, *FINE), (2, *FINE)]
+
+
+def test_another_priority_is_refused_while_the_stream_has_unfinished_launches():
+    other = replace(LAUNCH, priority=1)
+    recording = path_run([LAUNCH, other, replace(other, stream=1)])
+    assert answers(recording) == [(1, 0), (0, ErrorCode.STREAM_PRIORITY), (2, 0)]
+
+
+def test_without_a_place_for_its_record_a_launch_is_refused():
+    places = timing(TINY).end_records
+    launches = [LAUNCH] * (places + 2)
+    recording = path_run(launches, cycles=400, ended__ready=0)
+    want = [(ticket, 0) for ticket in range(1, places + 1)]
+    assert answers(recording) == [*want, *[(0, ErrorCode.COMPLETION_FULL)] * 2]
+
+
+def test_at_most_launches_ahead_are_accepted_and_not_started():
+    recording = path_run([LAUNCH] * 8, enable=0)
+    assert len(answers(recording)) == timing(TINY).launches_ahead == 4
+    assert not recording.cycles("offer__0__valid")
+
+
+def test_a_waiting_launch_taken_back_is_skipped():
+    # The first launch's blocks never end; the second one, of its stream, waits in a place, and the
+    # third one in the queue.
+    recording = path_run([LAUNCH] * 3, length=0, stops={60: {"ticket": 3}, 62: {"ticket": 2}})
+    assert records(recording) == [
+        (3, Fate.SKIPPED, ErrorCode.OK),
+        (2, Fate.SKIPPED, ErrorCode.OK),
+    ]
+
+
+def test_a_drained_launch_says_where_to_go_on():
+    config = TINY
+    long = replace(LAUNCH, grid=(3, 2, 1), barriers=4)
+    bus = Bus(config, [long], length=40, stops={30: {"ticket": 1, "drain": 1}})
+    recording = record(Model(config), bus, 120)
+    end = RECORD.unpack(recording.transfers("ended")[0][1])
+    assert (end["fate"], end["next_x"], end["next_y"], end["next_z"]) == (Fate.DRAINED, 2, 0, 0)
+
+
+def test_a_launch_finished_before_its_stop_is_finished():
+    """A kernel all of whose blocks have completed is finished, never killed."""
+    recording = path_run([LAUNCH], stops={100: {"ticket": 1}})
+    assert records(recording) == [(1, *FINE)]
+    errors = [layouts.error_record(TINY).unpack(w) for w in recording.port("dispatch_error") if w]
+    assert [error["code"] for error in errors] == [ErrorCode.STOP_UNKNOWN]
+
+
+LOSSY = config_of("tiny,kill_timeout=12")
+
+
+def test_a_lost_sm_breaks_its_streams_until_they_are_cleared():
+    launches = [LAUNCH, LAUNCH, replace(LAUNCH, stream=1), LAUNCH]
+    bus = Bus(
+        LOSSY,
+        launches,
+        length=0,
+        stops={30: {"ticket": 1}},
+        enable=1,
+        launch__hold=lambda cycle: int(cycle in range(1, 70) or cycle in range(72, 90)),
+        clear_stream__valid=lambda cycle: int(cycle == 80),
+    )
+    recording = record(Model(LOSSY), bus, 140)
+    # SM 0 holds the killed launch's blocks and does not acknowledge.
+    assert recording.port("lost")[-1] == 1
+    assert records(recording) == [(1, Fate.FAILED, ErrorCode.SM_LOST)]
+    assert answers(recording) == [(1, 0), (0, ErrorCode.STREAM_BROKEN), (2, 0), (3, 0)]
+
+
+def test_with_every_sm_lost_waiting_launches_fail_and_new_ones_are_refused():
+    bus = Bus(
+        LOSSY,
+        [LAUNCH] * 5,
+        length=0,
+        stops={30: {"ticket": 1}},
+        launch__hold=lambda cycle: int(cycle in range(3, 90)),
+        clear_stream__valid=lambda cycle: int(cycle > 60),
+    )
+    recording = record(Model(LOSSY), bus, 140)
+    assert recording.port("lost")[-1] == 3
+    assert sorted(records(recording)) == [
+        (1, Fate.FAILED, ErrorCode.SM_LOST),
+        (2, Fate.FAILED, ErrorCode.NO_SM),
+        (3, Fate.FAILED, ErrorCode.NO_SM),
+    ]
+    assert [code for _, code in answers(recording)] == [0, 0, 0, *[ErrorCode.NO_SM] * 2]
+
+
+def test_a_kernel_of_one_stream_starts_after_the_one_before_has_ended():
+    recording = path_run([LAUNCH, LAUNCH], length=20)
+    starts = [cycle for cycle, word in recording.transfers("offer__0")]
+    ends = [cycle for cycle, _ in recording.transfers("ended")]
+    # First tickets on SM 0, in a run where each SM gets one block of each launch.
+    assert len(starts) == 2 and starts[1] >= starts[0] + 20
+    # A completion in t lets the next launch of its stream offer its first block in t + 7.
+    completions = recording.cycles("completion__0__valid") + recording.cycles(
+        "completion__1__valid"
+    )
+    assert min(c for c in starts if c > starts[0]) == sorted(completions)[1] + 7
+    assert len(ends) == 2

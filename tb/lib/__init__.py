@@ -1,0 +1,1 @@
+"""Tests of parts that several blocks use."""

@@ -1,0 +1,174 @@
+"""The event model against the cycle models: every event of small random replays, every policy."""
+
+import itertools
+import random
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tb.support.replay_reference import Replay
+from warploom_golden.replay import event_model
+from warploom_golden.replay.event_model import Events
+from warploom_sim.compare import compare
+from warploom_spec import Config, LaunchDescriptor, WarploomError, preset
+from warploom_spec.config import POLICIES, RECLAIMS
+
+#: Shapes that differ in warps, dimensions and words.
+SHAPES = (
+    *((8, 1, 1), (64, 1, 1), (5, 7, 3), (33, 3, 1), (1, 1, 64), (16, 2, 2), (100, 1, 1)),
+    *((128, 1, 1), (5, 5, 5)),
+)
+REFUSED = ((7, 0, 1), (1, 1, 65), (1025, 1, 1), (64, 64, 1))
+
+
+def random_launches(
+    rng: random.Random, config: Config, count: int, crowded: bool = False
+) -> list[LaunchDescriptor]:
+    """Draw launches that overlap, collide in the index memory and now and then are refused.
+
+    With ``crowded`` they are sure to fill the SMs, to hit the history and to wait for their stream.
+    """
+    shapes = [*rng.sample(SHAPES, rng.randint(1, 5)), rng.choice(REFUSED)]
+    streams = rng.randint(2, 3)
+    longest = 300 if crowded else rng.choice((6, 30, 300))
+    most_blocks = 10 * config.sms if crowded else rng.choice((1, 4, 5 * config.sms))
+    launches = []
+    for number in range(count):
+        # One is always refused.
+        block = shapes[-1] if number == 1 else rng.choice(shapes)
+        launches.append(
+            LaunchDescriptor(
+                grid=(rng.randint(1, most_blocks), rng.randint(1, 2), rng.randint(1, 2)),
+                block=block,
+                warp_registers=rng.randint(0, 4),
+                shared=rng.randint(0, config.shared_units // 3),
+                barriers=rng.choice((0, 1, 1, config.barriers // 2)),
+                # A shape mostly stands in one place; another one's place is often written over.
+                index_address=rng.choice((0, 8 * shapes.index(block), 3)),
+                stream=rng.randrange(streams),
+                after_previous=rng.choice((1, 1, 0)),
+                code=number,
+                arguments=rng.randint(1, longest),
+            )
+        )
+    if crowded:
+        # Twice the same shape in the same place, the second behind the long first in its stream.
+        twin = replace(
+            launches[2],
+            block=(64, 1, 1),
+            index_address=40,
+            stream=0,
+            after_previous=1,
+            warp_registers=1,
+            shared=1,
+            barriers=1,
+            arguments=longest,
+        )
+        launches[2:4] = [replace(twin, code=number) for number in (2, 3)]
+        # Two of its blocks fill an SM.
+        launches[4] = replace(
+            launches[4],
+            grid=(5 * config.sms, 1, 1),
+            block=(8, 1, 1),
+            shared=0,
+            barriers=config.barriers // 2,
+            arguments=longest,
+        )
+    return launches
+
+
+def cases() -> list[tuple[str, str, str]]:
+    return list(itertools.product(("tiny", "default"), POLICIES, RECLAIMS))
+
+
+def assert_equal(reference: Events, model: Events, label: str) -> None:
+    outcome = compare(reference, model)
+    assert outcome.mismatches == 0, f"{label}: {outcome.first}"
+
+
+@pytest.mark.parametrize(("name", "policy", "reclaim"), cases(), ids=lambda case: case)
+def test_every_event_of_random_replays(name: str, policy: str, reclaim: str, seed: int) -> None:
+    config = replace(preset(name), policy=policy, reclaim=reclaim)
+    happened: Counter[str] = Counter()
+    for k in range(6 if name == "tiny" else 3):
+        rng = random.Random(f"{seed}-{name}-{policy}-{reclaim}-{k}")
+        launches = random_launches(rng, config, rng.randint(10, 25), crowded=k == 0)
+        replay_seed = rng.randrange(1 << 32)
+        model = event_model.run(launches, config, replay_seed)
+        reference = Replay(launches, config, replay_seed).run()
+        assert_equal(reference, model, f"seed {seed}, replay {k}")
+        happened += Counter({kind: len(t["cycle"]) for kind, t in model.tables.items()})
+        happened += Counter(model.stalls)
+        happened["hits"] += int(model.tables["decisions"]["hit"].sum())
+        happened["stall_any"] += sum(n for name, n in model.stalls.items() if "order" not in name)
+        happened["refused"] += int((model.tables["answers"]["code"] > 0).sum())
+        happened["both resident"] += both_resident(model)
+    # Nothing was compared where nothing happened.
+    demanded = ("offers", "warps", "hits", "refused", "stall_order", "stall_any", "both resident")
+    assert all(happened[what] for what in demanded), happened
+
+
+def both_resident(events: Events) -> int:
+    """Count blocks that were offered while an earlier launch still had some out."""
+    offers, ended = events.tables["offers"], events.tables["ended"]
+    over = dict(zip(ended["ticket"].tolist(), ended["cycle"].tolist(), strict=True))
+    pairs = zip(offers["ticket"].tolist(), offers["cycle"].tolist(), strict=True)
+    return sum(any(over[t] > c for t in range(1, ticket)) for ticket, c in pairs)
+
+
+def test_a_first_block_stands_where_the_pages_put_it() -> None:
+    """By hand: sent 1, answered and presented 7, accepted 10, decided 11, handed over 12."""
+    launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), arguments=100)
+    tables = event_model.run([launch], preset("default"), 0).tables
+    cycles = {kind: table["cycle"].tolist() for kind, table in tables.items()}
+    assert cycles["answers"] == [7]
+    assert cycles["decisions"] == [11]
+    assert cycles["words"] == [13]
+    assert cycles["offers"] == [16]
+    # Index miss: setup 4, first emission 1, pipe 6, packer 1 after the acceptance in 10.
+    assert cycles["warps"] == [22]
+    assert cycles["done"] == [22]
+    (completed,) = cycles["completions"]
+    # Registered, processed, gone, its end loaded, in the record queue, at the port.
+    assert cycles["ended"] == [completed + 6]
+    assert tables["ended"]["cycles"].tolist() == [completed - 16]
+
+
+def test_the_next_launch_of_a_stream_offers_seven_cycles_after_the_last_completion() -> None:
+    launch = LaunchDescriptor(grid=(3, 1, 1), block=(32, 1, 1), arguments=50)
+    tables = event_model.run([launch, replace(launch, code=1)], preset("default"), 0).tables
+    completed = tables["completions"]["cycle"][:3].max()
+    assert tables["offers"]["cycle"][3] == completed + 7
+
+
+def test_no_launch_at_all() -> None:
+    events = event_model.run([], preset("tiny"), 0)
+    assert all(len(column) == 0 for t in events.tables.values() for column in t.values())
+
+
+def test_launches_of_several_priorities_are_refused() -> None:
+    launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1))
+    with pytest.raises(WarploomError, match="priority differs between launches"):
+        event_model.run([launch, replace(launch, priority=1)], preset("tiny"), 0)
+
+
+def test_a_flipped_bit_anywhere_is_found(seed: int) -> None:
+    config = preset("tiny")
+    rng = random.Random(seed)
+    launches = random_launches(rng, config, 12)
+    model = event_model.run(launches, config, 5)
+    for kind, table in model.tables.items():
+        for name, column in table.items():
+            if not len(column):
+                continue
+            changed = column.copy()
+            number = rng.randrange(len(changed))
+            changed.reshape(len(changed), -1)[number, 0] ^= np.uint64(1)
+            tables = model.tables | {kind: table | {name: changed}}
+            outcome = compare(Events(tables, model.stalls), model)
+            assert outcome.mismatches == 1
+            assert outcome.first is not None
+            assert (outcome.first.kind, outcome.first.number) == (kind, number)
+            assert outcome.first.differing() == [name]

@@ -1,0 +1,1 @@
+"""Tests of blocks inside an SM."""

@@ -1,0 +1,62 @@
+"""Cases of the lockstep tests of LaunchPath and its parts."""
+
+from tb.support.dispatch_configs import config_of, observers
+from tb.support.dispatch_stimulus import DispatcherHost, PathHost
+from warploom.dispatch import BlockDispatcher, GridWalker
+from warploom.launch import LaunchCheck, LaunchPath
+from warploom_golden.dispatch import BlockDispatcher as BlockDispatcherModel
+from warploom_golden.dispatch import GridWalker as GridWalkerModel
+from warploom_golden.launch import LaunchCheck as LaunchCheckModel
+from warploom_golden.launch import LaunchPath as LaunchPathModel
+from warploom_sim.lockstep import Case
+
+
+def make_check(config: str, **fault: str) -> tuple[LaunchCheck, LaunchCheckModel]:
+    """Make a LaunchCheck and its model."""
+    return LaunchCheck(config_of(config), **fault), LaunchCheckModel(config_of(config))
+
+
+def make_walker(config: str, **fault: str) -> tuple[GridWalker, GridWalkerModel]:
+    """Make a GridWalker and its model."""
+    return GridWalker(config_of(config), **fault), GridWalkerModel(config_of(config))
+
+
+def make_dispatcher(config: str, **fault: str) -> tuple[BlockDispatcher, BlockDispatcherModel]:
+    """Make a BlockDispatcher and its model."""
+    return BlockDispatcher(config_of(config), **fault), BlockDispatcherModel(config_of(config))
+
+
+def make_path(config: str, **fault: str) -> tuple[LaunchPath, LaunchPathModel]:
+    """Make a LaunchPath and its model."""
+    return LaunchPath(config_of(config), **fault), LaunchPathModel(config_of(config))
+
+
+def _surrounded(
+    climate: str, config: str, seed: int, cycles: int, params: dict[str, str], path: bool
+) -> Case:
+    """Return a case; where SMs fall silent that is found soon, and resets bring them back."""
+    lossy = climate in ("lossy", "stormy", "squally", "fading")
+    if lossy and "kill_timeout" not in config:
+        config += ",kill_timeout=12"
+    return Case(
+        make=make_path if path else make_dispatcher,
+        params={"config": config, **params},
+        seed=seed,
+        cycles=cycles,
+        resets=8 if lossy else 2,
+        stimulus=PathHost if path else DispatcherHost,
+        options={"climate": climate},
+        events=observers(config, path),
+    )
+
+
+def dispatcher_case(
+    config: str, climate: str, seed: int, cycles: int = 4000, **params: str
+) -> Case:
+    """Return a case of BlockDispatcher in a climate of `tb.support.weather`."""
+    return _surrounded(climate, config, seed, cycles, params, path=False)
+
+
+def path_case(config: str, climate: str, seed: int, cycles: int = 4000, **params: str) -> Case:
+    """Return a case of LaunchPath in a climate of `tb.support.weather`."""
+    return _surrounded(climate, config, seed, cycles, params, path=True)

@@ -1,0 +1,64 @@
+"""Configurations of the dispatcher's and the launch path's test benches, each a line of text."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from tb.support.dispatch_events import Ends, PathLedger, StallCauses
+from tb.support.error_events import ErrorRecords
+from warploom_golden.oracles import Ledger
+from warploom_sim.variant import variant
+from warploom_spec import Config
+from warploom_spec.config import POLICIES, RECLAIMS
+
+#: Every placement policy with every reclaim policy, as text to add to a preset's name.
+POLICIES_AND_RECLAIMS = [f"policy={p},reclaim={r}" for p in POLICIES for r in RECLAIMS]
+#: Shapes of machine that are odd in one respect each.
+ODD = (
+    "tiny,sms=1",
+    "tiny,sms=3,block_slots=5",
+    "tiny,sms=5,block_slots=1,retire_width=1",
+    "tiny,sms=3,retire_width=7",
+)
+
+
+@cache
+def config_of(text: str) -> Config:
+    """Return the configuration that a text names: ``preset,field=value,...``."""
+    name, *changes = text.split(",")
+    return variant(name, changes).config
+
+
+class _Observers(SimpleNamespace):
+    """A class of observer for each text, found by it: ``LEDGERS.tiny,sms=3``."""
+
+    def __init__(self, base: type[Any]):
+        super().__init__()
+        self._base = base
+
+    def __getattr__(self, text: str) -> type[Any]:
+        config = config_of(text)
+
+        class ObserverOfConfig(self._base):
+            def __init__(self) -> None:
+                super().__init__(config)
+
+        return ObserverOfConfig
+
+
+LEDGERS = _Observers(Ledger)
+PATH_LEDGERS = _Observers(PathLedger)
+ENDS = _Observers(Ends)
+
+
+def observers(text: str, path: bool = False) -> dict[str, str | type]:
+    """Return the ``events`` of a case: the ledger for its configuration, and the stall causes.
+
+    Of a dispatcher also its errors and what its launches ended with.
+    """
+    ledgers = "PATH_LEDGERS" if path else "LEDGERS"
+    events: dict[str, str | type] = {"ledger": f"{__name__}:{ledgers}.{text}"}
+    events["stalls"] = StallCauses
+    if not path:
+        events |= {"errors": ErrorRecords, "ends": f"{__name__}:ENDS.{text}"}
+    return events

@@ -1,0 +1,353 @@
+"""What surrounds a dispatcher or a launch path in a lockstep run: a host, and SMs with cores."""
+
+import random
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tb.support.dispatch_configs import config_of
+from tb.support.index_cases import few_places, random_shape, reads_of, widest_shapes
+from tb.support.launches import (
+    dispatch_launches,
+    legal_launch,
+    limit_launches,
+    outlasts,
+    sharp_launch,
+    spoiled_launch,
+    tight_needs,
+)
+from tb.support.sm_cores import SmCores
+from tb.support.weather import Forecast
+from warploom_golden.oracles.index_reference import Dims, is_legal, warps
+from warploom_sim.lockstep import Context, Pace
+from warploom_spec import Config, layouts
+
+Ports = Mapping[str, int]
+#: Cycles at a run's end in which everything must come to its end.
+DRAIN = 700
+#: What a block takes at least, beside its warps.
+NOTHING = {"registers": 0, "shared": 0, "barriers": 0}
+
+
+class Chance:
+    """A coin whose probability is set from outside; None stands for random phases."""
+
+    def __init__(self, rng: random.Random, probability: float | None = None):
+        self._rng = rng
+        self._phases = Pace(rng)
+        self.probability = probability
+
+    def __call__(self) -> bool:
+        if self.probability is None:
+            return self._phases()
+        return self._rng.random() < self.probability
+
+
+class Host:
+    """Random launches, stops and changes, with the SMs behind the dispatcher.
+
+    Options: ``climate`` (`tb.support.weather`), ``streams``, ``busy`` (launches as fast as they are
+    taken, and answers taken nearly at once), ``hoard`` (final records are taken seldom), ``tight``
+    (launches whose blocks fill an SM to the last unit), ``astray`` (the part of the stops whose
+    ticket differs in one bit).
+
+    In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left.
+    """
+
+    def __init__(self, context: Context):
+        rng = context.rng
+        self.rng = rng
+        self.config: Config = config_of(context.params["config"])
+        self.climate: str = context.options["climate"]
+        self.streams: int = context.options.get("streams", 3)
+        self.tight: bool = context.options.get("tight", False)
+        self._astray: float = context.options.get("astray", 0.0)
+        self.forecast = Forecast(context.case.rng("weather"), self.climate)
+        self._cores = SmCores(self.config, context.case.rng("cores"))
+        self._cycles = context.case.cycles
+        self._cycle = -1
+        self._enable = (1 << self.config.sms) - 1
+        self._stop_packet = layouts.launch_stop(self.config)
+        self.recent: deque[int] = deque(maxlen=8)
+        self.open: set[int] = set()
+        self._over: set[int] = set()
+        self._last_stops: deque[int] = deque()
+        self._burst: list[int] = []
+        self._words = layouts.launch_words(self.config)
+        self._offer = layouts.block_offer(self.config)
+        self._outputs: Ports | None = None
+        self._stopped: set[int] = set()
+        busy: bool = context.options.get("busy", False)
+        self._launching, self._stopping = Chance(rng, 1.0 if busy else None), Chance(rng, 0.0)
+        self._other, self._taking = Chance(rng, 0.0), Chance(rng, 0.9 if busy else None)
+        self.launch = context.driver("launch", self.launches(), self._launching)
+        self.stop = context.driver("stop", self._stops(), self._stopping)
+        self._ending = Chance(rng, 0.01) if context.options.get("hoard") else self._taking
+        self.ended = context.sink("ended", self._ending)
+        self._swaps = None
+        if "order_table" in context.ports.streams:
+            self._swaps = context.driver("order_table", pace=self._other)
+
+    def launches(self) -> Iterator[int]:
+        """Yield the packed launches."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """Keep track of what was accepted and what has ended in the last cycle."""
+        raise NotImplementedError
+
+    def accepted(self, ticket: int) -> None:
+        """Note that a launch got its ticket; the answer may be taken after the final record."""
+        if ticket not in self._over:
+            self.open.add(ticket)
+        self.recent.append(ticket)
+
+    def over(self, ticket: int) -> None:
+        """Note a launch's final record."""
+        self.open.discard(ticket)
+        self._over.add(ticket)
+
+    @property
+    def draining(self) -> bool:
+        """Whether the run is about to end."""
+        return self._cycle >= self._cycles - DRAIN
+
+    def next(self, outputs: Ports | None) -> dict[str, int]:
+        """Return the next cycle's inputs."""
+        self._cycle += 1
+        self._outputs = outputs
+        if self._cycle == self._cycles - DRAIN:
+            self.forecast.clear_up()
+        if outputs is None:
+            for known in (self.open, self._over, self.recent, self._last_stops, self._stopped):
+                known.clear()
+            self._burst.clear()
+        weather = self.forecast.next()
+        self._stopping.probability, self._other.probability = weather.stop, 0.05
+        if self._burst:
+            self._stopping.probability = 1.0
+        if self.draining:
+            self._drain()
+        values = self.launch.next(outputs) | self.stop.next(outputs) | self.ended.next(outputs)
+        if self._swaps is not None:
+            values |= self._swaps.next(outputs)
+        self.settle()
+        values |= self._cores.next(self._cycle, outputs, self.forecast)
+        values["enable"] = self._next_enable(weather.enable)
+        if self._cycle == self._cycles - 1:
+            assert not self.open, f"launches without a final record: {sorted(self.open)}"
+        return values
+
+    def _drain(self) -> None:
+        """Launch nothing more, take everything, stop what may go on for ever."""
+        self._launching.probability = self._other.probability = 0.0
+        self._taking.probability = self._ending.probability = 1.0
+        if self.climate != "calm":
+            self._last_stops.extend(sorted(self.open - self._stopped))
+            self._stopped |= self.open
+        self._stopping.probability = float(bool(self._last_stops))
+
+    def _stops(self) -> Iterator[int]:
+        """Yield stops of launches that are or were there, now and then of one that never was."""
+        while True:
+            ticket = self.rng.getrandbits(32)
+            weather = self.forecast.now
+            drain = int(self.rng.random() < weather.drain)
+            if self._last_stops:
+                ticket, drain = self._last_stops.popleft(), 0
+            elif self._burst:
+                ticket = self._burst.pop()
+            elif self._astray and self.recent and self.rng.random() < self._astray:
+                ticket = self.rng.choice(self.recent) ^ 1 << self.rng.randrange(32)
+            elif weather.resident and self.rng.random() < weather.resident:
+                ticket = self._stop_residents(weather.pair)
+            elif self.recent and self.rng.random() < 0.95:
+                ticket = self.rng.choice(self.recent)
+                if weather.burst and self.rng.random() < weather.burst:
+                    self._burst = sorted(self.open - {ticket})
+            yield self._stop_packet.pack({"ticket": ticket, "drain": drain})
+
+    def _stop_residents(self, pair: float) -> int:
+        """Return the ticket of a launch in a place; perhaps let the other one's follow.
+
+        Mostly of one with a block that an SM has not taken yet.
+        """
+        outputs = self._outputs
+        if outputs is None:
+            return 0
+        standing = [
+            self._offer.unpack(outputs[f"offer__{n}__payload"])["place"]
+            for n in range(self.config.sms)
+            if outputs[f"offer__{n}__valid"]
+        ]
+        tickets = [self._words.unpack(outputs[f"words__{place}"])["ticket"] for place in range(2)]
+        place = self.rng.choice(standing or (0, 1))
+        if self.rng.random() < pair:
+            self._burst = [tickets[1 - place]]
+        return tickets[place]
+
+    def _next_enable(self, chance: float) -> int:
+        """Return the enable mask; all SMs are in use at a run's end."""
+        everything = (1 << self.config.sms) - 1
+        if self.draining:
+            self._enable = everything
+        elif self.rng.random() < chance:
+            self._enable = self.rng.choice((everything, self.rng.getrandbits(self.config.sms)))
+        return self._enable
+
+
+class DispatcherHost(Host):
+    """The surroundings of BlockDispatcher.
+
+    Option: ``edges`` (large grids that begin near their end, or near what resembles it).
+    """
+
+    def __init__(self, context: Context):
+        self._edges: bool = context.options.get("edges", False)
+        self._packet = layouts.dispatch_launch(config_of(context.params["config"]))
+        super().__init__(context)
+        self._ends = layouts.dispatch_end(self.config)
+
+    def launches(self) -> Iterator[int]:
+        """Yield launches that LaunchCheck let through."""
+        huge = self.climate != "calm"
+        wishes = (huge, self.tight, self._edges)
+        for fields in dispatch_launches(self.rng, self.config, self.streams, *wishes):
+            yield self._packet.pack(fields)
+
+    def settle(self) -> None:
+        """Follow `launch` and `ended`."""
+        if self.launch.taken is not None:
+            self.accepted(self._packet.unpack(self.launch.taken)["ticket"])
+        if self.ended.taken is not None:
+            self.over(self._ends.unpack(self.ended.taken)["ticket"])
+
+
+class PathHost(Host):
+    """The surroundings of LaunchPath: also index reads, streams to mend, launches to refuse.
+
+    Options: ``varied`` (launches of few blocks, with indices at `few_places`); ``shapes`` (another
+    shape for each launch, now and then one whose indices have the most bits); ``sharp`` (the part
+    of the launches that have fields just within or beyond a limit); ``limits`` (instead, one field
+    of each launch is at or beyond a limit, all in turn); ``endless`` (after the first launches,
+    grids of as many columns as there can be, which a stop ends); ``slim`` (blocks of one warp,
+    which take nothing else, in grids of 1 to this many); ``deep`` (likewise, but the grid goes
+    along any one axis).
+    """
+
+    def __init__(self, context: Context):
+        self._descriptor = layouts.launch_descriptor(config_of(context.params["config"]))
+        self._varied: bool = context.options.get("varied", False)
+        self._sharp: float = context.options.get("sharp", 0.0)
+        self._shapes: bool = context.options.get("shapes", False)
+        self._endless: bool = context.options.get("endless", False)
+        self._deep: int = context.options.get("deep", 0)
+        self._slim: int = context.options.get("slim", 0) or self._deep
+        self._limits: bool = context.options.get("limits", False)
+        # Regions of launches that were sent last: address and warps.
+        self._sent: deque[tuple[int, int]] = deque(maxlen=3)
+        super().__init__(context)
+        self._answer = layouts.launch_answer(self.config)
+        self._ends = layouts.end_record(self.config)
+        self.answer = context.sink("answer", self._taking)
+        self._parts = (
+            context.driver("clear_stream", pace=self._other),
+            context.driver("read", self._reads()),
+            context.sink("data", self._taking),
+        )
+        self._tables = 0
+
+    def launches(self) -> Iterator[int]:
+        """Yield launches, one in eight spoiled."""
+        huge = self.climate != "calm"
+        limits = limit_launches(self.rng, self.config)
+        for place, need in self._wishes():
+            fields = legal_launch(self.rng, self.config, self.streams, huge, place, need)
+            if self._endless:
+                fields |= {"gx": self.config.max_grid[0] if self.recent else 1, "gy": 1, "gz": 1}
+            if self._varied:
+                fields |= {f"g{axis}": self.rng.choice((1, 1, 2)) for axis in "xyz"}
+            if self._slim:
+                fields |= {"gx": self.rng.randint(1, self._slim), "gy": 1, "gz": 1}
+            if self._deep:
+                fields |= self._along_an_axis()
+            changed = self._changed(fields)
+            if self._limits:
+                fields |= {"gx": 1, "gy": 1, "gz": 1}
+                changed = fields | next(limits)
+            # Nobody stops a launch that goes on for ever in a calm run, nor soon in a varied one.
+            if (huge and not (self._varied or self._limits)) or not outlasts(self.config, changed):
+                fields = changed
+            yield self._descriptor.pack(fields)
+
+    def _along_an_axis(self) -> dict[str, int]:
+        """Return a grid of one axis."""
+        axis = self.rng.randrange(3)
+        most = min(self._deep, self.config.max_grid[axis])
+        return {"gx": 1, "gy": 1, "gz": 1, f"g{'xyz'[axis]}": self.rng.randint(1, most)}
+
+    def _changed(self, fields: dict[str, int]) -> dict[str, int]:
+        """Return a launch as it is, or spoiled, or with fields at or beyond their limits."""
+        kind = self.rng.random()
+        if kind < 0.125:
+            return spoiled_launch(self.rng, self.config, fields)
+        if kind < 0.125 + self._sharp:
+            return sharp_launch(self.rng, self.config, fields)
+        return fields
+
+    def _wishes(self) -> Iterator[tuple[tuple[int, Dims] | None, dict[str, int] | None]]:
+        """Yield where a launch's indices are to be, and what its blocks take; None: as it comes."""
+        config = self.config
+        if self.tight:
+            for need in tight_needs(self.rng, config):
+                dims = (need["warps"] * config.warp_size, 1, 1)
+                yield (4 * self.rng.randrange(3), dims), need
+        most = min(config.max_threads, config.warp_slots * config.warp_size)
+        fitting = replace(config, max_threads=most)
+        while self._slim:
+            yield (4 * self.rng.randrange(3), (config.warp_size, 1, 1)), NOTHING
+        while self._shapes:
+            dims = random_shape(self.rng, fitting)
+            if self.rng.random() < 0.1:
+                dims = self.rng.choice(widest_shapes(fitting))
+            yield (4 * self.rng.randrange(3), dims), None
+        if self._varied:
+            for place in few_places(self.rng, fitting):
+                yield place, None
+        while True:
+            yield None, None
+
+    def _reads(self) -> Iterator[int]:
+        """Yield reads, mostly of what was launched."""
+        asked = reads_of(self.rng, self.config, self._sent)
+        bits = layouts.index_read(self.config).bits
+        while True:
+            yield next(asked) if self.rng.random() < 0.8 else self.rng.getrandbits(bits)
+
+    def settle(self) -> None:
+        """Follow `answer` and `ended`; guess the next ticket now and then."""
+        if self.launch.taken is not None:
+            self._note(self._descriptor.unpack(self.launch.taken))
+        if self.answer.taken is not None:
+            ticket = self._answer.unpack(self.answer.taken)["ticket"]
+            if ticket:
+                self.accepted(ticket)
+                self.recent.append(ticket + 1)
+        if self.ended.taken is not None:
+            self.over(self._ends.unpack(self.ended.taken)["ticket"])
+
+    def _note(self, launch: Mapping[str, int]) -> None:
+        """Note the region of a launch that is likely to be accepted."""
+        dims = (launch["dx"], launch["dy"], launch["dz"])
+        if is_legal(dims, self.config):
+            count = warps(dims, self.config.warp_size)
+            self._sent.appendleft((launch["index_address"], count))
+
+    def next(self, outputs: Ports | None) -> dict[str, int]:
+        """Return the next cycle's inputs."""
+        values = self.answer.next(outputs)
+        for part in self._parts:
+            values |= part.next(outputs)
+        if self.rng.random() < 0.01:
+            self._tables = self.rng.getrandbits(self.config.max_tables)
+        return super().next(outputs) | values | {"tables": self._tables}

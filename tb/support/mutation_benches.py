@@ -1,0 +1,89 @@
+"""The bench that mutants of each block must not pass: cases of its own lockstep test."""
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+from tb.dispatch import test_block_dispatcher, test_grid_walker
+from tb.index import (
+    test_config_filter,
+    test_index_generator,
+    test_index_iterator,
+    test_index_memory,
+    test_index_packer,
+)
+from tb.launch import test_launch_check, test_launch_path
+from tb.sm_side import test_incremental_scheduler
+from warploom_sim.lockstep import Case
+
+Bench = Callable[[int], list[Case]]
+
+DISPATCHER: Final = f"tiny,policy=round_robin,reclaim=out_of_order,{test_block_dispatcher.SOON}"
+#: As small, but every limit of indices and references can be met.
+PATH: Final = f"{DISPATCHER},history_entries=3,reference_bits=2,cores=3,word_bits=9,stream_bits=3"
+
+
+def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> Bench:
+    """Return a bench of ``count`` seeds of one case."""
+    return lambda seed: [case(config, seed=seed + k, **params) for k in range(count)]
+
+
+def _then(first: Bench, *last: Callable[[str, int], Case], config: str) -> Bench:
+    """Return a bench that runs more cases, one of each kind, after those of another."""
+    return lambda seed: first(seed) + [case(config, seed) for case in last]
+
+
+def _all(*benches: Bench) -> Bench:
+    """Return a bench of the cases of several."""
+    return lambda seed: [case for bench in benches for case in bench(seed)]
+
+
+def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
+    """Return a bench of ``count`` seeds of a dispatcher in all climates."""
+    return lambda seed: [case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)]
+
+
+BENCHES: Final[dict[str, Bench]] = {
+    # As small as `tiny`, but every limit can be met by itself.
+    "launch_check": _repeated(
+        test_launch_check.case, "tiny,max_threads=512,warp_slots=40,word_bits=9", 12
+    ),
+    "config_filter": _then(
+        _repeated(test_config_filter.case, "three_entries", 20),
+        test_config_filter.error_case,
+        config="three_entries",
+    ),
+    "index_iterator": _then(
+        _repeated(test_index_iterator.case, "tiny", 4),
+        test_index_iterator.every_shape_case,
+        config="tiny",
+    ),
+    "index_packer": _repeated(test_index_packer.packer_case, "tiny", 2),
+    "index_unpacker": _repeated(test_index_packer.unpacker_case, "tiny", 2),
+    "index_memory": _repeated(test_index_memory.case, "tiny", 8),
+    "index_generator": _then(
+        _repeated(test_index_generator.case, "three_entries", 6, memory=False),
+        test_index_generator.every_shape_case,
+        test_index_generator.other_counts_case,
+        config="three_entries",
+    ),
+    "incremental_scheduler": _then(
+        _repeated(test_incremental_scheduler.case, "three_entries", 3),
+        test_incremental_scheduler.longest_case,
+        config="three_entries",
+    ),
+    "grid_walker": _all(
+        _repeated(test_grid_walker.case, "tiny", 3),
+        _repeated(test_grid_walker.edge_case, "tiny", 3),
+    ),
+    "block_dispatcher": _all(
+        _in_turn(test_block_dispatcher.cases, 3),
+        _repeated(test_block_dispatcher.storm_case, DISPATCHER, 8),
+        _repeated(test_block_dispatcher.tight_case, DISPATCHER, 8),
+        _repeated(test_block_dispatcher.squall_case, DISPATCHER, 5),
+        _repeated(test_block_dispatcher.squall_case, DISPATCHER, 3, edges=False),
+        _repeated(test_block_dispatcher.slow_case, DISPATCHER, 1),
+        _repeated(test_block_dispatcher.noisy_case, DISPATCHER, 1),
+    ),
+    "launch_path": functools.partial(test_launch_path.stress_cases, PATH),
+}

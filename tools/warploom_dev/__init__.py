@@ -1,0 +1,1 @@
+"""The project's own measuring: proofs, mutants, area and clock rate, speed. Not in the wheel."""

@@ -1,0 +1,31 @@
+"""The commands that measure the project itself: ``python -m warploom_dev``."""
+
+import click
+
+from warploom_dev.commands.bench import bench
+from warploom_dev.commands.formal import formal
+from warploom_dev.commands.mutate import mutate
+from warploom_dev.commands.synth import synth
+from warploom_sim.cli import CommandGroup
+
+
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Measure Warploom itself: proofs, mutants, area and clock rate, speed.
+
+    These commands work in the repository alone; `make formal`, `make mutate`, `make synth` and
+    `make bench` set up what they need and run them.
+
+    \b
+    Examples:
+      python -m warploom_dev formal grid_walker --quick
+      python -m warploom_dev mutate grid_walker --mutants 50
+      python -m warploom_dev synth --block GridWalker
+      python -m warploom_dev bench --sim verilator
+    """
+
+
+main.add_command(bench)
+main.add_command(formal)
+main.add_command(mutate)
+main.add_command(synth)

@@ -1,0 +1,101 @@
+"""``python -m warploom_dev mutate``: whether the blocks' benches notice a wrong gate."""
+
+import functools
+import sys
+from pathlib import Path
+
+import click
+from rich.progress import Progress, TaskID
+
+from warploom_dev.mutate import figures
+from warploom_sim.commands.parameters import (
+    blocks_argument,
+    json_option,
+    number_option,
+    update_option,
+)
+from warploom_sim.commands.screen import progress_bar, table_console
+from warploom_sim.json_file import write_json
+from warploom_spec import WarploomError
+
+
+@click.command()
+@blocks_argument()
+@number_option(
+    "--mutants",
+    1,
+    default=figures.MUTANTS,
+    help="Mutants of each block that are not equivalent to it.",
+)
+@number_option(
+    "--seed",
+    0,
+    default=1,
+    help="Seed of the choice of mutants and of the benches.",
+)
+@update_option(
+    help=f"Write the committed figures, which are of {figures.MUTANTS} mutants of each block."
+)
+@json_option(help="Also write the figures to FILE.")
+def mutate(
+    blocks: tuple[str, ...], mutants: int, seed: int, update: bool, json_file: Path | None
+) -> None:
+    """Change one bit of a block's netlist at a time and run the block's own bench against it.
+
+    A mutant that the bench notices is killed; one that it does not notice is proven equivalent to
+    the block, and not counted, or it is a survivor. Without BLOCK, all blocks. Run it in the
+    repository, where the benches are.
+
+    The exit code is 0, 1 if a bench kills less than 95 % of a block's mutants or the block has too
+    few, 2 if something was refused or a bench fails without a mutation, 3 if a program that is
+    needed failed or a file could not be written.
+
+    \b
+    Examples:
+      python -m warploom_dev mutate
+      python -m warploom_dev mutate grid_walker index_packer --mutants 50
+      python -m warploom_dev mutate block_dispatcher --seed 7 --json dispatcher.json
+    """
+    if update and mutants != figures.MUTANTS:
+        raise click.UsageError(f"--mutants is {mutants} with --update; legal: {figures.MUTANTS}.")
+    from warploom_spec.extras import need
+
+    need("cocotb", "sim", "python -m warploom_dev mutate")
+    from warploom_dev.mutate import report
+    from warploom_dev.mutate.campaign import benches, campaign
+    from warploom_dev.pages import require
+
+    if update:
+        require(figures.FILE)
+    known = benches()
+    for name in blocks:
+        if name not in known:
+            raise WarploomError(f"block is {name!r}; legal: {', '.join(known)}")
+    committed = figures.read(figures.FILE)
+    rows = []
+    with progress_bar() as progress:
+        for name in blocks or known:
+            task = progress.add_task(name, total=mutants)
+            step = functools.partial(_show, progress, task, name)
+            row = campaign(name, known[name], mutants, seed, step)
+            rows.append(figures.keep_reasons(row, committed))
+            if update:
+                committed[name] = rows[-1]
+                figures.write(figures.FILE, committed.values())
+    console = table_console()
+    console.print(report.rates_table(rows))
+    if any(row.survivors for row in rows):
+        console.print(report.survivors_table(rows))
+    if json_file:
+        write_json(json_file, [row.to_json() for row in rows])
+    short = [line for row in rows for line in figures.shortfalls(row, mutants)]
+    for line in short:
+        click.echo(line, err=True)
+    if short:
+        if update:
+            click.echo(f"{figures.FILE} is written all the same; make test refuses it", err=True)
+        sys.exit(1)
+
+
+def _show(progress: Progress, task: TaskID, name: str, counted: int, what: str) -> None:
+    progress.update(task, description=f"{name}: {what}", completed=counted)

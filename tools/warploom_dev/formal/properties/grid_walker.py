@@ -1,0 +1,75 @@
+"""GridWalker walks in order, each block once, from the start to the last, and holds its output."""
+
+from amaranth.hdl import Cat, Mux, Value
+
+from warploom.dispatch import GridWalker
+from warploom_dev.formal.bench import Bench
+from warploom_spec import Config
+
+CONFIG = Config(grid_bits=(3, 2, 2))
+
+
+def bench(fault: str | None = None) -> Bench:
+    """Return the bench; a grid is what LaunchCheck lets pass: 0 <= start < g in each axis."""
+    b = Bench("grid_walker", CONFIG, "grids up to 7 x 3 x 3", fault)
+    dut = GridWalker(CONFIG, fault=fault if fault in GridWalker.FAULTS else None)
+    b.drive(dut)
+    given, walked = dut.i.payload, dut.o.payload
+    inside = [given[f"start_{a}"] < given[f"g{a}"] for a in "xyz"]
+    b.assume(
+        "start_inside",
+        "a grid's start is inside it: start < g in each axis",
+        ~dut.i.valid | Cat(inside).all(),
+        source="block_dispatcher_end.walked_grid",
+    )
+
+    # The grid that is held, and the block that comes next: the shadow of the page's rules.
+    held = b.register(1, "held")
+    size = {a: b.register(len(given[f"g{a}"]), f"size_{a}") for a in "xyz"}
+    expected = {a: b.register(len(given[f"g{a}"]), f"expected_{a}") for a in "xyz"}
+    at_end = {a: expected[a] + 1 == size[a] for a in "xyz"}
+    last = at_end["x"] & at_end["y"] & at_end["z"]
+    taken, started = dut.o.valid & b.inputs["o__ready"], dut.i.valid & dut.i.ready
+    with b.m.If(taken):
+        carry: Value = Cat(1)
+        for a in "xyz":
+            with b.m.If(carry):
+                b.m.d.sync += expected[a].eq(Mux(at_end[a], 0, expected[a] + 1))
+            carry = carry & at_end[a]
+    with b.m.If(started):
+        b.m.d.sync += [held.eq(1)]
+        b.m.d.sync += [size[a].eq(given[f"g{a}"]) for a in "xyz"]
+        b.m.d.sync += [expected[a].eq(given[f"start_{a}"]) for a in "xyz"]
+    with b.m.Elif(dut.flush | (taken & last)):
+        b.m.d.sync += held.eq(0)
+
+    # For the covers: whether the held grid has been walked through x, y and z from block 0 on.
+    whole = b.register(1, "whole")
+    rows = (size["x"] == 3) & (size["y"] == 2) & (size["z"] == 2)
+    with b.m.If(started):
+        b.m.d.sync += whole.eq(~Cat(given[f"start_{a}"] for a in "xyz").any())
+
+    in_order = Cat(walked[f"b{a}"] == expected[a] for a in "xyz").all()
+    b.check(
+        "order",
+        "what it gives is the held grid's next block, x fastest",
+        ~dut.o.valid | (held & in_order),
+        fault="no_wrap_y",
+        cover=("a grid of 3 x 2 x 2 is walked whole", taken & last & whole & rows),
+    )
+    b.check(
+        "once",
+        "while a grid is held its next block is there: none is left out, none comes twice",
+        dut.o.valid == held,
+        fault="skip_block",
+        cover=("y and z step at once", taken & at_end["x"] & at_end["y"] & ~at_end["z"]),
+    )
+    b.check(
+        "last",
+        "`last` is at the highest block and nowhere else",
+        ~dut.o.valid | (walked.last == last),
+        fault="skip_block",
+        cover=("two grids without a gap", taken & last & started),
+    )
+    b.check_held(dut.o, "o", unless=dut.flush)
+    return b.close()

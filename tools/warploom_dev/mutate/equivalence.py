@@ -1,0 +1,130 @@
+"""Which mutants behave as the original does: there is nothing for a bench to find."""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from warploom_dev.abc_program import abc_program
+from warploom_dev.formal.aiger import NEVER, output_literal
+from warploom_dev.mutate.netlist import NETLIST, Mutation
+from warploom_dev.synth.flow import run_yosys
+from warploom_sim.failure import ProgramError
+from warploom_sim.lockstep.build import TOP
+
+#: Seconds that a proof may take.
+LIMIT_S: Final = 20
+#: Cycles in which a difference is looked for before a proof is tried.
+DEPTH: Final = 40
+
+EQUIVALENT: Final = "equivalent"
+DIFFERS: Final = "differs"
+UNKNOWN: Final = "unknown"
+
+_ORIGINAL: Final = f"""
+read_rtlil {NETLIST}
+memory_map
+setundef -init -zero
+opt_clean
+rename {TOP} gold
+design -stash gold
+"""
+# Both from their initial state with the same inputs, reset included: can an output differ? What a
+# memory's port reads before its first enabled cycle is 0 in both, as it is in the simulation.
+_MITER: Final = f"""
+design -reset
+read_rtlil {NETLIST}
+{{command}}
+memory_map
+setundef -init -zero
+opt_clean
+rename {TOP} gate
+design -stash gate
+design -copy-from gold -as gold gold
+design -copy-from gate -as gate gate
+miter -equiv -flatten -make_assert gold gate miter
+hierarchy -top miter
+delete gold gate
+delete -output
+opt_clean
+formalff -setundef -clk2ff -ff2anyinit
+setundef -undriven -anyseq
+techmap
+simplemap
+dffunmap
+aigmap
+write_aiger -I -B -zinit -no-startoffset m{{number}}.aig
+"""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What is known of a mutant beside its original.
+
+    Attributes
+    ----------
+    verdict : str
+        `EQUIVALENT`, `DIFFERS` or `UNKNOWN` (not settled within the time limit).
+    cycle : int or None
+        Of a mutant that differs: the cycle from power-up in which some inputs show it.
+    """
+
+    verdict: str
+    cycle: int | None = None
+
+
+def prove(mutations: Sequence[Mutation], folder: Path, limit_s: int = LIMIT_S) -> list[Proof]:
+    """Compare each mutant with its original by sequential equivalence from the initial state.
+
+    Inputs are arbitrary, those that no neighbour of the block sends included.
+
+    Parameters
+    ----------
+    mutations : sequence of Mutation
+        Of the netlist in ``folder``.
+    folder : Path
+        Where `netlist.list_mutations` worked.
+    limit_s : int
+        Seconds for each proof.
+    """
+    if not mutations:
+        return []
+    miters = (_MITER.format(command=m.command, number=m.number) for m in mutations)
+    run_yosys("miters", "".join([_ORIGINAL, *miters]), folder)
+    return [_prove(f"m{mutation.number}.aig", folder, limit_s) for mutation in mutations]
+
+
+def _prove(circuit: str, folder: Path, limit_s: int) -> Proof:
+    # Most of a mutant is as the original is: registers and gates that must be equal are merged
+    # first. Then a search finds the common difference sooner than PDR does.
+    reduced = f"reduced_{circuit}"
+    merge = f"read_aiger {circuit}; fold; strash; lcorr; &get -n; &scorr; &put"
+    _run_abc(f"{merge}; write_aiger {reduced}", folder)
+    # No engine says of the constant 0 that it is proved. The number of gates left does not tell it
+    # from the constant 1, or from one input.
+    if output_literal(folder / reduced) == NEVER:
+        return Proof(EQUIVALENT)
+    proof = Proof(UNKNOWN)
+    for engine in (f"bmc3 -F {DEPTH} -T {limit_s // 4}", f"pdr -T {limit_s}"):
+        if proof.verdict == UNKNOWN:
+            proof = read(_run_abc(f"read_aiger {reduced}; {engine}", folder))
+    return proof
+
+
+def _run_abc(script: str, folder: Path) -> str:
+    """Return the log of abc."""
+    done = subprocess.run([abc_program(), "-c", script], cwd=folder, text=True, capture_output=True)
+    if done.returncode:
+        raise ProgramError(f"abc failed in {folder} with {script!r}:\n{done.stdout[-1500:]}")
+    return done.stdout
+
+
+def read(log: str) -> Proof:
+    """Read the log of one of abc's engines."""
+    if asserted := re.search(r"was asserted in frame (\d+)", log):
+        return Proof(DIFFERS, int(asserted[1]))
+    if "Property proved" in log:
+        return Proof(EQUIVALENT)
+    return Proof(UNKNOWN)

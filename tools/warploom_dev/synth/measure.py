@@ -1,0 +1,237 @@
+"""Measure targets: only what changed is synthesised, placed and routed again."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from warploom_dev.synth import flow
+from warploom_dev.synth.source import Source, generate, top_module
+from warploom_dev.synth.targets import Target
+from warploom_sim.build_cache import cached
+from warploom_spec import WarploomError
+
+#: What a cell weighs in LUT4s: a carry cell holds two, a distributed RAM takes a slice's worth.
+LUT4_WEIGHTS: Final = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
+_DSP: Final = ("MULT18X18D", "ALU54B")
+_EBR: Final = ("DP16KD", "PDPW16KD")
+#: LUT4s, and as many flip-flops, of the device that `flow.DEVICE` names: what has more, its wrapper
+#: included, is not placed.
+DEVICE_LUT4: Final = 83_640
+#: Blocks that may hold multipliers: those with LaunchCheck in them.
+MULTIPLYING: Final = frozenset({"LaunchCheck", "LaunchPath"})
+#: Blocks that may hold block memory, by the part of its cells' names that says which memory it is.
+MEMORIES: Final = {
+    "IndexMemory": "",
+    "IndexGenerator+IndexMemory": "memory",
+    "LaunchPath": "memory",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """The figures of one target.
+
+    Attributes
+    ----------
+    block, config, policy, reclaim : str
+        The target's.
+    lut4, ccu2c, dpr16x4, ff, ebr, dsp : int
+        Cells of the block alone.
+    lut4eq : int
+        LUT4 + 2 CCU2C + 6 for each TRELLIS_DPR16X4.
+    fmax_mhz : float or None
+        Median over the seeds; None if it was not placed, or does not fit the device.
+    fmax_each : tuple[float, ...]
+        One a seed.
+    seeds : tuple[int, ...]
+        Seeds of place and route.
+    port_bits : int
+        All ports but clock and reset.
+    netlist_hash : str
+        SHA-256 of the Verilog without its comments.
+    recipe_hash : str
+        SHA-256 of the `flow.recipe` that it was measured with.
+    """
+
+    block: str
+    config: str
+    policy: str | None
+    reclaim: str | None
+    lut4: int
+    ccu2c: int
+    dpr16x4: int
+    lut4eq: int
+    ff: int
+    ebr: int
+    dsp: int
+    fmax_mhz: float | None
+    fmax_each: tuple[float, ...]
+    seeds: tuple[int, ...]
+    port_bits: int
+    netlist_hash: str
+    recipe_hash: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether the device holds it, wrapped: with four registers for each three port bits."""
+        registers = self.ff + self.port_bits + self.port_bits // 3
+        return max(self.lut4eq, registers) <= DEVICE_LUT4
+
+    @property
+    def key(self) -> tuple[str, str, str | None, str | None]:
+        """What tells a row from the others."""
+        return self.block, self.config, self.policy, self.reclaim
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the row as the committed file holds it."""
+        return {**asdict(self), "seeds": list(self.seeds), "fmax_each": list(self.fmax_each)}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "Row":
+        """Return the row that `to_json` gave."""
+        lists = {name: tuple(data[name]) for name in ("seeds", "fmax_each")}
+        return cls(**{**data, **lists})
+
+
+@dataclass(frozen=True)
+class Job:
+    """A target on its way: its Verilog, and the folder that keeps what was made of it."""
+
+    target: Target
+    source: Source
+    folder: Path
+
+
+def measure(
+    targets: Sequence[Target],
+    workers: int,
+    progress: Callable[[str], None] = lambda _: None,
+) -> list[tuple[Job, Row]]:
+    """Measure targets, a few at a time.
+
+    What was made before from an equal netlist and an equal flow is not made again.
+
+    Parameters
+    ----------
+    targets : sequence of Target
+        Their order is the rows'.
+    workers : int
+        Programs that run side by side.
+    progress : callable
+        Called after each step with what was done; `steps` says how many there are.
+
+    Raises
+    ------
+    WarploomError
+        If a tool is missing, a port has a width of its own, or a block holds a cell that it must
+        not.
+    """
+    tools = flow.versions()
+
+    def prepare(target: Target) -> Job:
+        job = _prepare(target, flow.recipe(tools))
+        progress(f"{target.name}: synthesised")
+        return job
+
+    def place(job: Job, seed: int) -> float:
+        rate = _placed(job, seed)
+        progress(f"{job.target.name}: placed with seed {seed}")
+        return rate
+
+    with ThreadPoolExecutor(workers) as pool:
+        jobs = list(pool.map(prepare, targets))
+        made = flow.recipe_hash(tools)
+        areas = [row(job.target, job.source, _area(job), made) for job in jobs]
+        rates = [
+            [pool.submit(place, job, seed + 1) for seed in range(job.target.seeds * area.fits)]
+            for job, area in zip(jobs, areas, strict=True)
+        ]
+        return [
+            (job, with_rates(area, [rate.result() for rate in each]))
+            for job, area, each in zip(jobs, areas, rates, strict=True)
+        ]
+
+
+def steps(targets: Sequence[Target]) -> int:
+    """Return how often `measure` reports progress."""
+    return sum(1 + target.seeds for target in targets)
+
+
+def with_rates(area: Row, rates: Sequence[float]) -> Row:
+    """Return a row with the clock rates of seeds 1, 2, ..."""
+    seeds = tuple(range(1, len(rates) + 1))
+    middle = median(rates) if rates else None
+    return replace(area, fmax_mhz=middle, fmax_each=tuple(rates), seeds=seeds)
+
+
+def row(target: Target, source: Source, cells: Counter[str], recipe_hash: str) -> Row:
+    """Make a row of an area; refuse cells that must not be there."""
+    ebr, dsp = (sum(cells[name] for name in names) for names in (_EBR, _DSP))
+    if dsp and target.block not in MULTIPLYING:
+        raise WarploomError(f"{target.name} holds {dsp} DSP; legal: {', '.join(MULTIPLYING)}")
+    return Row(
+        block=target.block,
+        config=target.config,
+        policy=target.policy,
+        reclaim=target.reclaim,
+        lut4=cells["LUT4"],
+        ccu2c=cells["CCU2C"],
+        dpr16x4=cells["TRELLIS_DPR16X4"],
+        lut4eq=sum(cells[name] * weight for name, weight in LUT4_WEIGHTS.items()),
+        ff=cells["TRELLIS_FF"],
+        ebr=ebr,
+        dsp=dsp,
+        fmax_mhz=None,
+        fmax_each=(),
+        seeds=(),
+        port_bits=source.port_bits,
+        netlist_hash=source.netlist_hash,
+        recipe_hash=recipe_hash,
+    )
+
+
+def _prepare(target: Target, recipe: str) -> Job:
+    """Generate, synthesise and wrap, or find what was made before."""
+    source = generate(target)
+
+    def make(folder: Path) -> None:
+        cells = flow.synthesise(top_module(target), source.text, folder)
+        (folder / "cells.json").write_text(json.dumps(cells))
+        flow.wrap(source.ports, folder)
+
+    folder = cached("synth", [target.name, source.netlist_hash, recipe], make)
+    job = Job(target, source, folder)
+    check_memories(job)
+    return job
+
+
+def _area(job: Job) -> Counter[str]:
+    return Counter(json.loads((job.folder / "cells.json").read_text()))
+
+
+def check_memories(job: Job) -> None:
+    """Refuse block memory that is none of the named memories.
+
+    Raises
+    ------
+    WarploomError
+        Names the cells.
+    """
+    named = MEMORIES.get(job.target.block)
+    found = [name for kind, name in flow.cells_by_name(job.folder) if kind in _EBR]
+    stray = [name for name in found if named is None or named not in name]
+    if stray:
+        raise WarploomError(f"{job.target.name} holds block memory: {', '.join(stray[:4])}")
+
+
+def _placed(job: Job, seed: int) -> float:
+    """Place and route with a seed, or read what an earlier run placed."""
+    report = job.folder / f"placed{seed}.json"
+    if not report.exists():
+        flow.place(seed, job.folder)
+    return flow.rate(json.loads(report.read_text()))

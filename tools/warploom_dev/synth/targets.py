@@ -1,0 +1,144 @@
+"""What is measured: a block under a configuration, a policy and a reclaim."""
+
+import dataclasses
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+from amaranth.lib import wiring
+
+from warploom_dev.synth.baseline_divider import DividerIndexGenerator
+from warploom_sim.blocks import BARE_INDEX_GENERATOR, block
+from warploom_spec import Config, WarploomError, preset
+from warploom_spec.config import POLICIES
+
+DISPATCHER: Final = "BlockDispatcher"
+#: Ends at the packer: an index memory's cost is its user's choice.
+INDEX: Final = "IndexGenerator"
+INDEX_WITH_MEMORY: Final = "IndexGenerator+IndexMemory"
+BASELINE: Final = "DividerIndexGenerator"
+
+#: Measured for their area alone, as LaunchPath is.
+OTHERS: Final = (
+    "LaunchCheck",
+    "ConfigFilter",
+    "IndexIterator",
+    "IndexPacker",
+    "IndexUnpacker",
+    "IndexMemory",
+    INDEX_WITH_MEMORY,
+    "IncrementalScheduler",
+    "GridWalker",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One row of the figures.
+
+    Attributes
+    ----------
+    block : str
+        The component's name.
+    config : str
+        A preset's name.
+    policy, reclaim : str or None
+        Of the dispatcher; None for a block that holds none.
+    seeds : int
+        Place-and-route runs; 0 measures the area alone.
+    """
+
+    block: str
+    config: str = "default"
+    policy: str | None = None
+    reclaim: str | None = None
+    seeds: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, str | None, str | None]:
+        """What tells a row from the others."""
+        return self.block, self.config, self.policy, self.reclaim
+
+    @property
+    def name(self) -> str:
+        """One word for files and messages."""
+        return "-".join(part for part in self.key if part).replace("+", "_")
+
+    @property
+    def parameters(self) -> Config:
+        """The configuration that the component is generated from."""
+        chosen = {"policy": self.policy, "reclaim": self.reclaim}
+        given: dict[str, Any] = {name: value for name, value in chosen.items() if value}
+        return dataclasses.replace(preset(self.config), **given)
+
+    @property
+    def module(self) -> str:
+        """Name of the block's file and of its Verilog module, without prefix."""
+        return re.sub(r"\B([A-Z])", r"_\1", self.block.partition("+")[0]).lower()
+
+    def component(self) -> wiring.Component:
+        """Return the component, not yet elaborated."""
+        if self.block == INDEX:
+            return BARE_INDEX_GENERATOR(self.parameters)
+        if self.block == BASELINE:
+            return DividerIndexGenerator(self.parameters)
+        return block(self.module)(self.parameters)
+
+
+def _dispatcher(
+    seeds: int,
+    config: str = "default",
+    policy: str = "round_robin",
+    reclaim: str = "out_of_order",
+) -> Target:
+    return Target(block=DISPATCHER, config=config, policy=policy, reclaim=reclaim, seeds=seeds)
+
+
+def all_targets() -> tuple[Target, ...]:
+    """Return every row of the figures, the most important first."""
+    return (
+        Target(block=INDEX, seeds=3),
+        _dispatcher(3),
+        *(_dispatcher(1, policy=policy) for policy in POLICIES if policy != "round_robin"),
+        # Their queue's look-ups take nextpnr's router longer than half an hour.
+        *(_dispatcher(0, policy=policy, reclaim="in_order") for policy in POLICIES),
+        Target(block=INDEX, config="tiny", seeds=1),
+        _dispatcher(1, config="tiny"),
+        Target(block=INDEX, config="large", seeds=1),
+        _dispatcher(1, config="large"),
+        *(Target(block=name) for name in OTHERS),
+        Target(block="LaunchPath", policy=Config().policy, reclaim=Config().reclaim),
+        Target(block=BASELINE, seeds=1),
+    )
+
+
+def select(**wanted: Collection[str]) -> tuple[Target, ...]:
+    """Return the targets that have one of the values of each field; of an empty one, any.
+
+    Parameters
+    ----------
+    **wanted : collection of str
+        By field: ``block``, ``config``, ``policy``, ``reclaim``.
+
+    Raises
+    ------
+    WarploomError
+        If a block is unknown, or no target is left.
+    """
+    targets = all_targets()
+    names = list(dict.fromkeys(target.block for target in targets))
+    for name in wanted.get("block", ()):
+        if name not in names:
+            raise WarploomError(f"block is {name!r}; legal: {', '.join(names)}")
+    found = tuple(
+        target
+        for target in targets
+        if all(not values or getattr(target, field) in values for field, values in wanted.items())
+    )
+    if not found:
+        said = "; ".join(f"{k} {' or '.join(values)}" for k, values in wanted.items() if values)
+        blocks = wanted.get("block") or names
+        legal = ", ".join(target.name for target in targets if target.block in blocks)
+        raise WarploomError(f"nothing is measured with {said}; legal: {legal}")
+    return found
