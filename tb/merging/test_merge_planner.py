@@ -298,6 +298,76 @@ def test_an_illegal_table_is_refused_with_entry_task_and_block(
     assert str(error).startswith(code.name)
 
 
+@settings(max_examples=200)
+@given(case=cases(5), rng=st.randoms(use_true_random=False))
+def test_the_check_refuses_what_the_definition_does_and_nothing_else(
+    case: tuple[Config, MappingTable], rng: random.Random
+) -> None:
+    """Entries dropped, doubled, swapped, moved: legal or not by counting blocks and places."""
+    machine, table = case
+    made = list(table.runs)
+    for _ in range(rng.randint(0, 2)):
+        n = rng.randrange(len(made))
+        change = rng.randrange(4)
+        if change == 0:
+            del made[n]
+        elif change == 1:
+            made.insert(rng.randrange(len(made)), made[n])
+        elif change == 2:
+            m = rng.randrange(len(made))
+            made[n], made[m] = made[m], made[n]
+        else:
+            gx, gy, gz = table.tasks[made[n].task].launch.grid
+            made[n] = replace(
+                made[n], last=(rng.randrange(gx), rng.randrange(gy), rng.randrange(gz))
+            )
+        if not made:
+            return
+    changed = replace(table, runs=tuple(made))
+    if is_legal(changed):
+        MergePlanner(machine, LIMITS).check(changed)
+        return
+    with pytest.raises(TableError) as refused:
+        MergePlanner(machine, LIMITS).check(changed)
+    error = refused.value
+    assert error.entry is not None and error.task is not None and error.block is not None
+    if error.entry < len(made):
+        # What stands before the entry could begin a legal table.
+        assert error.task == made[error.entry].task
+        assert order_is_kept(replace(changed, runs=tuple(made[: error.entry])))
+
+
+def is_legal(table: MappingTable) -> bool:
+    """Every block once, in order within a task that is not permuted, behind what it needs."""
+    tasks, blocks = (column.tolist() for column in table.expanded())
+    pairs = list(zip(tasks, blocks, strict=True))
+    demanded = [(n, b) for n, one in enumerate(table.tasks) for b in range(one.blocks)]
+    if sorted(pairs) != demanded or not order_is_kept(table):
+        return False
+    for run in table.runs:
+        grid = table.tasks[run.task].launch.grid
+        if run.task in table.permuted and run.first != run.last:
+            return False
+        if block_id(run.last, grid) < block_id(run.first, grid):
+            return False
+    return all(
+        [b for n, b in pairs if n == number] == list(range(one.blocks))
+        for number, one in enumerate(table.tasks)
+        if number not in table.permuted
+    )
+
+
+def order_is_kept(table: MappingTable) -> bool:
+    """Every block stands behind all blocks of the tasks that its task needs."""
+    tasks, blocks = (column.tolist() for column in table.expanded())
+    seen: list[set[int]] = [set() for _ in table.tasks]
+    for n, b in zip(tasks, blocks, strict=True):
+        if any(len(seen[d]) < table.tasks[d].blocks for d in table.tasks[n].depends):
+            return False
+        seen[n].add(b)
+    return True
+
+
 def test_the_tables_that_were_changed_are_legal() -> None:
     PLANNER.check(TWO)
     PLANNER.check(SHUFFLED)

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tb.merging.graphs import LIMITS, cases, config, random_tasks, runs, task
+from tb.merging.graphs import LIMITS, SHAPES, cases, config, random_tasks, runs, task
 from tb.merging.merged_ledger import judge, ran
 from tb.replay.test_event_model import random_launches
 from warploom_golden.merging.deadlock import Deadlock
@@ -16,8 +17,10 @@ from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merged_dispatcher import MODES, MergedDispatcher
 from warploom_golden.merging.merged_replay import MergedRun, MergeRules, run_merged
 from warploom_golden.merging.merged_work import CHARGES, MergedWork, merged_work
+from warploom_golden.merging.table_check import TableError
 from warploom_golden.merging.tags_and_marks import permuted
 from warploom_golden.replay import event_model
+from warploom_golden.replay.event_front import EventFront
 from warploom_sim.figures import cycles
 from warploom_spec import Config, WarploomError, preset
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -255,3 +258,104 @@ def test_the_maximum_leaves_room_unused_that_each_blocks_own_need_would_not() ->
         run(table, machine, "gate", charge="own")
     with pytest.raises(WarploomError, match="mode is 'wait'; legal: spin, gate"):
         run(table, machine, "wait")
+
+
+# --- time ----------------------------------------------------------------------------------------
+@settings(max_examples=25)
+@given(case=cases(10))
+def test_no_event_is_jumped_over(case: tuple[Config, MappingTable]) -> None:
+    """Stepped through every cycle, the dispatcher does the same in the same cycles."""
+    machine, table = case
+    for mode in MODES:
+        jumping = MergedDispatcher(machine, mode)
+        jumped = merged_work(table, machine, 3)
+        jumping.accept(jumped, 0)
+        end, _ = jumping.advance(0, 1 << 40)
+        stepping = MergedDispatcher(machine, mode)
+        stepped = merged_work(table, machine, 3)
+        stepping.accept(stepped, 0)
+        cycle, ended = 0, None
+        while ended is None:
+            cycle, ended = stepping.advance(cycle, cycle + 1)
+        assert (cycle, stepped.log) == (end, jumped.log)
+        assert stepping.gate_cycles == jumping.gate_cycles
+        assert stepping.spin_slot_cycles == jumping.spin_slot_cycles
+
+
+# --- index configurations ------------------------------------------------------------------------
+def test_each_shape_is_presented_once_in_order_of_task_number() -> None:
+    machine = config(history_entries=2)
+    tasks = [task(1, block=SHAPES[n]) for n in (3, 0, 3)]
+    table = MergePlanner(machine).plan(tasks)
+    front = EventFront([table.launch(machine)], machine, {0: table.shapes()})
+    handed = None
+    for cycle in range(60):
+        handed = handed or front.step(cycle, place_free=True)
+    assert handed is not None
+    decided = [accepted.decision for _, _, accepted in front.decisions]
+    assert handed.entries == [accepted.entry for _, _, accepted in front.decisions]
+    assert len(set(handed.entries)) == 2 and handed.prepared == decided[1] + 1 > decided[0] + 1
+
+
+def test_merged_launches_follow_each_other_though_each_needs_the_whole_history() -> None:
+    """A launch's entries are all released at its end; else the next one would wait for ever."""
+    machine = config(history_entries=2)
+    pairs = [(0, 1), (2, 3), (4, 5), (0, 2)]
+    tables = [
+        MergePlanner(machine).plan([task(2, block=SHAPES[n]) for n in pair]) for pair in pairs
+    ]
+    done = run_merged(tables, machine, 0)
+    assert len(done.works) == 4
+    for table, work in zip(tables, done.works, strict=True):
+        judge(table, work, machine, "gate")
+
+
+def test_a_launch_begins_after_the_one_before_it_has_ended() -> None:
+    machine = config()
+    table = MergePlanner(machine).plan([task(3), task(3, (0,))])
+    plain = task(4).launch
+    for mode in MODES:
+        done = run_merged([table, plain, table], machine, 0, MergeRules(mode=mode))
+        for earlier, later in zip(done.works, done.works[1:], strict=False):
+            assert min(later.log.offered) >= max(earlier.log.reported) + 7
+
+
+# --- illegal tables, forced in -------------------------------------------------------------------
+@settings(max_examples=60)
+@given(case=cases(8), rng=st.randoms(use_true_random=False))
+def test_a_table_out_of_order_is_refused_and_forced_in_its_deadlock_is_reported(
+    case: tuple[Config, MappingTable], rng: random.Random
+) -> None:
+    """Under ``gate`` it always stands still; under ``spin`` it may find room, and then is right."""
+    machine, table = case
+    drawn = list(table.runs)
+    rng.shuffle(drawn)
+    forced = replace(table, runs=tuple(drawn))
+    tasks, _ = forced.expanded()
+    order = tasks.tolist()
+    first_wrong = next(
+        (
+            n
+            for n, number in enumerate(order)
+            if any(other in order[n:] for other in forced.tasks[number].depends)
+        ),
+        None,
+    )
+    if first_wrong is None:
+        judge(forced, run(forced, machine, "gate").works[0], machine, "gate")
+        return
+    with pytest.raises(TableError):
+        MergePlanner(machine, LIMITS).check(forced)
+    with pytest.raises(Deadlock) as gate:
+        run(forced, machine, "gate")
+    (waiter,) = gate.value.waiters
+    missing = {d for d in forced.tasks[order[first_wrong]].depends if d in order[first_wrong:]}
+    assert (waiter.merged_id, waiter.task) == (first_wrong, order[first_wrong])
+    assert waiter.cause == f"the mark of task {', '.join(map(str, sorted(missing)))}"
+    try:
+        work = run(forced, machine, "spin").works[0]
+    except Deadlock as spin:
+        assert len(spin.waiters) > 1 and spin.waiters[-1].cause == "room on an SM"
+        assert any("the mark of task" in waiter.cause for waiter in spin.waiters)
+    else:
+        judge(forced, work, machine, "spin")
