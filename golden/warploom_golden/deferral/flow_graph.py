@@ -146,6 +146,7 @@ def _follow(
     """Return every reachable instruction with the addresses that may come next."""
     found: dict[int, tuple[Instruction, tuple[int, ...]]] = {}
     waiting = [entry]
+    tables: list[int] = []
     while waiting:
         address = waiting.pop()
         if address in found:
@@ -154,12 +155,23 @@ def _follow(
         if instruction is None or len(found) >= MOST_INSTRUCTIONS:
             trouble.append(address)
             continue
+        tables += _table(instruction)
         following = _following(instruction, call_name, trouble)
+        if address in trouble and instruction.is_jump:
+            # Where it leads is a guess: the function's loops are listed, none is deferred.
+            following = tuple(t for table in tables for t in decoder.table(table, entry))
         kept = tuple(t for t in following if t == entry or not is_function(t))
         found[address] = (instruction, kept)
         waiting.extend(kept)
     missing = {t for _, following in found.values() for t in following} - found.keys()
     return {a: (i, tuple(t for t in f if t not in missing)) for a, (i, f) in found.items()}
+
+
+def _table(instruction: Instruction) -> list[int]:
+    """Return the address that an instruction loads: it may be that of a table of jumps."""
+    if instruction.name != "lea" or instruction.operands[1].register != "rip":
+        return []
+    return [instruction.operands[1].number]
 
 
 def _following(

@@ -114,6 +114,20 @@ class Decoder:
             self._known[address] = self._convert(found) if found is not None else None
         return self._known[address]
 
+    def table(self, address: int, function: int) -> list[int]:
+        """Return the jumps of a table: distances from its begin to places in a function."""
+        targets: list[int] = []
+        begin = self._image.functions.get(function)
+        while begin is not None:
+            data = self._image.constant(address + 4 * len(targets), 4)
+            if data is None:
+                break
+            target = address + int.from_bytes(data, "little", signed=True)
+            if not begin.address < target < begin.address + begin.size:
+                break
+            targets.append(target)
+        return targets
+
     def _convert(self, raw: Any) -> Instruction:
         name = raw.mnemonic
         for prefix in ("notrack ", "lock ", "bnd "):

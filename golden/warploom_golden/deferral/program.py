@@ -31,6 +31,10 @@ class Program:
             )
         return self._graphs[address]
 
+    def instruction(self, address: int) -> Instruction | None:
+        """Return the instruction at an address, None if there is none."""
+        return self._decoder.at(address)
+
     def call_name(self, instruction: Instruction) -> str | None:
         """Return the name of what a call or jump reaches, None through an unknown pointer."""
         target = self.call_target(instruction)
