@@ -33,6 +33,8 @@ class Operand:
         The number, or a memory operand's displacement, with sign.
     segment : str
         A memory operand's segment register; empty if none.
+    is_written : bool
+        Whether the instruction may change it.
     """
 
     kind: Literal["register", "number", "memory"]
@@ -42,6 +44,7 @@ class Operand:
     scale: int = 1
     number: int = 0
     segment: str = ""
+    is_written: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +168,5 @@ class Decoder:
             scale=memory.scale,
             number=number,
             segment=name(memory.segment),
+            is_written=not operand.access or bool(operand.access & self._capstone.CS_AC_WRITE),
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from warploom_golden.deferral import conditions
+from warploom_golden.deferral.events import EventKind
 from warploom_golden.deferral.instructions import Operand
 from warploom_golden.deferral.machine_state import Flags, bytes_of, join_bytes
 from warploom_golden.deferral.registers import PARTS
@@ -23,6 +24,12 @@ from warploom_golden.deferral.values import (
 
 #: The stack pointer at a function's entry is 8 above a multiple of this.
 _STACK_ALIGNMENT: Final = 16
+#: The largest store of an unknown instruction that is followed, in bytes.
+_LARGEST_STORE: Final = 64
+#: Instructions that hand over to the operating system, or store where no operand says.
+_SYSTEM: Final = frozenset(
+    {"syscall", "sysenter", "int", "maskmovdqu", "maskmovq", "xsave", "fxsave"}
+)
 
 
 def _bits(operand: Operand) -> int:
@@ -310,13 +317,24 @@ def unknown(step: Step) -> None:
         if vector in step.state.vector:
             halves = [step.unknown(f"{vector}.{half}", 64, *inputs) for half in (0, 1)]
             step.state.vector[vector] = [b for half in halves for b in bytes_of(half)]
-    for operand in step.instruction.operands[:1]:
-        if operand.kind == "memory" and operand.size in (1, 2, 4, 8, 16, 32, 64):
-            names = [f"byte {number}" for number in range(operand.size)]
-            data = [b for name in names for b in bytes_of(step.unknown(name, 8, *inputs))]
-            step.store(step.address(operand), data)
+    for operand in step.instruction.operands:
+        if operand.kind == "memory" and operand.is_written:
+            _store_unknown(step, operand, inputs)
+    if step.instruction.name in _SYSTEM:
+        step.note(EventKind.CALL, detail=f"the instruction {step.instruction.name}")
+        step.state.forget_frame(("unknown", step.site))
     made = step.unknown("flags", 64, *inputs)
     step.state.flags = Flags("unknown", made, Value(64))
+
+
+def _store_unknown(step: Step, operand: Operand, inputs: list[Value]) -> None:
+    where = step.address(operand)
+    if not operand.size or operand.size > _LARGEST_STORE:
+        step.note(EventKind.MEMORY, detail=f"a store of {step.instruction.name}")
+        step.state.forget_frame(("unknown", step.site))
+        return
+    names = [f"byte {number}" for number in range(operand.size)]
+    step.store(where, [b for name in names for b in bytes_of(step.unknown(name, 8, *inputs))])
 
 
 def _inputs(step: Step) -> list[Value]:
@@ -327,7 +345,7 @@ def _inputs(step: Step) -> list[Value]:
         data = step.state.vector.get("x" + name[1:])
         inputs += [join_bytes(data)] if data else []
     for operand in step.instruction.operands:
-        if operand.kind == "memory" and operand.size:
+        if operand.kind == "memory" and 0 < operand.size <= _LARGEST_STORE:
             inputs.append(step.load(step.address(operand), operand.size))
     flags = step.state.flags
     return inputs + ([flags.a, flags.b] if flags else [])
