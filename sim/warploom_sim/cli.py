@@ -9,6 +9,7 @@ import click
 
 from warploom_sim.commands.defer import defer
 from warploom_sim.commands.merge import merge
+from warploom_sim.commands.preempt import preempt
 from warploom_sim.commands.sim import sim
 from warploom_sim.commands.steal import steal
 from warploom_sim.commands.trace import trace
@@ -82,6 +83,7 @@ def main() -> None:
 
 main.add_command(defer)
 main.add_command(merge)
+main.add_command(preempt)
 main.add_command(sim)
 main.add_command(steal)
 main.add_command(trace)

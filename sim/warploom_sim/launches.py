@@ -34,7 +34,7 @@ def make_launches(
     """
     chosen = trace.launches[:count]
     streams = _stream_numbers(chosen, config)
-    addresses = _index_addresses(chosen, config)
+    addresses = index_addresses(chosen, config)
     result = []
     for number, launch in enumerate(chosen):
         try:
@@ -73,7 +73,7 @@ def _stream_numbers(launches: Sequence[KernelLaunch], config: Config) -> list[in
     ]
 
 
-def _index_addresses(launches: Sequence[KernelLaunch], config: Config) -> list[int]:
+def index_addresses(launches: Sequence[KernelLaunch], config: Config) -> list[int]:
     """Let the allocator place each launch's indices; a block that is refused anyway gets any."""
     allocator = IndexMemoryAllocator(config)
     return [

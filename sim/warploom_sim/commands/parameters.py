@@ -128,6 +128,26 @@ class TimeScale(click.ParamType[Fraction]):
         return scale
 
 
+class Share(click.ParamType[Fraction]):
+    """A share, such as 1/2 or 0.5."""
+
+    name = "share"
+    _LEGAL = re.compile(r"\d{1,9}(/\d{1,9}|\.\d{1,9})?|\.\d{1,9}", re.ASCII)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Fraction:
+        """Return the share; refuse what is none or is above 1."""
+        try:
+            legal = isinstance(value, Fraction) or self._LEGAL.fullmatch(value)
+            share = Fraction(value) if legal else Fraction(2)
+        except ZeroDivisionError:
+            share = Fraction(2)
+        if share > 1:
+            self.fail(f"{value!r} is no share; legal: 0 to 1, such as 1/2 or 0.5.", param, ctx)
+        return share
+
+
 def refuse_overwriting(json_file: Path | None, traces: Iterable[Path]) -> None:
     """Refuse to write figures over a trace that is read."""
     for trace in traces:

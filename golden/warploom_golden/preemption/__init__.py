@@ -1,0 +1,23 @@
+"""Kernel queue and preemption: the golden model ahead of its hardware."""
+
+from warploom_golden.preemption.idempotence import is_idempotent
+from warploom_golden.preemption.kernel_queue import KernelQueue
+from warploom_golden.preemption.model import Host, PreemptionModel, StandsStill
+from warploom_golden.preemption.parameters import (
+    QueueLatency,
+    QueueParameters,
+    SmBehaviour,
+    SourceRules,
+)
+
+__all__ = [
+    "Host",
+    "KernelQueue",
+    "PreemptionModel",
+    "QueueLatency",
+    "QueueParameters",
+    "SmBehaviour",
+    "SourceRules",
+    "StandsStill",
+    "is_idempotent",
+]

@@ -1,0 +1,98 @@
+"""The way of a launch that was handed on: index configuration, decision, a place."""
+
+from collections import deque
+
+from warploom_golden.preemption.launch import Launch
+from warploom_golden.preemption.parameters import QueueLatency
+from warploom_golden.replay.event_filter import EventFilter
+from warploom_spec import Config, timing
+
+
+class IndexPath:
+    """Launches that were handed on and have no place yet, in order.
+
+    Each presents its index configuration again whenever it is handed on. One configuration is in
+    flight at a time.
+
+    Parameters
+    ----------
+    config : Config
+        History, latencies.
+
+    Attributes
+    ----------
+    launches : deque of Launch
+        The first one takes a place first.
+    hits, misses : int
+        Index configurations whose indices stood in memory, and others.
+    """
+
+    def __init__(self, config: Config):
+        self._lookup = timing(config).filter_lookup
+        self._latency = QueueLatency(config)
+        self._filter = EventFilter(config)
+        self._free_at = 0
+        self._chosen: dict[Launch, int] = {}
+        self.launches: deque[Launch] = deque()
+        self.hits = self.misses = 0
+
+    def enter(self, launch: Launch, cycle: int) -> None:
+        """Hand a launch on in a cycle."""
+        self.launches.append(launch)
+        self._chosen[launch] = cycle
+
+    def step(self, cycle: int) -> None:
+        """Present the next configuration; let the filter accept the one that it looks up."""
+        waiting = next((each for each in self.launches if each.accepted is None), None)
+        if waiting is None:
+            return
+        if waiting.presented is None:
+            presents = max(self._chosen[waiting] + self._latency.present, self._free_at)
+            if cycle < presents:
+                return
+            waiting.presented = cycle
+        if cycle < waiting.presented + self._lookup:
+            return
+        launch = waiting.descriptor
+        waiting.accepted = self._filter.accept(
+            cycle, launch.index_address, launch.block, waiting.warps
+        )
+        if waiting.accepted is None:
+            return
+        # The next one is presented in the cycle after this one's decision.
+        self._free_at = cycle + 2
+        self.hits += waiting.accepted.hit
+        self.misses += not waiting.accepted.hit
+
+    def prepared(self, cycle: int) -> Launch | None:
+        """Return the first launch if a place may take it in this cycle."""
+        if not self.launches or self.launches[0].accepted is None:
+            return None
+        decided = self.launches[0].accepted.decision
+        return self.launches[0] if cycle >= decided + self._latency.prepared - 1 else None
+
+    def leave(self, launch: Launch) -> None:
+        """Let a launch go, because a place took it or because it is taken back."""
+        self.launches.remove(launch)
+        del self._chosen[launch]
+
+    def release(self, launch: Launch, cycle: int) -> None:
+        """Give a launch's reference to its history entry back, if it has one."""
+        if launch.accepted is not None:
+            self._filter.release(cycle, launch.accepted.entry)
+
+    def is_busy(self, cycle: int) -> bool:
+        """Tell whether the next cycle may differ by itself."""
+        for launch in self.launches:
+            if launch.accepted is None:
+                # Those behind it wait for it.
+                return self._is_looked_up(launch, cycle)
+            if cycle < launch.accepted.decision + self._latency.prepared - 1:
+                return True
+        return False
+
+    def _is_looked_up(self, launch: Launch, cycle: int) -> bool:
+        """Tell whether a lookup goes on; what an entry's reference holds up waits for its end."""
+        if launch.presented is None or cycle < launch.presented + self._lookup:
+            return True
+        return cycle <= self._filter.settled

@@ -1,0 +1,454 @@
+"""Golden model of the kernel queue: who is handed on, who makes way, what becomes of each launch.
+
+Rules: ``docs/preemption/preemption.md``. A cycle is judged on the state at its start; what a
+command changes is seen in the next one.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import chain, islice
+
+from warploom_golden.launch.launch_check import refusals
+from warploom_golden.oracles.index_reference import warps
+from warploom_golden.preemption.dispatcher import End, EventDispatcher
+from warploom_golden.preemption.index_path import IndexPath
+from warploom_golden.preemption.launch import READY, Launch, State
+from warploom_golden.preemption.machine import NEVER
+from warploom_golden.preemption.parameters import QueueParameters, SourceRules
+from warploom_golden.preemption.records import FinalRecord, Preemption, PutBack
+from warploom_spec import Config, ErrorCode, Fate, LaunchDescriptor
+from warploom_spec.queue import PRIORITIES, FinalFate, Mode, QueueCode
+
+#: Ticket (0: none) and code (0: accepted).
+Answer = tuple[int, int]
+#: What a launch is after it left the dispatcher and is not finished.
+_SUSPENDED = {Fate.KILLED: State.KILLED, Fate.DRAINED: State.DRAINED}
+#: Failures after which a launch's stream is broken.
+_BREAKING = (ErrorCode.SM_LOST, ErrorCode.NO_SM)
+
+
+class KernelQueue:
+    """The kernel queue above a dispatcher.
+
+    Parameters
+    ----------
+    config : Config
+        The configuration.
+    dispatcher : EventDispatcher
+        Takes the launches.
+    parameters : QueueParameters
+        Sizes.
+    rules : SourceRules
+        The source's rules, off by default.
+
+    Attributes
+    ----------
+    wake : int
+        Next cycle in which `step` must be called, whatever the dispatcher does.
+    records : list of FinalRecord
+        Final records, in order.
+    put_back : list of PutBack
+        The observer's stream.
+    searched : list of tuple
+        (cycle, ticket, code) of each ABORT's answer.
+    starts : list of tuple
+        (ticket, cycle of the first offer) of each launch that started, again if it started again.
+    path : IndexPath
+        The way to the dispatcher.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        dispatcher: EventDispatcher,
+        parameters: QueueParameters,
+        rules: SourceRules,
+    ):
+        self._config = config
+        self._dispatcher = dispatcher
+        self._parameters = parameters
+        self._rules = rules
+        self._queues: list[deque[Launch]] = [deque() for _ in range(PRIORITIES)]
+        self._accepted = [0] * PRIORITIES
+        self._by_command = [False] * PRIORITIES
+        self._resuming = [False] * PRIORITIES
+        self._preemptions: list[Preemption | None] = [None] * PRIORITIES
+        self._in_places: list[Launch | None] = [None, None]
+        self._broken: set[int] = set()
+        self._next_ticket = parameters.first_ticket
+        # Places of final records that are promised or not taken; records that the host took.
+        self._reserved = self._taken = 0
+        self._aborts: deque[int] = deque()
+        self._search = -1
+        # What this cycle's commands change at its end.
+        self._effects: list[Callable[[], None]] = []
+        self._made: list[FinalRecord] = []
+        self.wake = 0
+        self.path = IndexPath(config)
+        self.records: list[FinalRecord] = []
+        self.put_back: list[PutBack] = []
+        self.starts: list[tuple[int, int]] = []
+        self.searched: list[tuple[int, int, int]] = []
+
+    # --- what the state says ---------------------------------------------------------------------
+    def unfinished(self, priority: int) -> Iterator[Launch]:
+        """Yield a queue's unfinished launches in order of acceptance."""
+        return (each for each in self._queues[priority] if each.state is not State.FINISHED)
+
+    def room(self, priority: int) -> bool:
+        """Tell whether a queue has a place. Launches come here from LaunchCheck: none is in it."""
+        return len(self._queues[priority]) < self._parameters.queue_depth
+
+    def is_busy(self, priority: int) -> bool:
+        """Tell whether a queue has an unfinished launch and is not preempted by command."""
+        return not self._by_command[priority] and bool(self._queues[priority])
+
+    def is_preempted(self, priority: int) -> bool:
+        """Tell whether a queue is preempted, by command or because a higher one is busy."""
+        higher = any(self.is_busy(each) for each in range(priority + 1, PRIORITIES))
+        return self._by_command[priority] or higher
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every accepted ticket has its final record."""
+        return not any(self._queues) and not any(self._preemptions)
+
+    @property
+    def _no_sm(self) -> bool:
+        return self._dispatcher.lost_count == self._config.sms
+
+    # --- commands --------------------------------------------------------------------------------
+    def launch(self, launch: LaunchDescriptor) -> Answer:
+        """Take a launch that leaves LaunchCheck in this cycle, or refuse it."""
+        code = self._refusal(launch)
+        if code:
+            return 0, code
+        ticket = self._take_ticket()
+        entry = Launch(ticket, launch, warps(launch.block, self._config.warp_size))
+
+        def accept() -> None:
+            priority = launch.priority
+            depth = self._parameters.queue_depth
+            entry.number = priority * depth + self._accepted[priority] % depth
+            self._accepted[priority] += 1
+            self._queues[priority].append(entry)
+
+        self._effects.append(accept)
+        return ticket, 0
+
+    def _refusal(self, launch: LaunchDescriptor) -> int:
+        """Return the first reason against a launch, in the order of judging; 0 if there is none."""
+        content = next(refusals(launch.values(self._config), 0, self._config), None)
+        if content is not None:
+            return content[0]
+        others = chain.from_iterable(
+            self.unfinished(each) for each in range(PRIORITIES) if each != launch.priority
+        )
+        if any(each.descriptor.stream == launch.stream for each in others):
+            return ErrorCode.STREAM_PRIORITY
+        if launch.stream in self._broken:
+            return ErrorCode.STREAM_BROKEN
+        if self._no_sm:
+            return ErrorCode.NO_SM
+        if self._completion_full:
+            return ErrorCode.COMPLETION_FULL
+        return 0 if self.room(launch.priority) else QueueCode.QUEUE_FULL
+
+    @property
+    def _completion_full(self) -> bool:
+        return self._reserved >= self._parameters.completion_places
+
+    def _take_ticket(self) -> int:
+        ticket = self._next_ticket
+        self._next_ticket = ticket % 0xFFFF_FFFF + 1
+        self._reserved += 1
+        return ticket
+
+    def take_record(self) -> FinalRecord | None:
+        """Take the oldest final record that the host has not taken; its place is free again."""
+        if self._taken == len(self.records):
+            return None
+        self._reserved -= 1
+        self._taken += 1
+        return self.records[self._taken - 1]
+
+    def preempt(self, priority: int) -> Answer:
+        """Preempt a queue by command, from the next cycle on."""
+        if self._preemptions[priority] is not None:
+            return 0, QueueCode.PREEMPT_PENDING
+        if self._completion_full:
+            return 0, ErrorCode.COMPLETION_FULL
+        ticket = self._take_ticket()
+
+        def begin() -> None:
+            self._by_command[priority] = True
+            self._preemptions[priority] = Preemption(ticket)
+
+        self._effects.append(begin)
+        return ticket, 0
+
+    def resume(self, priority: int) -> Answer:
+        """End a queue's preemption by command: one cycle later, or after the PREEMPT's record."""
+        if not self._by_command[priority]:
+            return 0, QueueCode.NOT_PREEMPTED
+        self._effects.append(lambda: self._resume(priority))
+        return 0, 0
+
+    def _resume(self, priority: int) -> None:
+        """Let a queue go on, or note that it may once its PREEMPT is reported."""
+        waits = self._preemptions[priority] is not None
+        self._by_command[priority] = self._resuming[priority] = waits
+
+    def abort(self, ticket: int) -> None:
+        """Look for a ticket's launch, a place a cycle, and end it; `searched` has the answer."""
+        self._effects.append(lambda: self._aborts.append(ticket))
+
+    def clear_stream(self, stream: int) -> None:
+        """Let a broken stream take launches again."""
+        self._effects.append(lambda: self._broken.discard(stream))
+
+    # --- one cycle -------------------------------------------------------------------------------
+    def step(self, cycle: int, end: End | None) -> None:
+        """Run one cycle; ``end`` is the launch that left its place in the cycle before."""
+        moved = end is not None or bool(self._effects)
+        preempted = [self.is_preempted(each) for each in range(PRIORITIES)]
+        if self._rules.one_flag:
+            preempted = [any(preempted)] * PRIORITIES
+        top = next((each for each in reversed(range(PRIORITIES)) if self.is_busy(each)), None)
+        if end is not None:
+            self._end(cycle, end)
+        self._note_starts()
+        self._time_out(cycle)
+        moved |= self._search_abort(cycle)
+        self._make_way(cycle, preempted)
+        moved |= self._take_place(cycle)
+        self.path.step(cycle)
+        moved |= top is not None and self._hand_on(cycle, top, preempted[top])
+        moved |= self._report_preemptions(cycle)
+        self._make_records()
+        for effect in self._effects:
+            effect()
+        self._effects.clear()
+        moved |= self.path.is_busy(cycle)
+        timeouts = (each.timeout_at for each in self._in_places if each and each.timeout_at)
+        self.wake = (
+            cycle + 1 if moved else min((at for at in timeouts if at > cycle), default=NEVER)
+        )
+
+    def _hand_on(self, cycle: int, top: int, flagged: bool) -> bool:
+        """Hand on the first launch of the highest busy queue that is not in flight.
+
+        Behind a launch that is being stopped and will be put back, nothing is handed on: it comes
+        first.
+        """
+        launch = self._next(top)
+        if launch is None:
+            return False
+        if self._no_sm:
+            self._finish(cycle, launch, FinalFate.FAILED, ErrorCode.NO_SM)
+        elif launch.descriptor.stream in self._broken:
+            self._finish(cycle, launch, FinalFate.FAILED, ErrorCode.STREAM_BROKEN)
+        elif flagged:
+            # The source's one flag: the urgent kernel sees it, too, and exits.
+            self._finish(cycle, launch, FinalFate.FINISHED, 0)
+        elif self._handed < self._parameters.handed:
+            launch.suspended, launch.state = launch.state, State.HANDED
+            self.path.enter(launch, cycle)
+        else:
+            return False
+        return True
+
+    @property
+    def _handed(self) -> int:
+        """Launches handed on and not started, but for those that a preemption takes back."""
+        return sum(each.state is State.HANDED and not each.dealt_with for each in self._all())
+
+    def _all(self) -> Iterator[Launch]:
+        return chain.from_iterable(self.unfinished(each) for each in range(PRIORITIES))
+
+    def _next(self, priority: int) -> Launch | None:
+        """Return the first launch of a queue's window that is ready."""
+        window = list(islice(self.unfinished(priority), self._parameters.max_in_flight))
+        if any(each.stopping for each in window):
+            return None
+        return next((each for each in window if each.state in READY), None)
+
+    def _take_place(self, cycle: int) -> bool:
+        """Let the first prepared launch take the lowest free place."""
+        launch = self.path.prepared(cycle)
+        if launch is None or None not in self._in_places:
+            return False
+        number = self._in_places.index(None)
+        self.path.leave(launch)
+        launch.place = number
+        self._in_places[number] = launch
+        self._dispatcher.hand_over(
+            cycle, number, launch.descriptor, launch.ticket, launch.next_block
+        )
+        return True
+
+    def _note_starts(self) -> None:
+        """Find out which launches have started."""
+        limit = self._parameters.launch_timeout
+        for number, launch in enumerate(self._in_places):
+            if launch is None or launch.state is not State.HANDED:
+                continue
+            first_offer = self._dispatcher.started(number)
+            if first_offer is not None:
+                launch.state = State.STARTED
+                self.starts.append((launch.ticket, first_offer))
+                launch.timeout_at = first_offer + limit if limit else None
+
+    # --- making way ------------------------------------------------------------------------------
+    def _make_way(self, cycle: int, preempted: list[bool]) -> None:
+        """Take back what has no place of the preempted queues, and stop what has one, once."""
+        for launch in list(self.path.launches):
+            if preempted[launch.descriptor.priority]:
+                self.path.leave(launch)
+                self._put_back(cycle, launch, Fate.SKIPPED, launch.next_block)
+        for held in self._in_places:
+            if held and preempted[held.descriptor.priority] and not held.dealt_with:
+                self._deal_with(cycle, held)
+
+    def _deal_with(self, cycle: int, launch: Launch) -> None:
+        """Stop a launch in its own mode."""
+        assert launch.place is not None
+        way_out = launch.way_out(self._parameters.max_kills)
+        if self._rules.flag_check_block:
+            way_out = Mode.DRAIN
+        queue = self.unfinished(launch.descriptor.priority)
+        if self._rules.all_submitted and not all(each.descriptor.idempotent for each in queue):
+            way_out = Mode.WAIT
+        launch.dealt_with = True
+        launch.stopping = way_out is not Mode.WAIT
+        launch.killing |= way_out is Mode.RESET
+        self._dispatcher.stop(cycle, launch.place, way_out)
+
+    def _put_back(
+        self, cycle: int, launch: Launch, fate: Fate, next_block: int, end: End | None = None
+    ) -> None:
+        """Put a launch back where it waits for its next turn."""
+        self.path.release(launch, cycle)
+        self._count(launch, fate)
+        launch.kills += fate is Fate.KILLED
+        launch.leave(_SUSPENDED.get(fate, launch.suspended), next_block)
+        offered, held = (end.offered, end.held) if end else (0, 0)
+        self.put_back.append(PutBack(cycle, launch.ticket, fate, next_block, offered, held))
+
+    def _count(self, launch: Launch, fate: Fate) -> None:
+        preemption = self._preemptions[launch.descriptor.priority]
+        if preemption:
+            preemption.count(fate)
+
+    # --- ends ------------------------------------------------------------------------------------
+    def _end(self, cycle: int, end: End) -> None:
+        """Judge what becomes of a launch that left its place."""
+        launch = self._in_places[end.place]
+        assert launch is not None
+        self._in_places[end.place] = None
+        drained_instead = Mode(launch.descriptor.mode) is Mode.RESET and launch.stopping
+        if drained_instead and not launch.descriptor.idempotent and end.fate is not Fate.SKIPPED:
+            launch.reset_as_drain = True
+        if end.fate is Fate.FINISHED:
+            self._finish(cycle, launch, FinalFate.FINISHED, 0, end.cycles)
+        elif end.fate is Fate.FAILED:
+            if end.code in _BREAKING:
+                self._broken.add(launch.descriptor.stream)
+            self._finish(cycle, launch, FinalFate.FAILED, end.code, end.cycles)
+        elif launch.timed_out and end.fate is Fate.KILLED:
+            self._finish(cycle, launch, FinalFate.FAILED, QueueCode.TIMEOUT, end.cycles)
+        elif launch.aborted:
+            self._finish(cycle, launch, FinalFate.ABORTED, 0, end.cycles)
+        elif end.fate is Fate.KILLED and self._rules.only_not_executed:
+            # The source's S4.2: it was executed, in part, and is not submitted again.
+            self.path.release(launch, cycle)
+            self._remove(launch)
+        elif end.fate is Fate.DRAINED and self._rules.flag_check_block:
+            self._put_back(cycle, launch, Fate.KILLED, 0, end)
+        else:
+            next_block = 0 if end.fate is Fate.KILLED else end.next_block
+            self._put_back(cycle, launch, end.fate, next_block, end)
+
+    def _finish(
+        self, cycle: int, launch: Launch, fate: FinalFate, code: int, cycles: int = 0
+    ) -> None:
+        """Make a launch's final record; its place in the queue is free at the cycle's end."""
+        if fate is FinalFate.FINISHED:
+            self._count(launch, Fate.FINISHED)
+        self._made.append(
+            FinalRecord(
+                cycle=cycle,
+                ticket=launch.ticket,
+                fate=fate,
+                code=code,
+                kills=launch.kills,
+                reset_as_drain=launch.reset_as_drain,
+                cycles=cycles,
+            )
+        )
+        self.path.release(launch, cycle)
+        self._remove(launch)
+
+    def _remove(self, launch: Launch) -> None:
+        launch.leave(State.FINISHED, 0)
+        queue = self._queues[launch.descriptor.priority]
+        while queue and queue[0].state is State.FINISHED:
+            queue.popleft()
+
+    def _make_records(self) -> None:
+        """Send this cycle's final records, the older ticket first."""
+        made = sorted(self._made, key=lambda record: record.ticket)
+        self.records += made
+        self._made.clear()
+
+    def _report_preemptions(self, cycle: int) -> bool:
+        """Report each PREEMPT whose queue has nothing handed on or started."""
+        moved = False
+        for priority, preemption in enumerate(self._preemptions):
+            flying = (State.HANDED, State.STARTED)
+            if preemption and not any(e.state in flying for e in self.unfinished(priority)):
+                self._made.append(preemption.record(cycle))
+                self._preemptions[priority] = None
+                if self._resuming[priority]:
+                    self._resume(priority)
+                moved = True
+        return moved
+
+    # --- abort and watch -------------------------------------------------------------------------
+    def _search_abort(self, cycle: int) -> bool:
+        """Look at one place for the oldest ABORT's ticket."""
+        if not self._aborts:
+            return False
+        self._search += 1
+        ticket = self._aborts[0]
+        found = next((each for each in self._all() if each.ticket == ticket), None)
+        if found and found.number == self._search:
+            self._end_by_abort(cycle, found)
+            code = 0
+        elif self._search == PRIORITIES * self._parameters.queue_depth - 1:
+            code = QueueCode.TICKET_UNKNOWN
+        else:
+            return True
+        self.searched.append((cycle, ticket, code))
+        self._aborts.popleft()
+        self._search = -1
+        return True
+
+    def _end_by_abort(self, cycle: int, launch: Launch) -> None:
+        if launch.place is not None:
+            launch.aborted = launch.killing = True
+            self._dispatcher.stop(cycle, launch.place, Mode.RESET)
+            return
+        if launch.state is State.HANDED:
+            self.path.leave(launch)
+        self._finish(cycle, launch, FinalFate.ABORTED, 0)
+
+    def _time_out(self, cycle: int) -> None:
+        """Kill what has run too long and is not being killed."""
+        for launch in self._in_places:
+            if launch and launch.timeout_at is not None and cycle >= launch.timeout_at:
+                launch.timeout_at = None
+                if not launch.killing:
+                    assert launch.place is not None
+                    launch.timed_out = launch.killing = True
+                    self._dispatcher.stop(cycle, launch.place, Mode.RESET)

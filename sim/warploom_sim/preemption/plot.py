@@ -1,0 +1,25 @@
+"""The plot of a measurement: which share of urgent launches started within which time."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from warploom_sim.launches import CLOCK_MHZ
+from warploom_sim.plots import new_figure, write_figure
+
+
+def draw_latencies(path: Path, title: str, latencies: Mapping[str, Sequence[int]]) -> None:
+    """Draw the distribution of each run's latencies, in microseconds."""
+    figure, axes = new_figure()
+    shares = np.linspace(0, 1, 201)
+    for name, each in latencies.items():
+        reached = np.quantile(each, shares, method="inverted_cdf") / CLOCK_MHZ
+        axes.step(reached, shares, where="post", label=name)
+    axes.set_xscale("log")
+    axes.set_xlabel("preemption latency, microseconds at 1.98 GHz")
+    axes.set_ylabel("share of urgent launches")
+    axes.set_title(title)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    write_figure(path, figure)

@@ -1,0 +1,119 @@
+"""From traces to the two sides of a preemption: what runs always, and what is urgent."""
+
+import dataclasses
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+
+from warploom_sim.launches import index_addresses, make_launches
+from warploom_sim.traces import KernelLaunch, Trace
+from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
+from warploom_spec.queue import PRIORITIES, Mode
+
+LOW_PRIORITY = 0
+URGENT_PRIORITY = PRIORITIES - 1
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Launches of low priority, repeated without end, and urgent ones, repeated as well.
+
+    Attributes
+    ----------
+    low, urgent : tuple of LaunchDescriptor
+        In the order of their launch calls. The urgent ones are one stream of their own.
+    low_kernels : tuple of str
+        Names of the low launches' kernels.
+    """
+
+    low: tuple[LaunchDescriptor, ...]
+    urgent: tuple[LaunchDescriptor, ...]
+    low_kernels: tuple[str, ...]
+
+    def in_mode(self, mode: Mode, share: Fraction, seed: int) -> "Workload":
+        """Return the workload with a mode for the low launches, and the idempotent ones marked.
+
+        Parameters
+        ----------
+        mode : Mode
+            How low launches make way.
+        share : Fraction
+            Share of kernels that are idempotent. Each kernel draws once, by its name and the seed.
+        seed : int
+            Seed of the draw.
+        """
+        kernels = {name: _draw(seed, name) < share for name in self.low_kernels}
+        low = (
+            dataclasses.replace(launch, mode=int(mode), idempotent=int(kernels[name]))
+            for launch, name in zip(self.low, self.low_kernels, strict=True)
+        )
+        return dataclasses.replace(self, low=tuple(low))
+
+    def in_one_queue(self) -> "Workload":
+        """Return the workload with the urgent launches in the queue of the low ones."""
+        urgent = (dataclasses.replace(each, priority=LOW_PRIORITY) for each in self.urgent)
+        return dataclasses.replace(self, urgent=tuple(urgent))
+
+
+def _draw(seed: int, name: str) -> float:
+    return random.Random(f"{seed} {name}").random()
+
+
+def select(trace: Trace, stream: int, urgent: bool) -> Trace:
+    """Return the part of a trace that is urgent, or that is not.
+
+    Raises
+    ------
+    WarploomError
+        If no launch is in the stream, or all are.
+    """
+    streams = sorted({launch.stream for launch in trace.launches})
+    if stream not in streams:
+        known = ", ".join(map(str, streams))
+        raise WarploomError(f"{trace.path}: --urgent is {stream}; streams of the trace: {known}")
+    if len(streams) == 1:
+        raise WarploomError(
+            f"{trace.path}: --urgent is {stream}, the trace's only stream: nothing is left to"
+            " preempt (name two traces instead)"
+        )
+    chosen = [launch for launch in trace.launches if (launch.stream == stream) == urgent]
+    return dataclasses.replace(trace, launches=tuple(chosen))
+
+
+def make_workload(low: Trace, urgent: Trace, config: Config, time_scale: Fraction) -> Workload:
+    """Make the launches of both sides, numbered and addressed together.
+
+    Raises
+    ------
+    WarploomError
+        If a launch is refused: it does not fit the descriptor, the recorded GPU, or the machine.
+    """
+    from warploom_golden.replay.event_front import judge
+
+    kernels: list[KernelLaunch] = [*low.launches, *urgent.launches]
+    addresses = index_addresses(kernels, config)
+    made = [*make_launches(low, config, time_scale), *make_launches(urgent, config, time_scale)]
+    # The urgent launches have the last stream; the others share the rest.
+    last = (1 << config.stream_bits) - 1
+    launches = []
+    for number, (launch, kernel) in enumerate(zip(made, kernels, strict=True)):
+        is_low = number < len(low.launches)
+        placed = dataclasses.replace(
+            launch,
+            code=number,
+            index_address=addresses[number],
+            stream=launch.stream % last if is_low else last,
+            priority=LOW_PRIORITY if is_low else URGENT_PRIORITY,
+            idempotent=1,
+        )
+        code, argument = judge(placed, config)
+        if code:
+            trace = low if is_low else urgent
+            raise trace.place(kernel).refuse(
+                f"the configuration refuses the launch: {ErrorCode(code).name} (argument"
+                f" {argument}); grid {kernel.grid}, block {kernel.block}"
+            )
+        launches.append(placed)
+    count = len(low.launches)
+    names = tuple(launch.name for launch in low.launches)
+    return Workload(tuple(launches[:count]), tuple(launches[count:]), names)

@@ -1,0 +1,66 @@
+"""What the kernel queue and its users share: modes, commands' codes, final records."""
+
+from enum import IntEnum
+from typing import Final
+
+PRIORITIES: Final = 4
+
+
+class Mode(IntEnum):
+    """How a started launch makes way when its queue is preempted."""
+
+    AUTO = 0
+    RESET = 1
+    DRAIN = 2
+    WAIT = 3
+
+
+class FinalFate(IntEnum):
+    """What became of a launch in the end, as its one final record says."""
+
+    FINISHED = 0
+    ABORTED = 1
+    FAILED = 2
+
+
+class RecordKind(IntEnum):
+    """What a final record speaks of."""
+
+    LAUNCH = 0
+    LOOP = 1
+    PREEMPT = 2
+
+
+class QueueCode(IntEnum):
+    """Codes of refusals and failures that the kernel queue adds to ``ErrorCode``."""
+
+    QUEUE_FULL = 40
+    TICKET_UNKNOWN = 41
+    PREEMPT_PENDING = 42
+    NOT_PREEMPTED = 43
+    TIMEOUT = 44
+
+
+#: For each code: (cause, cure).
+QUEUE_EXPLANATIONS: Final[dict[QueueCode, tuple[str, str]]] = {
+    QueueCode.QUEUE_FULL: (
+        "the queue of the launch's priority has no place left",
+        "launch while the priority's `room` bit is 1",
+    ),
+    QueueCode.TICKET_UNKNOWN: (
+        "an abort named a ticket that no unfinished launch has",
+        "nothing to do: the launch has already ended",
+    ),
+    QueueCode.PREEMPT_PENDING: (
+        "the queue's earlier PREEMPT has not been reported",
+        "wait for its record",
+    ),
+    QueueCode.NOT_PREEMPTED: (
+        "a RESUME named a queue that is not preempted by command",
+        "nothing to do: the queue runs",
+    ),
+    QueueCode.TIMEOUT: (
+        "the launch ran longer than `launch_timeout` in one residence",
+        "look for an endless loop, or allow more cycles",
+    ),
+}

@@ -1,0 +1,1 @@
+"""Kernel queue and preemption."""

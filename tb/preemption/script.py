@@ -1,0 +1,100 @@
+"""A host that follows a script, and the books of what came of it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tb.preemption.ledger import Books, Machine, Ticket
+from warploom_golden.oracles.index_reference import warps
+from warploom_golden.preemption import KernelQueue, PreemptionModel
+from warploom_golden.preemption.machine import NEVER
+from warploom_spec import Config, LaunchDescriptor, preset
+
+TINY = preset("tiny")
+WAIT = 3
+LOG = 4096
+
+
+def kernel(number: int, blocks: int, cycles: int, **fields: Any) -> LaunchDescriptor:
+    """Return a launch of small blocks; number and cycles decide how long they are."""
+    small = {"block": (8, 1, 1), "warp_registers": 1, "shared": 1}
+    return LaunchDescriptor(grid=(blocks, 1, 1), code=number, arguments=cycles, **(small | fields))
+
+
+class Script:
+    """Send commands in given cycles: (cycle, name of KernelQueue's method, argument).
+
+    ``answers``: (cycle, name, argument, what was answered). The host takes records at once, or
+    never.
+    """
+
+    def __init__(self, commands: Iterable[tuple[int, str, Any]], takes_records: bool = True):
+        self._commands = sorted(commands, key=lambda command: command[0])
+        self._takes = takes_records
+        self.answers: list[tuple[int, str, Any, Any]] = []
+
+    @property
+    def wake(self) -> int:
+        return self._commands[0][0] if self._commands else NEVER
+
+    def step(self, cycle: int, queue: KernelQueue) -> None:
+        while self._commands and self._commands[0][0] == cycle:
+            _, name, argument = self._commands.pop(0)
+            self.answers.append((cycle, name, argument, getattr(queue, name)(argument)))
+        while self._takes and queue.take_record():
+            pass
+
+    def tickets(self, name: str) -> list[int]:
+        return [answer[0] for _, called, _, answer in self.answers if called == name and answer[0]]
+
+
+def run(
+    commands: Iterable[tuple[int, str, Any]], config: Config = TINY, **settings: Any
+) -> tuple[PreemptionModel, Script]:
+    """Run a script to its end."""
+    model, script = PreemptionModel(config, log=LOG, **settings), Script(commands)
+    model.run(script)
+    return model, script
+
+
+def books(model: PreemptionModel, script: Script, config: Config = TINY) -> Books:
+    """Return what the ledger must know of a run."""
+    machine = Machine(
+        config.sms,
+        config.block_slots,
+        (config.warp_slots, config.register_units, config.shared_units, config.barriers),
+    )
+    tickets = []
+    closed = []
+    for cycle, name, argument, answer in script.answers:
+        if name == "launch" and answer[0]:
+            tickets.append(_ticket(answer[0], cycle, argument, config))
+        if name == "preempt" and answer[0]:
+            resumed = [c for c, n, a, _ in script.answers if n == "resume" and a == argument]
+            recorded = next(r.cycle for r in model.queue.records if r.ticket == answer[0])
+            closed.append((argument, cycle, max(min(resumed, default=NEVER), recorded)))
+    return Books(
+        machine,
+        tickets,
+        [tuple(row) for row in model.offers.T.tolist()],
+        [tuple(row) for row in model.reports.T.tolist()],
+        [(r.cycle, r.ticket, int(r.fate)) for r in model.queue.records],
+        script.tickets("preempt"),
+        closed,
+        model.dispatcher.lost,
+    )
+
+
+def _ticket(ticket: int, cycle: int, launch: LaunchDescriptor, config: Config) -> Ticket:
+    x, y, z = launch.grid
+    count = warps(launch.block, config.warp_size)
+    return Ticket(
+        ticket,
+        x * y * z,
+        launch.stream,
+        launch.priority,
+        bool(launch.idempotent),
+        launch.mode == WAIT,
+        (count, count * launch.warp_registers, launch.shared, launch.barriers),
+        cycle,
+        bool(launch.after_previous),
+    )

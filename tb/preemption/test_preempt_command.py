@@ -1,0 +1,150 @@
+"""``warploom preempt``: figures, plot, refusals."""
+
+import json
+import random
+from fractions import Fraction
+
+import pytest
+from click.testing import CliRunner
+
+from tb.support import trace_files
+from warploom_sim import traces
+from warploom_sim.cli import main
+from warploom_sim.preemption.workload import make_workload, select
+from warploom_spec import WarploomError, preset
+from warploom_spec.queue import Mode
+
+
+def preempt(*arguments):
+    return CliRunner().invoke(main, ["preempt", *map(str, arguments)])
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Two streams: 7 with long kernels, 20 with short ones."""
+    events = []
+    for n in range(12):
+        kernel = trace_files.kernel(n, ts=1000.0 + n, grid=[500 + n, 1, 1], stream=(7, 20)[n % 2])
+        kernel["args"]["block"] = [256 + 64 * (n == 10), 1, 1]
+        kernel["dur"] = (90.0, 3.0)[n % 2]
+        events += [trace_files.call(n, float(n)), kernel]
+    return trace_files.write(tmp_path, trace_files.document() | {"traceEvents": events})
+
+
+FEW = ("--urgent-launches", 20)
+
+
+def test_each_mode_has_its_figures(trace, tmp_path):
+    file, plot = tmp_path / "f.json", tmp_path / "p.svg"
+    done = preempt(trace, "--urgent", 20, *FEW, "--json", file, "--plot", plot)
+    assert done.exit_code == 0, done.output
+    figures = json.loads(file.read_text())
+    assert list(figures["modes"]) == ["reset", "drain", "wait", "auto"]
+    assert list(figures["beside"]) == ["window of 8", "synchronous", "reset, in_order"]
+    for run in (figures["modes"] | figures["beside"]).values():
+        assert run["urgent_launches"] == 20
+        assert 0 < run["median"] <= run["p99"] <= run["max"]
+    modes = figures["modes"]
+    # The share of idempotent kernels is 1: auto is reset.
+    assert modes["auto"] == modes["reset"]
+    assert modes["reset"]["kills"] > 0 and modes["reset"]["blocks_run_again"] > 0
+    assert modes["drain"]["drains"] > 0 and modes["drain"]["kills"] == 0
+    assert modes["wait"]["kills"] == modes["wait"]["drains"] == 0
+    assert modes["reset"]["p99"] < modes["drain"]["p99"] < modes["wait"]["p99"]
+    assert modes["wait"]["max"] < figures["beside"]["window of 8"]["max"]
+    assert figures["law"]["idle_launch"] == 11
+    levels = figures["xsched"]
+    assert 7 < levels["same queue"]["p99_commands"] < 9
+    assert 0.5 < levels["wait"]["p99_commands"] < 1.1
+    assert levels["reset"]["max"] < 100
+    assert f"{modes['wait']['max']:,}" in done.output
+    assert "about 8 commands" in done.output
+    assert "microseconds" in plot.read_text() or plot.stat().st_size > 10_000
+
+
+def test_the_same_call_gives_the_same_figures(trace, tmp_path):
+    files = [tmp_path / name for name in ("a.json", "b.json", "c.json")]
+    for file, seed in zip(files, (1, 1, 2), strict=True):
+        assert (
+            preempt(
+                trace, "--urgent", 20, *FEW, "--seed", seed, "--mode", "drain", "--json", file
+            ).exit_code
+            == 0
+        )
+    first, again, other = (json.loads(file.read_text()) for file in files)
+    assert first == again
+    assert list(first["modes"]) == ["drain"]
+    assert first["modes"] != other["modes"]
+
+
+def test_two_traces_are_the_low_one_and_the_urgent_one(trace, tmp_path):
+    (tmp_path / "urgent").mkdir()
+    urgent = trace_files.write(tmp_path / "urgent", trace_files.document())
+    done = preempt(trace, urgent, *FEW, "--mode", "wait", "--json", tmp_path / "f.json")
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "f.json").read_text())["trace"] == "trace.json + trace.json"
+
+
+def test_a_kernel_is_idempotent_or_not_whichever_launch_it_is(trace):
+    config = preset("default")
+    loaded = traces.load(trace)
+    both = (select(loaded, 20, wanted) for wanted in (False, True))
+    workload = make_workload(*both, config, Fraction(1))
+    names = [f"kernel{n}" for n in (1, 1, 2, 2, 3, 3)]
+    workload = type(workload)(workload.low, workload.urgent, tuple(names))
+    shares = {}
+    for share in (Fraction(0), Fraction(1, 2), Fraction(1)):
+        low = workload.in_mode(Mode.AUTO, share, random.randrange(1000)).low
+        bits = [launch.idempotent for launch in low]
+        assert bits[::2] == bits[1::2]
+        shares[share] = sum(bits)
+    assert shares[Fraction(0)] == 0 and shares[Fraction(1)] == 6
+
+
+def test_urgent_launches_have_a_stream_of_their_own_and_addresses_are_shared(trace):
+    loaded = traces.load(trace)
+    low, urgent = (select(loaded, 20, wanted) for wanted in (False, True))
+    workload = make_workload(low, urgent, preset("default"), Fraction(1))
+    assert {launch.priority for launch in workload.low} == {0}
+    assert {(launch.stream, launch.priority) for launch in workload.urgent} == {(15, 3)}
+    assert 15 not in {launch.stream for launch in workload.low}
+    codes = [launch.code for launch in (*workload.low, *workload.urgent)]
+    assert codes == list(range(12))
+    # Of one shape that is frequent, indices stand at one address for both sides.
+    assert workload.low[-2].index_address == workload.urgent[-1].index_address
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--urgent", 9), "--urgent is 9; streams of the trace: 7, 20"),
+        ((), "traces are 1, with no --urgent; legal: two, LOW and HIGH, or one with --urgent"),
+        (("--urgent", 20, "--plot", "p.txt"), "legal: a name that ends in .png, .svg, .pdf"),
+        (("--urgent", 20, "--idempotent", "1.5"), "'1.5' is no share; legal: 0 to 1"),
+        (("--urgent", 20, "--mode", "stop"), "'stop' is not one of 'reset', 'drain', 'wait'"),
+        (("--urgent", 20, "--policy", "freed_first"), "'freed_first' is not one of 'first_fit'"),
+        (("--urgent", 20, "--urgent-launches", 0), "0 is not in the range"),
+        (("--urgent", 20, "--distance", 0), "'0' is not a fraction above 0"),
+        (("--urgent", 20, "--config", "tiny"), "the configuration refuses the launch: BLOCK_WARPS"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(trace, tmp_path, arguments, said):
+    before = set(tmp_path.iterdir())
+    done = preempt(trace, *arguments, "--json", tmp_path / "f.json")
+    assert done.exit_code == 2
+    assert said in done.stderr.splitlines()[-1]
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_trace_without_kernels_is_refused(tmp_path):
+    empty = trace_files.write(tmp_path, trace_files.document() | {"traceEvents": []})
+    done = preempt(empty, "--urgent", 7)
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "the trace has no kernel events" in done.stderr
+
+
+def test_a_traces_only_stream_leaves_nothing_to_preempt(tmp_path):
+    file = trace_files.write(tmp_path, trace_files.document())
+    with pytest.raises(WarploomError, match="--urgent is 7, the trace's only stream"):
+        select(traces.load(file), 7, True)
+    assert preempt(file, "--urgent", 7).exit_code == 2
