@@ -42,8 +42,9 @@ class GridWalker(wiring.Component):
     """
 
     #: ``skip_block``: block (2, y, z) of each row is left out unless it is the grid's last.
+    #: ``skip_x7``: block (7, y, z), likewise: no grid of 7 blocks a row shows it.
     #: ``no_wrap_y``: y goes on counting where z steps.
-    FAULTS: Final = ("skip_block", "no_wrap_y")
+    FAULTS: Final = ("skip_block", "skip_x7", "no_wrap_y")
 
     i: stream.Interface
     o: stream.Interface
@@ -65,8 +66,8 @@ class GridWalker(wiring.Component):
         m = Module()
         held, last, step = Signal(), Signal(), Signal()
         skip: Value = Signal()
-        if self._fault == "skip_block":
-            skip = held & ~last & (self.o.payload.bx == 2)
+        if skipped := {"skip_block": 2, "skip_x7": 7}.get(self._fault or ""):
+            skip = held & ~last & (self.o.payload.bx == skipped)
         m.d.comb += [
             self.o.valid.eq(held & ~skip),
             self.o.payload.last.eq(last),

@@ -151,12 +151,12 @@ def _cells(row: Row) -> list[str]:
 def screen_table(found: Sequence[Outcome]) -> Table:
     """Return the outcomes of one run, a line each check."""
     kinds = [kind for kind in KINDS if any(outcome.kind == kind for outcome in found)]
-    table = Table("block", "check", title="Properties")
+    table = Table("block", "size", "check", title="Properties")
     for kind in kinds:
         table.add_column(kind)
         table.add_column("s", justify="right")
     for row in rows(found):
-        cells = [row["bench"], row["check"]]
+        cells = [row["bench"], row["size"], row["check"]]
         for kind in kinds:
             what = f"{row['bug']}: " if kind == "bug" else ""
             cells += [what + row[f"{kind}_answer"], str(row[f"{kind}_seconds"])]
