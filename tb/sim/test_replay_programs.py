@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -319,6 +319,15 @@ def test_a_disk_with_room_is_not_full(tmp_path: Path) -> None:
 # Ctrl-C
 
 
+@pytest.fixture
+def heeding() -> Iterator[None]:
+    """Heed Ctrl-C, which what a shell runs in the background ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeding")
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_twice_leaves_no_folder(
     trace: Path, monkeypatch: pytest.MonkeyPatch, second: signal.Signals
@@ -342,6 +351,7 @@ def test_ctrl_c_twice_leaves_no_folder(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.usefixtures("heeding")
 def test_ctrl_c_while_an_equal_run_is_removed_leaves_no_folder(
     trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
