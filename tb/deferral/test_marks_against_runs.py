@@ -13,7 +13,7 @@ from warploom_golden.deferral.marked_elf import marked_program
 from warploom_golden.deferral.marks import LoopMark
 from warploom_golden.deferral.program import Program
 
-PROGRAMS = ("launches", "shapes", "copies", "unseen")
+PROGRAMS = ("launches", "shapes", "copies", "unseen", "late")
 
 
 @pytest.fixture(scope="module")

@@ -166,7 +166,21 @@ class LoopView:
         increment = last - here
         if increment.number is not None or self.is_fixed(increment):
             return Linear(first, increment)
-        return self._widened(atom, first, last) or self._swapped(atom, first, last)
+        return (
+            self._widened(atom, first, last)
+            or self._swapped(atom, first, last)
+            or self._following(first, last)
+        )
+
+    def _following(self, first: Value, last: Value) -> Linear | None:
+        """Return the recurrence of a location that follows another one.
+
+        What it gets in each iteration is linear, and what it held before fits in front of that.
+        """
+        linear = self.linear(last)
+        if linear is None or linear.first - linear.increment != first:
+            return None
+        return Linear(first, linear.increment)
 
     def at_entry(self, atom: Atom) -> Value:
         """Return what a location holds before the loop."""

@@ -83,18 +83,7 @@ def function_loops(program: Program, function: Function) -> list[LoopMark]:
             marks.append(_refused(function, loop, Reason.UNDECIDED, loop.header, words))
         else:
             marks.append(classify(function.name, run.loops[loop.header], run.loops, run.events))
-    names = {loop.header: _names(program, graph, loop) for loop in holding}
-    return loop_parts.agree(marks, run.loops, names)
-
-
-def _names(program: Program, graph: FlowGraph, loop: Loop) -> frozenset[str]:
-    """Return the names of the functions that a loop calls."""
-    instructions = (i for block in loop.blocks for i in graph.blocks[block].instructions)
-    return frozenset(
-        program.call_name(instruction) or ""
-        for instruction in instructions
-        if instruction.name == "call"
-    )
+    return loop_parts.agree(marks, run.loops)
 
 
 def _holds_calls(program: Program, graph: FlowGraph, loop: Loop) -> bool:

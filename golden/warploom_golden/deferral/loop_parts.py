@@ -14,10 +14,10 @@ from warploom_golden.deferral.trip_count import trip_count
 from warploom_golden.deferral.values import Value, atoms_within
 
 
-def agree(
-    marks: list[LoopMark], runs: Mapping[int, LoopRun], names: Mapping[int, frozenset[str]]
-) -> list[LoopMark]:
+def agree(marks: list[LoopMark], runs: Mapping[int, LoopRun]) -> list[LoopMark]:
     """Return marks in which the parts of one loop are refused unless they say the same.
+
+    A loop whose variable goes on from that of an earlier one counts as a part of it.
 
     Parameters
     ----------
@@ -25,8 +25,6 @@ def agree(
         A function's loops.
     runs : mapping of int to LoopRun
         Their symbolic iterations, by header.
-    names : mapping of int to frozenset of str
-        Names of the functions that each loop calls, by header.
     """
     by_header = {mark.header: mark for mark in marks}
     changed = True
@@ -37,9 +35,7 @@ def agree(
                 continue
             for header in _before(runs, mark.header):
                 earlier = by_header.get(header)
-                if earlier is None or names[header] != names[mark.header]:
-                    continue
-                if _rules(earlier) == _rules(mark):
+                if earlier is None or _rules(earlier) == _rules(mark):
                     continue
                 by_header[mark.header] = _refused(mark, earlier)
                 if earlier.loop_class is not None:

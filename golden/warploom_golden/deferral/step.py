@@ -88,6 +88,8 @@ class Step:
             return
         if part.bits < 32:
             whole = self.state.general[part.whole]
+            if whole.atom is not None and whole.atom.kind == "left":
+                whole = self.unknown("the rest of rax", 64)
             parts = [value]
             if part.shift:
                 parts.insert(0, extract(whole, 0, part.shift))
