@@ -13,7 +13,7 @@ from warploom_sim import figures, traces
 from warploom_sim.cli import main
 from warploom_sim.launches import make_launches
 from warploom_sim.merge import h200
-from warploom_sim.merge.run import MergeOptions, prepare
+from warploom_sim.merge.run import MergeOptions, prepare, run
 from warploom_spec import preset
 
 TASKS = """
@@ -263,3 +263,57 @@ def test_a_mark_beside_the_dispatcher_makes_merging_win_where_the_walk_loses() -
 def test_the_tasks_are_checked_before_anything_runs(tmp_path: Path) -> None:
     job = prepare(MergeOptions(file=written(tmp_path, TASKS)))
     assert job.blocks == 216 and job.figures["entries"] == 3
+
+
+# --- the page ------------------------------------------------------------------------------------
+PAGE = Path(__file__).parents[2] / "docs" / "merging" / "merged_kernels.md"
+TRACES = {
+    "ResNet-50": "resnet50_infer",
+    "stencil": "stencil3d_shapes",
+    "two streams": "two_streams_priority",
+    "GPT-2": "gpt2_generate",
+    "Llama": "llama_generate",
+}
+
+
+def page_rows(heading: str) -> list[list[str]]:
+    """Return the cells of the table whose head begins with a heading."""
+    lines = PAGE.read_text().splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith(f"| {heading} |"))
+    rows = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in line.strip("|").split("|")])
+    return rows
+
+
+def test_the_pages_h200_table_is_what_the_command_prints() -> None:
+    found = {(r["blocks"], r["work_cycles"], r["order"]): r for r in h200.compare()}
+    rows = page_rows("n")
+    assert len(rows) == 8
+    for cells in rows:
+        blocks, work = (int(cell.replace(",", "")) for cell in cells[:2])
+        merged, separate = (found[blocks, work, order] for order in ("0 2 1", h200.SEPARATE))
+        cycles = merged["cycles"] | separate["cycles"]
+        walk, gate, alone = (
+            f"{cycles[name] / h200.CLOCK_MHZ:.1f}" for name in ("walk", "gate", h200.SEPARATE)
+        )
+        recorded = [str(one["h200_us"]) for one in (merged, separate)]
+        assert cells[2:] == [recorded[0], walk, recorded[1], gate, alone]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("config", ["default", "large"])
+@pytest.mark.parametrize("name", TRACES)
+def test_the_pages_figures_of_the_traces(name: str, config: str) -> None:
+    (row,) = (row for row in page_rows("trace") if row[:2] == [name, f"`{config}`"])
+    file = PAGE.parents[2] / "traces" / f"{TRACES[name]}.json.gz"
+    cells = []
+    for charge in ("maximum", "task"):
+        options = MergeOptions(file=file, config=config, charge=charge)
+        found = run(options, prepare(options))
+        unmerged = found["cycles_unmerged"]
+        for mode in ("gate", "spin"):
+            cells.append(f"{100 * (found['modes'][mode]['cycles'] / unmerged - 1):+.2f} %")
+    assert row[2:] == [f"{unmerged:,}", *cells]
