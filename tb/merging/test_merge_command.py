@@ -8,6 +8,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support import trace_files
+from warploom_golden.merging.deadlock import Deadlock
+from warploom_golden.merging.merge_planner import MergePlanner
+from warploom_golden.merging.merged_replay import MergeRules, run_merged
+from warploom_golden.merging.table_check import TableError
 from warploom_golden.replay import event_model
 from warploom_sim import figures, traces
 from warploom_sim.cli import main
@@ -108,6 +112,22 @@ def test_a_traces_figures(tmp_path: Path) -> None:
     assert found["blocks"] == 32 and found["time_scale"] == "1/32"
     assert len(found["h200"]) == 24
     assert "418.5" in done.output
+
+
+def test_launches_that_the_configuration_refuses_are_counted(tmp_path: Path) -> None:
+    """On `tiny` a block of 300 threads is refused; its neighbours merge without it."""
+    document = trace_files.document()
+    for number in range(3, 7):
+        shape = [300, 1, 1] if number == 3 else [128, 1, 1]
+        launch = trace_files.kernel(number, block=shape)
+        launch["args"]["registers per thread"] = 16
+        document["traceEvents"] += [trace_files.call(number, 10.0 * number), launch]
+    trace, out = trace_files.write(tmp_path, document), tmp_path / "f.json"
+    done = merge(trace, "--config", "tiny", "--json", out)
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    assert (found["launches"], found["refused"]) == (6, 1)
+    assert found["merged_launches"] == 4 and found["left_out"] == {"THREADS": 1}
 
 
 def test_a_traces_jitter_is_the_replays(tmp_path: Path) -> None:
@@ -247,6 +267,19 @@ def test_with_the_sources_walk_the_model_takes_as_long_as_the_h200() -> None:
         else:
             modelled = cycles["walk"] / h200.CLOCK_MHZ
             assert -12 < modelled - row["h200_us"] < 5 or abs(modelled / row["h200_us"] - 1) < 0.05
+
+
+def test_the_order_that_timed_out_on_the_h200_deadlocks_in_the_model() -> None:
+    (row,) = (row for row in h200.recorded() if row.timed_out)
+    table = MergePlanner(h200.machine()).plan(h200.three_tasks(row.blocks, row.work))
+    with pytest.raises(TableError, match="^TABLE_ORDER: entry 0, task 1"):
+        MergePlanner(h200.machine()).check(h200.ordered(table, row.order))
+    with pytest.raises(Deadlock) as stands:
+        run_merged([h200.ordered(table, row.order)], h200.machine(), 0, MergeRules(mode="spin"))
+    *spinning, head = stands.value.waiters
+    assert len(spinning) == 264 and {waiter.task for waiter in spinning} == {1}
+    assert {waiter.cause for waiter in spinning} == {"the mark of task 0"}
+    assert (head.merged_id, head.cause) == (264, "room on an SM")
 
 
 def test_a_mark_beside_the_dispatcher_makes_merging_win_where_the_walk_loses() -> None:
