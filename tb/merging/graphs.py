@@ -91,7 +91,6 @@ def cases(draw: st.DrawFn, most_tasks: int = 64) -> tuple[Config, MappingTable]:
         block_slots=draw(st.integers(1, 4)),
         policy=draw(st.sampled_from(POLICIES)),
         reclaim=draw(st.sampled_from(RECLAIMS)),
-        retire_width=draw(st.sampled_from((1, 4))),
     )
     rng = draw(st.randoms(use_true_random=False))
     tasks = random_tasks(rng, draw(st.integers(1, most_tasks)))

@@ -23,8 +23,11 @@ from warploom_golden.merging.tags_and_marks import permuted
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_front import EventFront
 from warploom_sim.figures import cycles
-from warploom_spec import Config, WarploomError, preset
+from warploom_spec import Config, WarploomError, preset, timing
 from warploom_spec.config import POLICIES, RECLAIMS
+
+#: What the small machines of these tests have.
+LATENCY = timing(config())
 
 
 def run(table: MappingTable, machine: Config, mode: str, seed: int = 0, **rules: str) -> MergedRun:
@@ -105,11 +108,11 @@ def one_after_the_other(mode: str) -> MergedRun:
     return run(MergePlanner(machine).plan(tasks), machine, mode)
 
 
-def test_a_gate_opens_three_cycles_after_the_last_report() -> None:
-    """Reports at 40 and 43: processed, and counted, two cycles later; the mark stands at 46."""
+def test_a_gate_opens_when_the_slot_of_the_last_report_is_free() -> None:
+    """The mark stands, and the decision is made, `returns` cycles after the last report."""
     (work,) = one_after_the_other("gate").works
-    last = max(work.log.reported[:2])
-    assert work.log.offered[2:] == [last + 4, last + 5]
+    mark = max(work.log.reported[:2]) + LATENCY.returns
+    assert work.log.offered[2:] == [mark + LATENCY.offer, mark + LATENCY.offer + 1]
     assert work.log.started == work.log.offered
 
 
@@ -118,13 +121,13 @@ def test_a_spinning_block_begins_in_the_cycle_of_the_mark() -> None:
     (work,) = done.works
     # Offered at once, one a cycle; they wait in their slots.
     assert work.log.offered == list(range(work.log.offered[0], work.log.offered[0] + 4))
-    mark = max(work.log.reported[:2]) + 3
+    mark = max(work.log.reported[:2]) + LATENCY.returns
     assert work.log.started[2:] == [mark, mark]
     # The last block of each task waits for the tag of the other one.
     held = [work.log.due[n] - work.log.started[n] - work.lengths[n] for n in (1, 3)]
     assert done.spin_slot_cycles == 2 * mark - sum(work.log.offered[2:]) + sum(held)
     for n in (1, 3):
-        tagged = work.log.reported[n - 1] + 3
+        tagged = work.log.reported[n - 1] + LATENCY.returns
         assert work.log.due[n] == max(work.log.started[n] + work.lengths[n], tagged)
 
 
@@ -172,8 +175,9 @@ def test_a_burst_of_reports_delays_the_mark_by_one_cycle_a_tag() -> None:
     work.lengths[:] = [*range(40, 24, -1), 4]
     dispatched(work, machine, "gate")
     assert len(set(work.log.reported[:16])) == 1
-    # Two cycles to the first tag's counting, sixteen tags, then the mark; the offer a cycle later.
-    assert work.log.offered[16] == work.log.reported[0] + 2 + 16 + 1
+    # The first tag's counting, sixteen tags, then the mark and the decision, the offer.
+    counted = work.log.reported[0] + LATENCY.returns - 1
+    assert work.log.offered[16] == counted + 16 + LATENCY.offer
 
 
 def test_a_launch_is_gone_only_when_its_tags_are_counted() -> None:
@@ -182,10 +186,10 @@ def test_a_launch_is_gone_only_when_its_tags_are_counted() -> None:
     work.lengths[:] = range(60, 28, -1)
     end = dispatched(work, machine, "gate")
     first = min(work.log.reported)
-    # An SM reports its two blocks in two cycles; all have returned two cycles after that.
+    # An SM reports its two blocks in two cycles.
     assert max(work.log.reported) == first + 1
-    # From the first report's processing on one tag a cycle; the end is loaded two cycles later.
-    assert end == first + 2 + 31 + 2
+    # One tag a cycle; the end is loaded `end` cycles after the last one's counting.
+    assert end == first + LATENCY.returns - 1 + 31 + LATENCY.end
 
 
 # --- a drained launch goes on --------------------------------------------------------------------
