@@ -7,19 +7,19 @@ from typing import Final
 class TableCode(IntEnum):
     """Why a mapping table, or a launch that names one, is refused."""
 
-    TABLE_TASKS = 33
-    TABLE_FULL = 34
-    TABLE_DEPENDS = 35
-    TABLE_SHAPES = 36
-    TABLE_REGION = 37
-    TABLE_TASK = 38
-    TABLE_ORDER = 39
-    TABLE_RANGE = 40
-    TABLE_CHAIN = 41
-    TABLE_ENTRIES = 42
-    TABLE_MISSING = 43
-    TABLE_REPEATED = 44
-    TABLE_BLOCK = 45
+    TABLE_TASKS = 32
+    TABLE_FULL = 33
+    TABLE_DEPENDS = 34
+    TABLE_SHAPES = 35
+    TABLE_REGION = 36
+    TABLE_TASK = 37
+    TABLE_ORDER = 38
+    TABLE_RANGE = 39
+    TABLE_CHAIN = 40
+    TABLE_ENTRIES = 41
+    TABLE_MISSING = 42
+    TABLE_REPEATED = 43
+    TABLE_BLOCK = 44
 
 
 #: For each code: (cause, cure).
