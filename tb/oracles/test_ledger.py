@@ -7,10 +7,13 @@ import pytest
 
 from tb.support.dispatch_cases import dispatcher_case, path_case
 from tb.support.dispatch_configs import config_of
+from tb.support.planted import Change, plant
+from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.dispatch.sm.sm import Sm
 from warploom_golden.oracles import Ledger, LedgerError
 from warploom_golden.oracles import ledger as ledger_module
 from warploom_golden.oracles.ledger import RARE
+from warploom_golden.oracles.list_scheduler import CAUSES
 from warploom_sim.lockstep import Ports
 from warploom_sim.lockstep.checker import Checker
 from warploom_spec import Fate, layouts, timing
@@ -227,6 +230,30 @@ def test_it_holds_that_a_completion_comes_after_its_offer_was_taken(monkeypatch)
     assert "LedgerError" in "".join(complaints(seed) for seed in (1, 5, 9, 13))
 
 
+#: A stall counter's wrong rule in the model, and what the ledger says of it.
+WRONG_STALLS = {
+    "counts with a decision": (" and chosen is None", "", "in a cycle with a decision"),
+    "counts twice": ("counts[6] = int(", "counts[6] = 2 * int(", "stall counters moved by"),
+    "counts with nothing to do": (
+        "counts[0] = int(held",
+        "counts[0] = 1 + 0 * int(held",
+        "no block",
+    ),
+    "order counts beside others": (
+        "counts[1 + resource] = ",
+        "counts[0] = counts[1 + resource] = ",
+        "a head waits",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_STALLS)
+def test_it_holds_what_the_stall_counters_count(wrong, monkeypatch, seed):
+    old, new, complaint = WRONG_STALLS[wrong]
+    plant(monkeypatch, [Change(BlockDispatcher, "_count_stalls", old, new)])
+    assert complaint in complaints(seed)
+
+
 def test_rare_cases_are_counted(seed):
     counts = dict.fromkeys(RARE, 0)
     for n in range(3):
@@ -247,5 +274,6 @@ def test_an_error_names_the_cycle():
         idle |= {f"acknowledge__{n}": 0 for n in range(2)}
         still = {"lost": 1, "stop__ready": 1, "launch__ready": 1, "ended__valid": 0}
         still |= {f"kill__{n}": 0 for n in range(2)} | {f"offer__{n}__valid": 0 for n in range(2)}
+        still |= {f"stall_{cause}": 0 for cause in CAUSES}
         ledger.see(6, idle, still)
         ledger.see(7, idle, still | {"lost": 0})

@@ -4,7 +4,16 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NoReturn
 
-from warploom_golden.oracles.ledger_entry import KILL, Account, Coordinates, Entry, State, Tenant
+from warploom_golden.oracles.ledger_entry import (
+    KILL,
+    Account,
+    Coordinates,
+    Entry,
+    Stalls,
+    State,
+    Tenant,
+)
+from warploom_golden.oracles.list_scheduler import CAUSES
 from warploom_spec import layouts
 from warploom_spec.config import BLOCK_LIMITS, Config
 from warploom_spec.errors import Fate
@@ -38,7 +47,9 @@ class Ledger:
     two launches at most have blocks out; no SM is over-committed, offered a slot that is taken,
     named in a kill or not yet seen beside one, or offered anything while out of use; kills name
     running blocks of stopped launches; every launch gets one final record, with the fate, cycles
-    and next block that follow from what was seen, after its last block has ended.
+    and next block that follow from what was seen, after its last block has ended; a stall counter
+    counts no cycle with a decision or without a block that is left, and stream order none in which
+    another cause counts.
 
     Parameters
     ----------
@@ -88,6 +99,8 @@ class Ledger:
         self._broken: set[int] = set()
         self._sms = [Account() for _ in range(self._config.sms)]
         self._enabled = (0, 0)
+        shared = timing(self._config)
+        self._stalled = Stalls(shared.stall, shared.stall_counter_bits)
         # What SMs sent in each of the last cycles, the oldest first.
         self._signals: deque[list[tuple[int, int | None]]] = deque([] for _ in range(self._delay))
 
@@ -110,10 +123,11 @@ class Ledger:
         self._see_kills(outputs)
         if "answer__valid" in outputs:
             self._see_path(inputs, outputs)
-        self._see_offers(inputs, outputs)
+        begun = self._see_offers(inputs, outputs)
         self._see_stop(inputs, outputs)
         if "answer__valid" not in outputs:
             self._see_dispatcher(inputs, outputs)
+        self._see_stalls(outputs, bool(begun))
         self._register(inputs)
         for sm, mask in zip(self._sms, named, strict=True):
             sm.look(mask | sm.named, self._config.block_slots, self._now)
@@ -328,8 +342,14 @@ class Ledger:
         self._demand(stopped, f"{where} of ticket {entry.ticket}, which nobody stopped")
         self._rare["kill of a standing offer"] += tenant.outlived
 
-    def _see_offers(self, inputs: Ports, outputs: Ports) -> None:
-        """Take in new offers, of which there is one at most, and those taken."""
+    def _see_stalls(self, outputs: Ports, begun: bool) -> None:
+        shown = {cause: outputs[f"stall_{cause}"] for cause in CAUSES}
+        left = any(not entry.exhausted for entry in self._open.values())
+        wrong = self._stalled.look(shown, begun, left)
+        self._demand(not wrong, wrong)
+
+    def _see_offers(self, inputs: Ports, outputs: Ports) -> int:
+        """Take in new offers, of which there is one at most, and those taken; return how many."""
         begun = 0
         for n, sm in enumerate(self._sms):
             if not outputs[f"offer__{n}__valid"]:
@@ -346,6 +366,7 @@ class Ledger:
                 sm.standing.outlived = killed_from is not None and killed_from <= self._now
                 sm.standing = None
         self._demand(begun <= 1, f"{begun} blocks are offered in one cycle")
+        return begun
 
     def _offered(self, n: int, sm: Account, fields: Ports, words: Ports) -> Tenant:
         """Enter a block that is offered for the first time."""

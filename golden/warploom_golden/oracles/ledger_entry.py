@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from warploom_golden.oracles.list_scheduler import CAUSES
 from warploom_spec.errors import ErrorCode, Fate
 
 #: Stops as the ``drain`` bit says.
@@ -264,3 +265,51 @@ class Account:
     def living(self) -> Iterator[Tenant]:
         """Yield the blocks that have not ended."""
         return (tenant for tenant in self.tenants.values() if tenant.processed is None)
+
+
+class Stalls:
+    """What the stall counters counted, held against what was offered.
+
+    Parameters
+    ----------
+    delay : int
+        Cycles from a stalled cycle to the one in which a counter shows it, at least 2.
+    bits : int
+        Width of the counters.
+    """
+
+    def __init__(self, delay: int, bits: int) -> None:
+        self._wrap = 1 << bits
+        self._shown = dict.fromkeys(CAUSES, 0)
+        # Whether the cycle that is shown now had a decision, which is an offer one cycle later, and
+        # whether it had a launch with blocks left: the oldest first.
+        self._decided = deque([False] * (delay - 1))
+        self._left = deque([False] * delay)
+
+    def look(self, shown: Mapping[str, int], begun: bool, left: bool) -> str:
+        """Take in one cycle; return what is wrong with the counters, or an empty string.
+
+        Parameters
+        ----------
+        shown : mapping
+            What they show in this cycle, by cause.
+        begun : bool
+            Whether an offer becomes valid in this cycle.
+        left : bool
+            Whether in this cycle an accepted launch has blocks that were not offered yet.
+        """
+        steps = {c: (shown[c] - self._shown[c]) % self._wrap for c in CAUSES}
+        self._shown = {cause: shown[cause] for cause in CAUSES}
+        self._decided.append(begun)
+        self._left.append(left)
+        decided, had_left = self._decided.popleft(), self._left.popleft()
+        rose = [cause for cause in CAUSES if steps[cause]]
+        if any(steps[cause] > 1 for cause in rose):
+            return f"stall counters moved by {steps}"
+        if rose and not had_left:
+            return f"stalls of {rose} with no block left"
+        if rose and decided:
+            return f"stalls of {rose} in a cycle with a decision"
+        if "order" in rose and len(rose) > 1:
+            return f"stalls of {rose} in one cycle: a head waits or it does not"
+        return ""
