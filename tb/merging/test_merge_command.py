@@ -336,6 +336,15 @@ def test_the_pages_h200_table_is_what_the_command_prints() -> None:
         assert cells[2:] == [recorded[0], walk, recorded[1], gate, alone]
 
 
+def test_the_pages_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = PAGE.read_text().split("```python\n")[1].split("```")[0]
+    exec(compile(code, str(PAGE), "exec"), {})
+    assert capsys.readouterr().out.startswith("[0, 0, 0, 0, 1, 1, 1, 1] [0, 1, ")
+    tasks = PAGE.read_text().split("```toml\n")[1].split("```")[0]
+    done = merge(written(tmp_path, tasks))
+    assert done.exit_code == 0, done.output
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("config", ["default", "large"])
 @pytest.mark.parametrize("name", TRACES)

@@ -1,1 +1,27 @@
 """Merged kernels: several tasks run as one kernel, by a mapping table, in order of its entries."""
+
+from warploom_golden.merging.deadlock import Deadlock, Waiter
+from warploom_golden.merging.mapping_table import MappingTable, Run
+from warploom_golden.merging.merge_planner import MergePlanner
+from warploom_golden.merging.merge_streams import merge_streams
+from warploom_golden.merging.merged_replay import MergedRun, MergeRules, run_merged
+from warploom_golden.merging.table_check import TableError
+from warploom_golden.merging.tags_and_marks import TagsAndMarks, run_untimed
+from warploom_golden.merging.task import MergeLimits, Task
+
+__all__ = [
+    "Deadlock",
+    "MappingTable",
+    "MergeLimits",
+    "MergePlanner",
+    "MergeRules",
+    "MergedRun",
+    "Run",
+    "TableError",
+    "TagsAndMarks",
+    "Task",
+    "Waiter",
+    "merge_streams",
+    "run_merged",
+    "run_untimed",
+]
