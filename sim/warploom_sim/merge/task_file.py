@@ -55,7 +55,9 @@ def load_tasks(path: Path, config: Config) -> TaskFile:
         content = tomllib.loads(path.read_text())
     except OSError as error:
         raise top.refuse(error.strerror or str(error)) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise top.refuse("not a task file: nested too deeply") from error
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise top.refuse(f"not TOML: {error}") from error
     _only(top, content, _FILE_FIELDS)
     listed = _tables(top, content, "tasks")
