@@ -7,8 +7,7 @@ from typing import Final
 class TableCode(IntEnum):
     """Why a mapping table, or a launch that names one, is refused."""
 
-    TABLE_TASKS = 32
-    TABLE_FULL = 33
+    TABLE_SIZE = 33
     TABLE_DEPENDS = 34
     TABLE_SHAPES = 35
     TABLE_REGION = 36
@@ -24,13 +23,9 @@ class TableCode(IntEnum):
 
 #: For each code: (cause, cure).
 TABLE_EXPLANATIONS: Final[dict[TableCode, tuple[str, str]]] = {
-    TableCode.TABLE_TASKS: (
-        "the table has no task, or more than max_tasks",
-        "merge fewer tasks",
-    ),
-    TableCode.TABLE_FULL: (
-        "the table has more entries than max_table_entries",
-        "use longer runs, or merge fewer tasks",
+    TableCode.TABLE_SIZE: (
+        "the table has no task, more tasks than max_tasks, or more entries than max_table_entries",
+        "merge fewer tasks, or use longer runs",
     ),
     TableCode.TABLE_DEPENDS: (
         "a task depends on a task that the table does not have, or on itself",

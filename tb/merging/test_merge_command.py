@@ -242,7 +242,7 @@ def test_a_bad_task_file_is_one_line_and_writes_nothing(
 
 def test_more_tasks_than_the_table_holds_are_refused(tmp_path: Path) -> None:
     done = merge(written(tmp_path, TASKS), "--max-tasks", 2)
-    assert done.exit_code == 2 and "TABLE_TASKS: 3 tasks; legal: 1 to 2" in done.stderr
+    assert done.exit_code == 2 and "TABLE_SIZE: 3 tasks; legal: 1 to 2" in done.stderr
     assert merge(written(tmp_path, TASKS), "--max-tasks", 65).exit_code == 2
 
 

@@ -82,7 +82,7 @@ def test_interleaved_takes_the_most_turns_that_fit(seed: int, entries: int, coun
     planner = MergePlanner(MACHINE, MergeLimits(max_tasks=64, max_table_entries=entries))
     fitting = [made for k in range(9) if len(made := by_turns(tasks, 1 << k)) <= entries]
     if not fitting:
-        with pytest.raises(TableError, match="^TABLE_FULL"):
+        with pytest.raises(TableError, match="^TABLE_SIZE"):
             planner.plan(tasks, "interleaved")
         return
     # Of equal tables any power does; the largest fitting one is the rule.
@@ -193,9 +193,9 @@ def entries(*made: Run) -> MappingTable:
 @pytest.mark.parametrize(
     ("table", "code", "entry", "number", "block"),
     [
-        (replace(TWO, tasks=(), runs=()), TableCode.TABLE_TASKS, None, None, None),
-        (replace(TWO, tasks=(TWO.tasks[0],) * 17), TableCode.TABLE_TASKS, None, None, None),
-        (entries(*[FIRST] * 1025), TableCode.TABLE_FULL, None, None, None),
+        (replace(TWO, tasks=(), runs=()), TableCode.TABLE_SIZE, None, None, None),
+        (replace(TWO, tasks=(TWO.tasks[0],) * 17), TableCode.TABLE_SIZE, None, None, None),
+        (entries(*[FIRST] * 1025), TableCode.TABLE_SIZE, None, None, None),
         (tasks_changed(1, grid=(0, 1, 1)), ErrorCode.GRID_ZERO, None, 1, None),
         (tasks_changed(0, block=(1025, 1, 1)), ErrorCode.BLOCK_RANGE, None, 0, None),
         (
@@ -409,7 +409,7 @@ def test_a_launch_of_fewer_warps_than_the_widest_task_is_refused() -> None:
 
 
 def test_every_code_has_its_number_and_an_explanation() -> None:
-    assert [int(code) for code in TableCode] == list(range(32, 45))
+    assert [int(code) for code in TableCode] == list(range(33, 45))
     assert TABLE_EXPLANATIONS.keys() == set(TableCode)
     assert not set(map(int, TableCode)) & set(map(int, ErrorCode))
     assert LIMITS.max_tasks == 64

@@ -51,7 +51,7 @@ def test_two_launches_of_every_stream_first_ones_first() -> None:
 def test_the_last_is_left_out_until_the_rest_fits_and_comes_next() -> None:
     made = launches(0, 0, 1, 1)
     assert codes(merge(made, max_tasks=3)) == [[0, 2, 1], [3]]
-    assert merge(made, max_tasks=3).reasons == {"TABLE_TASKS": 1}
+    assert merge(made, max_tasks=3).reasons == {"TABLE_SIZE": 1}
     assert codes(merge(made, max_table_entries=2)) == [[0, 2], [1, 3]]
     # Stream 0's next launch always counts before stream 1's.
     assert codes(merge(made, max_tasks=1)) == [[0], [1], [2], [3]]

@@ -76,10 +76,10 @@ def _size_faults(table: MappingTable, limits: MergeLimits) -> Iterator[TableErro
     count, entries = len(table.tasks), len(table.runs)
     if not 1 <= count <= limits.max_tasks:
         legal = f"legal: 1 to {limits.max_tasks}"
-        yield TableError(TableCode.TABLE_TASKS, f"{count} tasks; {legal}")
+        yield TableError(TableCode.TABLE_SIZE, f"{count} tasks; {legal}")
     if entries > limits.max_table_entries:
         legal = f"legal: 1 to {limits.max_table_entries}"
-        yield TableError(TableCode.TABLE_FULL, f"{entries} entries; {legal}")
+        yield TableError(TableCode.TABLE_SIZE, f"{entries} entries; {legal}")
 
 
 def _task_faults(table: MappingTable, config: Config) -> Iterator[TableError]:
