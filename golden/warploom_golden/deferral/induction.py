@@ -197,7 +197,7 @@ class LoopView:
         for extend in (zero_extend, sign_extend):
             if extend(low(last, 32), 64) == last and extend(low(first, 32), 64) == first:
                 inner = self.linear(low(Value(64, 0, {atom: 1}), 32))
-                if inner is not None:
+                if inner is not None and (extend is sign_extend or _rises(inner)):
                     return Linear(first, sign_extend(inner.increment, 64))
         return None
 
@@ -240,6 +240,8 @@ class LoopView:
         (inner,) = atom.key
         linear = self.linear(inner)
         if linear is None or inner.bits != 32:
+            return None
+        if atom.kind == "zero_extended" and not _rises(linear):
             return None
         extend = zero_extend if atom.kind == "zero_extended" else sign_extend
         return Linear(extend(linear.first, atom.bits), sign_extend(linear.increment, atom.bits))
@@ -321,9 +323,21 @@ def _is_result_cell(atom: Atom) -> bool:
     return atom.kind == "cell" and atom.key[1:] == ("rax", 0) and atom.key[0][0] == "loop"
 
 
+def _rises(linear: Linear) -> bool:
+    """Return whether a recurrence goes up from 0 or more: below 0 an unsigned one would wrap."""
+    increment = linear.increment.signed
+    if increment is None or increment < 0:
+        return increment == 0
+    first = linear.first
+    parts = [*first.terms.values(), first.const]
+    return all(to_signed(part, first.bits) >= 0 for part in parts)
+
+
 def _keeps_width(atom: Atom, bits: int, linear: Linear) -> bool:
     """Return whether an atom's recurrence holds in more bits: 32 bits are checked at run time."""
-    return atom.bits in (32, bits) or linear.increment.number == 0
+    if atom.bits == bits or linear.increment.number == 0:
+        return True
+    return atom.bits == 32 and _rises(linear)
 
 
 def _widen(value: Value, bits: int, *, signed: bool) -> Value:
