@@ -42,6 +42,14 @@ def stripped() -> bytes:
     return bytes(data)
 
 
+def section_behind_the_end() -> bytes:
+    """Return the program with a section's bytes placed behind its end."""
+    data = bytearray(PROGRAM.read_bytes())
+    (begin,) = struct.unpack_from("<Q", data, SECTIONS)
+    struct.pack_into("<Q", data, begin + 64 + 24, len(data))
+    return bytes(data)
+
+
 def test_the_table_names_each_loop_with_its_class_or_reason() -> None:
     result = run(BINARIES / "built" / "refused-O2")
     assert result.exit_code == 0
@@ -127,6 +135,7 @@ def test_damaged_marks_are_refused(change: dict[str, object], message: str) -> N
         (changed(16, struct.pack("<H", 1)), "is an ELF file of type ET_REL; legal: ET_EXEC"),
         (PROGRAM.read_bytes()[:3000], "is cut off: its section headers lie behind its end"),
         (PROGRAM.read_bytes()[:-1], "is cut off"),
+        (section_behind_the_end(), "is cut off in section .interp"),
         (PROGRAM.read_bytes()[:10], "is cut off or damaged"),
         (PROGRAM.read_bytes().replace(b"cuda", b"xuda"), "makes no CUDA calls; legal: a program"),
         (b"#!/bin/sh\n", "FILE is no ELF file"),
