@@ -64,16 +64,21 @@ def _row(
     bodies = [tuple(named[run.first : run.first + run.body]) for run in runs]
     sizes = [size for run in runs for size in _message_sizes(launches, run)]
     mailbox = mailbox_cost(runs, bodies)
+    count = len(launches)
     return {
         "commands": len(runs),
         "loops": mailbox.loops,
         "in_loops": sum(run.body * run.count for run in runs if run.count > 1),
         "messages": len(sizes),
+        "messages_per_launch": round(len(sizes) / count, 3),
         "bytes": sum(sizes),
+        "bytes_per_launch": round(sum(sizes) / count, 1),
         "link_us": round(link.time_ns(sizes) / 1000, 1),
         "mailbox_templates": mailbox.templates,
         "mailbox_transactions": mailbox.transactions,
+        "mailbox_transactions_per_launch": round(mailbox.transactions / count, 2),
         "mailbox_bytes": mailbox.bytes,
+        "mailbox_bytes_per_launch": round(mailbox.bytes / count, 1),
     }
 
 

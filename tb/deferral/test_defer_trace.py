@@ -43,6 +43,10 @@ def test_the_figures_of_a_recording(tmp_path):
     }
     assert rows[0]["messages"] == 2 * 232
     assert rows[0]["mailbox_transactions"] == 232 * 23
+    assert rows[0]["mailbox_transactions_per_launch"] == 23
+    assert rows[0]["mailbox_bytes_per_launch"] == 92
+    assert rows[0]["messages_per_launch"] == 2
+    assert rows[0]["bytes_per_launch"] == round(rows[0]["bytes"] / 232, 1)
     sixteen = rows[16]
     assert sixteen["commands"] == 232 - sixteen["in_loops"] + sixteen["loops"]
     assert sixteen["bytes"] < rows[0]["bytes"] / 2

@@ -5,7 +5,7 @@ from typing import Final
 
 from warploom_golden.deferral.calls import Answer, Argument, Bytes, Call, Constant, Group, Value
 from warploom_golden.deferral.message import decode, encode
-from warploom_golden.deferral.plan import LoopPlan
+from warploom_golden.deferral.plan import LoopPlan, Site
 from warploom_golden.deferral.recurrence import Recurrence
 
 #: Most calls of one group.
@@ -52,7 +52,7 @@ class _Pending:
         """Calls so far."""
         return self.iteration * len(self.plan.calls) + self.position
 
-    def accepts(self, site: int, name: str, values: tuple[Value, ...]) -> bool:
+    def accepts(self, site: Site, name: str, values: tuple[Value, ...]) -> bool:
         """Return whether a call is the plan's next and all of its arguments keep to their rules."""
         call = self.plan.calls[self.position]
         rules = self.rules[self.position]
@@ -117,13 +117,13 @@ class FrontEnd:
         self._known: dict[int, int] = {}
         self._pending: _Pending | None = None
 
-    def call(self, site: int, name: str, *values: Value) -> Value:
+    def call(self, site: Site, name: str, *values: Value) -> Value:
         """Make a call; return its result, or what stands for it while it is deferred.
 
         Parameters
         ----------
-        site : int
-            Address of the call in the program.
+        site : int or tuple of int
+            Where the program makes the call, as its plan has it.
         name : str
             The function.
         values : int or bytes

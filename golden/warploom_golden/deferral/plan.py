@@ -17,24 +17,28 @@ class ArgumentPlan:
         One of `KINDS`.
     size : int
         Bytes: 1, 2, 4 or 8; unused for ``bytes``.
-    increment : int
-        Of ``linear``.
+    increment : int or None
+        Of ``linear``; None: the difference of the first two values.
     call, offset : int
         Of ``result``: which call's, and what is added.
     """
 
     kind: str
     size: int = 8
-    increment: int = 0
+    increment: int | None = 0
     call: int = 0
     offset: int = 0
+
+
+#: Where a call is made: an address, or the addresses that it returns to, innermost first.
+Site = int | tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class CallPlan:
     """One call of a loop: its site in the program, its function, its arguments."""
 
-    site: int
+    site: Site
     name: str
     arguments: tuple[ArgumentPlan, ...]
 

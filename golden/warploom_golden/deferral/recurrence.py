@@ -57,6 +57,18 @@ class Recurrence:
             self.seen.append(value)
         return True
 
+    @property
+    def increment(self) -> int:
+        """What ``linear`` adds in each iteration, with sign; 0 while it is not known."""
+        if self.plan.increment is not None:
+            return self.plan.increment
+        if len(self.seen) < 2:
+            return 0
+        first, second = self.seen
+        assert isinstance(first, int) and isinstance(second, int)
+        half = 1 << 8 * self.plan.size - 1
+        return (second - first + half) % (2 * half) - half
+
     def _follows(self, value: Value, iteration: int, results: list[int], before: list[int]) -> bool:
         plan = self.plan
         mask = (1 << 8 * plan.size) - 1
@@ -69,7 +81,9 @@ class Recurrence:
             return True
         if plan.kind == "linear":
             assert isinstance(self.seen[0], int)
-            return value == (self.seen[0] + iteration * plan.increment) & mask
+            if iteration == 1 and plan.increment is None:
+                return True
+            return value == (self.seen[0] + iteration * self.increment) & mask
         if plan.kind == "alternate":
             return iteration == 1 or value == self.seen[iteration % 2]
         return value == self.seen[0]
@@ -81,7 +95,7 @@ class Recurrence:
         if isinstance(first, bytes):
             return Bytes(first)
         if plan.kind == "linear":
-            return Linear(first, plan.increment, plan.size)
+            return Linear(first, self.increment, plan.size)
         if plan.kind == "alternate":
             other = self.seen[-1]
             assert isinstance(other, int)
