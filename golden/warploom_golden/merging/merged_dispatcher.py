@@ -6,11 +6,12 @@ stream do.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from warploom_golden.merging.deadlock import Deadlock, Waiter
-from warploom_golden.merging.dependency_tracker import DependencyTracker
+from warploom_golden.merging.launch_waits import Due, LaunchWaits
 from warploom_golden.merging.merged_work import MergedWork
 from warploom_golden.merging.sm_books import SmBooks
 from warploom_golden.merging.sm_stand_in import NEVER, SmStandIn
@@ -24,9 +25,10 @@ PLACES: Final = 2
 
 @dataclass
 class _Resident:
-    """A launch in a place: its work, and the cycle of its hand-over."""
+    """A launch in a place, handed over in the cycle ``since``."""
 
     work: MergedWork
+    waits: LaunchWaits
     since: int
     started: int = NEVER
     walking: bool = False
@@ -74,7 +76,6 @@ class MergedDispatcher:
         self._sms = SmStandIn(config.sms)
         # Reports on their way: (cycle, SM, slot, merged id).
         self._reports: deque[tuple[int, int, int, int]] = deque()
-        self._tracker = DependencyTracker((), config.sms)
         self._gated = False
         self.spin_slot_cycles = 0
         self.gate_cycles = 0
@@ -86,7 +87,11 @@ class MergedDispatcher:
 
     def accept(self, work: MergedWork, cycle: int) -> None:
         """Take a launch that is handed over in a cycle, before that cycle runs."""
-        self._places.append(_Resident(work, cycle, next=work.start))
+        waits = LaunchWaits(work, self._config.sms, self._spin, self._walk)
+        first = work.start
+        self._places.append(
+            _Resident(work, waits, cycle, next=first, retired=first, returned=first)
+        )
 
     def advance(self, cycle: int, until: int) -> tuple[int, MergedWork | None]:
         """Run from one cycle to another, or until a launch's end is loaded.
@@ -151,100 +156,41 @@ class MergedDispatcher:
             return self._give(place, cycle)
         if place.next == len(place.work.tasks) or not self._books.rooms:
             return False
-        needs = self._unmarked(place.work, place.next)
-        if needs and not self._spin:
+        if not self._spin and place.waits.unmarked(place.next):
             self._gated = True
             return False
-        self._place(place, cycle, bool(needs))
+        self._place(place, cycle)
         return True
 
     def _give(self, place: _Resident, cycle: int) -> bool:
         if cycle >= place.since + self._timing.stage:
             place.walking = True
-            self._begin(place)
+            self._set_need(place)
         return True
 
-    def _begin(self, place: _Resident) -> None:
-        """Prepare the books and the tracker for a launch's first block."""
+    def _set_need(self, place: _Resident) -> None:
+        """Let the SMs be judged by what a launch's next block takes, if it has one."""
         work = place.work
-        first = place.next
-        if first < len(work.tasks):
-            self._books.set_need(work.amounts[work.tasks[first]])
-        place.retired = place.returned = first
-        counts = list(work.counts)
-        for task in work.tasks[:first]:
-            counts[task] -= 1
-        marked = [task for task, count in enumerate(counts) if not count] if first else []
-        self._tracker = DependencyTracker(
-            counts if work.tracked else (), self._config.sms, marked if work.tracked else ()
-        )
-        # Of each task: other tags than its last block's; when all of those were set; when its last
-        # block's work was done.
-        self._others = [count - 1 for count in counts]
-        self._tagged = [NEVER] * len(counts)
-        self._work_done = [NEVER] * len(counts)
-        # Blocks that wait on their SM for marks.
-        self._spinning: list[int] = []
+        if place.next < len(work.tasks):
+            self._books.set_need(work.amounts[work.tasks[place.next]])
 
-    def _unmarked(self, work: MergedWork, merged_id: int) -> int:
-        """Return the mask of the tasks that a block waits for."""
-        return work.needs[work.tasks[merged_id]] & ~self._tracker.marks
-
-    def _place(self, place: _Resident, cycle: int, waits: bool) -> None:
-        """Place the head; on the SM it waits for its marks, or its work begins."""
+    def _place(self, place: _Resident, cycle: int) -> None:
+        """Place the head."""
         work, merged_id = place.work, place.next
-        task = work.tasks[merged_id]
         sm, slot = self._books.take()
         place.started = min(place.started, cycle)
         place.out += 1
         place.next += 1
         log, offered = work.log, cycle + self._timing.offer
         log.offered[merged_id], log.sm[merged_id], log.slot[merged_id] = offered, sm, slot
-        if merged_id == work.last[task] and not self._others[task]:
-            self._tagged[task] = cycle + 1
-        if waits:
-            self._spinning.append(merged_id)
-        else:
-            self._start(work, merged_id, offered)
-        if place.next < len(work.tasks):
-            self._books.set_need(work.amounts[work.tasks[place.next]])
+        self._hold(work, place.waits.placed(merged_id, cycle))
+        self._set_need(place)
 
-    # --- what blocks wait for on their SM --------------------------------------------------------
-    def _start(self, work: MergedWork, merged_id: int, cycle: int) -> None:
-        """Let a block's work begin in a cycle."""
-        task, log = work.tasks[merged_id], work.log
-        log.started[merged_id] = cycle
-        self.spin_slot_cycles += cycle - log.offered[merged_id]
-        done = cycle + work.lengths[merged_id]
-        if self._spin and work.tracked and merged_id == work.last[task]:
-            self._work_done[task] = done
-            self._finish_last(work, task)
-        else:
-            self._hold(work, merged_id, done)
-
-    def _finish_last(self, work: MergedWork, task: int) -> None:
-        """Let a task's last block be reported once its work is done and all other tags are set."""
-        tagged, done = self._tagged[task], self._work_done[task]
-        if tagged == NEVER or done == NEVER:
-            return
-        due = max(tagged, done)
-        if self._walk:
-            due = max(due, self._walked(work, task, done))
-        self.spin_slot_cycles += due - done
-        self._hold(work, work.last[task], due)
-
-    def _walked(self, work: MergedWork, task: int, cycle: int) -> int:
-        """Return when the last block has read the other tags, in order of block id, one by one."""
-        own = work.last[task]
-        others = [n for n, other in enumerate(work.tasks) if other == task and n != own]
-        for n in sorted(others, key=work.blocks.__getitem__):
-            cycle = max(cycle, work.log.reported[n]) + self._walk
-        return cycle
-
-    def _hold(self, work: MergedWork, merged_id: int, due: int) -> None:
+    def _hold(self, work: MergedWork, dues: Iterable[Due]) -> None:
+        """Let the SMs hold blocks until they are due."""
         log = work.log
-        log.due[merged_id] = due
-        self._sms.hold(log.sm[merged_id], log.slot[merged_id], merged_id, due)
+        for merged_id, due in dues:
+            self._sms.hold(log.sm[merged_id], log.slot[merged_id], merged_id, due)
 
     # --- reports, tags, marks --------------------------------------------------------------------
     def _send(self, cycle: int) -> None:
@@ -260,7 +206,7 @@ class MergedDispatcher:
             _, sm, slot, merged_id = self._reports.popleft()
             place = self._places[0]
             if place.work.tracked:
-                self._tracker.enter(sm, place.work.tasks[merged_id])
+                place.waits.tracker.enter(sm, place.work.tasks[merged_id])
             if self._config.reclaim == "in_order":
                 self._books.done(merged_id, cycle + 1)
             else:
@@ -291,62 +237,40 @@ class MergedDispatcher:
         place.out -= 1
 
     def _count(self, cycle: int) -> bool:
-        """Count one tag; start the blocks whose marks stand from the next cycle on."""
-        task = self._tracker.count()
-        if self._places:
-            self._note_end(self._places[0], cycle)
-        if task is None:
+        """Count one tag; return whether there was one."""
+        if not self._places:
             return False
-        work = self._places[0].work
-        if self._spin:
-            self._others[task] -= 1
-            if not self._others[task] and work.log.offered[work.last[task]] >= 0:
-                self._tagged[task] = cycle + 1
-                self._finish_last(work, task)
-            if self._tracker.marks >> task & 1:
-                self._wake(work, cycle + 1)
-        return True
-
-    def _wake(self, work: MergedWork, cycle: int) -> None:
-        """Start the blocks that waited on their SMs for a mark that stands from a cycle on."""
-        waiting, self._spinning = self._spinning, []
-        for merged_id in waiting:
-            if self._unmarked(work, merged_id):
-                self._spinning.append(merged_id)
-            else:
-                self._start(work, merged_id, max(cycle, work.log.offered[merged_id]))
+        place = self._places[0]
+        waiting = place.waits.tracker.waiting
+        self._hold(place.work, place.waits.count(cycle))
+        self._note_end(place, cycle)
+        return waiting
 
     # --- the end of a launch ---------------------------------------------------------------------
     def _note_end(self, place: _Resident, cycle: int) -> None:
         """Note that a launch is gone: all blocks returned, all tags counted."""
         over = place.walking and place.out == 0 and place.next == len(place.work.tasks)
-        if over and self._tracker.done and place.load == NEVER:
+        if over and place.waits.tracker.done and place.load == NEVER:
             place.load = cycle + self._timing.end
 
     def _load(self, cycle: int) -> MergedWork | None:
         if not self._places or self._places[0].load > cycle:
             return None
-        return self._places.popleft().work
+        place = self._places.popleft()
+        self.spin_slot_cycles += place.waits.slot_cycles
+        return place.work
 
     def _waiters(self) -> list[Waiter]:
         """Return who waits for what, of a launch that stands still."""
         place = self._places[0]
         work = place.work
         waiters = [
-            Waiter(n, work.tasks[n], work.place(n), f"on SM {work.log.sm[n]}", self._cause(work, n))
+            Waiter(n, work.tasks[n], work.place(n), f"on SM {work.log.sm[n]}", place.waits.cause(n))
             for n in range(work.start, place.next)
             if work.log.reported[n] < 0
         ]
         if place.next < len(work.tasks):
             n = place.next
-            cause = self._cause(work, n) if self._gated else "room on an SM"
+            cause = place.waits.cause(n) if self._gated else "room on an SM"
             waiters.append(Waiter(n, work.tasks[n], work.place(n), "at the dispatcher", cause))
         return waiters
-
-    def _cause(self, work: MergedWork, merged_id: int) -> str:
-        """Return what a block waits for, in words."""
-        needs = self._unmarked(work, merged_id)
-        if needs:
-            tasks = [str(t) for t in range(needs.bit_length()) if needs >> t & 1]
-            return f"the mark of task {', '.join(tasks)}"
-        return f"{self._others[work.tasks[merged_id]]} tags of its own task"
