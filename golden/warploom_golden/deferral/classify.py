@@ -64,6 +64,7 @@ def classify(
         calls = tuple(_call(view, call, made) for call in made)
         _check_pointers(view, made, calls)
         _check_uses(view, events)
+        _check_tested(view)
     except NotDeferrableError as refusal:
         return LoopMark(
             function,
@@ -132,6 +133,16 @@ def _check_exits(view: LoopView, made: tuple[CudaCall, ...]) -> None:
         if edge.state.trace not in ((), made):
             raise NotDeferrableError(
                 Reason.EXIT, edge.site[0], "the loop may end between two calls of an iteration"
+            )
+
+
+def _check_tested(view: LoopView) -> None:
+    """Refuse exits that some iterations do not come to: which one ends the loop is not known."""
+    latch = view.run.latch
+    for edge in view.run.exits:
+        if latch is not None and edge.site not in latch.passed:
+            raise NotDeferrableError(
+                Reason.EXIT, edge.site[0], "not every iteration comes to this exit's test"
             )
 
 

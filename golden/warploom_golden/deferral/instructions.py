@@ -5,12 +5,47 @@ from typing import Any, Final, Literal
 
 from warploom_golden.deferral.elf_image import ElfImage
 from warploom_golden.deferral.extra import require
+from warploom_golden.deferral.registers import X87
 
 #: The longest x86-64 instruction, in bytes.
 _LONGEST: Final = 15
 RETURNS: Final = frozenset({"ret", "repz ret", "retq"})
 #: What neither returns nor goes on.
 STOPS: Final = frozenset({"hlt", "ud2", "int3"})
+#: Instructions that only read memory which stands as their first operand. Capstone's word is not
+#: taken for it: it says so of rol, fistp, movnti, vmovsd and other stores, too.
+_READERS: Final = frozenset(
+    {
+        "cmp",
+        "test",
+        "push",
+        "call",
+        "jmp",
+        "nop",
+        "bt",
+        "mul",
+        "imul",
+        "div",
+        "idiv",
+        "cmpsb",
+        "cmpsw",
+        "cmpsd",
+        "cmpsq",
+        "ldmxcsr",
+        "vldmxcsr",
+        "clflush",
+        "clflushopt",
+        "prefetchnta",
+        "prefetcht0",
+        "prefetcht1",
+        "prefetcht2",
+        "prefetchw",
+    }
+)
+#: What stores of the x87 unit begin with; all others that begin with an f compute or load.
+_X87_STORES: Final = ("fst", "fist", "fbst", "fnst", "fnsave", "fsave", "fxsave")
+#: Registers that instructions change without naming them, where capstone does not say so.
+_ALSO_WRITTEN: Final = {"cmpxchg": ("rax",), "xlatb": ("rax",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +170,25 @@ class Decoder:
         name = raw.mnemonic
         for prefix in ("notrack ", "lock ", "bnd "):
             name = name.removeprefix(prefix)
-        used, written = raw.regs_access()
+        used, written = (
+            tuple(raw.reg_name(register) for register in registers)
+            for registers in raw.regs_access()
+        )
+        written += _ALSO_WRITTEN.get(name, ())
+        if name.startswith("f"):
+            used, written = (*used, X87), (*written, X87)
         return Instruction(
             address=raw.address,
             size=raw.size,
             name=name,
-            operands=tuple(self._operand(raw, operand) for operand in raw.operands),
-            used=tuple(raw.reg_name(register) for register in used),
-            written=tuple(raw.reg_name(register) for register in written),
+            operands=tuple(self._operand(raw, name, o) for o in range(len(raw.operands))),
+            used=used,
+            written=written,
         )
 
-    def _operand(self, raw: Any, operand: Any) -> Operand:
+    def _operand(self, raw: Any, instruction: str, place: int) -> Operand:
         x86 = self._capstone.x86
+        operand = raw.operands[place]
         if operand.type == x86.X86_OP_REG:
             return Operand("register", operand.size, register=raw.reg_name(operand.reg))
         if operand.type == x86.X86_OP_IMM:
@@ -168,5 +210,14 @@ class Decoder:
             scale=memory.scale,
             number=number,
             segment=name(memory.segment),
-            is_written=not operand.access or bool(operand.access & self._capstone.CS_AC_WRITE),
+            is_written=(place == 0 and not _reads_first(instruction))
+            or not operand.access
+            or bool(operand.access & self._capstone.CS_AC_WRITE),
         )
+
+
+def _reads_first(name: str) -> bool:
+    """Return whether an instruction leaves memory that stands as its first operand as it is."""
+    if name.startswith("f"):
+        return not name.startswith(_X87_STORES)
+    return name.split()[-1] in _READERS

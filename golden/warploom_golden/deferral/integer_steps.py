@@ -7,7 +7,7 @@ from warploom_golden.deferral import conditions
 from warploom_golden.deferral.events import EventKind
 from warploom_golden.deferral.instructions import Operand
 from warploom_golden.deferral.machine_state import Flags, bytes_of, join_bytes
-from warploom_golden.deferral.registers import PARTS
+from warploom_golden.deferral.registers import PARTS, X87
 from warploom_golden.deferral.step import Step
 from warploom_golden.deferral.values import (
     FRAME,
@@ -313,7 +313,7 @@ def unknown(step: Step) -> None:
     inputs = _inputs(step)
     for name in step.instruction.written:
         step.set_register(name, step.unknown(name, _width(name), *inputs))
-        vector = "x" + name[1:]
+        vector = _vector(name)
         if vector in step.state.vector:
             halves = [step.unknown(f"{vector}.{half}", 64, *inputs) for half in (0, 1)]
             step.state.vector[vector] = [b for half in halves for b in bytes_of(half)]
@@ -342,13 +342,17 @@ def _inputs(step: Step) -> list[Value]:
     names = step.instruction.used
     inputs = [step.register(name) for name in names if name in PARTS and name != "rsp"]
     for name in names:
-        data = step.state.vector.get("x" + name[1:])
+        data = step.state.vector.get(_vector(name))
         inputs += [join_bytes(data)] if data else []
     for operand in step.instruction.operands:
         if operand.kind == "memory" and 0 < operand.size <= _LARGEST_STORE:
             inputs.append(step.load(step.address(operand), operand.size))
     flags = step.state.flags
     return inputs + ([flags.a, flags.b] if flags else [])
+
+
+def _vector(name: str) -> str:
+    return name if name == X87 else "x" + name[1:]
 
 
 def _width(name: str) -> int:

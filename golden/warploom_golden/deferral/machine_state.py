@@ -59,6 +59,8 @@ class State:
         Places of the frame whose address went to code that is not known.
     pending : tuple
         The launch configuration that was pushed and not yet popped; empty if none.
+    passed : frozenset of tuple of int
+        Branches that every path of this iteration came to.
     """
 
     general: dict[str, Value]
@@ -69,6 +71,7 @@ class State:
     trace: tuple[Any, ...] | None = ()
     escaped: frozenset[int] = frozenset()
     pending: tuple[Value, ...] = ()
+    passed: frozenset[tuple[int, ...]] = frozenset()
 
     def copy(self) -> "State":
         """Return a state that changes by itself."""
@@ -81,6 +84,7 @@ class State:
             self.trace,
             self.escaped,
             self.pending,
+            self.passed,
         )
 
     def load(self, offset: int, size: int) -> Value:
@@ -191,6 +195,7 @@ def meet(states: Sequence[State], place: Any) -> State:
     met.flags = first.flags if all(s.flags == first.flags for s in states) else None
     met.trace = first.trace if all(s.trace == first.trace for s in states) else None
     met.escaped = frozenset().union(*(s.escaped for s in states))
+    met.passed = first.passed.intersection(*(s.passed for s in states))
     met.pending = first.pending if all(s.pending == first.pending for s in states) else ()
     return met
 

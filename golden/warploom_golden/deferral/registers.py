@@ -46,7 +46,9 @@ def _parts() -> dict[str, Part]:
 
 PARTS: Final = _parts()
 GENERAL: Final = tuple(dict.fromkeys(part.whole for part in PARTS.values()))
-VECTOR: Final = tuple(f"xmm{number}" for number in range(16))
+#: Where everything on the stack of the x87 unit is kept: one register, since nvcc rarely uses it.
+X87: Final = "x87"
+VECTOR: Final = (*(f"xmm{number}" for number in range(16)), X87)
 #: Integer arguments of a call, in order; further ones stand on the stack.
 ARGUMENTS: Final = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 #: What a callee gives back as it was.

@@ -128,6 +128,7 @@ class _Changes:
             head.frame[place] = origin
         head.flags = None
         head.trace = ()
+        head.passed = frozenset()
         return head
 
 
@@ -248,6 +249,7 @@ class SymbolicRun:
 
     def _branch(self, block: Block, state: State, site: Site) -> list[Edge]:
         last = block.instructions[-1]
+        state.passed |= {site}
         taken = conditions.of_flags(last.name[1:], state.flags)
         if taken is None:
             taken = unknown_flags(self._step(last, state, site[:-1]))
@@ -331,9 +333,9 @@ class SymbolicRun:
 
 
 def _outside(edge: Edge, entry: State) -> Edge:
-    """Return an exit as the code behind the loop sees it: with the trace from before the loop."""
+    """Return an exit as the code behind the loop sees it, with what was made before the loop."""
     state = edge.state.copy()
-    state.trace = entry.trace
+    state.trace, state.passed = entry.trace, entry.passed
     return Edge(edge.source, edge.target, state, edge.site, edge.condition)
 
 
