@@ -80,7 +80,7 @@ test:  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verila
 	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out
-	@$(SETUP) sim dev icarus verilator cocotb
+	@$(SETUP) sim dev elf icarus verilator cocotb
 	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)

@@ -51,7 +51,7 @@ def build_runtime(folder: Path) -> Path | None:
     return folder
 
 
-def record(program: Path, runtime: Path, folder: Path) -> list[Made]:
+def record(program: Path, runtime: Path, folder: Path, *arguments: str) -> list[Made]:
     """Run a program on the stand-in; return its calls."""
     kernels = folder / "kernels"
     sizes = read_image(program).kernels.items()
@@ -63,7 +63,7 @@ def record(program: Path, runtime: Path, folder: Path) -> list[Made]:
         "RECORD": str(written),
         "KERNELS": str(kernels),
     }
-    subprocess.run([program], env=environment, timeout=60, check=False)
+    subprocess.run([program, *arguments], env=environment, timeout=60, check=False)
     return [_made(line) for line in written.read_text().splitlines()]
 
 
