@@ -43,6 +43,11 @@ class CommandGroup(click.Group):
             sys.exit(INTERRUPTED)
         except BrokenPipeError:  # click's and rich's: who reads our output has seen enough
             raise
+        except click.exceptions.NoArgsIsHelpError:  # the help itself
+            raise
+        except click.UsageError as error:
+            click.echo(f"Error: {' '.join(error.format_message().split())}", err=True)
+            sys.exit(REFUSED)
         except (ProgramError, OSError) as error:
             click.echo(f"Error: {error}", err=True)
             sys.exit(FAILED)

@@ -131,7 +131,8 @@ def test_damaged_marks_are_refused(change: dict[str, object], message: str) -> N
     [
         (stripped(), "is stripped: no section .symtab"),
         (changed(MACHINE, struct.pack("<H", 183)), "is an ELF file for EM_AARCH64; legal: EM_X86"),
-        (changed(CLASS, b"\1"), ""),
+        (changed(CLASS, b"\1"), "is an ELF file of 32 bits, little-endian; legal: 64, little"),
+        (changed(CLASS + 1, b"\2"), "is an ELF file of 64 bits, big-endian; legal: 64, little"),
         (changed(16, struct.pack("<H", 1)), "is an ELF file of type ET_REL; legal: ET_EXEC"),
         (PROGRAM.read_bytes()[:3000], "is cut off: its section headers lie behind its end"),
         (PROGRAM.read_bytes()[:-1], "is cut off"),

@@ -88,6 +88,6 @@ def test_what_is_refused_is_one_line_and_writes_nothing(tmp_path, monkeypatch, a
     monkeypatch.chdir(tmp_path)
     done = steal(*arguments, "--json", "f.json")
     assert done.exit_code == 2
-    line = done.output.strip().splitlines()[-1]
+    (line,) = done.stderr.splitlines()
     assert line.startswith("Error: ") and text in line
     assert list(tmp_path.iterdir()) == []

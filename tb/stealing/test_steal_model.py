@@ -43,6 +43,13 @@ def test_the_answer_is_right_on_any_number_of_workers(name, workers, mapping, se
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_smallest_problems_have_the_right_answer(name, size, seed):
+    algorithm = make_algorithm(name, seed, size)
+    assert algorithm.correct(run(algorithm, workers=3).result)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_one_worker_takes_exactly_the_work(name):
     """T1, from a walk of the tree, is the makespan of one worker less the start-up."""
     algorithm = make_algorithm(name, 0, SMALL[name])

@@ -151,8 +151,13 @@ def read_image(path: Path) -> ElfImage:
 
 
 def _check(path: Path, elf: Any, size: int) -> None:
+    if elf.elfclass != 64 or not elf.little_endian:
+        order = "little" if elf.little_endian else "big"
+        raise WarploomError(
+            f"{path} is an ELF file of {elf.elfclass} bits, {order}-endian; legal: 64, little"
+        )
     machine = elf["e_machine"]
-    if machine != "EM_X86_64" or elf.elfclass != 64 or not elf.little_endian:
+    if machine != "EM_X86_64":
         raise WarploomError(f"{path} is an ELF file for {machine}; legal: EM_X86_64")
     kind = elf["e_type"]
     if kind not in ("ET_DYN", "ET_EXEC"):

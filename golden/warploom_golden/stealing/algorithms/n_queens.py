@@ -36,7 +36,7 @@ class NQueens:
         return (), 0, self.size
 
     def is_leaf(self, item: Board) -> bool:
-        return len(item[0]) >= self._cutoff
+        return len(item[0]) >= min(self._cutoff, self.size)
 
     def split(self, item: Board) -> list[Board]:
         """Return one board for each safe column of the next row; none: an empty leaf."""
