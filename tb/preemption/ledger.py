@@ -181,17 +181,22 @@ class Books:
         by_ticket: dict[int, list[tuple[int, int, int, int, int]]],
         statuses: dict[int, tuple[int, int]],
     ) -> None:
-        """No block is offered before all of the stream's earlier launches were reported."""
+        """No block is offered before the stream's earlier launches are reported and have ended.
+
+        What a lost SM still holds is never awaited: its launches have failed.
+        """
         numbers = {offer: n for n, offer in enumerate(self.offers)}
+        ended = {ticket: cycle for cycle, ticket, _ in self.records}
         for later in self.tickets:
+            starts = [offer[0] for offer in by_ticket[later.ticket]]
             for earlier in self.tickets:
-                if earlier.stream != later.stream or earlier.ticket >= later.ticket:
+                same = earlier.stream == later.stream and earlier.ticket < later.ticket
+                if not (same and later.after_previous and starts):
                     continue
-                if not later.after_previous:
-                    continue
-                ends = [statuses.get(numbers[o], (0, 0))[0] for o in by_ticket[earlier.ticket]]
-                starts = [offer[0] for offer in by_ticket[later.ticket]]
-                if ends and starts and max(ends) >= min(starts):
+                held = [o for o in by_ticket[earlier.ticket] if o[1] not in self.lost]
+                ends = [statuses.get(numbers[offer], (0, 0))[0] for offer in held]
+                ends.append(ended.get(earlier.ticket, 0))
+                if max(ends) >= min(starts):
                     self.problems.append(
                         f"ticket {later.ticket} overlaps {earlier.ticket}, of its stream"
                     )

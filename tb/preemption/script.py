@@ -21,7 +21,9 @@ def kernel(number: int, blocks: int, cycles: int, **fields: Any) -> LaunchDescri
 
 
 class Script:
-    """Send commands in given cycles: (cycle, name of KernelQueue's method, argument).
+    """Send commands in given cycles, or as soon as a port takes them.
+
+    A command is (cycle, name of KernelQueue's method, argument).
 
     ``answers``: (cycle, name, argument, what was answered). The host takes records at once, or
     never.
@@ -37,9 +39,15 @@ class Script:
         return self._commands[0][0] if self._commands else NEVER
 
     def step(self, cycle: int, queue: KernelQueue) -> None:
-        while self._commands and self._commands[0][0] == cycle:
-            _, name, argument = self._commands.pop(0)
-            self.answers.append((cycle, name, argument, getattr(queue, name)(argument)))
+        due = [command for command in self._commands if command[0] <= cycle]
+        # Two ports: a launch and another command in one cycle, at most.
+        for port in (True, False):
+            command = next((each for each in due if (each[1] == "launch") == port), None)
+            if command is not None:
+                self._commands.remove(command)
+                _, name, argument = command
+                answer = getattr(queue, name)(argument)
+                self.answers.append((cycle, name, argument, answer))
         while self._takes and queue.take_record():
             pass
 
@@ -69,9 +77,13 @@ def books(model: PreemptionModel, script: Script, config: Config = TINY) -> Book
         if name == "launch" and answer[0]:
             tickets.append(_ticket(answer[0], cycle, argument, config))
         if name == "preempt" and answer[0]:
-            resumed = [c for c, n, a, _ in script.answers if n == "resume" and a == argument]
+            later = (
+                c
+                for c, n, a, what in script.answers
+                if (n, a, what) == ("resume", argument, (0, 0)) and c > cycle
+            )
             recorded = next(r.cycle for r in model.queue.records if r.ticket == answer[0])
-            closed.append((argument, cycle, max(min(resumed, default=NEVER), recorded)))
+            closed.append((argument, cycle, max(min(later, default=NEVER), recorded)))
     return Books(
         machine,
         tickets,

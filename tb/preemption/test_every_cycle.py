@@ -1,7 +1,6 @@
 """A scenario preempted at every cycle and resumed at every cycle after: the ledger agrees."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -67,37 +66,3 @@ def test_preempted_at_every_cycle_and_resumed_at_every_cycle_after(mode, time):
     for preempt in range(LONGEST + 1):
         for resume in range(preempt + 1, LONGEST + 2):
             assert not resumed(mode, time, preempt, resume), (preempt, resume)
-
-
-@pytest.mark.parametrize("reclaim", ["in_order", "out_of_order"])
-@pytest.mark.parametrize("policy", ["first_fit", "round_robin", "least_loaded"])
-def test_random_launches_of_all_priorities(policy, reclaim, seed):
-    from warploom_spec import preset
-
-    rng = random.Random(f"{seed} {policy} {reclaim}")
-    config = replace(preset("tiny"), policy=policy, reclaim=reclaim)
-    for _ in range(25):
-        commands = []
-        for number in range(rng.randint(2, 14)):
-            stream = rng.randrange(6)
-            launch = kernel(
-                number,
-                rng.randint(1, 12),
-                rng.randint(4, 60),
-                stream=stream,
-                priority=stream % 4,
-                after_previous=rng.randrange(2),
-                idempotent=rng.randrange(2),
-                mode=rng.randrange(4),
-                block=rng.choice([(8, 1, 1), (16, 2, 1), (64, 1, 1)]),
-            )
-            commands.append((rng.randrange(300), "launch", launch))
-        for priority in range(4):
-            if rng.randrange(2):
-                cycle = rng.randrange(200)
-                commands.append((cycle, "preempt", priority))
-                commands.append((cycle + rng.randint(1, 200), "resume", priority))
-        model, script = run(
-            commands, config, sm=SmBehaviour(report_time=rng.choice(REPORT_TIMES)), seed=seed
-        )
-        assert not books(model, script, config).check(), f"seed {seed}"

@@ -389,3 +389,26 @@ def test_a_launch_waits_for_an_index_region_that_another_shape_holds():
     assert second < first + 100
     assert (model.queue.path.hits, model.queue.path.misses) == (0, 2)
     assert script.looked < 300
+
+
+def test_what_is_being_taken_back_keeps_its_turn():
+    """The flag falls before the first launch's place is free: the second must not overtake it."""
+    low = [kernel(0, 8, 60), kernel(1, 8, 20, mode=3, stream=1), kernel(2, 2, 20, stream=1)]
+    commands = [(n, "launch", each) for n, each in enumerate(low)]
+    for cycle in range(20, 60):
+        preempted = [(cycle, "preempt", 0), (cycle + 1, "resume", 0)]
+        model, script = run([*commands, *preempted])
+        starts = dict(model.queue.starts)
+        assert starts[2] < starts[3]
+        assert not books(model, script).check()
+
+
+def test_reports_that_are_overdue_when_an_sm_falls_silent_are_never_sent():
+    """Four blocks of each SM end at once, two are reported; time jumps over what never comes."""
+    low = kernel(0, 8, 400, idempotent=1)
+    commands = [(0, "launch", low), (57, "preempt", 0)]
+    model, script = run(commands, sm=SmBehaviour(silent_from={0: 62, 1: 62}))
+    assert model.reports[0].tolist() == [60, 60, 61, 61]
+    assert fates(model)[1] == (FAILED, ErrorCode.SM_LOST)
+    assert model.dispatcher.lost == [0, 1]
+    assert not books(model, script).check()

@@ -238,8 +238,7 @@ class KernelQueue:
     def _hand_on(self, cycle: int, top: int, flagged: bool) -> bool:
         """Hand on the first launch of the highest busy queue that is not in flight.
 
-        Behind a launch that is being stopped and will be put back, nothing is handed on: it comes
-        first.
+        Behind a launch that may be put back, nothing is handed on: it comes first.
         """
         launch = self._next(top)
         if launch is None:
@@ -269,7 +268,7 @@ class KernelQueue:
     def _next(self, priority: int) -> Launch | None:
         """Return the first launch of a queue's window that is ready."""
         window = list(islice(self.unfinished(priority), self._parameters.max_in_flight))
-        if any(each.stopping for each in window):
+        if any(each.may_come_back for each in window):
             return None
         return next((each for each in window if each.state in READY), None)
 

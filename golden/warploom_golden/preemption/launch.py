@@ -84,6 +84,11 @@ class Launch:
     reset_as_drain: bool = False
     timeout_at: int | None = None
 
+    @property
+    def may_come_back(self) -> bool:
+        """Whether a preemption has sent it a stop after which it goes back to its queue."""
+        return self.stopping or (self.dealt_with and self.state is State.HANDED)
+
     def leave(self, state: State, next_block: int) -> None:
         """Go back to the queue."""
         self.state, self.next_block = state, next_block

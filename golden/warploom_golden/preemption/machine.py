@@ -351,8 +351,6 @@ def lose(s: State, cycle: int) -> bool:
             if not s.sms[n].lost and holds_unreported(s, n, number):
                 lose_sm(s, n, cycle)
                 found = True
-    if found:
-        give_up(s, cycle)
     return found
 
 
@@ -385,10 +383,10 @@ def lose_sm(s: State, n: int, cycle: int) -> None:
 
 @inlined
 def give_up(s: State, cycle: int) -> None:
-    """With no SM left, end every launch that has blocks left."""
+    """End every launch that has blocks left: no SM is."""
     for number in range(2):
         place = s.places[number]
-        if place.occupied and not exhausted(place) and s.lost == s.rules.sms:
+        if place.occupied and not exhausted(place):
             place.no_sm = True
             place.drain_at = min(place.drain_at, cycle + 1)
 
@@ -435,7 +433,8 @@ def next_event(s: State, cycle: int) -> int:
             if at > cycle:
                 event = min(event, at)
     for n in range(s.rules.sms):
-        if s.sms[n].due < s.sms[n].silent_from:
+        # What is overdue when an SM falls silent is never sent.
+        if max(s.sms[n].due, cycle + 1) < s.sms[n].silent_from:
             event = min(event, s.sms[n].due)
         if s.head != NONE and s.sms[n].decided[1 - s.head] == cycle - 1:
             event = cycle + 1
@@ -471,6 +470,8 @@ def run_cycle(
     if s.rules.in_order:
         busy |= reclaim(s, cycle)
     lost = lose(s, cycle)
+    if s.lost == s.rules.sms:
+        give_up(s, cycle)
     if ended == NONE:
         ended = load(s, cycle)
     busy |= lost or ended != NONE
