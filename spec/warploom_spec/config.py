@@ -78,6 +78,14 @@ class Config:
         Placement policy, fixed when the hardware is generated.
     reclaim : str
         Reclaim policy, fixed when the hardware is generated.
+    sections : int
+        Sections of the doorbell mailbox; section k belongs to execution unit k for k < ``units``.
+    units : int
+        Execution units, at most ``sections``.
+    cores_per_unit : int
+        Cores of one execution unit; the status word has a bit for each.
+    core_timeout : int
+        Cycles after which a unit's core that has not arrived is missing; 0: never.
     step_from_host : bool
         Whether an index configuration carries the index of thread W, as in the source.
     """
@@ -103,6 +111,10 @@ class Config:
     retire_width: int = _int(4, 1, 16)
     kill_timeout: int = _int(1024, 4, 65535)
     cores: int = _int(4, 1, 16)
+    sections: int = _int(8, 1, 64)
+    units: int = _int(4, 1, 8)
+    cores_per_unit: int = _int(32, 1, 32)
+    core_timeout: int = _int(1 << 20, 0, 1 << 30)
     policy: str = "round_robin"
     reclaim: str = "out_of_order"
     step_from_host: bool = False
@@ -115,6 +127,8 @@ class Config:
         _check_choice("warp_size", self.warp_size, WARP_SIZES)
         _check_choice("policy", self.policy, POLICIES)
         _check_choice("reclaim", self.reclaim, RECLAIMS)
+        if self.units > self.sections:
+            raise WarploomError(f"units is {self.units!r}; legal: 1 to {self.sections} (sections)")
         _check_grid_bits(self.grid_bits)
         if not isinstance(self.step_from_host, bool):
             raise WarploomError(f"step_from_host is {self.step_from_host!r}; legal: True, False")
@@ -195,9 +209,13 @@ PRESETS: Final[dict[str, Config]] = {
         history_entries=2,
         index_memory_warps=64,
         inline_args=1,
+        sections=2,
+        units=1,
+        cores_per_unit=4,
+        core_timeout=1 << 10,
     ),
     "default": Config(),
-    "large": Config(sms=132, index_memory_warps=4096, task_bits=6),
+    "large": Config(sms=132, index_memory_warps=4096, task_bits=6, sections=32, units=8),
 }
 
 
