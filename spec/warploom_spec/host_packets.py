@@ -114,7 +114,9 @@ def core_result(config: Config) -> Packet:
 
 def unit_result(config: Config) -> Packet:
     """A pulse: a result word of the task that runs."""
-    return Packet("unit_result", (Field("valid", 1, "1 for one cycle"), *core_result(config).fields))
+    return Packet(
+        "unit_result", (Field("valid", 1, "1 for one cycle"), *core_result(config).fields)
+    )
 
 
 def unit_done(config: Config) -> Packet:

@@ -1,0 +1,8 @@
+"""The host's side: bus port, doorbell mailbox, execution units."""
+
+from warploom.host.bus_port import BusPort
+from warploom.host.execution_unit import ExecutionUnit
+from warploom.host.mailbox import Mailbox
+from warploom.host.task_units import TaskUnits
+
+__all__ = ["BusPort", "ExecutionUnit", "Mailbox", "TaskUnits"]

@@ -1,0 +1,133 @@
+"""What became of one section's command: the words that its worker reads."""
+
+from typing import Any, Final
+
+from amaranth.hdl import C, Cat, Module, Signal, Value
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom_spec import Config, host_packets
+from warploom_spec.host_map import OFFSETS, RESULT_WORDS
+
+_FIRST_RESULT: Final = OFFSETS["RESULT8"] // 4
+
+
+class Outcome(wiring.Component):
+    """Keep STATUS, ASSIGNED, ERROR and the RESULT words of one section, and show one word.
+
+    Parameters
+    ----------
+    config : Config
+        ``cores_per_unit``.
+    has_unit : bool
+        Whether a unit writes here; without one only ERROR exists.
+
+    Attributes
+    ----------
+    clear : In(1)
+        All words are 0 from the next cycle on.
+    answered, code : In
+        The mailbox itself answers with a code.
+    done, result : unit_done, unit_result, in
+        The unit's; unused without one.
+    doorbell : In(1)
+        The section's doorbell.
+    offset : In(7)
+        Word that is read.
+    word : Out(32)
+        That word (combinational); 0 for words that are not here.
+    """
+
+    clear: Signal
+    answered: Signal
+    code: Signal
+    done: "data.View[data.StructLayout]"
+    result: "data.View[data.StructLayout]"
+    doorbell: Signal
+    offset: Signal
+    word: Signal
+
+    def __init__(self, config: Config, *, has_unit: bool) -> None:
+        self._config, self._has_unit = config, has_unit
+        super().__init__(
+            {
+                "clear": In(1),
+                "answered": In(1),
+                "code": In(host_packets.HOST_CODE_BITS),
+                "done": In(host_packets.unit_done(config).layout()),
+                "result": In(host_packets.unit_result(config).layout()),
+                "doorbell": In(1),
+                "offset": In(7),
+                "word": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        code = Signal(host_packets.HOST_CODE_BITS, name="error_code")
+        with m.If(self.answered):
+            m.d.sync += code.eq(self.code)
+        words: dict[str, Any] = {"DOORBELL": self.doorbell, "ERROR": code}
+        kept: list[Any] = [code]
+        result: Value = C(0, 32)
+        if self._has_unit:
+            kept += self._keep(m, code, words)
+            result = self._keep_results(m)
+        with m.If(self.clear):
+            m.d.sync += [signal.eq(0) for signal in kept]
+        with m.Switch(self.offset):
+            for name, value in words.items():
+                with m.Case(OFFSETS[name] // 4):
+                    m.d.comb += self.word.eq(value)
+            with m.Case(*(_FIRST_RESULT + k for k in range(RESULT_WORDS))):
+                m.d.comb += self.word.eq(result)
+        return m
+
+    def _keep(self, m: Module, code: Signal, words: dict[str, Any]) -> list[Signal]:
+        """Keep what the unit says at a task's end; add its words."""
+        cores = self._config.cores_per_unit
+        done = self.done
+        status, assigned = Signal(cores, name="status"), Signal(cores, name="assigned")
+        core = Signal(host_packets.CORE_BITS, name="error_core")
+        argument = Signal(host_packets.FAILURE_BITS, name="error_argument")
+        task = Signal(host_packets.TASK_NUMBER_BITS, name="task")
+        with m.If(done.valid):
+            m.d.sync += [
+                status.eq(done.status),
+                assigned.eq(done.assigned),
+                code.eq(done.code),
+                core.eq(done.core),
+                argument.eq(done.argument),
+                task.eq(done.task),
+            ]
+        padding = Signal(8 - host_packets.CORE_BITS)
+        words |= {
+            "STATUS": status,
+            "ASSIGNED": assigned,
+            "ERROR": Cat(code, core, padding, argument),
+            "RESULT1": task,
+        }
+        return [status, assigned, core, argument, task]
+
+    def _keep_results(self, m: Module) -> Signal:
+        """Keep the result words in a memory, and which were written; return the one read."""
+        results: memory.Memory = memory.Memory(shape=32, depth=RESULT_WORDS, init=[])
+        m.submodules.results = results
+        writer, reader = results.write_port(), results.read_port(domain="comb")
+        written = Signal(RESULT_WORDS)
+        result = self.result
+        shown = Signal(32, name="shown_result")
+        m.d.comb += [
+            writer.addr.eq(result.word),
+            writer.data.eq(result.data),
+            writer.en.eq(result.valid),
+            reader.addr.eq((self.offset - _FIRST_RESULT)[: host_packets.RESULT_BITS]),
+        ]
+        with m.If(written.bit_select(reader.addr, 1)):
+            m.d.comb += shown.eq(reader.data)
+        with m.If(result.valid):
+            m.d.sync += written.bit_select(result.word, 1).eq(1)
+        with m.If(self.clear):
+            m.d.sync += written.eq(0)
+        return shown

@@ -1,0 +1,59 @@
+"""A queue whose oldest entry always stands in the same register."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class ShiftQueue(wiring.Component):
+    """Hold a few entries; the oldest is an output register, and so is whether there is room.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Of an entry.
+    depth : int
+        Entries, at least 2.
+
+    Attributes
+    ----------
+    i : Stream[shape], in
+        ``ready`` is 1 while fewer than ``depth`` entries are held (state).
+    o : Stream[shape], out
+        The oldest entry; valid one cycle after it came, at the earliest.
+    """
+
+    i: stream.Interface
+    o: stream.Interface
+
+    def __init__(self, shape: Any, depth: int) -> None:
+        self._shape, self._depth = shape, depth
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        depth = self._depth
+        held = [Signal(name=f"held_{k}") for k in range(depth)]
+        entries: list[Any] = [Signal(self._shape, name=f"entry_{k}") for k in range(depth)]
+        push, pop = Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(~held[-1]),
+            self.o.valid.eq(held[0]),
+            self.o.payload.eq(entries[0]),
+            push.eq(self.i.valid & self.i.ready),
+            pop.eq(self.o.valid & self.o.ready),
+        ]
+        for k, entry in enumerate(entries):
+            below = held[k - 1] if k else 1
+            with m.If(pop):
+                if k + 1 < depth:
+                    m.d.sync += held[k].eq(held[k + 1] | (push & held[k]))
+                    m.d.sync += entry.eq(Mux(held[k + 1], entries[k + 1], self.i.payload))
+                else:
+                    m.d.sync += held[k].eq(0)
+            with m.Elif(push & below & ~held[k]):
+                m.d.sync += [held[k].eq(1), entry.eq(self.i.payload)]
+        return m

@@ -1,0 +1,288 @@
+"""Splits a task among cores, and waits for all of them."""
+
+from typing import Any
+
+from amaranth.hdl import C, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom_spec import Config, ErrorCode, host_packets
+
+STRAY_BITS = 16
+
+
+def _lowest(mask: Value) -> Value:
+    """Return the number of the lowest bit that is 1; 0 if none is."""
+    number: Value = C(0, host_packets.CORE_BITS)
+    for place in reversed(range(len(mask))):
+        number = Mux(mask[place], place, number)
+    return number
+
+
+class ExecutionUnit(wiring.Component):
+    """Give each core its part of a task, wait at a barrier for all, and report.
+
+    Parameters
+    ----------
+    config : Config
+        ``cores_per_unit`` and ``core_timeout``.
+
+    Attributes
+    ----------
+    run : unit_run, in
+        Pulse: begin a task. Comes only while ``busy`` and ``missing`` are 0.
+    start : Stream[core_start], out
+        Parts, the first a cycle after ``run``, then one a cycle.
+    code, arguments : Out(64)
+        The task's, from the cycle after ``run`` on.
+    arrived, failed : In(cores)
+        Levels; ``failed`` wins.
+    failure : In(16)
+        Code of the lowest failed core.
+    result : Stream[core_result], in
+        Always taken; ignored while ``busy`` is 0.
+    release, cancel : Out(1)
+        Pulses: the barrier opens; the task is over.
+    reset : In(1)
+        Pulse; wins over everything in its cycle.
+    done : unit_done, out
+        Pulse, two cycles after the last arrival.
+    word : unit_result, out
+        Pulse, a cycle after ``result``.
+    busy, missing : Out(1)
+        A task runs; a core has not arrived since an earlier task's time-out.
+    strays : Out(16)
+        Arrivals of cores without a part; stays at its highest value.
+    """
+
+    run: "data.View[data.StructLayout]"
+    start: stream.Interface
+    code: Signal
+    arguments: Signal
+    arrived: Signal
+    failed: Signal
+    failure: Signal
+    result: stream.Interface
+    release: Signal
+    cancel: Signal
+    reset: Signal
+    done: "data.View[data.StructLayout]"
+    word: "data.View[data.StructLayout]"
+    busy: Signal
+    missing: Signal
+    strays: Signal
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._cores = cores = config.cores_per_unit
+        super().__init__(
+            {
+                "run": In(host_packets.unit_run(config).layout()),
+                "start": Out(stream.Signature(host_packets.core_start(config).layout())),
+                "code": Out(64),
+                "arguments": Out(64),
+                "arrived": In(cores),
+                "failed": In(cores),
+                "failure": In(host_packets.FAILURE_BITS),
+                "result": In(stream.Signature(host_packets.core_result(config).layout())),
+                "release": Out(1),
+                "cancel": Out(1),
+                "reset": In(1),
+                "done": Out(host_packets.unit_done(config).layout()),
+                "word": Out(host_packets.unit_result(config).layout()),
+                "busy": Out(1),
+                "missing": Out(1),
+                "strays": Out(STRAY_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        begins, ends = Signal(), Signal()
+        m.d.comb += begins.eq(self.run.valid & ~self.reset)
+        # Of each core: its start was valid, its start was taken, it has arrived, it succeeded.
+        assigned, taken, ended, good = (
+            Signal(self._cores, name=name) for name in ("assigned", "taken", "ended", "good")
+        )
+        absent = Signal(self._cores)
+        all_sent, expires = self._split(m, begins, ends, assigned, taken)
+        expired = self._expire(m, begins, ends, expires)
+        here = self.arrived | self.failed
+        arrives = Signal(self._cores)
+        m.d.comb += arrives.eq(here & taken & ~ended & ~absent & self.busy.replicate(self._cores))
+        m.d.sync += [
+            ended.eq(Mux(begins, 0, ended | arrives)),
+            good.eq(Mux(begins, 0, good | (arrives & ~self.failed))),
+        ]
+        late = assigned & ~ended
+        complete = Signal()
+        m.d.comb += [
+            complete.eq(all_sent & ~late.any()),
+            ends.eq(self.busy & (complete | expired) & ~self.reset),
+        ]
+        failing = self._first_failure(m, begins, arrives)
+        self._watch_missing(m, here, taken, absent, ends, complete, late)
+        self._report(m, ends, complete, good, assigned, late, failing)
+        self._count_strays(m, here, taken, absent)
+        with m.If(self.reset):
+            m.d.sync += [assigned.eq(0), taken.eq(0), absent.eq(0), ended.eq(0)]
+        return m
+
+    def _split(
+        self, m: Module, begins: Value, ends: Value, assigned: Signal, taken: Signal
+    ) -> tuple[Signal, Signal]:
+        """Send the parts; return whether all were taken, and whether none may follow."""
+        run, start = self.run, self.start
+        part, parts = Signal(8), Signal(8)
+        larger, small = Signal(8), Signal(32)
+        all_sent, expires = Signal(), Signal()
+        moves, more = Signal(), Signal()
+        m.d.comb += [
+            moves.eq(start.valid & start.ready),
+            more.eq((part != parts) & self.busy & ~expires & ~ends),
+        ]
+        bits = Signal(self._cores)
+        m.d.comb += bits.eq(C(1, self._cores) << start.payload.core)
+        with m.If(moves):
+            m.d.sync += [taken.eq(taken | bits), start.valid.eq(more), part.eq(part + more)]
+            with m.If(more):
+                m.d.sync += [
+                    assigned.eq(assigned | (bits << 1)),
+                    start.payload.core.eq(start.payload.core + 1),
+                    start.payload.first.eq(start.payload.first + start.payload.count),
+                    start.payload.count.eq(small + (part < larger)),
+                ]
+            with m.Elif(part == parts):
+                m.d.sync += all_sent.eq(1)
+        with m.If(begins):
+            m.d.sync += [
+                self.busy.eq(1),
+                self.code.eq(run.code),
+                self.arguments.eq(run.arguments),
+                parts.eq(run.parts),
+                larger.eq(run.larger),
+                small.eq(run.small),
+                part.eq(1),
+                all_sent.eq(0),
+                assigned.eq(Mux(run.skip_primary, 2, 1)),
+                taken.eq(0),
+                start.valid.eq(1),
+                start.payload.core.eq(run.skip_primary),
+                start.payload.first.eq(run.first),
+                start.payload.count.eq(run.small + (run.larger != 0)),
+            ]
+        with m.If(self.run.valid):
+            m.d.sync += start.payload.task.eq(start.payload.task + 1)
+        with m.If(ends | self.reset):
+            m.d.sync += self.busy.eq(0)
+        with m.If(self.reset):
+            m.d.sync += start.valid.eq(0)
+        return all_sent, expires
+
+    def _expire(self, m: Module, begins: Value, ends: Value, expires: Signal) -> Signal:
+        """Return whether the time was over in the cycle before; ``expires``: it is in this one."""
+        expired = Signal()
+        limit = self._config.core_timeout
+        if limit:
+            left = Signal(range(limit + 1))
+            m.d.comb += expires.eq(self.busy & (left == 0))
+            m.d.sync += expired.eq(expires & ~begins & ~ends & ~self.reset)
+            with m.If(begins):
+                m.d.sync += left.eq(limit)
+            with m.Elif(left != 0):
+                m.d.sync += left.eq(left - 1)
+        return expired
+
+    def _first_failure(self, m: Module, begins: Value, arrives: Signal) -> tuple[Signal, ...]:
+        """Note the lowest core of the first that failed: whether there is one, core, code."""
+        some = Signal(name="some_failed")
+        core = Signal(host_packets.CORE_BITS, name="failed_core")
+        code = Signal(host_packets.FAILURE_BITS, name="failed_code")
+        failing = arrives & self.failed
+        with m.If(begins):
+            m.d.sync += some.eq(0)
+        with m.Elif(failing.any() & ~some):
+            m.d.sync += [some.eq(1), core.eq(_lowest(failing)), code.eq(self.failure)]
+        return some, core, code
+
+    def _watch_missing(
+        self,
+        m: Module,
+        here: Value,
+        taken: Signal,
+        absent: Signal,
+        ends: Signal,
+        complete: Value,
+        late: Value,
+    ) -> None:
+        """Keep the missing cores, answer their late arrivals, open the barrier."""
+        arrives_late = Signal(self._cores)
+        following = Signal(self._cores)
+        m.d.comb += [
+            arrives_late.eq(absent & taken & here),
+            following.eq(Mux(ends & ~complete, late, absent & ~arrives_late)),
+        ]
+        m.d.sync += [
+            absent.eq(following),
+            self.missing.eq(following.any() & ~self.reset),
+            self.release.eq((ends | arrives_late.any()) & ~self.reset),
+            self.cancel.eq(self.reset),
+        ]
+
+    def _report(
+        self,
+        m: Module,
+        ends: Value,
+        complete: Value,
+        good: Value,
+        assigned: Value,
+        late: Value,
+        failing: tuple[Signal, ...],
+    ) -> None:
+        """Register the task's end and the result words."""
+        some, core, failure = failing
+        done: Any = self.done
+        m.d.sync += done.eq(0)
+        with m.If(self.reset):
+            with m.If(self.busy | self.run.valid):
+                m.d.sync += [
+                    done.valid.eq(1),
+                    done.code.eq(int(ErrorCode.RESET)),
+                    done.task.eq(self.start.payload.task + self.run.valid),
+                ]
+        with m.Elif(ends):
+            m.d.sync += [
+                done.valid.eq(1),
+                done.status.eq(good),
+                done.assigned.eq(assigned),
+                done.task.eq(self.start.payload.task),
+            ]
+            with m.If(~complete):
+                m.d.sync += [
+                    done.code.eq(int(ErrorCode.CORE_TIMEOUT)),
+                    done.core.eq(_lowest(late)),
+                ]
+            with m.Elif(some):
+                m.d.sync += [
+                    done.code.eq(int(ErrorCode.CORE_FAILED)),
+                    done.core.eq(core),
+                    done.argument.eq(failure),
+                ]
+        word: Any = self.word
+        m.d.comb += self.result.ready.eq(1)
+        m.d.sync += word.eq(0)
+        with m.If(self.result.valid & self.busy):
+            m.d.sync += [
+                word.valid.eq(1),
+                word.word.eq(self.result.payload.word),
+                word.data.eq(self.result.payload.data),
+            ]
+
+    def _count_strays(self, m: Module, here: Value, taken: Signal, absent: Signal) -> None:
+        before = Signal(self._cores, name="here_before")
+        started = taken & self.busy.replicate(self._cores)
+        stray = here & ~before & ~started & ~absent
+        m.d.sync += before.eq(here)
+        with m.If(stray.any() & ~self.strays.all()):
+            m.d.sync += self.strays.eq(self.strays + 1)

@@ -1,0 +1,113 @@
+"""Bus port, mailbox and execution units as one core: a host drives units over AXI4-Lite."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.host.bus_port import BusPort, axil_signature
+from warploom.host.execution_unit import ExecutionUnit
+from warploom.host.mailbox import Mailbox
+from warploom_spec import Config, host_packets
+
+
+def cores_signature(config: Config) -> wiring.Signature:
+    """Return what stands between a unit and its cores, seen from the unit."""
+    cores = config.cores_per_unit
+    return wiring.Signature(
+        {
+            "start": Out(stream.Signature(host_packets.core_start(config).layout())),
+            "code": Out(64),
+            "arguments": Out(64),
+            "arrived": In(cores),
+            "failed": In(cores),
+            "failure": In(host_packets.FAILURE_BITS),
+            "result": In(stream.Signature(host_packets.core_result(config).layout())),
+            "release": Out(1),
+            "cancel": Out(1),
+        }
+    )
+
+
+class TaskUnits(wiring.Component):
+    """A host's doorbells in front of execution units.
+
+    Parameters
+    ----------
+    config : Config
+        ``sections``, ``units``, ``cores_per_unit``, ``core_timeout``.
+
+    Attributes
+    ----------
+    axil : AXI4-Lite, in
+        The host.
+    cores : array of units
+        Each unit's port to its cores.
+    unit_reset : In(units)
+        A unit is reset in this cycle.
+    busy, missing, disconnected : Out(units)
+        Each unit's state.
+    refused : Out(32)
+        Refused accesses; wraps.
+    """
+
+    axil: Any
+    cores: Any
+    unit_reset: Signal
+    busy: Signal
+    missing: Signal
+    disconnected: Signal
+    refused: Signal
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        units = config.units
+        super().__init__(
+            {
+                "axil": In(axil_signature(config)),
+                "cores": Out(cores_signature(config)).array(units),
+                "unit_reset": In(units),
+                "busy": Out(units),
+                "missing": Out(units),
+                "disconnected": Out(units),
+                "refused": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        config = self._config
+        m.submodules.bus_port = port = BusPort(config)
+        m.submodules.mailbox = mailbox = Mailbox(config)
+        wiring.connect(m, wiring.flipped(self.axil), port.axil)
+        m.d.comb += [
+            mailbox.write.eq(port.write),
+            port.write_refused.eq(mailbox.write_refused),
+            mailbox.read.eq(port.read),
+            port.answer.eq(mailbox.answer),
+            mailbox.missing.eq(self.missing),
+            mailbox.unit_reset.eq(self.unit_reset),
+            self.disconnected.eq(mailbox.disconnected),
+            self.refused.eq(port.refused),
+        ]
+        for k in range(config.units):
+            unit = ExecutionUnit(config)
+            m.submodules[f"unit_{k}"] = unit
+            cores = wiring.flipped(self.cores[k])
+            wiring.connect(m, unit.start, cores.start)
+            wiring.connect(m, cores.result, unit.result)
+            m.d.comb += [
+                unit.run.eq(mailbox.run[k]),
+                unit.reset.eq(self.unit_reset[k]),
+                mailbox.done[k].eq(unit.done),
+                mailbox.result[k].eq(unit.word),
+                self.busy[k].eq(unit.busy),
+                self.missing[k].eq(unit.missing),
+            ]
+            for name in ("code", "arguments", "release", "cancel"):
+                m.d.comb += getattr(cores, name).eq(getattr(unit, name))
+            for name in ("arrived", "failed", "failure"):
+                m.d.comb += getattr(unit, name).eq(getattr(cores, name))
+        return m
