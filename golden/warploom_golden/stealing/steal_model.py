@@ -114,6 +114,39 @@ class StealRun:
     slices: list[Slice]
 
 
+def crew(
+    algorithm: Algorithm, options: StealOptions, wake: Callable[[], None]
+) -> tuple[Task, list[Worker]]:
+    """Return the whole problem as a task in worker 0's queue, and all workers.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        The problem.
+    options : StealOptions
+        Settings.
+    wake : Callable
+        Called when parked workers must look again.
+    """
+    root = Task(algorithm.root())
+    shared = Shared(
+        algorithm=algorithm,
+        root=root,
+        queues=[TaskQueue(options.queue) for _ in range(options.workers)],
+        costs=options.costs,
+        steal_half=options.steal == "half",
+        max_nesting=options.max_nesting,
+        wake=wake,
+        source_cutoff=options.source_cutoff,
+    )
+    shared.queues[0].push(root)
+    workers = [
+        Worker(seat, shared, make_victims(options.victims, seat.worker, options.seed))
+        for seat in seats(options.workers, options.units, options.mapping)
+    ]
+    return root, workers
+
+
 class StealModel:
     """Run an algorithm on workers and units, cycle by cycle of what happens.
 
@@ -144,22 +177,7 @@ class StealModel:
         self._algorithm = algorithm
         self._costs = options.costs
         self._fails = fails
-        self._root = Task(algorithm.root())
-        shared = Shared(
-            algorithm=algorithm,
-            root=self._root,
-            queues=[TaskQueue(options.queue) for _ in range(options.workers)],
-            costs=options.costs,
-            steal_half=options.steal == "half",
-            max_nesting=options.max_nesting,
-            wake=self._wake,
-            source_cutoff=options.source_cutoff,
-        )
-        shared.queues[0].push(self._root)
-        self._workers = [
-            Worker(seat, shared, make_victims(options.victims, seat.worker, options.seed))
-            for seat in seats(options.workers, options.units, options.mapping)
-        ]
+        self._root, self._workers = crew(algorithm, options, self._wake)
         self._lives: list[Steps] = [worker.life() for worker in self._workers]
         self._agenda: list[tuple[int, int, int, Any]] = []
         self._parked: dict[int, int] = {}
