@@ -235,7 +235,11 @@ async def _steal(dut: Any, plan: dict[str, Any]) -> dict[str, Any]:
     memory = Memory()
     dut.rst.value = 1
     dut.unit_reset.value = 0
-    cocotb.start_soon(Clock(dut.clk, PERIOD_NS, unit="ns", impl="gpi").start())
+    for pin in ("awvalid", "wvalid", "arvalid", "bready", "rready"):
+        getattr(dut, f"s_axil_{pin}").value = 0
+    # The bus master must not see a reset that is not there yet.
+    await Timer(PERIOD_NS, "ns")
+    Clock(dut.clk, PERIOD_NS, unit="ns", impl="gpi").start()
     master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
     units = [Cores(dut, unit, config, algorithm, memory) for unit in range(config.units)]
     await ClockCycles(dut.clk, 4)

@@ -3,7 +3,7 @@
 import dataclasses
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from warploom.host import TaskUnits
 from warploom.host.axil_pins import AxilPins
@@ -14,6 +14,17 @@ from warploom_sim.lockstep.cocotb_runner import in_simulator
 from warploom_spec import Config, WarploomError
 
 MODULE = "warploom_sim.steal_bench"
+#: What a table calls each figure.
+FIGURES: Final = {
+    "makespan": "clock cycles from the host's call to the answer",
+    "makespan_model": "the same in the discrete-event model, whose units have one core",
+    "leaves": "tasks that units ran",
+    "parts": "parts of leaves that cores ran",
+    "rounds": "rounds through the mailbox",
+    "polls": "reads of a doorbell that was still 1",
+    "steals": "tasks stolen",
+    "attempts": "attempts to steal",
+}
 #: Units that a mailbox can have.
 MOST_UNITS = 8
 

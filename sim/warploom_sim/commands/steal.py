@@ -2,14 +2,20 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from rich.table import Table
 
-from warploom_sim.commands.parameters import OutputFile, json_option, number_option
+from warploom_sim.commands.parameters import (
+    SIMULATOR,
+    OutputFile,
+    json_option,
+    number_option,
+)
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.simulators import SIMULATORS, require
 
 ALGORITHMS = ("merge_sort", "matrix_product", "n_queens", "quadrature")
 
@@ -50,6 +56,19 @@ ALGORITHMS = ("merge_sort", "matrix_product", "n_queens", "quadrature")
     show_default=True,
     help="How a mailbox round is ordered.",
 )
+@click.option(
+    "--rtl",
+    is_flag=True,
+    help="Run against the RTL of mailbox and units, over AXI4-Lite.",
+)
+@click.option(
+    "--sim",
+    "simulator",
+    type=SIMULATOR,
+    default=SIMULATORS[0],
+    show_default=True,
+    help="Simulator of --rtl.",
+)
 @json_option(help="Also write the figures to FILE.")
 @click.option(
     "--timeline",
@@ -66,6 +85,8 @@ ALGORITHMS = ("merge_sort", "matrix_product", "n_queens", "quadrature")
 def steal(
     algorithm: str,
     size: int | None,
+    rtl: bool,
+    simulator: str,
     json_file: Path | None,
     timeline: Path | None,
     plot: Path | None,
@@ -74,15 +95,18 @@ def steal(
     """Run an algorithm on workers that steal tasks from each other.
 
     Workers split the problem until a piece is small enough for an execution unit. The answer is
-    computed and compared with NumPy's or a closed one. Cycles are those of a discrete-event model.
+    computed and compared with NumPy's or a closed one. Cycles are those of a discrete-event model;
+    with --rtl they are clock cycles of the mailbox and units in RTL, which the workers reach over
+    AXI4-Lite, and a model of the cores computes the leaves.
 
-    The exit code is 0 if the answer was right, 1 if not, 2 if the input was refused, 3 if a file
-    could not be written.
+    The exit code is 0 if the answer was right, 1 if not, 2 if the input was refused, 3 if a program
+    that is needed failed or a file could not be written.
 
     \b
     Examples:
       warploom steal merge_sort --workers 8
       warploom steal n_queens --workers 16 --victims most_loaded --steal half
+      warploom steal merge_sort --workers 8 --rtl --size 8192
       warploom steal quadrature --workers 8 --timeline q.pftrace --plot q.svg --json q.json
     """
     from warploom_golden.stealing import Costs, StealOptions
@@ -93,6 +117,8 @@ def steal(
     settings["units"] = settings["units"] or settings["workers"]
     settings["max_nesting"] = settings.pop("nesting")
     options = StealOptions(costs=Costs(sync=settings.pop("sync")), **settings)
+    if rtl:
+        _run_rtl(algorithm, size, options, simulator, json_file, [timeline, plot])
     if timeline:
         need("perfetto.trace_builder.proto_builder", "report", "a timeline")
     if plot:
@@ -111,6 +137,29 @@ def steal(
                 progress.advance(task)
             steal_report.write_speedup_plot(plot, algorithm, found)
     _print(figures, steal_report.FIGURES)
+    if json_file:
+        write_json(json_file, figures)
+    sys.exit(0 if figures["correct"] else 1)
+
+
+def _run_rtl(
+    algorithm: str,
+    size: int | None,
+    options: Any,
+    simulator: str,
+    json_file: Path | None,
+    unused: list[Path | None],
+) -> NoReturn:
+    """Run against the RTL, print and write its figures, and exit."""
+    if any(unused):
+        raise click.UsageError("--rtl writes neither --timeline nor --plot.")
+    require(simulator)
+    from warploom_sim import steal_rtl
+
+    with progress_bar() as progress:
+        progress.add_task(f"{algorithm} on {simulator}", total=None)
+        figures = steal_rtl.run_rtl(algorithm, size, options, simulator)
+    _print(figures, steal_rtl.FIGURES)
     if json_file:
         write_json(json_file, figures)
     sys.exit(0 if figures["correct"] else 1)

@@ -1,0 +1,1 @@
+"""Tests of the host's side: bus port, mailbox, execution units."""
