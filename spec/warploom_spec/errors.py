@@ -48,20 +48,9 @@ class ErrorCode(IntEnum):
     STOP_UNKNOWN = 24
     ORDER_RANGE = 25
     ORDER_BUSY = 26
-    BAD_OPCODE = 48
-    NO_UNIT = 49
-    DISCONNECTED = 50
-    CORE_MISSING = 51
-    BAD_SPLIT = 52
-    CORE_FAILED = 53
-    CORE_TIMEOUT = 54
-    RESET = 55
 
 
 ERROR_CODE_BITS: Final = 5
-
-#: Width of the codes that the mailbox answers with.
-HOST_CODE_BITS: Final = 8
 
 #: For each code: (cause, cure).
 EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
@@ -166,37 +155,5 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
     ErrorCode.ORDER_BUSY: (
         "the order table was written while a launch was resident",
         "write it while nothing is resident",
-    ),
-    ErrorCode.BAD_OPCODE: (
-        "the mailbox does not know the command's opcode, or this configuration lacks its hardware",
-        "use an opcode of the mailbox's page",
-    ),
-    ErrorCode.NO_UNIT: (
-        "RUN or DISCONNECT in a section that has no execution unit",
-        "use a section below the number of units",
-    ),
-    ErrorCode.DISCONNECTED: (
-        "the section was disconnected; the command was not run",
-        "run it elsewhere, or reset the unit",
-    ),
-    ErrorCode.CORE_MISSING: (
-        "a core of the unit has not answered since an earlier task's time-out",
-        "wait for it, or reset the unit",
-    ),
-    ErrorCode.BAD_SPLIT: (
-        "the command has more parts than the unit has cores for",
-        "split the task into fewer parts",
-    ),
-    ErrorCode.CORE_FAILED: (
-        "a core reported a failure (core: the first one; argument: its own code)",
-        "look at what the code means to the program",
-    ),
-    ErrorCode.CORE_TIMEOUT: (
-        "a core did not arrive in time (core: the lowest such)",
-        "the task is perhaps partly run: repeat it only if that does no harm",
-    ),
-    ErrorCode.RESET: (
-        "the unit was reset while the task ran",
-        "the task is perhaps partly run: repeat it only if that does no harm",
     ),
 }

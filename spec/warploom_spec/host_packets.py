@@ -1,7 +1,7 @@
 """Packets between bus port, mailbox, execution units and their cores."""
 
 from warploom_spec.config import Config
-from warploom_spec.errors import HOST_CODE_BITS
+from warploom_spec.host_errors import HOST_CODE_BITS
 from warploom_spec.host_map import ADDRESS_BITS, RESULT_WORDS
 from warploom_spec.packet import Field, Packet
 

@@ -17,7 +17,8 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from warploom_sim.json_file import write_json
 from warploom_sim.lockstep.cocotb_entry import PLAN
-from warploom_spec import ErrorCode, host_packets, preset
+from warploom_spec import host_packets, preset
+from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import Opcode, section_address
 
 TINY = preset("tiny")
@@ -185,7 +186,7 @@ async def random_accesses(dut, plan):
         await unit.arrive(1, int(fails), failure)
         while (await words_of(master, "DOORBELL", 1)) != [0]:
             pass
-        error = int(ErrorCode.CORE_FAILED) | failure << 16 if fails else 0
+        error = int(HostError.CORE_FAILED) | failure << 16 if fails else 0
         equal(await words_of(master, "STATUS", 3), [int(not fails), 1, error])
         equal(await words_of(master, "RESULT1", 1), [(number + 1) % 256])
         counts["failed"] += fails

@@ -6,7 +6,8 @@ from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom_spec import Config, ErrorCode, host_packets
+from warploom_spec import Config, host_packets
+from warploom_spec.host_errors import HostError
 
 STRAY_BITS = 16
 
@@ -248,7 +249,7 @@ class ExecutionUnit(wiring.Component):
             with m.If(self.busy | self.run.valid):
                 m.d.sync += [
                     done.valid.eq(1),
-                    done.code.eq(int(ErrorCode.RESET)),
+                    done.code.eq(int(HostError.RESET)),
                     done.task.eq(self.start.payload.task + self.run.valid),
                 ]
         with m.Elif(ends):
@@ -260,12 +261,12 @@ class ExecutionUnit(wiring.Component):
             ]
             with m.If(~complete):
                 m.d.sync += [
-                    done.code.eq(int(ErrorCode.CORE_TIMEOUT)),
+                    done.code.eq(int(HostError.CORE_TIMEOUT)),
                     done.core.eq(_lowest(late)),
                 ]
             with m.Elif(some):
                 m.d.sync += [
-                    done.code.eq(int(ErrorCode.CORE_FAILED)),
+                    done.code.eq(int(HostError.CORE_FAILED)),
                     done.core.eq(core),
                     done.argument.eq(failure),
                 ]

@@ -7,7 +7,8 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.host._outcome import Outcome
-from warploom_spec import Config, ErrorCode, host_packets
+from warploom_spec import Config, host_packets
+from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import (
     FLAG_SKIP_PRIMARY,
     OFFSETS,
@@ -222,12 +223,12 @@ class Mailbox(wiring.Component):
             lacks.eq((mine & self.missing).any()),
         ]
         known = is_run | leaves | (opcode == int(Opcode.NOP))
-        refusals: tuple[tuple[Value, ErrorCode], ...] = (
-            (cut, ErrorCode.DISCONNECTED),
-            (~known, ErrorCode.BAD_OPCODE),
-            ((is_run | leaves) & ~mine.any(), ErrorCode.NO_UNIT),
-            (is_run & lacks, ErrorCode.CORE_MISSING),
-            (is_run & (used > room), ErrorCode.BAD_SPLIT),
+        refusals: tuple[tuple[Value, HostError], ...] = (
+            (cut, HostError.DISCONNECTED),
+            (~known, HostError.BAD_OPCODE),
+            ((is_run | leaves) & ~mine.any(), HostError.NO_UNIT),
+            (is_run & lacks, HostError.CORE_MISSING),
+            (is_run & (used > room), HostError.BAD_SPLIT),
         )
         code, hands_over = Signal(host_packets.HOST_CODE_BITS), Signal()
         verdict: Value = C(0, host_packets.HOST_CODE_BITS)
