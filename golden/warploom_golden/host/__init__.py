@@ -1,0 +1,7 @@
+"""Cycle models of the host's side: bus port, mailbox, execution units."""
+
+from warploom_golden.host.bus_port import BusPort
+from warploom_golden.host.execution_unit import ExecutionUnit
+from warploom_golden.host.mailbox import Mailbox
+
+__all__ = ["BusPort", "ExecutionUnit", "Mailbox"]
