@@ -144,10 +144,7 @@ class Mailbox:
             return self._answer.pack({"refused": 1, "data": 0})
         section, offset = place
         word, held = self._words[offset], self._sections[section]
-        if word.name == "DOORBELL":
-            data = held.doorbell
-        else:
-            data = held.outcome.get(word.name, 0)
+        data = held.doorbell if word.name == "DOORBELL" else held.outcome.get(word.name, 0)
         return self._answer.pack({"refused": 0, "data": data})
 
     # Serving

@@ -1,0 +1,257 @@
+"""BusPort beside its model, and its page's cycles and orders on both."""
+
+import itertools
+
+import pytest
+
+from tb.dispatch_configs import config_of
+from tb.record import Sender, record
+from warploom.host.bus_port import BusPort
+from warploom_golden.host import BusPort as Model
+from warploom_sim.lockstep import Case, run
+from warploom_spec import host_packets
+from warploom_spec.host_map import OKAY, SLVERR
+
+TINY = config_of("tiny")
+ADDRESS, DATA = host_packets.bus_address(TINY), host_packets.bus_data(TINY)
+WRITE, READ = host_packets.bus_write(TINY), host_packets.bus_read(TINY)
+ANSWER, READ_ANSWER = host_packets.bus_answer(TINY), host_packets.bus_read_answer(TINY)
+
+
+def make(config):
+    return BusPort(config_of(config)), Model(config_of(config))
+
+
+def addresses(context):
+    """Yield addresses, half of them of four words, so that reads and writes meet."""
+    rng = context.rng
+    while True:
+        few = rng.random() < 0.5
+        addr = rng.randrange(16) if few else rng.getrandbits(16)
+        yield ADDRESS.pack({"addr": addr, "prot": rng.getrandbits(3)})
+
+
+class Channels:
+    """Counts what the queues go through."""
+
+    def __init__(self):
+        self.counts_of = dict.fromkeys(
+            (
+                "all queues full",
+                "four addresses ahead of the data",
+                "four data ahead of the addresses",
+                "full queue whose oldest entry leaves",
+                "B full when it transfers",
+                "R full when it transfers",
+                "read and write refused in one cycle",
+                "write and read of one word in one cycle",
+            ),
+            0,
+        )
+        self.reset()
+
+    def reset(self):
+        self._ahead = self._b = self._r = 0
+        self._sampled = 0
+
+    def counts(self):
+        return self.counts_of
+
+    def see(self, cycle, inputs, outputs):
+        del cycle
+
+        def moves(channel):
+            name = f"axil__{channel}"
+            values = {**inputs, **outputs}
+            return values[f"{name}__valid"] and values[f"{name}__ready"]
+
+        write, read = WRITE.unpack(outputs["write"]), READ.unpack(outputs["read"])
+        answer = ANSWER.unpack(inputs["answer"])
+        refuses_write = write["valid"] and inputs["write_refused"]
+        full = {name: not outputs[f"axil__{name}__ready"] for name in ("aw", "w", "ar")}
+        happened = {
+            "all queues full": all(full.values()) and self._b == 2 and self._r == 4,
+            "four addresses ahead of the data": self._ahead == 4,
+            "four data ahead of the addresses": self._ahead == -4,
+            "full queue whose oldest entry leaves": write["valid"] and full["aw"] and full["w"],
+            "B full when it transfers": self._b == 2 and moves("b"),
+            "R full when it transfers": self._r == 4 and moves("r"),
+            "read and write refused in one cycle": (
+                self._sampled and answer["refused"] and refuses_write
+            ),
+            "write and read of one word in one cycle": (
+                write["valid"] and read["valid"] and write["address"] == read["address"]
+            ),
+        }
+        for name, it_did in happened.items():
+            self.counts_of[name] += bool(it_did)
+        self._ahead += bool(moves("aw")) - bool(moves("w"))
+        self._b += write["valid"] - bool(moves("b"))
+        self._r += read["valid"] - bool(moves("r"))
+        self._sampled = read["valid"]
+
+
+def case(config, seed, cycles=4000):
+    return Case(
+        make=make,
+        params={"config": config},
+        seed=seed,
+        cycles=cycles,
+        sources={"axil__aw": addresses, "axil__ar": addresses},
+        events={"channels": Channels},
+    )
+
+
+@pytest.mark.parametrize("config", ["tiny", "default"])
+def test_equals_its_model_and_hard_cases_happen(config, seed):
+    results = run([case(config, seed + k) for k in range(3)], "amaranth")
+    for name in Channels().counts():
+        assert sum(result.counts[name] for result in results), name
+    for result in results:
+        result.require(*(f"transfers of axil__{name}" for name in ("aw", "w", "b", "ar", "r")))
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_equals_its_model_on_other_simulators(simulator, seed):
+    run([case("tiny", seed + k) for k in range(2)], simulator)
+
+
+# Cycles and orders, of RTL and model alike
+
+
+@pytest.fixture(params=[BusPort, Model], ids=["rtl", "model"])
+def port(request):
+    return request.param(TINY)
+
+
+def address(word):
+    return ADDRESS.pack({"addr": 4 * word, "prot": 0})
+
+
+def data(value, strobes=0xF):
+    return DATA.pack({"data": value, "strb": strobes})
+
+
+def play(port, cycles=20, writes=(), words=(), reads=(), **levels):
+    """Send addresses, data and reads; ``levels`` are functions of the cycle."""
+    still = {"axil__b__ready": 1, "axil__r__ready": 1, "write_refused": 0, "answer": 0}
+
+    def inputs(cycle):
+        return still | {name: int(level(cycle)) for name, level in levels.items()}
+
+    streams = {"axil__aw": list(writes), "axil__w": list(words), "axil__ar": list(reads)}
+    return record(port, Sender(streams, inputs), cycles)
+
+
+def test_a_write_is_answered_two_cycles_after_it_was_sent(port):
+    """Sent in 0, in the queues from 1 on, commits in 1, B in 2."""
+    seen = play(port, writes=[address(5)], words=[data(7, 3)])
+    assert seen.transfers("axil__aw") == [(0, address(5))]
+    pulse = WRITE.pack({"valid": 1, "address": 5, "data": 7, "strobes": 3})
+    assert seen.port("write")[:3] == [0, pulse, 0]
+    assert seen.transfers("axil__b") == [(2, OKAY)]
+
+
+def test_a_read_is_answered_three_cycles_after_it_was_sent(port):
+    """Sent in 0, sampled in 1, its answer is that of 2, R in 3."""
+    answers = {1: 11, 2: 22, 3: 33}
+    seen = play(
+        port,
+        reads=[address(9)],
+        answer=lambda cycle: ANSWER.pack({"refused": 0, "data": answers.get(cycle, 0)}),
+    )
+    assert seen.port("read")[:3] == [0, READ.pack({"valid": 1, "address": 9}), 0]
+    assert seen.transfers("axil__r") == [(3, READ_ANSWER.pack({"data": 22, "resp": OKAY}))]
+
+
+def test_a_write_and_a_read_a_cycle(port):
+    seen = play(
+        port,
+        writes=[address(word) for word in range(10)],
+        words=[data(word) for word in range(10)],
+        reads=[address(word) for word in range(10)],
+    )
+    assert [cycle for cycle, _ in seen.transfers("axil__b")] == list(range(2, 12))
+    assert [cycle for cycle, _ in seen.transfers("axil__r")] == list(range(3, 13))
+
+
+def test_queues_of_four_behind_responses_of_two(port):
+    """B stands from 0 to 14: two writes commit, four wait, and the seventh is refused until 16."""
+    seen = play(
+        port,
+        writes=[address(word) for word in range(8)],
+        words=[data(word) for word in range(8)],
+        cycles=24,
+        axil__b__ready=lambda cycle: cycle >= 15,
+    )
+    assert seen.cycles("write") == [1, 2, 16, 17, 18, 19, 20, 21]
+    # The first B leaves in 15, so a write commits in 16 and a place is free in 17.
+    assert [cycle for cycle, _ in seen.transfers("axil__aw")] == [*range(6), 17, 18]
+    assert [cycle for cycle, _ in seen.transfers("axil__b")] == [15, 16, *range(17, 23)]
+
+
+def test_four_reads_are_on_their_way_and_four_wait(port):
+    """R stands from 0 to 14: four reads are sampled, four wait, and the ninth is refused."""
+    seen = play(
+        port,
+        reads=[address(word) for word in range(10)],
+        cycles=30,
+        axil__r__ready=lambda cycle: cycle >= 15,
+    )
+    assert seen.cycles("read")[:5] == [1, 2, 3, 4, 16]
+    assert [cycle for cycle, _ in seen.transfers("axil__ar")] == [*range(8), 17, 18]
+    assert [cycle for cycle, _ in seen.transfers("axil__r")][:6] == list(range(15, 21))
+
+
+def test_refused_accesses_are_answered_slverr_and_counted(port):
+    """The write commits in 2, the read is sampled in 1: both are refused in 2."""
+    seen = play(
+        port,
+        writes=[address(1)],
+        words=[data(1)],
+        reads=[address(1)],
+        axil__aw__hold=lambda cycle: cycle < 1,
+        write_refused=lambda cycle: cycle == 2,
+        answer=lambda cycle: ANSWER.pack({"refused": 1, "data": 55}),
+    )
+    assert seen.transfers("axil__b") == [(3, SLVERR)]
+    assert seen.transfers("axil__r") == [(3, READ_ANSWER.pack({"data": 0, "resp": SLVERR}))]
+    assert seen.port("refused")[:5] == [0, 0, 0, 2, 2]
+
+
+def test_nothing_is_counted_without_an_access(port):
+    seen = play(
+        port,
+        write_refused=lambda cycle: 1,
+        answer=lambda cycle: ANSWER.pack({"refused": 1, "data": 55}),
+    )
+    assert seen.port("refused") == [0] * 20
+
+
+def test_a_byte_address_is_a_word_address(port):
+    sent = [ADDRESS.pack({"addr": 0x1237 + low, "prot": low}) for low in range(2)]
+    seen = play(port, writes=sent, words=[data(1)] * 2, reads=sent)
+    for name, packet in (("write", WRITE), ("read", READ)):
+        pulses = [packet.unpack(word)["address"] for word in seen.port(name) if word]
+        assert pulses == [0x1237 >> 2, 0x1238 >> 2]
+
+
+def test_kth_address_has_kth_data_in_all_interleavings(port):
+    """Addresses and data of four writes come in each of the 70 orders, one a cycle."""
+    orders = sorted({"".join(order) for order in itertools.permutations("AAAAWWWW")})
+    tokens = "".join(orders)
+    count = 4 * len(orders)
+    seen = play(
+        port,
+        writes=[address(word) for word in range(count)],
+        words=[data(word) for word in range(count)],
+        cycles=len(tokens) + 20,
+        axil__aw__hold=lambda cycle: tokens[cycle : cycle + 1] == "W",
+        axil__w__hold=lambda cycle: tokens[cycle : cycle + 1] == "A",
+    )
+    assert len(orders) == 70
+    pulses = [WRITE.unpack(word) for word in seen.port("write") if word]
+    assert [(pulse["address"], pulse["data"]) for pulse in pulses] == [
+        (word, word) for word in range(count)
+    ]
+    assert len(seen.transfers("axil__b")) == count
