@@ -19,22 +19,13 @@ def bits(mask: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Task:
-    """A task as ``run`` gave it.
-
-    Attributes
-    ----------
-    skip_primary, parts, larger, small, first : int
-        Fields of ``unit_run``.
-    number : int
-        The task's number.
-    """
+    """A task as ``run`` gave it: fields of ``unit_run``."""
 
     skip_primary: int
     parts: int
     larger: int
     small: int
     first: int
-    number: int
 
     def core(self, part: int) -> int:
         """Return the core that a part goes to (rule 2)."""
@@ -69,7 +60,8 @@ class ExecutionUnit:
     def reset(self) -> None:
         """Forget everything: no task, no core, number and counter 0."""
         self._busy = False
-        self._task = Task(skip_primary=0, parts=0, larger=0, small=0, first=0, number=0)
+        self._task = Task(skip_primary=0, parts=0, larger=0, small=0, first=0)
+        self._number = 0
         self._code = self._arguments = 0
         #: The part that ``start`` shows; None while it is not valid.
         self._shown: int | None = None
@@ -100,7 +92,7 @@ class ExecutionUnit:
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge."""
         run = self._run.unpack(inputs["run"])
-        ended = bool(inputs["reset"]) and (self._busy or bool(run["valid"]))
+        ended = self._busy or bool(run["valid"])
         self._pulses = {"release": 0, "cancel": 0, "done": 0, "word": self._result_word(inputs)}
         self._count_strays(inputs["arrived"] | inputs["failed"])
         complete, timed_out = self._complete(), self._timed_out()
@@ -112,16 +104,18 @@ class ExecutionUnit:
         self._advance_start(inputs)
         self._age += 1
         if run["valid"]:
-            self._begin(run)
+            self._number = (self._number + 1) % TASK_NUMBERS
         if inputs["reset"]:
             self._cancel(ended)
+        elif run["valid"]:
+            self._begin(run)
 
     # A task's beginning and its parts
 
     def _begin(self, run: Mapping[str, int]) -> None:
         """Rule 1: begin a task; its first part is shown in the next cycle (rule 3)."""
         shape = {name: run[name] for name in ("skip_primary", "parts", "larger", "small", "first")}
-        self._task = Task(number=(self._task.number + 1) % TASK_NUMBERS, **shape)
+        self._task = Task(**shape)
         self._code, self._arguments = run["code"], run["arguments"]
         self._busy = True
         self._age = 0
@@ -150,7 +144,7 @@ class ExecutionUnit:
                 "core": self._task.core(part),
                 "first": begin % ELEMENTS,
                 "count": (end - begin) % ELEMENTS,
-                "task": self._task.number,
+                "task": self._number,
             }
         )
 
@@ -211,7 +205,7 @@ class ExecutionUnit:
                 "code": code,
                 "core": core,
                 "argument": argument,
-                "task": self._task.number,
+                "task": self._number,
             }
         )
 

@@ -107,11 +107,12 @@ class BusPort(wiring.Component):
             words.o.ready.eq(commits),
             responses.i.valid.eq(commits),
             responses.i.payload.eq(Mux(self.write_refused, SLVERR, OKAY)),
-            self.write.valid.eq(commits),
         ]
-        # A pulse's other fields are 0 while it is not valid.
+        # A pulse is 0 while it is not valid. All its fields are driven in one place: a field in a
+        # process of its own is X on Icarus from power-up until it first changes.
         with m.If(commits):
             m.d.comb += [
+                self.write.valid.eq(1),
                 self.write.address.eq(addresses.o.payload.addr[2:]),
                 self.write.data.eq(words.o.payload.data),
                 self.write.strobes.eq(words.o.payload.strb),
@@ -131,10 +132,12 @@ class BusPort(wiring.Component):
             leaves.eq(answers.o.valid & answers.o.ready),
             following.eq(taken + samples - leaves),
             addresses.o.ready.eq(samples),
-            self.read.valid.eq(samples),
         ]
         with m.If(samples):
-            m.d.comb += self.read.address.eq(addresses.o.payload.addr[2:])
+            m.d.comb += [
+                self.read.valid.eq(1),
+                self.read.address.eq(addresses.o.payload.addr[2:]),
+            ]
         m.d.sync += [taken.eq(following), full.eq(following == READS), sampled.eq(samples)]
         refused = Signal()
         m.d.comb += [

@@ -1,0 +1,189 @@
+"""ExecutionUnit beside its model, and its page's rules and cycles on both."""
+
+import pytest
+
+from tb.dispatch_configs import config_of
+from tb.host.core_behaviour import Cores, Runs
+from tb.record import record
+from warploom.host.execution_unit import ExecutionUnit
+from warploom_golden.host import ExecutionUnit as Model
+from warploom_sim.lockstep import Case, run
+from warploom_spec import ErrorCode, host_packets
+
+TIMEOUT = 12
+SHORT = f"tiny,core_timeout={TIMEOUT}"
+WIDE = "default,core_timeout=60"
+CONFIG = config_of(SHORT)
+RUN, START = host_packets.unit_run(CONFIG), host_packets.core_start(CONFIG)
+DONE, WORD = host_packets.unit_done(CONFIG), host_packets.unit_result(CONFIG)
+RESULT = host_packets.core_result(CONFIG)
+
+
+def make(config):
+    return ExecutionUnit(config_of(config)), Model(config_of(config))
+
+
+class Environment:
+    """A legal mailbox, cores that do anything, and results at any time."""
+
+    def __init__(self, context):
+        config = config_of(context.params["config"])
+        self._runs = Runs(config, context.case)
+        self._cores = Cores(config, context.case.rng("cores"))
+        self._results = context.driver("result")
+
+    def next(self, outputs):
+        return self._runs.next(outputs) | self._cores.next(outputs) | self._results.next(outputs)
+
+
+class Tasks:
+    """Counts what tasks go through, from ports alone. ``timeout`` is the configuration's."""
+
+    timeout = TIMEOUT
+    cores = 4
+
+    def __init__(self):
+        self.counts_of = dict.fromkeys(
+            (
+                "task ends well",
+                "several cores fail in the first cycle of a failure",
+                "time-out",
+                "time-out while a start stands",
+                "arrival in the last cycle before the time-out",
+                "level rises in the cycle after the time-out",
+                "late arrival",
+                "late arrival and reset in one cycle",
+                "reset and run in one cycle",
+                "reset while busy",
+                "reset in the cycle in which a task ends",
+                "reset while a core is missing",
+                "reset while a start stands",
+                "stray",
+                "level of a core whose start is taken",
+                "arrived and failed at once",
+                "one part",
+                "a part for each core",
+                "primary core skipped",
+                "result in the cycle of a reset",
+                "result while idle",
+            ),
+            0,
+        )
+        self.reset()
+
+    def reset(self):
+        self._age = self._strays = 0
+        self._started, self._arrived, self._waited = 0, 0, 0
+        self._failed = False
+
+    def counts(self):
+        return self.counts_of
+
+    def _count(self, **_):
+        raise NotImplementedError
+
+    def see(self, cycle, inputs, outputs):
+        del cycle
+        busy, missing, reset = outputs["busy"], outputs["missing"], inputs["reset"]
+        levels, failed = inputs["arrived"] | inputs["failed"], inputs["failed"]
+        shown = START.unpack(outputs["start__payload"])["core"] if outputs["start__valid"] else None
+        taken = 1 << shown if shown is not None and inputs["start__ready"] else 0
+        arrives = levels & self._started & ~self._arrived if busy else 0
+        done = self._done(outputs["done"])
+        all_before = busy and shown is None and self._started == self._arrived
+        late = missing and not busy and levels & self._started & ~self._arrived
+        for name, happened in {
+            "task ends well": done and done["code"] == ErrorCode.OK,
+            "several cores fail in the first cycle of a failure": (
+                not self._failed and (arrives & failed).bit_count() > 1
+            ),
+            "time-out": done and done["code"] == ErrorCode.CORE_TIMEOUT,
+            "time-out while a start stands": (
+                done and done["code"] == ErrorCode.CORE_TIMEOUT and shown is not None
+            ),
+            "arrival in the last cycle before the time-out": arrives and self._age == self.timeout,
+            "level rises in the cycle after the time-out": (
+                arrives and self._age == self.timeout + 1
+            ),
+            "late arrival": outputs["release"] and not outputs["done"],
+            "late arrival and reset in one cycle": late and reset,
+            "reset and run in one cycle": reset and inputs["run"],
+            "reset while busy": reset and busy,
+            "reset in the cycle in which a task ends": reset and all_before,
+            "reset while a core is missing": reset and missing,
+            "reset while a start stands": reset and shown is not None and not taken,
+            "stray": outputs["strays"] > self._strays,
+            "level of a core whose start is taken": taken & levels,
+            "arrived and failed at once": arrives & inputs["arrived"] & failed,
+            "result in the cycle of a reset": reset and busy and inputs["result__valid"],
+            "result while idle": not busy and inputs["result__valid"],
+        }.items():
+            self.counts_of[name] += bool(happened)
+        self._see_run(RUN.unpack(inputs["run"]))
+        self._strays = outputs["strays"]
+        self._failed |= bool(arrives & failed)
+        self._arrived |= arrives | (late or 0)
+        self._started |= taken
+        self._age += 1
+        if inputs["run"]:
+            self.reset_task()
+
+    def reset_task(self):
+        self._age = self._started = self._arrived = 0
+        self._failed = False
+
+    def _done(self, word):
+        packet = host_packets.unit_done(config_of(f"tiny,cores_per_unit={self.cores}"))
+        return packet.unpack(word) if word else None
+
+    def _see_run(self, fields):
+        if not fields["valid"]:
+            return
+        parts = fields["parts"]
+        self.counts_of["one part"] += parts == 1
+        self.counts_of["a part for each core"] += parts == self.cores
+        self.counts_of["primary core skipped"] += fields["skip_primary"]
+
+
+class WideTasks(Tasks):
+    """The same for `WIDE`."""
+
+    timeout = 60
+    cores = 32
+
+
+def case(config, seed, cycles=6000):
+    return Case(
+        make=make,
+        params={"config": config},
+        seed=seed,
+        cycles=cycles,
+        stimulus=Environment,
+        withdrawable={"start": "a reset of the unit withdraws a start that stands"},
+        events={"tasks": WideTasks if config == WIDE else Tasks},
+    )
+
+
+@pytest.mark.parametrize("config", [SHORT, WIDE])
+def test_equals_its_model_and_hard_cases_happen(config, seed):
+    results = run([case(config, seed + k) for k in range(4)], "amaranth")
+    for name in Tasks().counts():
+        assert sum(result.counts[name] for result in results), name
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "tiny",
+        *(f"tiny,{odd}" for odd in ("core_timeout=0", "core_timeout=1")),
+        f"{SHORT},cores_per_unit=1",
+        f"{SHORT},cores_per_unit=2",
+    ],
+)
+def test_equals_its_model_in_odd_configurations(config, seed):
+    run([case(config, seed + k, 3000) for k in range(2)], "amaranth")
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_equals_its_model_on_other_simulators(simulator, seed):
+    run([case(SHORT, seed + k) for k in range(2)], simulator)
