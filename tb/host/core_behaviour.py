@@ -9,7 +9,7 @@ PROFILES = (
     {"fail": 0.0, "longest": 0.4, "together": 0.0, "noise": 0.0},
     {"fail": 0.3, "longest": 0.4, "together": 0.2, "noise": 0.0},
     {"fail": 0.1, "longest": 1.6, "together": 0.0, "noise": 0.0},
-    {"fail": 0.2, "longest": 3.0, "together": 0.1, "noise": 0.02},
+    {"fail": 0.2, "longest": 6.0, "together": 0.1, "noise": 0.02},
     {"fail": 0.2, "longest": 0.8, "together": 0.0, "noise": 0.3},
 )
 
@@ -42,6 +42,7 @@ class Cores:
         self._work = dict.fromkeys(cores)
         self._arrived, self._failed = set(), set()
         self._was_ready = 0
+        self._shown = None
 
     def next(self, outputs):
         """Return the cores' inputs of the unit for the next cycle."""
@@ -70,8 +71,11 @@ class Cores:
             self._failed.clear()
         if outputs[f"{prefix}cancel"]:
             self._work = dict.fromkeys(self._work)
-        if outputs[f"{prefix}start__valid"] and self._was_ready:
-            core = self._start.unpack(outputs[f"{prefix}start__payload"])["core"]
+        self._shown = None
+        if outputs[f"{prefix}start__valid"]:
+            self._shown = self._start.unpack(outputs[f"{prefix}start__payload"])["core"]
+        if self._shown is not None and self._was_ready:
+            core, self._shown = self._shown, None
             unit = self._config.core_timeout or 20
             self._work[core] = self._rng.randint(0, round(self._profile["longest"] * unit))
 
@@ -93,7 +97,9 @@ class Cores:
     def _levels(self, held):
         mask = sum(1 << core for core in held)
         if self._rng.random() < self._profile["noise"]:
-            mask ^= 1 << self._rng.randrange(self._config.cores_per_unit)
+            core = self._rng.randrange(self._config.cores_per_unit)
+            # Half of the time the core whose start stands.
+            mask ^= 1 << self._rng.choice((core, core if self._shown is None else self._shown))
         return mask
 
 
@@ -114,16 +120,19 @@ class Runs:
         self._run_pace = Pace(case.rng("run pace"))
         self._reset_pace = Pace(case.rng("reset pace"), (0.0, 0.0, 0.01, 0.05))
         self._ran = self._was_reset = False
+        self._levels = 0
 
-    def next(self, outputs):
-        """Return ``run`` and ``reset`` of the next cycle."""
+    def next(self, outputs, levels=0):
+        """Return ``run`` and ``reset`` of the next cycle; resets come more often with a level."""
         idle = (
             outputs is None
             or self._was_reset
             or not (self._ran or outputs["busy"] or outputs["missing"])
         )
         self._ran = idle and self._run_pace()
-        self._was_reset = self._reset_pace() or (self._ran and self._rng.random() < 0.05)
+        pointed = (self._ran or levels or self._levels) and self._rng.random() < 0.03
+        self._was_reset = self._reset_pace() or pointed
+        self._levels = levels
         return {"run": self._task() if self._ran else 0, "reset": int(self._was_reset)}
 
     def _task(self):

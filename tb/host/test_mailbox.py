@@ -6,38 +6,23 @@ One write comes in a cycle and one section is taken in a cycle: two sections nev
 import pytest
 
 from tb.dispatch_configs import config_of
+from tb.host.commands import ALL, ANSWER, READ, WRITE, Commands, a_read, a_write
 from tb.record import record
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_sim.lockstep import Case, Pace, run
 from warploom_spec import ErrorCode, host_packets
-from warploom_spec.host_map import OFFSETS, Opcode, section_address
+from warploom_spec.host_map import OFFSETS, Opcode
 
 TINY = config_of("tiny")
 #: Three units, and sections without one; odd in every number.
 ODD = "tiny,sections=5,units=3,cores_per_unit=5"
-WRITE, READ = host_packets.bus_write(TINY), host_packets.bus_read(TINY)
-ANSWER = host_packets.bus_answer(TINY)
 RESULT = host_packets.unit_result(TINY)
-ALL = 0b1111
 TASK_CODES = (ErrorCode.OK, ErrorCode.CORE_FAILED, ErrorCode.CORE_TIMEOUT, ErrorCode.RESET)
 
 
 def make(config):
     return Mailbox(config_of(config)), Model(config_of(config))
-
-
-def word_address(section, name):
-    return section_address(section, name) // 4
-
-
-def a_write(section, name, data, strobes=ALL):
-    address = word_address(section, name)
-    return WRITE.pack({"valid": 1, "address": address, "data": data, "strobes": strobes})
-
-
-def a_read(section, name):
-    return READ.pack({"valid": 1, "address": word_address(section, name)})
 
 
 class HostAndUnits:
@@ -50,6 +35,7 @@ class HostAndUnits:
     def __init__(self, context):
         self._config = config_of(context.params["config"])
         self._rng = context.rng
+        self._commands = Commands(self._config, context.case.rng("commands"))
         self._done = host_packets.unit_done(self._config)
         self._paces = {
             name: Pace(context.case.rng(name)) for name in ("write", "read", "done", "result")
@@ -63,8 +49,7 @@ class HostAndUnits:
 
     def _restart(self):
         self._running = [False] * self._config.units
-        self._program = []
-        self._section = 0
+        self._commands.restart()
         self._rings = [None] * 3
 
     def next(self, outputs):
@@ -74,8 +59,8 @@ class HostAndUnits:
             for unit in range(self._config.units):
                 self._running[unit] |= bool(outputs[f"run__{unit}"])
         inputs = {
-            "write": self._write() if self._paces["write"]() else 0,
-            "read": self._read() if self._paces["read"]() else 0,
+            "write": self._commands.write() if self._paces["write"]() else 0,
+            "read": self._commands.read() if self._paces["read"]() else 0,
             **{
                 name: sum(pace[key]() << unit for unit, pace in enumerate(self._levels))
                 for name, key in (("missing", "missing"), ("unit_reset", "reset"))
@@ -110,64 +95,6 @@ class HostAndUnits:
     def _end(self):
         fields = self._done.unpack(self._rng.getrandbits(self._done.bits))
         return self._done.pack(fields | {"valid": 1, "code": self._rng.choice(TASK_CODES)})
-
-    def _some_section(self):
-        """Return a section, mostly the one of the command that is being written."""
-        if self._rng.random() < 0.6:
-            return self._section
-        return self._rng.randrange(self._config.sections)
-
-    def _write(self):
-        if self._rng.random() < 0.2:
-            return self._noise()
-        if not self._program:
-            self._program = self._command()
-        return self._program.pop(0)
-
-    def _noise(self):
-        """Return a write that is often refused, or does nothing."""
-        rng = self._rng
-        strobes = rng.choice((ALL, ALL, rng.getrandbits(4), 0))
-        if rng.random() < 0.2:
-            word = rng.randrange(0x400 - 8, 0x400 + 0x80 * (self._config.sections + 1))
-            address = rng.choice((word, rng.getrandbits(14)))
-            data = rng.getrandbits(32)
-            fields = {"valid": 1, "address": address, "data": data, "strobes": strobes}
-            return WRITE.pack(fields)
-        name = rng.choice(("DOORBELL", rng.choice(list(OFFSETS)), f"T{rng.randrange(8)}"))
-        data = rng.choice((0, 2, 1 << 31, rng.getrandbits(32)))
-        if name == "T2":
-            # Parts and larger small enough to be run, now and then.
-            data &= 0xFFFF0707
-        return a_write(self._some_section(), name, data, strobes)
-
-    def _command(self):
-        """Return a command's writes; the doorbell is rung last, now and then twice."""
-        rng = self._rng
-        sections = rng.choice((self._config.units, self._config.units, self._config.sections))
-        section = self._section = rng.randrange(sections)
-        opcode = rng.choice((Opcode.RUN,) * 6 + (Opcode.DISCONNECT, Opcode.NOP, 2, 255))
-        most = self._config.cores_per_unit
-        parts = rng.choice((0, 1, most - 1, most, most + 1, rng.randint(1, most), 255))
-        larger = rng.choice((0, parts, rng.randint(0, parts), rng.getrandbits(8)))
-        words = {
-            "T0": opcode | rng.getrandbits(8) << 8 | rng.getrandbits(16) << 16,
-            "T2": parts | larger << 8 | rng.getrandbits(16) << 16,
-            "T3": rng.choice((0, 1, rng.getrandbits(32))),
-        }
-        for name in ("T1", "T4", "T5", "T6", "T7"):
-            if rng.random() < 0.3:
-                words[name] = rng.getrandbits(32)
-        writes = [a_write(section, name, data) for name, data in words.items()]
-        rng.shuffle(writes)
-        return writes + [a_write(section, "DOORBELL", 1)] * rng.choice((1, 1, 2))
-
-    def _read(self):
-        rng = self._rng
-        if rng.random() < 0.1:
-            return READ.pack({"valid": 1, "address": rng.getrandbits(14)})
-        name = rng.choice(("DOORBELL", "STATUS", "ERROR", "ERROR", rng.choice(list(OFFSETS))))
-        return a_read(self._some_section(), name)
 
 
 class Happenings:

@@ -3,5 +3,6 @@
 from warploom_golden.host.bus_port import BusPort
 from warploom_golden.host.execution_unit import ExecutionUnit
 from warploom_golden.host.mailbox import Mailbox
+from warploom_golden.host.task_units import TaskUnits
 
-__all__ = ["BusPort", "ExecutionUnit", "Mailbox"]
+__all__ = ["BusPort", "ExecutionUnit", "Mailbox", "TaskUnits"]

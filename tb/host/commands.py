@@ -1,0 +1,101 @@
+"""What hosts write and read: commands and their doorbells, among accesses that are refused."""
+
+from warploom_spec import host_packets, preset
+from warploom_spec.host_map import OFFSETS, Opcode, section_address
+
+# The bus is the same in every configuration.
+WRITE, READ = host_packets.bus_write(preset("tiny")), host_packets.bus_read(preset("tiny"))
+ANSWER = host_packets.bus_answer(preset("tiny"))
+ALL = 0b1111
+
+
+def word_address(section, name):
+    return section_address(section, name) // 4
+
+
+def a_write(section, name, data, strobes=ALL):
+    address = word_address(section, name)
+    return WRITE.pack({"valid": 1, "address": address, "data": data, "strobes": strobes})
+
+
+def a_read(section, name):
+    return READ.pack({"valid": 1, "address": word_address(section, name)})
+
+
+class Commands:
+    """Words of ``bus_write`` and ``bus_read``: the next write and read of the hosts.
+
+    Parameters
+    ----------
+    config : Config
+        Sections, units and cores.
+    rng : random.Random
+        For all choices.
+    """
+
+    def __init__(self, config, rng):
+        self._config, self._rng = config, rng
+        self.restart()
+
+    def restart(self):
+        """Forget the command that is being written."""
+        self._program = []
+        self._section = 0
+
+    def _some_section(self):
+        """Return a section, mostly the one of the command that is being written."""
+        if self._rng.random() < 0.6:
+            return self._section
+        return self._rng.randrange(self._config.sections)
+
+    def write(self):
+        if self._rng.random() < 0.2:
+            return self._noise()
+        if not self._program:
+            self._program = self._command()
+        return self._program.pop(0)
+
+    def _noise(self):
+        """Return a write that is often refused, or does nothing."""
+        rng = self._rng
+        strobes = rng.choice((ALL, ALL, rng.getrandbits(4), 0))
+        if rng.random() < 0.2:
+            word = rng.randrange(0x400 - 8, 0x400 + 0x80 * (self._config.sections + 1))
+            address = rng.choice((word, rng.getrandbits(14)))
+            data = rng.getrandbits(32)
+            fields = {"valid": 1, "address": address, "data": data, "strobes": strobes}
+            return WRITE.pack(fields)
+        name = rng.choice(("DOORBELL", rng.choice(list(OFFSETS)), f"T{rng.randrange(8)}"))
+        data = rng.choice((0, 2, 1 << 31, rng.getrandbits(32)))
+        if name == "T2":
+            # Parts and larger small enough to be run, now and then.
+            data &= 0xFFFF0707
+        return a_write(self._some_section(), name, data, strobes)
+
+    def _command(self):
+        """Return a command's writes; the doorbell is rung last, now and then twice."""
+        rng = self._rng
+        sections = rng.choice((self._config.units, self._config.units, self._config.sections))
+        section = self._section = rng.randrange(sections)
+        opcode = rng.choice((Opcode.RUN,) * 9 + (Opcode.DISCONNECT, Opcode.NOP, 2, 255))
+        most = self._config.cores_per_unit
+        parts = rng.choice((0, 1, most - 1, most, most + 1, rng.randint(1, most), 255))
+        larger = rng.choice((0, parts, rng.randint(0, parts), rng.getrandbits(8)))
+        words = {
+            "T0": opcode | rng.getrandbits(8) << 8 | rng.getrandbits(16) << 16,
+            "T2": parts | larger << 8 | rng.getrandbits(16) << 16,
+            "T3": rng.choice((0, 1, rng.getrandbits(32))),
+        }
+        for name in ("T1", "T4", "T5", "T6", "T7"):
+            if rng.random() < 0.3:
+                words[name] = rng.getrandbits(32)
+        writes = [a_write(section, name, data) for name, data in words.items()]
+        rng.shuffle(writes)
+        return writes + [a_write(section, "DOORBELL", 1)] * rng.choice((1, 1, 2))
+
+    def read(self):
+        rng = self._rng
+        if rng.random() < 0.1:
+            return READ.pack({"valid": 1, "address": rng.getrandbits(14)})
+        name = rng.choice(("DOORBELL", "STATUS", "ERROR", "ERROR", rng.choice(list(OFFSETS))))
+        return a_read(self._some_section(), name)

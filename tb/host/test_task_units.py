@@ -1,0 +1,128 @@
+"""TaskUnits beside its model: bus port, mailbox and units work as their pages together say."""
+
+from collections import deque
+
+import pytest
+
+from tb.dispatch_configs import config_of
+from tb.host.commands import READ, WRITE, Commands
+from tb.host.core_behaviour import Cores
+from tb.host.test_mailbox import ODD
+from warploom.host.task_units import TaskUnits
+from warploom_golden.host import TaskUnits as Model
+from warploom_sim.lockstep import Case, Pace, run
+from warploom_spec import ErrorCode, host_packets, preset
+from warploom_spec.host_map import OFFSETS
+
+SHORT = "tiny,core_timeout=12"
+SEVERAL = f"{ODD},core_timeout=12"
+ADDRESS, DATA = host_packets.bus_address(preset("tiny")), host_packets.bus_data(preset("tiny"))
+READ_ANSWER = host_packets.bus_read_answer(preset("tiny"))
+
+
+def make(config):
+    return TaskUnits(config_of(config)), Model(config_of(config))
+
+
+class HostsAndCores:
+    """Hosts on AXI4-Lite, addresses and data each at their own pace, and cores of all units."""
+
+    def __init__(self, context):
+        config = config_of(context.params["config"])
+        self._rng = context.rng
+        self._commands = Commands(config, context.case.rng("commands"))
+        self._ahead = {"addr": deque(), "data": deque()}
+        self._ends = [
+            context.driver("axil__aw", self._parts("addr")),
+            context.driver("axil__w", self._parts("data")),
+            context.driver("axil__ar", self._reads()),
+            context.sink("axil__b"),
+            context.sink("axil__r"),
+        ]
+        for unit in range(config.units):
+            self._ends.append(context.driver(f"cores__{unit}__result"))
+            prefix = f"cores__{unit}__"
+            self._ends.append(Cores(config, context.case.rng(prefix), prefix))
+        rare = (0.0, 0.0, 0.01, 0.05)
+        self._resets = [Pace(context.case.rng(f"reset{k}"), rare) for k in range(config.units)]
+
+    def next(self, outputs):
+        if outputs is None:
+            for queue in self._ahead.values():
+                queue.clear()
+        inputs = {"unit_reset": sum(reset() << unit for unit, reset in enumerate(self._resets))}
+        for end in self._ends:
+            inputs |= end.next(outputs)
+        return inputs
+
+    def _parts(self, part):
+        """Yield one channel's words of the writes; what the other channel has yet to send waits."""
+        while True:
+            if not self._ahead[part]:
+                write = WRITE.unpack(self._commands.write())
+                low = self._rng.randrange(4)
+                self._ahead["addr"].append(
+                    ADDRESS.pack({"addr": 4 * write["address"] + low, "prot": low})
+                )
+                self._ahead["data"].append(
+                    DATA.pack({"data": write["data"], "strb": write["strobes"]})
+                )
+            yield self._ahead[part].popleft()
+
+    def _reads(self):
+        while True:
+            address = READ.unpack(self._commands.read())["address"]
+            yield ADDRESS.pack({"addr": 4 * address, "prot": 0})
+
+
+class Codes:
+    """Counts what hosts read, by the order of the reads."""
+
+    def __init__(self):
+        self.counts_of = {f"ERROR reads {c.name}": 0 for c in ErrorCode if c >= 48}
+        self.counts_of["STATUS reads a success"] = 0
+        self.reset()
+
+    def reset(self):
+        self._asked = deque()
+
+    def counts(self):
+        return self.counts_of
+
+    def see(self, cycle, inputs, outputs):
+        del cycle
+        if outputs["axil__r__valid"] and inputs["axil__r__ready"]:
+            data = READ_ANSWER.unpack(outputs["axil__r__payload"])["data"]
+            offset = self._asked.popleft()
+            if offset == OFFSETS["ERROR"] and data:
+                self.counts_of[f"ERROR reads {ErrorCode(data & 0xFF).name}"] += 1
+            self.counts_of["STATUS reads a success"] += offset == OFFSETS["STATUS"] and data > 0
+        if inputs["axil__ar__valid"] and outputs["axil__ar__ready"]:
+            address = ADDRESS.unpack(inputs["axil__ar__payload"])["addr"] & ~3
+            self._asked.append(address % 0x200 if address >= 0x1000 else None)
+
+
+def case(config, seed, cycles=6000):
+    units = config_of(config).units
+    reason = "a reset of the unit withdraws a start that stands"
+    return Case(
+        make=make,
+        params={"config": config},
+        seed=seed,
+        cycles=cycles,
+        stimulus=HostsAndCores,
+        withdrawable={f"cores__{unit}__start": reason for unit in range(units)},
+        events={"codes": Codes},
+    )
+
+
+@pytest.mark.parametrize("config", [SHORT, SEVERAL])
+def test_equals_its_model_and_every_code_is_read(config, seed):
+    results = run([case(config, seed + k) for k in range(4)], "amaranth")
+    for name in Codes().counts():
+        assert sum(result.counts[name] for result in results), name
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_equals_its_model_on_other_simulators(simulator, seed):
+    run([case(SEVERAL, seed + k) for k in range(2)], simulator)
