@@ -3,6 +3,8 @@
 One write comes in a cycle and one section is taken in a cycle: two sections never wait at once.
 """
 
+from collections import Counter
+
 import pytest
 
 from tb.dispatch_configs import config_of
@@ -11,6 +13,7 @@ from tb.record import record
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_sim.lockstep import Case, Pace, run
+from warploom_sim.lockstep.events import require
 from warploom_spec import ErrorCode, host_packets
 from warploom_spec.host_map import OFFSETS, Opcode
 
@@ -81,7 +84,7 @@ class HostAndUnits:
         section, offset = divmod(WRITE.unpack(word)["address"] - 0x400, 0x80)
         self._rings = [section if word and offset == 0 else None, *self._rings[:2]]
         section = self._rings[2]
-        if section is None or not 0 <= section < self._config.units or self._rng.random() < 0.8:
+        if section is None or not 0 <= section < self._config.units or self._rng.random() < 0.6:
             return 0
         return 1 << section
 
@@ -213,16 +216,17 @@ def case(config, seed, cycles=6000):
     )
 
 
-#: What one unit or as many units as sections cannot show.
+#: What one unit cannot show.
 NEEDS_MORE = ("two sections complete in one cycle",)
 
 
 @pytest.mark.parametrize("config", ["tiny", ODD, "default"])
 def test_equals_its_model_and_hard_cases_happen(config, seed):
-    results = run([case(config, seed + k) for k in range(3)], "amaranth")
-    for name in Happenings().counts():
-        if config != "tiny" or name not in NEEDS_MORE:
-            assert sum(result.counts[name] for result in results), name
+    total = Counter()
+    for result in run([case(config, seed + k) for k in range(3)], "amaranth"):
+        total.update(result.counts)
+    seldom = NEEDS_MORE if config == "tiny" else ()
+    require(Happenings().counts().keys() - set(seldom), total)
 
 
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
