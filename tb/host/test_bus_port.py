@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from tb.dispatch_configs import config_of
-from tb.record import Sender, record
+from tb.support.dispatch_configs import config_of
+from tb.support.record import Sender, record
 from warploom.host.bus_port import BusPort
 from warploom_golden.host import BusPort as Model
 from warploom_sim.lockstep import Case, run
@@ -93,7 +93,7 @@ class Channels:
         self._sampled = read["valid"]
 
 
-def case(config, seed, cycles=4000):
+def case(config, seed, cycles=2500):
     return Case(
         make=make,
         params={"config": config},

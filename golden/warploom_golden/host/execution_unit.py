@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from warploom_spec import host_packets
 from warploom_spec.config import Config
-from warploom_spec.errors import ErrorCode
+from warploom_spec.host_errors import HostError
 
 ELEMENTS = 1 << 32
 TASK_NUMBERS = 1 << host_packets.TASK_NUMBER_BITS
@@ -186,16 +186,16 @@ class ExecutionUnit:
         """Rules 7 and 8: report the task and open the barrier."""
         if complete:
             core, argument = self._failure or (0, 0)
-            code = ErrorCode.CORE_FAILED if self._failure else ErrorCode.OK
+            code = HostError.CORE_FAILED if self._failure else HostError.OK
         else:
             self._missing = self._assigned - self._arrived
-            code, core, argument = ErrorCode.CORE_TIMEOUT, min(self._missing), 0
+            code, core, argument = HostError.CORE_TIMEOUT, min(self._missing), 0
         self._report(code, core, argument, self._succeeded, self._assigned)
         self._pulses["release"] = 1
         self._busy = False
 
     def _report(
-        self, code: ErrorCode, core: int, argument: int, status: set[int], assigned: set[int]
+        self, code: HostError, core: int, argument: int, status: set[int], assigned: set[int]
     ) -> None:
         self._pulses["done"] = self._done.pack(
             {
@@ -229,7 +229,7 @@ class ExecutionUnit:
         """Rule 11: a unit's reset wins over everything else in its cycle."""
         self._pulses |= {"release": 0, "cancel": 1, "done": 0}
         if ended:
-            self._report(ErrorCode.RESET, 0, 0, set(), set())
+            self._report(HostError.RESET, 0, 0, set(), set())
         self._busy = False
         self._shown = None
         self._forget_cores()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from warploom_spec import host_packets
 from warploom_spec.config import Config
-from warploom_spec.errors import ErrorCode
+from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import (
     FLAG_SKIP_PRIMARY,
     OFFSETS,
@@ -166,28 +166,28 @@ class Mailbox:
             self._runs[number] = self._task(number)
             return
         self._sections[number].complete({"ERROR": code})
-        if code == ErrorCode.OK and self._opcode(number) == Opcode.DISCONNECT:
+        if code == HostError.OK and self._opcode(number) == Opcode.DISCONNECT:
             self._disconnected[number] = 1
 
-    def _verdict(self, number: int, missing: int) -> ErrorCode | None:
+    def _verdict(self, number: int, missing: int) -> HostError | None:
         """Rule 5: return the code that a command completes with; None if it goes to the unit."""
         opcode, has_unit = self._opcode(number), number < self._config.units
         if has_unit and self._disconnected[number]:
-            return ErrorCode.DISCONNECTED
+            return HostError.DISCONNECTED
         if opcode not in list(Opcode):
-            return ErrorCode.BAD_OPCODE
+            return HostError.BAD_OPCODE
         if opcode == Opcode.NOP:
-            return ErrorCode.OK
+            return HostError.OK
         if not has_unit:
-            return ErrorCode.NO_UNIT
+            return HostError.NO_UNIT
         if opcode == Opcode.DISCONNECT:
-            return ErrorCode.OK
+            return HostError.OK
         if missing >> number & 1:
-            return ErrorCode.CORE_MISSING
+            return HostError.CORE_MISSING
         cores = self._config.cores_per_unit - int(self._skips_primary(number))
         if self._parts(number) > cores:
-            return ErrorCode.BAD_SPLIT
-        return None if self._parts(number) else ErrorCode.OK
+            return HostError.BAD_SPLIT
+        return None if self._parts(number) else HostError.OK
 
     def _opcode(self, number: int) -> int:
         return self._tasks[number][0] & 0xFF
