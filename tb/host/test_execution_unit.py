@@ -436,3 +436,34 @@ def test_task_numbers_wrap(unit):
     seen = play(unit, 300, run=held(task(), 0, 256), reset=held(1, 0, 256))
     numbers = [number for *_, number in dones(seen).values()]
     assert numbers == [*range(1, 256), 0, 1]
+
+
+class Flicker:
+    """A level that rises in every second cycle, of a core without a part."""
+
+    def __init__(self, context):
+        del context
+        self._script = Script({})
+        self._cycle = 0
+
+    def next(self, outputs):
+        self._cycle += 1
+        return self._script.next(outputs) | {"arrived": self._cycle & 1}
+
+
+def at_its_highest(inputs, outputs):
+    return inputs["arrived"] and outputs["strays"] == 0xFFFF
+
+
+@pytest.mark.deep
+def test_strays_stay_at_the_highest_value(seed):
+    many = Case(
+        make=make,
+        params={"config": SHORT},
+        seed=seed,
+        cycles=2 * 0x10000 + 50,
+        resets=0,
+        stimulus=Flicker,
+        events={"stray at the highest value": at_its_highest},
+    )
+    run([many], "verilator")[0].require("stray at the highest value")
