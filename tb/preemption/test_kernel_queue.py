@@ -392,12 +392,14 @@ def test_a_launch_waits_for_an_index_region_that_another_shape_holds():
 
 
 def test_what_is_being_taken_back_keeps_its_turn():
-    """The flag falls before the first launch's place is free: the second must not overtake it."""
+    """The flag falls before the second launch's place is free: the third must not overtake it."""
+    urgent = kernel(3, 1, 10, priority=3, stream=7)
     low = [kernel(0, 8, 60), kernel(1, 8, 20, mode=3, stream=1), kernel(2, 2, 20, stream=1)]
     commands = [(n, "launch", each) for n, each in enumerate(low)]
     for cycle in range(20, 60):
-        preempted = [(cycle, "preempt", 0), (cycle + 1, "resume", 0)]
-        model, script = run([*commands, *preempted])
+        # The urgent queue is preempted itself: the flag below stands for a cycle.
+        flag = [(cycle, "launch", urgent), (cycle + 1, "preempt", 3), (cycle + 400, "resume", 3)]
+        model, script = run([*commands, *flag])
         starts = dict(model.queue.starts)
         assert starts[2] < starts[3]
         assert not books(model, script).check()
