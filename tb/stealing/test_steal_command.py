@@ -81,6 +81,10 @@ def test_the_plot_is_drawn(tmp_path, ending):
         (["merge_sort", "--workers", 0], "0 is not in the range"),
         (["n_queens", "--size", 13], "size is 13 for n_queens; legal: 1 to 12"),
         (["n_queens", "--plot", "p.gif"], "legal: a name that ends in .png, .svg, .pdf"),
+        (
+            ["n_queens", "--plot", "a.svg", "--timeline", "a.svg"],
+            "'a.svg' is what --timeline writes",
+        ),
         (["n_queens", "--timeline", "no/t.pftrace"], "in a folder that does not exist"),
     ],
 )

@@ -6,7 +6,12 @@ from typing import Any
 import click
 from rich.table import Table
 
-from warploom_sim.commands.parameters import OutputFile, json_option, refuse_overwriting
+from warploom_sim.commands.parameters import (
+    OutputFile,
+    json_option,
+    refuse_overwriting,
+    refuse_same,
+)
 from warploom_sim.commands.screen import table_console
 from warploom_sim.json_file import write_json
 
@@ -46,6 +51,7 @@ def defer(file: Path, json_file: Path | None, marks: Path | None, patched: Path 
     """
     for output in (json_file, marks, patched):
         refuse_overwriting(output, [file])
+    refuse_same(json=json_file, marks=marks, patched=patched)
     from warploom_sim import defer_program, defer_trace
 
     if defer_program.is_program(file):

@@ -155,3 +155,16 @@ def refuse_overwriting(json_file: Path | None, traces: Iterable[Path]) -> None:
             raise click.BadParameter(
                 f"{str(json_file)!r} is the trace itself.", param_hint="'--json'"
             )
+
+
+def refuse_same(**outputs: Path | None) -> None:
+    """Refuse to write two outputs, by the names of their options, to one file."""
+    taken: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        other = taken.setdefault(path.resolve(), option)
+        if other != option:
+            raise click.BadParameter(
+                f"{str(path)!r} is what --{other} writes.", param_hint=f"'--{option}'"
+            )

@@ -12,6 +12,7 @@ from warploom_sim.commands.parameters import (
     OutputFile,
     json_option,
     number_option,
+    refuse_same,
 )
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
@@ -114,6 +115,7 @@ def steal(
     from warploom_sim.plots import check_plot
     from warploom_spec.extras import need
 
+    refuse_same(json=json_file, timeline=timeline, plot=plot)
     settings["units"] = settings["units"] or settings["workers"]
     settings["max_nesting"] = settings.pop("nesting")
     options = StealOptions(costs=Costs(sync=settings.pop("sync")), **settings)
