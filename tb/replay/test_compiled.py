@@ -1,6 +1,7 @@
 """Compiled functions: kept from process to process, and never kept when they are out of date."""
 
 import ast
+import importlib
 import os
 import random
 import subprocess
@@ -14,7 +15,7 @@ from types import FunctionType, ModuleType
 import numba
 import pytest
 
-from warploom_golden.replay import compiled, event_dispatch, event_machine, event_model
+from warploom_golden.replay import compiled, event_dispatch, event_model
 from warploom_spec import Config, LaunchDescriptor, preset
 
 GOLDEN = Path(compiled.__file__).parents[1]
@@ -90,11 +91,23 @@ def functions(module: ModuleType) -> Iterator[FunctionType]:
     return (f.py_func for f in vars(module).values() if hasattr(f, "py_func"))
 
 
-def test_compiled_functions_use_nothing_of_another_file() -> None:
+def users() -> list[str]:
+    """Return the names of the models' modules that import `compiled`."""
     using = [path for path in GOLDEN.rglob("*.py") if "compiled" in imported(path.read_text())]
-    assert [path.stem for path in using] == ["event_machine"]
-    assert len([*functions(event_machine)]) > 1
-    assert not foreign(event_machine)
+    return sorted(".".join(path.relative_to(GOLDEN.parent).with_suffix("").parts) for path in using)
+
+
+def test_the_machines_alone_are_compiled() -> None:
+    assert users() == [
+        f"warploom_golden.{m}" for m in ("preemption.machine", "replay.event_machine")
+    ]
+
+
+@pytest.mark.parametrize("name", users())
+def test_compiled_functions_use_nothing_of_another_file(name: str) -> None:
+    module = importlib.import_module(name)
+    assert len([*functions(module)]) > 1
+    assert not foreign(module)
 
 
 def test_a_constant_of_another_file_is_found(tmp_path: Path) -> None:
