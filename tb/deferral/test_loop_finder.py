@@ -10,7 +10,7 @@ from tb.deferral.loop_truth import BINARIES, LEVELS, Truth, faults, truths
 from warploom_golden.deferral.loop_finder import find_loops
 from warploom_golden.deferral.marks import LoopMark
 
-PROGRAMS = ("launches", "shapes", "copies", "refused", "unseen", "late", "stores")
+PROGRAMS = ("launches", "shapes", "copies", "refused", "unseen", "late", "stores", "entries")
 #: The least share of the deferrable loops that is found at each level of optimisation.
 FOUND = {0: 0.85, 1: 0.95, 2: 0.95, 3: 0.95}
 pytestmark = pytest.mark.parametrize("level", LEVELS)

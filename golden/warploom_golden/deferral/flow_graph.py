@@ -50,12 +50,13 @@ class Block:
 
 @dataclass(eq=False)
 class Loop:
-    """A natural loop.
+    """A natural loop, or a circle of blocks with several entries.
 
     Attributes
     ----------
     header : int
-        Address of the block through which every entry comes.
+        Address of the block through which every entry comes; of several entries the lowest address
+        in the loop.
     blocks : set of int
         Its blocks, those of inner loops included.
     parent : Loop or None
@@ -231,8 +232,11 @@ def _loops(
     without_back_edges.remove_edges_from(
         [(s, h) for s, h in graph.edges if _dominates(above, h, s)]
     )
-    if not networkx.is_directed_acyclic_graph(without_back_edges):
-        trouble.append(entry)
+    for part in networkx.strongly_connected_components(without_back_edges):
+        # A circle without a back edge is a loop with several entries.
+        if len(part) > 1:
+            trouble.append(entry)
+            loops.setdefault(min(part), Loop(min(part), set(part)))
     _nest(loops.values())
     for loop in loops.values():
         loop.addresses = {i.address for b in loop.blocks for i in blocks[b].instructions}
