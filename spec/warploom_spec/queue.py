@@ -32,13 +32,16 @@ class RecordKind(IntEnum):
 
 
 class QueueCode(IntEnum):
-    """Codes of refusals and failures that the kernel queue adds to ``ErrorCode``."""
+    """Codes of refusals and failures that the kernel queue adds to ``ErrorCode``.
 
-    QUEUE_FULL = 40
-    TICKET_UNKNOWN = 41
-    PREEMPT_PENDING = 42
-    NOT_PREEMPTED = 43
-    TIMEOUT = 44
+    No number has another meaning in ``ErrorCode``, ``TableCode`` or ``HostError``.
+    """
+
+    TIMEOUT = 27
+    QUEUE_FULL = 32
+    TICKET_UNKNOWN = 45
+    PREEMPT_PENDING = 46
+    NOT_PREEMPTED = 47
 
 
 #: For each code: (cause, cure).

@@ -362,9 +362,9 @@ def test_with_no_sm_left_everything_fails_and_nothing_is_accepted():
 
 def test_a_records_words():
     record = FinalRecord(
-        cycle=9, ticket=7, fate=FAILED, code=44, kills=3, reset_as_drain=True, cycles=1000
+        cycle=9, ticket=7, fate=FAILED, code=27, kills=3, reset_as_drain=True, cycles=1000
     )
-    assert record.pack() == (7, 0b1_011_000_010_00101100, 1000, 0, 0, 0)
+    assert record.pack() == (7, 0b1_011_000_010_00011011, 1000, 0, 0, 0)
 
 
 # --- indices -------------------------------------------------------------------------------------

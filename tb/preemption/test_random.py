@@ -75,4 +75,4 @@ def test_aborts_time_outs_faults_and_lost_sms(reclaim, seed):
     # Each fate and code came up: finished, aborted, and all failures.
     codes = {code for fate, code in seen if fate == "FAILED"}
     assert {fate for fate, _ in seen} == {"FINISHED", "ABORTED", "FAILED"}
-    assert codes == {14, 15, 17, 18, 44}
+    assert codes == {14, 15, 17, 18, 27}

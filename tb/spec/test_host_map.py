@@ -5,6 +5,8 @@ import pytest
 from warploom_spec import Config, ErrorCode, WarploomError, preset
 from warploom_spec.host_errors import HOST_CODE_BITS, HOST_EXPLANATIONS, HostError
 from warploom_spec.host_map import SECTION_WORDS, Opcode, section_address
+from warploom_spec.queue import QueueCode
+from warploom_spec.table_errors import TableCode
 
 
 def test_addresses_literal():
@@ -37,7 +39,6 @@ def test_codes_literal_and_apart_from_the_others():
         "OK BAD_OPCODE NO_UNIT DISCONNECTED CORE_MISSING BAD_SPLIT CORE_FAILED CORE_TIMEOUT RESET"
     )
     assert [int(code) for code in HostError] == [0, *range(48, 56)]
-    assert {int(code) for code in HostError} & {int(code) for code in ErrorCode} == {0}
     assert HOST_EXPLANATIONS.keys() == set(HostError)
     assert all(0 <= code < 1 << HOST_CODE_BITS for code in HostError)
     assert [(code.name, int(code)) for code in Opcode] == [
@@ -45,6 +46,15 @@ def test_codes_literal_and_apart_from_the_others():
         ("RUN", 1),
         ("DISCONNECT", 8),
     ]
+
+
+def test_no_code_has_two_meanings():
+    """0 to 31 launches and dispatch, 32 to 47 tables and queues, 48 to 79 the mailbox; 0 is OK."""
+    codes = [int(code) for kind in (ErrorCode, TableCode, QueueCode, HostError) for code in kind]
+    assert sorted(codes)[:2] == [0, 0]
+    assert len(set(codes)) == len(codes) - 1
+    assert {int(code) for code in QueueCode} == {27, 32, 45, 46, 47}
+    assert all(32 <= code <= 47 for code in TableCode)
 
 
 @pytest.mark.parametrize(
