@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom.host import TaskUnits
-from warploom.host.axil_pins import AxilPins
+from warploom.lib.axil_pins import AxilPins
 from warploom_golden.stealing import StealModel, StealOptions, make_algorithm
 from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep.build import built

@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 
 from warploom.host import BusPort, TaskUnits
 from warploom.host import task_units as task_units_file
-from warploom.host.axil_pins import AxilPins
+from warploom.lib.axil_pins import AxilPins
 from warploom_sim.lockstep.build import built
 from warploom_sim.lockstep.cocotb_runner import in_simulator
 from warploom_spec import preset
