@@ -4,10 +4,12 @@ import random
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from math import prod
 
 from tb.support.dispatch_configs import config_of
 from tb.support.index_cases import few_places, random_shape, reads_of, widest_shapes
 from tb.support.launches import (
+    FEW_BLOCKS,
     dispatch_launches,
     legal_launch,
     limit_launches,
@@ -23,8 +25,11 @@ from warploom_sim.lockstep import Context, Pace
 from warploom_spec import Config, layouts
 
 Ports = Mapping[str, int]
-#: Cycles at a run's end in which everything must come to its end.
+#: Cycles at a run's end in which nothing new comes, at least.
 DRAIN = 700
+#: In them: what a launch takes beside its blocks, and an SM from one block to the next, in cycles,
+#: at most; and what is on the SMs before.
+LAUNCH_TAKES, BLOCK_TAKES, SETTLES = 60, 12, 100
 #: What a block takes at least, beside its warps.
 NOTHING = {"registers": 0, "shared": 0, "barriers": 0}
 
@@ -51,7 +56,8 @@ class Host:
     (launches whose blocks fill an SM to the last unit), ``astray`` (the part of the stops whose
     ticket differs in one bit).
 
-    In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left.
+    In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left. In calm runs,
+    where nobody stops anything, this begins sooner if the launches under way need longer.
     """
 
     def __init__(self, context: Context):
@@ -70,6 +76,10 @@ class Host:
         self._stop_packet = layouts.launch_stop(self.config)
         self.recent: deque[int] = deque(maxlen=8)
         self.open: set[int] = set()
+        self._draining = False
+        # Cycles that launches need, at most: of those not answered yet, and by ticket.
+        self._asked: deque[int] = deque()
+        self._needs: dict[int, int] = {}
         self._over: set[int] = set()
         self._last_stops: deque[int] = deque()
         self._burst: list[int] = []
@@ -80,7 +90,7 @@ class Host:
         busy: bool = context.options.get("busy", False)
         self._launching, self._stopping = Chance(rng, 1.0 if busy else None), Chance(rng, 0.0)
         self._other, self._taking = Chance(rng, 0.0), Chance(rng, 0.9 if busy else None)
-        self.launch = context.driver("launch", self.launches(), self._launching)
+        self.launch = context.driver("launch", self._noted(), self._launching)
         self.stop = context.driver("stop", self._stops(), self._stopping)
         self._ending = Chance(rng, 0.01) if context.options.get("hoard") else self._taking
         self.ended = context.sink("ended", self._ending)
@@ -92,41 +102,67 @@ class Host:
         """Yield the packed launches."""
         raise NotImplementedError
 
+    def blocks(self, launch: int) -> int:
+        """Return how many blocks a packed launch has."""
+        raise NotImplementedError
+
     def settle(self) -> None:
         """Keep track of what was accepted and what has ended in the last cycle."""
         raise NotImplementedError
 
-    def accepted(self, ticket: int) -> None:
-        """Note that a launch got its ticket; the answer may be taken after the final record."""
+    def _noted(self) -> Iterator[int]:
+        """Yield the packed launches, and note how long each may take."""
+        for launch in self.launches():
+            turns = -(-self.blocks(launch) // self.config.sms)
+            self._asked.append(LAUNCH_TAKES + BLOCK_TAKES * turns)
+            yield launch
+
+    def answered(self, ticket: int) -> None:
+        """Note what became of the oldest launch: its ticket, or 0.
+
+        The answer may be taken after the final record.
+        """
+        need = self._asked.popleft()
+        if not ticket:
+            return
         if ticket not in self._over:
             self.open.add(ticket)
+            self._needs[ticket] = need
         self.recent.append(ticket)
 
     def over(self, ticket: int) -> None:
         """Note a launch's final record."""
         self.open.discard(ticket)
+        self._needs.pop(ticket, None)
         self._over.add(ticket)
 
-    @property
-    def draining(self) -> bool:
-        """Whether the run is about to end."""
-        return self._cycle >= self._cycles - DRAIN
+    def _begins_to_drain(self) -> bool:
+        """Tell whether the time left, for what is under way and one more launch, is needed."""
+        need = DRAIN
+        if self.climate == "calm":
+            more = LAUNCH_TAKES + BLOCK_TAKES * -(-FEW_BLOCKS // self.config.sms)
+            under_way = sum(self._asked) + sum(self._needs.values())
+            need = max(DRAIN, SETTLES + under_way + more * bool(under_way))
+        return not self._draining and self._cycle >= self._cycles - need
 
     def next(self, outputs: Ports | None) -> dict[str, int]:
         """Return the next cycle's inputs."""
         self._cycle += 1
         self._outputs = outputs
-        if self._cycle == self._cycles - DRAIN:
+        if self._begins_to_drain():
+            self._draining = True
             self.forecast.clear_up()
         if outputs is None:
             for known in (self.open, self._over, self.recent, self._last_stops, self._stopped):
                 known.clear()
+            self._asked.clear()
+            self._needs.clear()
             self._burst.clear()
         weather = self.forecast.next()
         self._stopping.probability, self._other.probability = weather.stop, 0.05
         if self._burst:
             self._stopping.probability = 1.0
-        if self.draining:
+        if self._draining:
             self._drain()
         values = self.launch.next(outputs) | self.stop.next(outputs) | self.ended.next(outputs)
         if self._swaps is not None:
@@ -189,7 +225,7 @@ class Host:
     def _next_enable(self, chance: float) -> int:
         """Return the enable mask; all SMs are in use at a run's end."""
         everything = (1 << self.config.sms) - 1
-        if self.draining:
+        if self._draining:
             self._enable = everything
         elif self.rng.random() < chance:
             self._enable = self.rng.choice((everything, self.rng.getrandbits(self.config.sms)))
@@ -215,10 +251,19 @@ class DispatcherHost(Host):
         for fields in dispatch_launches(self.rng, self.config, self.streams, *wishes):
             yield self._packet.pack(fields)
 
+    def blocks(self, launch: int) -> int:
+        """Return how many blocks there are from the first one on."""
+        fields = self._packet.unpack(launch)
+        count, first = 1, 0
+        for axis in "xyz":
+            first += count * fields[f"start_{axis}"]
+            count *= fields[f"g{axis}"]
+        return count - first
+
     def settle(self) -> None:
         """Follow `launch` and `ended`."""
         if self.launch.taken is not None:
-            self.accepted(self._packet.unpack(self.launch.taken)["ticket"])
+            self.answered(self._packet.unpack(self.launch.taken)["ticket"])
         if self.ended.taken is not None:
             self.over(self._ends.unpack(self.ended.taken)["ticket"])
 
@@ -324,14 +369,19 @@ class PathHost(Host):
         while True:
             yield next(asked) if self.rng.random() < 0.8 else self.rng.getrandbits(bits)
 
+    def blocks(self, launch: int) -> int:
+        """Return how many blocks there are, or will be if the launch is not refused."""
+        fields = self._descriptor.unpack(launch)
+        return min(FEW_BLOCKS, prod(fields[f"g{axis}"] for axis in "xyz"))
+
     def settle(self) -> None:
         """Follow `answer` and `ended`; guess the next ticket now and then."""
         if self.launch.taken is not None:
             self._note(self._descriptor.unpack(self.launch.taken))
         if self.answer.taken is not None:
             ticket = self._answer.unpack(self.answer.taken)["ticket"]
+            self.answered(ticket)
             if ticket:
-                self.accepted(ticket)
                 self.recent.append(ticket + 1)
         if self.ended.taken is not None:
             self.over(self._ends.unpack(self.ended.taken)["ticket"])
