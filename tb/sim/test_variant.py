@@ -56,6 +56,6 @@ def test_a_name_that_no_file_system_takes_is_refused() -> None:
     changed = [f"{f}={v}" for f, v in large.items() if v != tiny[f] and f != "grid_bits"]
     more = ["grid_bits=31,16,16", "retire_width=2", "kill_timeout=100", "cores=2", "max_tables=2"]
     assert len(variant("tiny", changed).name) <= 255
-    message = "17 fields are changed, .* legal: up to 255"
+    message = "21 fields are changed, .* legal: up to 255"
     with pytest.raises(WarploomError, match=message):
         variant("tiny", [*changed, *more])
