@@ -47,7 +47,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-#: Blocks of the host's side: `warploom verilog` will write them with the core that they are part of.
+#: Blocks of the host's side: they will be written with the core that they are part of.
 NOT_WRITTEN = ("bus_port", "mailbox", "execution_unit", "task_units")
 #: Gives a core's bus other names.
 WRAPPER = "axil_pins"
