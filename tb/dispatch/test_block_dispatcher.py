@@ -196,7 +196,7 @@ def make_blind(config, **fault):
 @pytest.mark.parametrize("fault", SEEN_BY_THE_LEDGER)
 def test_the_ledger_alone_finds_a_seeded_fault(fault, seed):
     config = WHERE.get(fault, "tiny")
-    cases = (dispatcher_case(config, "calm", seed + n, 2000, fault=fault) for n in range(6))
+    cases = (dispatcher_case(config, "calm", seed + n, 4000, fault=fault) for n in range(24))
     tries = [replace(case, make=make_blind) for case in cases]
     # A slot that is given twice may also show as a launch that never ends.
     complaint = "LedgerError: ledger, cycle|launches without a final record"
