@@ -67,7 +67,7 @@ def _head() -> Iterator[str]:
 
 def _wires(ports: Sequence[Port]) -> Iterator[str]:
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(("launch__", "completion__")):
+        if direction == "out" or name.startswith(("launch__", "report__")):
             yield f"  wire {_range(bits)}{name};"
 
 
@@ -102,7 +102,7 @@ def _files(config: Config) -> Iterator[str]:
 def _source(config: Config, launches: int) -> Iterator[str]:
     yield "  wire [31:0] launches;"
     yield f"  launch_source #(.BITS({layouts.launch_descriptor(config).bits}), .PLACES({launches}))"
-    yield "  source (.clk(clk), .rst(rst), .ready(launch__ready), .valid(launch__valid),"
+    yield "  source (.clk(clk), .rst(rst), .room(room), .valid(launch__valid),"
     yield "    .payload(launch__payload), .launches(launches));"
 
 
@@ -119,17 +119,17 @@ def _sm_core(sm: int, config: Config) -> Iterator[str]:
         "GRID_Z": grid_z,
         "OFFER_BITS": layouts.block_offer(config).bits,
         "OFFER_RECORD_BITS": 64 * record_words(records["offers"]),
-        "COMPLETION_BITS": layouts.block_completion(config).bits,
-        "COMPLETION_RECORD_BITS": 64 * record_words(records["completions"]),
+        "REPORT_BITS": layouts.block_report(config).bits,
+        "REPORT_RECORD_BITS": 64 * record_words(records["reports"]),
     }
     ports = {
         **{name: name for name in ("clk", "rst", "cycle", "seed")},
         "offers": "file_offers",
-        "completions": "file_completions",
+        "reports": "file_reports",
         "offer_valid": f"offer__{sm}__valid",
         "offer": f"offer__{sm}__payload",
-        "completion_valid": f"completion__{sm}__valid",
-        "completion": f"completion__{sm}__payload",
+        "report_valid": f"report__{sm}__valid",
+        "report": f"report__{sm}__payload",
     }
     for place in range(PLACES):
         for port, field in (("ticket", "ticket"), ("launch", "code"), ("base", "arguments")):
@@ -146,7 +146,7 @@ def _dut(ports: Sequence[Port], config: Config) -> Iterator[str]:
     """Connect LaunchPath: what is not used is idle, every output stream is taken at once."""
     connections = {"clk": "clk", "rst": "rst"}
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(("launch__", "completion__")):
+        if direction == "out" or name.startswith(("launch__", "report__")):
             connections[name] = name
         elif name.endswith("__ready"):
             connections[name] = "1'b1"
@@ -160,21 +160,24 @@ def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
 
     An SM's stand-in writes its own events: of those there is nothing to write here.
     """
-    error_bits, valid_bits = layouts.error_record(config).bits, 1
-    errors = ("dispatch_error", "index_error")
+    # Of a pulse its own bit, the lowest, is not written.
+    error_bits, answer_bits = (
+        packet(config).bits for packet in (layouts.error_record, layouts.launch_answer)
+    )
+    errors = ("dispatch_error", "index_error", "error")
     return {
-        "answers": [("answer__valid", "answer__payload")],
+        "answers": [("answer[0]", f"answer[{answer_bits - 1}:1]")],
         "ended": [("ended__valid", "ended__payload")],
         "decisions": [("decided_valid", "decided, decided_ticket")],
         "done": [("done_valid", "done")],
         "warps": [("written_valid", "written")],
         "words": [(f"(words__{k} != stood_{k})", f"words__{k}, 16'd{k}") for k in range(PLACES)],
         "errors": [
-            (f"{port}[0]", f"{port}[{error_bits - 1}:{valid_bits}], 16'd{source}")
+            (f"{port}[0]", f"{port}[{error_bits - 1}:1], 16'd{source}")
             for source, port in enumerate(errors)
         ],
         "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
-        "completions": [(f"completion__{sm}__valid", "") for sm in range(config.sms)],
+        "reports": [(f"report__{sm}__valid", "") for sm in range(config.sms)],
     }
 
 
@@ -250,12 +253,12 @@ def _stop_task(config: Config) -> Iterator[str]:
 def _stop(config: Config) -> Iterator[str]:
     """Stop when all launches are answered and ended, or when that cannot come any more."""
     offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
-    completed = " | ".join(f"completion__{sm}__valid" for sm in range(config.sms))
+    reported = " | ".join(f"report__{sm}__valid" for sm in range(config.sms))
     yield "    quiet <= quiet + 1;"
-    yield f"    if (answer__valid | ended__valid | {completed}) quiet <= 0;"
+    yield f"    if (answer[0] | ended__valid | {reported}) quiet <= 0;"
     yield f"    if ({offered}) begin quiet <= 0; offers <= offers + 1; end"
-    yield "    if (answer__valid) answers <= answers + 1;"
-    yield "    if (answer__valid && answer__payload[31:0] != 0) accepted <= accepted + 1;"
+    yield "    if (answer[0]) answers <= answers + 1;"
+    yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"
     yield "    if (ended__valid) records <= records + 1;"
     yield "    if (answers == launches && records == accepted) begin"
     yield "      rest <= rest + 1;"

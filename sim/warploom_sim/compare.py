@@ -136,7 +136,7 @@ def locate(
     if kind == "offers":
         return launch_of(values["ticket"], events), _block(values)
     before = offers["cycle"] <= np.uint64(values["cycle"])
-    if kind == "completions":
+    if kind == "reports":
         same = (offers["sm"] == values["sm"]) & (offers["slot"] == values["slot"])
         before = before & same
     held = np.flatnonzero(before)

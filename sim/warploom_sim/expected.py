@@ -44,7 +44,7 @@ class Expected:
     def events(self) -> dict[str, int]:
         """Return the events that must have been compared, by kind; of ``warps`` at least."""
         accepted = dict.fromkeys(("decisions", "done", "words", "ended"), self.accepted)
-        blocks = dict.fromkeys(("offers", "completions"), self.blocks)
+        blocks = dict.fromkeys(("offers", "reports"), self.blocks)
         return {"answers": self.launches, **accepted, **blocks, "warps": self.warps}
 
 

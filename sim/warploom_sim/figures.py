@@ -20,7 +20,7 @@ def occupancy(
 ) -> dict[str, float]:
     """Return for each resource the part of all SMs that was taken, on average over the run.
 
-    A block counts from its offer to its completion.
+    A block counts from its offer to its report.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ def occupancy(
     config : Config
         Says how much of each resource there is.
     """
-    offers, completions = events.tables["offers"], events.tables["completions"]
-    offered, completed = _by_slot(offers), _by_slot(completions)
-    held = (completions["cycle"][completed] - offers["cycle"][offered]).astype(float)
+    offers, reports = events.tables["offers"], events.tables["reports"]
+    offered, reported = _by_slot(offers), _by_slot(reports)
+    held = (reports["cycle"][reported] - offers["cycle"][offered]).astype(float)
     tickets = events.tables["answers"]["ticket"]
     launch_of = np.zeros(int(tickets.max(initial=0)) + 1, int)
     launch_of[tickets.astype(int)] = np.arange(len(tickets))
@@ -59,5 +59,5 @@ def _amounts(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
 
 
 def _by_slot(table: Table) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return the order by slot, then cycle: the k-th offer of a slot meets its k-th completion."""
+    """Return the order by slot, then cycle: the k-th offer of a slot meets its k-th report."""
     return np.lexsort((table["cycle"], table["slot"], table["sm"]))

@@ -9,23 +9,15 @@ from numpy.typing import NDArray
 
 from warploom_golden.replay.event_model import Table
 from warploom_sim.failure import ProgramError
-from warploom_spec import Config, Field, Packet, layouts
+from warploom_spec import STALL_CAUSES, Config, Field, Packet, layouts
 
 WORD_BITS: Final = 64
 _CYCLE: Final = Field("cycle", 64, "cycle in which it stands at the port")
 _SM: Final = Field("sm", 16, "number of the SM")
 _TICKET: Final = Field("ticket", 32, "ticket")
-STALLS: Final = (
-    "stall_order",
-    "stall_slots",
-    "stall_warps",
-    "stall_registers",
-    "stall_shared",
-    "stall_barriers",
-    "stall_offer",
-)
+STALLS: Final = tuple(f"stall_{cause}" for cause in STALL_CAUSES)
 #: LaunchPath's counters of error records, by the ``source`` of a record in ``errors``.
-ERROR_COUNTS: Final = ("dispatch_error_count", "index_error_count")
+ERROR_COUNTS: Final = ("dispatch_error_count", "index_error_count", "error_count")
 #: Why a run stopped, by the code in its end record.
 FINISHED, SILENT, TOO_MANY = range(3)
 #: What a closing record has for a cycle: an event file's last record, followed by nothing.
@@ -35,17 +27,17 @@ CLOSED: Final = 2**64 - 1
 def record_packets(config: Config) -> dict[str, Packet]:
     """Return the layout of each event file's records, by the kind of event."""
     fields: Mapping[str, tuple[Field, ...]] = {
-        "answers": layouts.launch_answer(config).fields,
+        # Without the pulse's own bit.
+        "answers": layouts.launch_answer(config).fields[1:],
         "decisions": (_TICKET, *layouts.index_decision(config).fields),
         "done": layouts.index_decision(config).fields,
         "warps": layouts.packed_warp(config).fields,
         "words": (Field("place", 16, "resident place"), *layouts.launch_words(config).fields),
         "offers": (_SM, _TICKET, *layouts.block_offer(config).fields),
-        "completions": (_SM, *layouts.block_completion(config).fields),
+        "reports": (_SM, *layouts.block_report(config).fields),
         "ended": layouts.end_record(config).fields,
         "errors": (
-            Field("source", 16, "0: the dispatcher, 1: the index generator"),
-            # Without the pulse's own bit.
+            Field("source", 16, "0: the dispatcher, 1: the index generator, 2: the launch path"),
             *layouts.error_record(config).fields[1:],
         ),
     }

@@ -329,7 +329,7 @@ def _figures(
         "blocks": blocks,
         "cycles": cycles,
         "blocks_per_cycle": round(blocks / cycles, 4),
-        # A run that went wrong has no offers and completions that belong together.
+        # A run that went wrong has no offers and reports that belong together.
         "occupancy": {} if problems else figures.occupancy(rtl, replay.launches, config),
         "stalls": {name.removeprefix("stall_"): n for name, n in rtl.stalls.items()},
         "history_hits": int(rtl.tables["decisions"]["hit"].sum()),

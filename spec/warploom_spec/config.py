@@ -68,10 +68,9 @@ class Config:
         Mapping tables; handle 0 means none.
     reference_bits : int
         Width of a history entry's reference count.
-    retire_width : int
-        Blocks retired a cycle under ``in_order``.
     kill_timeout : int
-        Cycles after which an SM that does not answer a kill is lost.
+        Cycles after which an SM that has not reported a killed launch's blocks is lost; at least
+        2 ``block_slots`` + 8.
     cores : int
         Execution stages of one SM that IncrementalScheduler feeds.
     policy : str
@@ -108,8 +107,7 @@ class Config:
     task_bits: int = _int(4, 1, 8)
     max_tables: int = _int(4, 1, 7)
     reference_bits: int = _int(4, 1, 8)
-    retire_width: int = _int(4, 1, 16)
-    kill_timeout: int = _int(1024, 4, 65535)
+    kill_timeout: int = _int(1024, 10, 65535)
     cores: int = _int(4, 1, 16)
     sections: int = _int(8, 1, 64)
     units: int = _int(4, 1, 8)
@@ -124,6 +122,10 @@ class Config:
         for field in dataclasses.fields(self):
             if "low" in field.metadata:
                 _check_int(field.name, getattr(self, field.name), field.metadata)
+        least = 2 * self.block_slots + 8
+        if self.kill_timeout < least:
+            legal = f"{least} (2 block_slots + 8) to 65535"
+            raise WarploomError(f"kill_timeout is {self.kill_timeout!r}; legal: {legal}")
         _check_choice("warp_size", self.warp_size, WARP_SIZES)
         _check_choice("policy", self.policy, POLICIES)
         _check_choice("reclaim", self.reclaim, RECLAIMS)

@@ -16,10 +16,31 @@ class Fate(IntEnum):
     DRAINED = 2
     SKIPPED = 3
     FAILED = 4
+    ABORTED = 5
+
+
+class BlockStatus(IntEnum):
+    """How a block ended, as its SM reports it."""
+
+    OK = 0
+    FAULT = 1
+    KILLED = 2
+
+
+class Stop(IntEnum):
+    """How a launch is stopped; a higher value wins."""
+
+    NONE = 0
+    DRAIN = 1
+    KILL = 2
 
 
 class ErrorCode(IntEnum):
-    """Codes of refusals, failed launches and error records; 0 is 'no error'."""
+    """Codes of refusals, failed launches and error records; 0 is 'no error'.
+
+    Eight bits: 0 to 31 launches and dispatch, 32 to 47 merged kernels and queues, 48 to 79 mailbox,
+    units and loops, 80 to 95 the host port. 22 is not used.
+    """
 
     OK = 0
     GRID_ZERO = 1
@@ -41,16 +62,16 @@ class ErrorCode(IntEnum):
     BLOCK_FAULT = 17
     SM_LOST = 18
     RELEASE_UNREFERENCED = 19
-    COMPLETION_NOT_RUNNING = 20
-    ACK_NOT_OUTSTANDING = 21
-    ACK_MASK = 22
+    REPORT_NOT_RUNNING = 20
+    KILL_NOT_ASKED = 21
     LOST_SM_SIGNAL = 23
     STOP_UNKNOWN = 24
     ORDER_RANGE = 25
     ORDER_BUSY = 26
+    QUEUE_FULL = 32
 
 
-ERROR_CODE_BITS: Final = 5
+ERROR_CODE_BITS: Final = 8
 
 #: For each code: (cause, cure).
 EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
@@ -121,31 +142,27 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
         "look at the SM's own fault report",
     ),
     ErrorCode.SM_LOST: (
-        "an SM with a block of the launch did not answer a kill in time",
+        "an SM with a block of the launch did not report a killed launch's blocks in time",
         "reset the device; do not trust what the launch wrote",
     ),
     ErrorCode.RELEASE_UNREFERENCED: (
         "a history entry without references was released (argument: entry)",
         "release once for each acceptance",
     ),
-    ErrorCode.COMPLETION_NOT_RUNNING: (
-        "an SM completed a block that was not running (argument: SM)",
-        "complete each taken offer once",
+    ErrorCode.REPORT_NOT_RUNNING: (
+        "an SM reported a block that was not running (argument: SM)",
+        "report each taken offer once",
     ),
-    ErrorCode.ACK_NOT_OUTSTANDING: (
-        "an SM acknowledged a kill that was not outstanding (argument: SM)",
-        "acknowledge each kill once",
-    ),
-    ErrorCode.ACK_MASK: (
-        "an acknowledgement named a slot that its kill did not name (argument: SM)",
-        "acknowledge slots of the kill alone",
+    ErrorCode.KILL_NOT_ASKED: (
+        "an SM reported a block as killed whose place was not being killed (argument: SM)",
+        "report `killed` only in cycles with the place's `kill` bit at 1",
     ),
     ErrorCode.LOST_SM_SIGNAL: (
-        "a lost SM sent a completion or an acknowledgement (argument: SM)",
+        "a lost SM sent a report (argument: SM)",
         "reset the device",
     ),
     ErrorCode.STOP_UNKNOWN: (
-        "a stop named a ticket that is neither waiting nor resident",
+        "a stop named a ticket that neither waits nor has a place in the dispatcher",
         "nothing to do: the launch has already ended",
     ),
     ErrorCode.ORDER_RANGE: (
@@ -155,5 +172,9 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
     ErrorCode.ORDER_BUSY: (
         "the order table was written while a launch was resident",
         "write it while nothing is resident",
+    ),
+    ErrorCode.QUEUE_FULL: (
+        "no place is left in the waiting queue",
+        "send launches only while `room` is 1, or try again",
     ),
 }

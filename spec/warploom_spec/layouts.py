@@ -14,6 +14,10 @@ from warploom_spec.packet import Field, Packet
 TICKET_BITS = 32
 CYCLES_BITS = 32
 FATE_BITS = 3
+STATUS_BITS = 2
+STOP_BITS = 2
+#: Resident places of the dispatcher.
+PLACES = 2
 MODE_BITS = 2
 WIDTH_FIELD_BITS = (4, 4, 3)
 ARGUMENT_BITS = 16
@@ -173,30 +177,19 @@ def block_offer(config: Config) -> Packet:
     )
 
 
-def block_completion(config: Config) -> Packet:
-    """A block's completion by an SM."""
+def block_report(config: Config) -> Packet:
+    """An SM's report that a block has ended."""
     return Packet(
-        "block_completion",
+        "block_report",
         (
             Field("slot", config.slot_bits, "block slot on the SM"),
-            Field("code", ERROR_CODE_BITS, "0: ok, else a fault"),
-        ),
-    )
-
-
-def slot_mask(config: Config) -> Packet:
-    """A pulse with a mask of block slots: a kill, or its acknowledgement."""
-    return Packet(
-        "slot_mask",
-        (
-            Field("valid", 1, "1 for one cycle"),
-            Field("mask", config.block_slots, "block slots"),
+            Field("status", STATUS_BITS, "warploom_spec.BlockStatus; 3 counts as FAULT"),
         ),
     )
 
 
 def launch_stop(config: Config) -> Packet:
-    """A stop of one launch."""
+    """A stop of one launch, by its ticket, as LaunchPath takes it."""
     del config
     return Packet(
         "launch_stop",
@@ -207,12 +200,25 @@ def launch_stop(config: Config) -> Packet:
     )
 
 
+def dispatch_stop(config: Config) -> Packet:
+    """A pulse: a stop for the launch of each resident place, as BlockDispatcher takes it."""
+    del config
+    return Packet(
+        "dispatch_stop",
+        tuple(
+            Field(f"place{place}", STOP_BITS, "warploom_spec.Stop; 3 counts as KILL")
+            for place in range(PLACES)
+        ),
+    )
+
+
 def dispatch_end(config: Config) -> Packet:
     """What became of a launch, as BlockDispatcher says it."""
     return Packet(
         "dispatch_end",
         (
             *_end(config),
+            Field("place", 1, "resident place that the launch had"),
             Field("entries", config.history_entries, "mask of the history entries to release"),
             Field("stream", config.stream_bits, "stream"),
         ),
@@ -229,17 +235,18 @@ def _end(config: Config) -> tuple[Field, ...]:
         Field("ticket", TICKET_BITS, "ticket"),
         Field("fate", FATE_BITS, "warploom_spec.Fate"),
         Field("code", ERROR_CODE_BITS, "0, or why it failed"),
-        Field("cycles", CYCLES_BITS, "first offer to last completion"),
+        Field("cycles", CYCLES_BITS, "first offer to last report"),
         *_axes("next_", config.grid_bits, "next block of a drained launch, else 0"),
     )
 
 
 def launch_answer(config: Config) -> Packet:
-    """The answer to one launch: a ticket, or why it was refused."""
+    """A pulse: the answer to one launch, a ticket or why it was refused."""
     del config
     return Packet(
         "launch_answer",
         (
+            Field("valid", 1, "1 for one cycle"),
             Field("ticket", TICKET_BITS, "ticket, 0 if refused"),
             Field("code", ERROR_CODE_BITS, "0, or why it was refused"),
             Field("argument", ARGUMENT_BITS, "argument of the code"),

@@ -4,44 +4,104 @@ import pytest
 
 from tb.support.dispatch_configs import config_of
 from tb.support.dispatch_rules import (
-    HALF,
     IN_ORDER,
     RTL_AND_MODEL,
     SMALLEST,
     TINY,
     at,
-    completing,
-    completion,
+    begun,
     drive,
     ends,
     errors,
+    fates,
     launch,
-    mask,
+    offers,
+    reporting,
     stop,
 )
-from warploom_spec import ErrorCode, Fate, layouts, preset, timing
+from warploom_spec import ErrorCode, Fate, Stop, layouts, preset, timing
 
 pytestmark = RTL_AND_MODEL
 
 
-def test_first_offer_is_valid_four_cycles_after_the_launch(block):
-    # Transfer 0, walker from 0 + stage on, head 3, decision 3, offer 4.
-    assert timing(TINY).stage == 2 and timing(TINY).offer == 1
-    assert drive(block, [launch()]).cycles("offer__0__valid") == [4]
+# Boot
+
+
+@pytest.mark.parametrize(("config", "boot"), [(TINY, 4), (SMALLEST, 1)], ids=["tiny", "smallest"])
+def test_the_first_launch_is_taken_when_every_slot_has_been_entered(block, config, boot):
+    assert timing(config).boot == boot
+    # `drive` counts from the end of the boot on.
+    booting = {"launch__hold": 0, "enable": 1}
+    recording = drive(block, [launch(config=config)], config=config, **booting)
+    assert [cycle for cycle, _ in recording.transfers("launch")] == [0]
+
+
+@pytest.mark.parametrize(("sent", "told"), [(-4, []), (-1, []), (0, [4])])
+def test_reports_during_the_boot_are_ignored_without_an_error(block, sent, told):
+    recording = drive(block, [], **reporting(1, (sent, 0)))
+    assert errors(recording) == [(cycle, ErrorCode.REPORT_NOT_RUNNING, 1) for cycle in told]
+
+
+# Offers
+
+
+def test_first_offer_is_valid_six_cycles_after_the_launch(block):
+    # Transfer 0, given to the walker in 3, head and decision in 4, offer in 6.
+    found = timing(TINY)
+    assert (found.stage, found.offer, found.first_offer) == (3, 2, 6)
+    assert drive(block, [launch()]).cycles("offer__0__valid") == [6]
 
 
 def test_the_worked_example(block):
     sent = [launch(config=SMALLEST, gx=2)]
-    recording = drive(block, sent, cycles=12, config=SMALLEST, **completing(0, (7, completion(0))))
-    assert recording.cycles("offer__0__valid") == [4, 11]
+    recording = drive(block, sent, config=SMALLEST, **reporting(0, (9, 0), (18, 0)))
+    assert recording.cycles("offer__0__valid") == [6, 15]
+    assert fates(recording) == [(24, 1, Fate.FINISHED, ErrorCode.OK, 12)]
 
 
 def test_the_worked_example_as_tiny_shows_it(block):
     config = preset("tiny")
-    sent = [launch(config=config, gx=2, warps=16)]
-    levels = {"enable": 1, **completing(0, (7, completion(0)))}
-    recording = drive(block, sent, cycles=12, config=config, **levels)
-    assert recording.cycles("offer__0__valid") == [4, 11]
+    levels = {"enable": 1, **reporting(0, (9, 0), (18, 1))}
+    recording = drive(block, [launch(config=config, gx=2, warps=16)], config=config, **levels)
+    assert recording.cycles("offer__0__valid") == [6, 15]
+    assert [offer["slot"] for offer in offers(recording)] == [0, 1]
+    assert fates(recording) == [(24, 1, Fate.FINISHED, ErrorCode.OK, 12)]
+
+
+def test_one_sm_alone_takes_a_block_in_every_second_cycle(block):
+    assert timing(TINY).again == 2
+    recording = drive(block, [launch(gx=9)], enable=1)
+    assert recording.cycles("offer__0__valid") == [6, 8, 10, 12]
+    assert [offer["slot"] for offer in offers(recording)] == [0, 1, 2, 3]
+
+
+def test_two_sms_take_a_block_in_every_cycle(block):
+    recording = drive(block, [launch(gx=9)])
+    assert recording.cycles("offer__0__valid") == [6, 8, 10, 12]
+    assert recording.cycles("offer__1__valid") == [7, 9, 11, 13]
+
+
+def test_an_sm_with_an_offer_not_taken_gets_no_other_block_and_the_others_go_on(block):
+    recording = drive(block, [launch(gx=4)], offer__0__ready=0)
+    assert recording.cycles("offer__1__valid") == [7, 9, 11]
+    assert recording.cycles("offer__0__valid") == list(range(6, 60))
+
+
+def test_an_sm_may_get_a_block_in_the_cycle_in_which_it_takes_one(block):
+    recording = drive(block, [launch(gx=2)], enable=1, offer__0__ready=at(11))
+    assert begun(recording) == [6, 13]
+
+
+def test_enable_counts_one_cycle_later_and_for_new_blocks_only(block):
+    recording = drive(block, [launch(gx=3)], enable=at(9))
+    # In use in 10: a decision in 10, an offer in 12; the next ones wait.
+    assert recording.cycles("offer__0__valid") == [12]
+
+
+def test_a_placement_counts_in_the_next_decision(block):
+    # Two blocks that fill an SM: the second one goes to the next SM at once.
+    recording = drive(block, [launch(gx=2, barriers=4)])
+    assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([6], [7])
 
 
 @pytest.mark.parametrize("too_much", [{"warps": 17}, {"registers": 33}], ids=["warps", "registers"])
@@ -51,103 +111,140 @@ def test_a_block_that_fits_no_sm_holds_up_all_behind_it_until_it_is_stopped(bloc
     waiting = drive(block, sent, cycles=200, config=config)
     assert not any(waiting.transfers(f"offer__{n}") for n in range(config.sms))
     assert (errors(waiting), ends(waiting)) == ([], [])
-    levels = {"stop__valid": at(20), "stop__payload": stop(1)}
-    stopped = drive(block, sent, config=config, **levels)
-    # Stop state in 22, in which the head is flushed; the next launch is given to the walker in 23.
-    assert [(end["ticket"], end["fate"]) for _, end in ends(stopped)] == [(1, Fate.SKIPPED)]
-    assert stopped.cycles("offer__0__valid") == [25]
+    stopped = drive(block, sent, config=config, stop=at(20, stop(0)))
+    # Stopped from 22 on, forgotten at the end of 24, gone in 25. The next launch is given to the
+    # walker in 25 and decided in 26.
+    assert fates(stopped) == [(28, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
+    assert stopped.cycles("offer__0__valid") == [28]
 
 
-def test_a_completion_is_seen_by_decisions_three_cycles_later(block):
+# Slots
+
+
+def test_a_block_gets_the_slot_that_has_been_free_longest(block):
+    # All four slots are taken, and free again in the order 2, 0, 3, 1; then 2 once more.
+    reports = reporting(0, (20, 2), (23, 0), (25, 3), (26, 1), (40, 2))
+    recording = drive(block, [launch(gx=9)], enable=1, **reports)
+    assert [offer["slot"] for offer in offers(recording)] == [0, 1, 2, 3, 2, 0, 3, 1, 2]
+
+
+def test_in_order_slots_are_free_in_order_of_retirement(block):
+    # Reported in another order: retired in 32 to 35.
+    reports = reporting(0, (20, 2), (21, 1), (22, 3), (30, 0))
+    recording = drive(block, [launch(config=IN_ORDER, gx=8)], 60, IN_ORDER, enable=1, **reports)
+    assert [offer["slot"] for offer in offers(recording)] == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert recording.cycles("offer__0__valid")[4:] == [38, 40, 42, 44]
+
+
+# Returns
+
+
+def test_a_report_is_seen_by_decisions_four_cycles_later(block):
     # A block that needs the whole SM; only SM 0 is in use.
-    assert timing(TINY).returns == 3
-    recording = drive(
-        block, [launch(gx=2, barriers=4)], enable=1, **completing(0, (20, completion(0)))
-    )
-    assert recording.cycles("offer__0__valid") == [4, 20 + 3 + 1]
+    assert timing(TINY).returns == 4
+    recording = drive(block, [launch(gx=2, barriers=4)], enable=1, **reporting(0, (20, 0)))
+    assert recording.cycles("offer__0__valid") == [6, 20 + 4 + 2]
 
 
-def test_in_order_a_block_is_retired_when_done_and_seen_three_cycles_later(block):
+def test_in_order_a_block_retires_two_cycles_after_its_report_and_is_seen_four_later(block):
     sent = [launch(config=IN_ORDER, gx=2, barriers=4)]
-    levels = completing(0, (20, completion(0)))
-    recording = drive(block, sent, config=IN_ORDER, enable=1, **levels)
-    # Processed in 22, done in 23 and retired in it, seen by the decision of 26.
-    assert recording.cycles("offer__0__valid") == [4, 23 + 3 + 1]
+    recording = drive(block, sent, config=IN_ORDER, enable=1, **reporting(0, (20, 0)))
+    assert recording.cycles("offer__0__valid") == [6, 22 + 4 + 2]
 
 
 def test_in_order_the_first_block_holds_the_second_back(block):
     sent = [launch(config=IN_ORDER, gx=3, barriers=2)]
-    levels = completing(0, (20, completion(1)), (30, completion(0)))
-    recording = drive(block, sent, config=IN_ORDER, enable=1, **levels)
-    assert recording.cycles("offer__0__valid") == [4, 5, 33 + 3 + 1]
+    reports = reporting(0, (20, 1), (30, 0))
+    recording = drive(block, sent, config=IN_ORDER, enable=1, **reports)
+    assert recording.cycles("offer__0__valid") == [6, 8, 32 + 4 + 2]
 
 
-def test_a_placement_counts_in_the_next_decision(block):
-    # Two blocks that fill an SM: the second one goes to the next SM at once.
-    recording = drive(block, [launch(gx=2, barriers=4)])
-    assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([4], [5])
+def test_in_order_one_block_retires_in_a_cycle(block):
+    # Both SMs' blocks are reported in 20; they retire in 22 and 23.
+    sent = [launch(config=IN_ORDER, gx=4, barriers=4)]
+    reports = reporting(0, (20, 0)) | reporting(1, (20, 0))
+    recording = drive(block, sent, config=IN_ORDER, **reports)
+    assert recording.cycles("offer__0__valid") == [6, 22 + 4 + 2]
+    assert recording.cycles("offer__1__valid") == [7, 23 + 4 + 2]
 
 
-def test_an_sm_with_an_offer_not_taken_has_no_room_and_the_others_go_on(block):
-    recording = drive(block, [launch(gx=4)], offer__0__ready=0)
-    assert [cycle for cycle, _ in recording.transfers("offer__1")] == [5, 6, 7]
-    assert recording.cycles("offer__0__valid") == list(range(4, 60))
+# Ends, and the next launch
 
 
-def test_enable_counts_one_cycle_later_and_for_new_blocks_only(block):
-    recording = drive(block, [launch(gx=3)], enable=lambda cycle: 1 if cycle == 9 else 0)
-    # In use in 10: a decision in 10, an offer in 11; the next ones wait.
-    assert recording.cycles("offer__0__valid") == [11]
+def test_the_record_is_valid_six_cycles_after_the_last_report(block):
+    assert timing(TINY).end == 3
+    recording = drive(block, [launch()], **reporting(0, (20, 0)))
+    assert fates(recording) == [(26, 1, Fate.FINISHED, ErrorCode.OK, 20 - 6)]
 
 
-def test_a_place_is_free_five_cycles_after_its_last_completion_and_the_record_shows(block):
-    assert timing(TINY).end == 2
-    recording = drive(block, [launch()], **completing(0, (20, completion(0))))
-    ((cycle, end),) = ends(recording)
-    assert cycle == 25
-    assert (end["fate"], end["cycles"]) == (Fate.FINISHED, 20 - 4)
-
-
-def test_the_next_launch_of_a_stream_offers_seven_cycles_after_the_last_completion(block):
-    recording = drive(block, [launch(1), launch(2)], **completing(0, (20, completion(0))))
-    assert recording.cycles("offer__0__valid") == [4, 27]
-    # The second launch may be walked from 3 on; no head stands from 4 on; its turn comes in 25.
-    order = recording.port("stall_order")
-    assert (order[5:8], order[-1]) == ([0, 1, 2], 25 - 4)
-
-
-def test_without_after_previous_it_does_not_wait(block):
-    recording = drive(block, [launch(1), launch(2, after_previous=0)])
-    assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([4], [5])
-
-
-def test_a_later_launch_meets_the_earlier_one_s_blocks_from_the_fit_table_on(block):
-    # Only SM 0 is in use. The second launch is transferred in 1; nothing lacks meanwhile.
-    assert timing(TINY).fit_table == 20
-    recording = drive(block, [launch(1), launch(2, stream=1)], enable=1)
-    assert recording.cycles("offer__0__valid") == [4, 1 + 20 + 1]
-    assert [recording.port(f"stall_{r}")[-1] for r in ("slots", "warps", "offer")] == [0, 0, 0]
-
-
-def test_before_the_fit_table_it_goes_where_none_of_them_is(block):
-    # From when the first launch's block has returned, three cycles after its completion, too.
+def test_a_record_waits_until_the_one_before_is_taken_and_the_older_launch_is_first(block):
+    # Reported in 20 and 21: both are gone while nobody takes a record. The first one is loaded in
+    # 25; the second one in 40, in which the first is taken.
     sent = [launch(1), launch(2, stream=1)]
-    recording = drive(block, sent, enable=1, **completing(0, (10, completion(0))))
-    assert recording.cycles("offer__0__valid") == [4, 10 + 3 + 1]
+    reports = reporting(0, (21, 0)) | reporting(1, (20, 0))
+    levels = {"ended__ready": lambda cycle: int(cycle >= 40)}
+    recording = drive(block, sent, **levels, **reports)
+    assert recording.cycles("ended__valid")[0] == 26
+    assert [(cycle, end["ticket"], end["place"]) for cycle, end in ends(recording)] == [
+        (40, 2, 1),
+        (41, 1, 0),
+    ]
 
 
-def test_an_sm_that_has_just_got_the_earlier_one_s_last_block_is_known_a_cycle_later(block):
-    # The first launch fills what is left of SM 0 one block at a time; its last one goes out in c.
-    early = [launch(1, gx=2, barriers=3), launch(2, gx=2, stream=1)]
-    recording = drive(block, early, enable=1, **completing(0, (40, completion(0))))
-    # Completed in 40, decided in 43; the second launch, known since long, is decided in 45 and 46.
-    assert recording.cycles("offer__0__valid") == [4, 44, 46, 47]
+def test_of_two_launches_gone_in_one_cycle_the_older_one_s_record_is_first(block):
+    sent = [launch(1), launch(2, stream=1)]
+    reports = reporting(0, (20, 0)) | reporting(1, (20, 0))
+    recording = drive(block, sent, **reports)
+    assert [(cycle, end["ticket"]) for cycle, end in ends(recording)] == [(26, 1), (27, 2)]
 
 
-def test_a_slot_that_is_missing_counts_although_the_fit_is_not_known(block):
-    recording = drive(block, [launch(1, gx=4), launch(2, stream=1)], enable=1)
-    assert recording.cycles("offer__0__valid") == [4, 5, 6, 7]
-    assert recording.port("stall_slots")[-1] == 60 - 7 - timing(TINY).stall
+def test_a_waiting_launch_of_the_stream_offers_ten_cycles_after_the_last_report(block):
+    recording = drive(block, [launch(1), launch(2)], **reporting(0, (20, 0)))
+    # The place is free from 26 on: given in 27, decided in 28.
+    assert recording.cycles("offer__0__valid") == [6, 30]
+
+
+def test_a_launch_that_is_taken_when_a_place_is_free_offers_twelve_cycles_after_the_report(block):
+    sent = [launch(1), launch(2, stream=1), launch(3, stream=2)]
+    recording = drive(block, sent, **reporting(0, (20, 0)))
+    assert [cycle for cycle, _ in recording.transfers("launch")] == [0, 1, 26]
+    assert recording.cycles("offer__0__valid") == [6, 32]
+
+
+def test_launch_words_stay_until_the_place_is_occupied_again(block):
+    sent = [launch(1), launch(2, code=7), launch(3, code=9)]
+    recording = drive(block, sent, **reporting(0, (20, 0)))
+    words = layouts.launch_words(TINY)
+    shown = [words.unpack(word) for word in recording.port("words__0")]
+    assert [w["ticket"] for w in shown] == [0] + [1] * 26 + [3] * 33
+    assert [w["code"] for w in shown][27:] == [9] * 33
+
+
+def test_without_after_previous_a_launch_does_not_wait(block):
+    recording = drive(block, [launch(1), launch(2, after_previous=0)])
+    # The first launch's only block is decided in 4, the second one's in 6.
+    assert timing(TINY).change == 1
+    assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([6], [8])
+
+
+def test_a_change_of_launch_costs_one_cycle(block):
+    # Both are resident for long before the first one's last two blocks: nothing but SM 1's port
+    # holds them back. They are decided in 40 and 42, the second launch's blocks from 44 on.
+    sent = [launch(1, gx=3, barriers=1), launch(2, gx=3, stream=1)]
+    recording = drive(block, sent, enable=lambda cycle: 2 if cycle >= 39 else 0)
+    assert recording.cycles("offer__1__valid") == [42, 44, 46, 49]
+    both = drive(block, sent, enable=lambda cycle: 3 if cycle >= 39 else 0)
+    # Decided in 40, 41, 42; then 44, 45, 46. SM 0 got the last block.
+    assert both.cycles("offer__0__valid") == [42, 44, 47]
+    assert both.cycles("offer__1__valid") == [43, 46, 48]
+
+
+def test_the_sm_with_the_last_block_before_a_change_is_not_chosen_first(block):
+    # The first launch fills what is left of SM 0 one block at a time.
+    sent = [launch(1, gx=2, barriers=3), launch(2, gx=2, stream=1)]
+    recording = drive(block, sent, enable=1, **reporting(0, (40, 0)))
+    # Seen and decided in 44; the second launch's first block is the head in 46, decided in 47.
+    assert recording.cycles("offer__0__valid") == [6, 46, 49, 51]
 
 
 def test_the_later_launch_gets_only_what_the_earlier_leaves(block):
@@ -156,42 +253,56 @@ def test_the_later_launch_gets_only_what_the_earlier_leaves(block):
     assert len(recording.cycles("offer__0__valid") + recording.cycles("offer__1__valid")) == 2
 
 
-@pytest.mark.parametrize("cause", HALF)
-def test_each_resource_alone_holds_a_block_back_and_is_counted(block, cause):
-    recording = drive(block, [launch(gx=3, **{cause: HALF[cause]})])
-    # Two SMs, one block each: decided in 3 and 4, stalled from 5 on, shown from 5 + stall on.
-    assert timing(TINY).stall == 2
-    assert recording.port(f"stall_{cause}")[:9] == [0] * 7 + [1, 2]
-    others = {"slots", "warps", "registers", "shared", "barriers", "offer"} - {cause}
-    assert not any(recording.port(f"stall_{name}")[-1] for name in others)
+# The fit of two launches
 
 
-def test_an_offer_that_is_not_taken_is_counted_while_it_alone_holds_a_block_back(block):
-    ready = {"offer__0__ready": lambda now: int(now >= 10)}
-    recording = drive(block, [launch(gx=2)], enable=1, **ready)
-    # The first block stands from 4 on; the second one waits from 4 to 9.
-    assert recording.cycles("offer__0__valid") == [*range(4, 12)]
-    stalled = recording.port("stall_offer")
-    assert (stalled[5:8], stalled[-1]) == ([0, 1, 2], 6)
-    others = ("slots", "warps", "registers", "shared", "barriers", "order")
-    assert not any(recording.port(f"stall_{name}")[-1] for name in others)
+@pytest.mark.parametrize(
+    ("first", "second", "known"),
+    [
+        # Four blocks fit alone, by the slots.
+        ({}, {}, 1 + 8 + 2 * 4 + 4),
+        ({}, {"barriers": 2}, 1 + 8 + 2 * 2 + 4),
+        ({"warps": 8}, {}, 1 + 8 + 2 * 4 + 2),
+        ({"shared": 22}, {"registers": 11}, 1 + 8 + 2 * 2 + 2),
+    ],
+)
+def test_a_later_launch_meets_the_earlier_one_s_blocks_when_the_fit_is_known(
+    block, first, second, known
+):
+    # Only SM 0 is in use. The second launch is transferred in 1.
+    assert timing(TINY).fit_table == 8
+    sent = [launch(1, **first), launch(2, stream=1, **second)]
+    recording = drive(block, sent, enable=1)
+    assert recording.cycles("offer__0__valid") == [6, known + 2]
 
 
-def test_signals_that_nothing_asked_for_are_recorded_and_change_nothing(block):
-    recording = drive(
-        block,
-        [launch()],
-        stop__valid=at(30),
-        stop__payload=stop(77),
-        acknowledge__1=at(12, mask(1)),
-        **completing(0, (10, completion(3))),
-    )
-    assert errors(recording) == [
-        (13, ErrorCode.COMPLETION_NOT_RUNNING, 0),
-        (15, ErrorCode.ACK_NOT_OUTSTANDING, 1),
-        (32, ErrorCode.STOP_UNKNOWN, 0),
-    ]
-    assert recording.port("error_count")[-1] == 3
+def test_before_the_fit_is_known_it_goes_where_none_of_them_is(block):
+    # From when the first launch's block has returned, four cycles after its report, too.
+    sent = [launch(1), launch(2, stream=1)]
+    recording = drive(block, sent, enable=1, **reporting(0, (10, 0)))
+    assert recording.cycles("offer__0__valid") == [6, 10 + 4 + 2]
+
+
+def test_what_both_launches_take_together_never_exceeds_an_sm(block):
+    # Two of the first launch's blocks take 20 of 64 units; two of the second one's fit beside them.
+    sent = [launch(1, gx=2, shared=10), launch(2, gx=9, stream=1, shared=22)]
+    recording = drive(block, sent, enable=1, **reporting(0, (40, 0)))
+    places = [offer["place"] for offer in offers(recording)]
+    assert places == [0, 0, 1, 1]
+    again = drive(block, sent, enable=1, **reporting(0, (40, 2)))
+    assert [offer["place"] for offer in offers(again)] == [0, 0, 1, 1, 1]
+
+
+# Errors and the order table
+
+
+def test_reports_that_nothing_asked_for_are_recorded_and_change_nothing(block):
+    levels = reporting(0, (10, 3), (12, 1, 1), (30, 1, 2)) | reporting(1, (11, 0))
+    recording = drive(block, [launch()], **levels)
+    none = ErrorCode.REPORT_NOT_RUNNING
+    assert timing(TINY).error == 4
+    assert errors(recording) == [(14, none, 0), (15, none, 1), (16, none, 0), (34, none, 0)]
+    assert recording.port("error_count")[-1] == 4
     assert ends(recording) == []
 
 
@@ -212,5 +323,30 @@ def test_the_order_table_is_swapped_while_nothing_is_resident_and_refused_otherw
         order_table__payload=lambda cycle: swaps.get(cycle, 0),
     )
     # Swapped: SM 2, then SM 1.
-    assert (recording.cycles("offer__2__valid"), recording.cycles("offer__1__valid")) == ([4], [5])
-    assert errors(recording) == [(3, ErrorCode.ORDER_RANGE, 3), (31, ErrorCode.ORDER_BUSY, 0)]
+    assert (recording.cycles("offer__2__valid"), recording.cycles("offer__1__valid")) == ([6], [7])
+    assert errors(recording) == [(6, ErrorCode.ORDER_RANGE, 3), (34, ErrorCode.ORDER_BUSY, 0)]
+
+
+@pytest.mark.parametrize(("cycle", "busy"), [(5, False), (6, True), (25, True), (26, False)])
+def test_a_launch_is_resident_from_two_cycles_after_its_first_decision_to_its_end(
+    block, cycle, busy
+):
+    # Decided in 4; reported in 20, its place is free from 26 on.
+    recording = drive(
+        block,
+        [launch(config=FREED)],
+        config=FREED,
+        order_table__valid=at(cycle),
+        order_table__payload=swap(0, 1),
+        **reporting(0, (20, 0)),
+    )
+    assert errors(recording) == [(cycle + 4, ErrorCode.ORDER_BUSY, 0)] * busy
+
+
+def test_a_drain_stops_the_walk_and_the_next_launch_takes_over(block):
+    # SM 0's block returns in 28, the third one is decided in 32, the first cycle of the stop. The
+    # walker is free at the end of 34: the next launch is given in 35 and decided in 36.
+    sent = [launch(1, gx=9, barriers=4), launch(2, stream=1)]
+    levels = {"stop": at(30, stop(0, Stop.DRAIN)), **reporting(0, (28, 0))}
+    recording = drive(block, sent, **levels)
+    assert recording.cycles("offer__0__valid") == [6, 34, 38]

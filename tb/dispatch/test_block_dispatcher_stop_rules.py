@@ -1,445 +1,489 @@
-"""What the page says of stops, kills and lost SMs, one by one, of RTL and model alike."""
+"""Stops, kills, faults and lost SMs, one by one as the page has them; RTL and model alike."""
 
 import pytest
 
 from tb.support.dispatch_rules import (
+    FAULT,
+    IN_ORDER,
+    KILLED,
+    OK,
     RTL_AND_MODEL,
     TINY,
-    Block,
     at,
-    completing,
-    completion,
+    begun,
     drive,
     ends,
     errors,
+    fates,
+    in_cycles,
     launch,
-    mask,
+    levels_of,
+    offers,
+    reporting,
     stop,
 )
-from tb.support.record import Recording
-from warploom_spec import ErrorCode, Fate, layouts, timing
+from warploom_spec import ErrorCode, Fate, Stop, timing
 
 pytestmark = RTL_AND_MODEL
 
-
-def test_a_kill_names_running_slots_and_their_return_needs_the_acknowledgement(block):
-    recording = drive(
-        block,
-        [launch(gx=9)],
-        cycles=40,
-        enable=1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        acknowledge__0=at(26, mask(0b1111)),
-    )
-    # Stop in 20, stop state in 22, kill in 24, acknowledged in 26, processed in 28, record in 31.
-    assert recording.cycles("kill__0") == [24]
-    assert recording.port("kill__0")[24] == mask(0b1111)
-    ((cycle, end),) = ends(recording)
-    assert (cycle, end["fate"], end["cycles"]) == (31, Fate.KILLED, 26 - 4)
+LOST = Fate.FAILED, ErrorCode.SM_LOST
+ASKED = (Fate.KILLED, ErrorCode.OK)
 
 
-@pytest.mark.parametrize(("answered", "refused"), [(22, [25]), (23, [26]), (24, [])])
-def test_an_acknowledgement_from_before_the_pulse_does_not_answer_it(block, answered, refused):
-    # The pulse is in 24; what stands at the port in 22 and 23 is processed in 24 and 25.
-    recording = drive(
-        block,
-        [launch()],
-        cycles=33,
-        enable=1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        acknowledge__0=at(answered, mask(1)),
-    )
-    assert recording.cycles("kill__0") == [24]
-    assert errors(recording) == [(cycle, ErrorCode.ACK_NOT_OUTSTANDING, 0) for cycle in refused]
-    assert [end["fate"] for _, end in ends(recording)] == ([] if refused else [Fate.KILLED])
+# Stops
 
 
-def test_a_completion_in_the_cycle_of_the_acknowledgement_counts_as_completed(block):
-    recording = drive(
-        block,
-        [launch()],
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        acknowledge__0=at(26, mask(0)),
-        **completing(0, (26, completion(0))),
-    )
-    ((_, end),) = ends(recording)
-    assert end["fate"] == Fate.FINISHED
-    assert errors(recording) == []
-
-
-def test_a_completion_from_after_its_block_s_acknowledgement_is_none(block):
-    # Acknowledged in 26, processed in 28; what is at the port in 27 is processed in 29.
-    recording = drive(
-        block,
-        [launch()],
-        cycles=40,
-        enable=1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        acknowledge__0=at(26, mask(1)),
-        **completing(0, (27, completion(0))),
-    )
-    assert errors(recording) == [(30, ErrorCode.COMPLETION_NOT_RUNNING, 0)]
-    assert [(cycle, end["fate"]) for cycle, end in ends(recording)] == [(31, Fate.KILLED)]
-
-
-def test_a_block_that_the_acknowledged_kill_did_not_name_completes_in_the_next_cycle(block):
-    # The second block's offer stands when the kill starts, and is taken in 26. The acknowledgement
-    # is processed in 30, the second block's completion in 31, in which a further kill names it.
-    recording = drive(
-        block,
-        [launch(gx=2)],
-        cycles=45,
-        enable=1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        offer__0__ready=lambda cycle: int(cycle in (4, 26)),
-        acknowledge__0=lambda cycle: {28: mask(1), 36: mask(0)}.get(cycle, 0),
-        **completing(0, (29, completion(1))),
-    )
-    assert recording.cycles("kill__0") == [24, 32]
-    assert [recording.port("kill__0")[cycle] for cycle in (24, 32)] == [mask(1), mask(2)]
-    assert errors(recording) == []
-    ((_, end),) = ends(recording)
-    assert (end["fate"], end["cycles"]) == (Fate.KILLED, 29 - 4)
-
-
-def test_a_kill_names_a_block_that_completes_in_its_own_cycle_and_holds_the_slot(block):
-    # Stop state in 22; the completion is processed in 23, after which the kill is sent. The next
-    # launch gets slot 1.
-    recording = drive(
-        block,
-        [launch(1), launch(2)],
-        enable=1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        acknowledge__0=at(30, mask(0)),
-        **completing(0, (21, completion(0))),
-    )
-    assert recording.port("kill__0")[24] == mask(1)
-    ((cycle, end),) = ends(recording)
-    assert (cycle, end["fate"]) == (26, Fate.FINISHED)
-    offers = [layouts.block_offer(TINY).unpack(word) for _, word in recording.transfers("offer__0")]
-    assert [(offer["place"], offer["slot"]) for offer in offers] == [(0, 0), (1, 1)]
-
-
-def test_a_standing_offer_is_not_withdrawn_and_a_further_kill_names_it(block):
-    recording = drive(
-        block,
-        [launch(gx=2)],
-        enable=1,
-        cycles=50,
-        stop__valid=at(12),
-        stop__payload=stop(1),
-        offer__0__ready=lambda cycle: int(cycle == 4 or cycle >= 18),
-        acknowledge__0=lambda cycle: mask(1) if cycle == 16 else mask(2) if cycle == 24 else 0,
-    )
-    assert [cycle for cycle, _ in recording.transfers("offer__0")] == [4, 18]
-    kills = recording.port("kill__0")
-    assert [(c, kills[c]) for c in recording.cycles("kill__0")] == [(16, mask(1)), (20, mask(2))]
-    assert ends(recording)[0][1]["fate"] == Fate.KILLED
-
-
-def test_the_first_faulty_block_ends_its_launch(block):
-    recording = drive(
-        block,
-        [launch(gx=9)],
-        enable=1,
-        cycles=40,
-        acknowledge__0=at(30, mask(0b1110)),
-        **completing(0, (20, completion(0, ErrorCode.BLOCK_FAULT))),
-    )
-    # Processed in 22: no slot was free before, and nothing is offered after it. Stop state in 23,
-    # looked at in 24.
-    assert recording.cycles("offer__0__valid") == [4, 5, 6, 7]
-    assert recording.cycles("kill__0") == [25]
-    assert recording.port("kill__0")[25] == mask(0b1110)
-    ((_, end),) = ends(recording)
-    assert (end["fate"], end["code"]) == (Fate.FAILED, ErrorCode.BLOCK_FAULT)
-
-
-def test_a_drained_launch_names_the_block_it_had_come_to(block):
-    recording = drive(
-        block,
-        [launch(gx=3, gy=2, barriers=4)],
-        stop__valid=at(10),
-        stop__payload=stop(1, drain=1),
-        **completing(0, (20, completion(0))),
-        **completing(1, (22, completion(0))),
-    )
-    ((_, end),) = ends(recording)
-    assert (end["fate"], end["next_x"], end["next_y"]) == (Fate.DRAINED, 2, 0)
-
-
-def test_a_drained_launch_without_blocks_left_is_finished(block):
-    recording = drive(
-        block,
-        [launch()],
-        stop__valid=at(10),
-        stop__payload=stop(1, drain=1),
-        **completing(0, (20, completion(0))),
-    )
-    assert ends(recording)[0][1]["fate"] == Fate.FINISHED
-
-
-def test_a_launch_stopped_before_its_first_block_is_skipped(block):
-    recording = drive(block, [launch()], stop__valid=at(2), stop__payload=stop(1), enable=0)
-    assert ends(recording)[0][1]["fate"] == Fate.SKIPPED
-
-
-@pytest.mark.parametrize(("cycle", "offered"), [(1, []), (2, [4])])
-def test_a_stop_counts_two_cycles_later(block, cycle, offered):
-    # The first block is the head in 3: a stop in 1 is seen there, one in 2 is not.
+def test_a_stop_kills_two_cycles_later_until_the_place_is_free(block):
     assert timing(TINY).stop == 2
-    recording = drive(block, [launch()], cycles=20, stop__valid=at(cycle), stop__payload=stop(1))
-    assert recording.cycles("offer__0__valid") == offered
-    # The head is flushed in 3, the launch gone in 4, its record loaded in 5.
-    want = [] if offered else [(6, Fate.SKIPPED)]
-    assert [(now, end["fate"]) for now, end in ends(recording)] == want
+    recording = drive(block, [launch()], stop=at(20, stop()), **reporting(0, (25, 0, KILLED)))
+    assert levels_of(recording, "kill") == {0: (22, 30)}
+    assert fates(recording) == [(31, 1, *ASKED, 25 - 6)]
 
 
-@pytest.mark.parametrize(("answered", "lost"), [(36, []), (37, [39])])
-def test_an_sm_that_answers_one_cycle_too_late_is_lost(block, answered, lost):
-    # Kill in 24: an acknowledgement at the port in 24 + 12 still counts; lost from 39 on.
-    recording = drive(
-        block,
-        [launch()],
-        enable=2,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        acknowledge__1=at(answered, mask(1)),
-    )
-    assert recording.cycles("lost")[:1] == lost
-    ((_, end),) = ends(recording)
-    want = (Fate.FAILED, ErrorCode.SM_LOST) if lost else (Fate.KILLED, ErrorCode.OK)
-    assert (end["fate"], end["code"]) == want
-    # Processed in 39.
-    assert errors(recording) == [(40, ErrorCode.LOST_SM_SIGNAL, 1)] * len(lost)
-
-
-def test_an_acknowledgement_that_names_more_than_its_kill_did_counts_and_is_an_error(block):
-    recording = drive(
-        block,
-        [launch()],
-        enable=2,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        acknowledge__1=at(26, mask(0b11)),
-    )
-    # Processed in 28.
-    assert errors(recording) == [(29, ErrorCode.ACK_MASK, 1)]
-    assert [(cycle, end["fate"]) for cycle, end in ends(recording)] == [(31, Fate.KILLED)]
-
-
-def test_a_launch_with_blocks_left_when_every_sm_is_lost_fails_for_that(block):
-    recording = drive(
-        block,
-        [launch(1, gx=2, barriers=4), launch(2, stream=1, barriers=4)],
-        stop__valid=at(20),
-        stop__payload=stop(1),
-    )
-    # Pulses in 24, never answered: both lost from 39 on. What is left is drained from 40 on, its
-    # head flushed in 40, gone in 41.
-    assert recording.port("lost")[38:40] == [0, 0b11]
-    records = [(cycle, end["ticket"], end["fate"], end["code"]) for cycle, end in ends(recording)]
-    assert records == [
-        (41, 1, Fate.FAILED, ErrorCode.SM_LOST),
-        (43, 2, Fate.FAILED, ErrorCode.NO_SM),
-    ]
-
-
-def test_an_sm_that_does_not_take_a_killed_launch_s_offer_is_lost(block):
-    # Stop in 20, state from 22 on: refused in or before 34, lost from 35 on.
-    recording = drive(
-        block, [launch()], enable=1, stop__valid=at(20), stop__payload=stop(1), offer__0__ready=0
-    )
-    assert recording.cycles("lost")[0] == 22 + 12 + 1
-    assert recording.port("offer__0__valid")[-1] == 1
-
-
-def test_a_block_decided_in_the_cycle_of_the_loss_is_lost_too(block):
-    # SM 0 is lost at the end of 38; ticket 2's block is decided for it in that very cycle.
-    sent = [launch(1), launch(2, stream=1)]
-    recording = drive(
-        block,
-        sent,
-        enable=1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        launch__hold=lambda cycle: int(0 < cycle < 38 - timing(TINY).fit_table),
-    )
-    assert recording.cycles("offer__0__valid")[-1] == 39
-    # Both have nothing out from 39 on; the older one's record is first.
-    assert [(cycle, end["ticket"]) for cycle, end in ends(recording)] == [(41, 1), (42, 2)]
-    fates = {(end["fate"], end["code"]) for _, end in ends(recording)}
-    assert fates == {(Fate.FAILED, ErrorCode.SM_LOST)}
-
-
-def test_a_launch_that_loses_the_block_decided_last_may_place_one_more(block):
-    # SM 0 is lost at the end of 38, in which ticket 2's first block is decided for it. That launch
-    # is drained at the end of 39, in which its second one is decided for SM 1, in use from 39 on.
-    sent = [launch(1), launch(2, gx=3, stream=1)]
-    recording = drive(
-        block,
-        sent,
-        enable=lambda cycle: 3 if cycle >= 38 else 1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        launch__hold=lambda cycle: int(0 < cycle < 38 - timing(TINY).fit_table),
-        **completing(1, (45, completion(0))),
-    )
-    assert recording.cycles("lost")[0] == 39
-    assert recording.cycles("offer__0__valid") == [4, 39]
-    assert recording.cycles("offer__1__valid") == [40]
-    # Completed in 45, processed in 47, gone in 48.
-    assert [(cycle, end["ticket"]) for cycle, end in ends(recording)] == [(41, 1), (50, 2)]
-    ended = ends(recording)[1][1]
-    assert (ended["fate"], ended["code"]) == (Fate.FAILED, ErrorCode.SM_LOST)
-
-
-def test_decisions_in_the_cycle_of_a_stop_and_in_the_next_one_stand(block):
-    # Stop in 4, state from 6 on: decided in 3, 4 and 5.
-    recording = drive(block, [launch(gx=9)], enable=1, stop__valid=at(4), stop__payload=stop(1))
-    assert recording.cycles("offer__0__valid") == [4, 5, 6]
-    # Taken in 4, 5 and 6: running are in 7, in which the kill is settled, all three.
-    assert recording.cycles("kill__0") == [8]
-    assert recording.port("kill__0")[8] == mask(0b111)
-
-
-@pytest.mark.parametrize(("cycle", "unknown"), [(0, [2]), (15, []), (24, []), (25, [27])])
-def test_whom_a_stop_means_is_judged_in_its_own_cycle(block, cycle, unknown):
-    # Transferred in 0; completed in 20, gone in 23, loaded in 24. The second launch is transferred
-    # in 25 to the same place, and a stop of the first, which acts at the end of 25, is not its own.
-    sent = [launch(1), launch(2)]
-    recording = drive(
-        block,
-        sent,
-        enable=1,
-        stop__valid=at(cycle),
-        stop__payload=stop(1, drain=1),
-        launch__hold=lambda now: int(0 < now < 25),
-        **completing(0, (20, completion(0))),
-    )
-    assert errors(recording) == [(shown, ErrorCode.STOP_UNKNOWN, 0) for shown in unknown]
-    assert recording.cycles("offer__0__valid") == [4, 29]
-    offers = [layouts.block_offer(TINY).unpack(word) for _, word in recording.transfers("offer__0")]
-    assert [offer["place"] for offer in offers] == [0, 0]
-
-
-@pytest.mark.parametrize(("taken", "killed"), [(20, 24), (21, 24), (22, 24), (23, 25), (24, 26)])
-def test_a_kill_names_what_runs_a_cycle_after_the_stop_is_seen(block, taken, killed):
-    # Stop in 20, state from 22 on; what is taken in 22 runs in 23.
-    recording = drive(
-        block,
-        [launch()],
-        cycles=30,
-        enable=1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        offer__0__ready=at(taken),
-    )
-    assert recording.cycles("kill__0") == [killed]
-    assert recording.port("kill__0")[killed] == mask(1)
-
-
-@pytest.mark.parametrize(("sent", "refused"), [(3, [6]), (4, []), (5, [])])
-def test_a_completion_from_before_its_offer_was_taken_is_none(block, sent, refused):
-    # Taken in 4, running from 5 on: what is at the port in 3 is processed in 5.
-    recording = drive(
-        block, [launch()], cycles=20, enable=1, **completing(0, (sent, completion(0)))
-    )
-    assert recording.cycles("offer__0__valid") == [4]
-    want = [(cycle, ErrorCode.COMPLETION_NOT_RUNNING, 0) for cycle in refused]
-    assert errors(recording) == want
-    assert [cycle for cycle, _ in ends(recording)] == ([] if refused else [sent + 5])
-
-
-def test_a_completion_sent_twice_counts_once(block):
-    twice = completing(0, (20, completion(0)), (21, completion(0)))
-    recording = drive(block, [launch()], enable=1, **twice)
-    assert errors(recording) == [(24, ErrorCode.COMPLETION_NOT_RUNNING, 0)]
-    assert [(cycle, end["fate"]) for cycle, end in ends(recording)] == [(25, Fate.FINISHED)]
-
-
-def beside_a_kill(block: Block, acknowledged: int, *completions: tuple[int, int]) -> Recording:
-    """Run two launches on SM 0, of which the first one is stopped in 30.
-
-    The first has slot 0. The second one's blocks are decided in 21, 22 and 23, in which the slots
-    are full; three more wait. Stop state in 32, kill in 34.
-    """
-    recording = drive(
-        block,
-        [launch(1), launch(2, gx=6, stream=1)],
-        enable=1,
-        stop__valid=at(30),
-        stop__payload=stop(1),
-        acknowledge__0=at(acknowledged, mask(1)),
-        **completing(0, *completions),
-    )
-    assert recording.cycles("kill__0") == [34]
-    assert recording.cycles("offer__0__valid")[:4] == [4, 22, 23, 24]
-    return recording
-
-
-def test_without_a_kill_a_free_slot_is_seen_at_once(block):
-    # Processed in 30 and 31, seen by the decisions of 31 and 32.
-    recording = beside_a_kill(block, 46, (28, completion(1)), (29, completion(2)))
-    assert recording.cycles("offer__0__valid")[4:6] == [32, 33]
-    # Stalled from 24 to 30.
-    assert recording.port("stall_slots")[34] == 7
-
-
-def test_from_a_stop_on_a_free_slot_is_seen_a_cycle_later(block):
-    # Processed in 32, free in 33, in the cycle before which the launch was stopped already.
-    recording = beside_a_kill(block, 46, (30, completion(1)))
-    assert recording.cycles("offer__0__valid")[4] == 35
-    # Stalled from 24 to 33.
-    assert recording.port("stall_slots")[36] == 10
-
-
-def test_while_a_kill_is_outstanding_a_second_free_slot_is_seen_only_after_a_look(block):
-    # Processed in 42 and 43, free in 43 and 44. Decided in 44; what is left is looked at in 45.
-    recording = beside_a_kill(block, 46, (40, completion(1)), (41, completion(2)))
-    assert recording.cycles("offer__0__valid")[4:6] == [45, 47]
-    # Stalled from 24 to 43, and in 45.
-    assert recording.port("stall_slots")[45:48] == [20, 20, 21]
-
-
-def test_an_outstanding_kill_alone_lets_free_slots_be_seen_late(block):
-    # The named block completes in 32, is processed in 34, and its launch leaves at the end of 36.
-    # Slot 1 is free in 43, seen in 44; slot 0, acknowledged in 46, is free in 49, seen in 50.
-    recording = beside_a_kill(block, 46, (32, completion(0)), (40, completion(1)))
-    assert [(c, end["fate"]) for c, end in ends(recording)] == [(37, Fate.FINISHED)]
-    assert recording.cycles("offer__0__valid")[4:] == [45, 51]
-
-
-@pytest.mark.parametrize(("completed", "offered"), [(38, 43), (39, 43)])
-def test_when_the_killed_launch_has_left_a_free_slot_is_seen_at_once(block, completed, offered):
-    # Acknowledged in 36, processed in 38: slot 0 is free in 39, seen in 40. The launch is gone in
-    # 39 and leaves at the end of 40. A slot free in 41 is not seen in it, one free in 42 is.
-    recording = beside_a_kill(block, 36, (completed, completion(1)))
-    assert recording.cycles("offer__0__valid")[4:6] == [41, offered]
+@pytest.mark.parametrize("how", [Stop.KILL, 3])
+def test_both_values_above_drain_are_a_kill(block, how):
+    recording = drive(block, [launch()], stop=at(20, stop(0, how)), **reporting(0, (25, 0, KILLED)))
+    assert levels_of(recording, "kill") == {0: (22, 30)}
 
 
 @pytest.mark.parametrize(
-    ("full", "slots", "offered"),
-    [({"gx": 2, "barriers": 4}, 0b1, 28), ({"gx": 8}, 0b1111, 29)],
-    ids=["room", "slots"],
+    ("cycle", "offered"), [(2, [6]), (3, [6]), (4, [6, 8]), (5, [6, 8]), (6, [6, 8, 10])]
 )
-def test_a_killed_launch_s_room_is_offered_again_from_eight_cycles_after_the_stop(
-    block, full, slots, offered
-):
-    # Stop in 20, pulses in 24, acknowledged there and then, decided in 27: with returns a cycle
-    # later it would be nine. A slot that a kill has freed is seen a cycle later.
+def test_decisions_up_to_the_first_cycle_of_the_stop_stand(block, cycle, offered):
+    # Decided in 4, 6 and 8 at the earliest; a stop in c stops from c + 2 on.
+    recording = drive(block, [launch(gx=9)], enable=1, stop=at(cycle, stop()))
+    assert recording.cycles("offer__0__valid") == offered
+    assert levels_of(recording, "kill")[0][0] == cycle + 2
+
+
+def test_a_launch_stopped_before_it_is_given_to_the_walker_is_skipped(block):
+    # Stopped from 3 on, in which it would be given; gone in 3.
+    recording = drive(block, [launch()], stop=at(1, stop()))
+    assert recording.cycles("offer__0__valid") == []
+    assert fates(recording) == [(6, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
+
+
+@pytest.mark.parametrize("how", [Stop.DRAIN, Stop.KILL])
+def test_a_head_without_an_sm_is_forgotten_and_its_launch_skipped(block, how):
+    # Stopped from 12 on, forgotten at the end of 14, gone in 15.
+    recording = drive(block, [launch()], enable=0, stop=at(10, stop(0, how)))
+    assert fates(recording) == [(18, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
+
+
+def test_a_drained_launch_names_the_block_it_had_come_to(block):
+    reports = reporting(0, (20, 0)) | reporting(1, (22, 0))
+    drain = {"stop": at(10, stop(0, Stop.DRAIN))}
+    recording = drive(block, [launch(gx=3, gy=2, barriers=4)], **drain, **reports)
+    ((cycle, end),) = ends(recording)
+    assert (cycle, end["fate"], end["cycles"]) == (28, Fate.DRAINED, 22 - 6)
+    assert (end["next_x"], end["next_y"], end["next_z"]) == (2, 0, 0)
+    assert levels_of(recording, "kill") == {}
+
+
+def test_a_drained_launch_without_blocks_left_is_finished(block):
+    drain = {"stop": at(10, stop(0, Stop.DRAIN))}
+    recording = drive(block, [launch()], **drain, **reporting(0, (20, 0)))
+    assert fates(recording) == [(26, 1, Fate.FINISHED, ErrorCode.OK, 14)]
+
+
+@pytest.mark.parametrize(
+    ("sent", "killed_from"),
+    [
+        ({20: stop(0, Stop.DRAIN), 30: stop(0, Stop.KILL)}, 32),
+        ({20: stop(0, Stop.KILL), 30: stop(0, Stop.DRAIN)}, 22),
+        ({20: stop(0, Stop.DRAIN)}, None),
+    ],
+)
+def test_a_drain_becomes_a_kill_and_never_the_other_way(block, sent, killed_from):
+    recording = drive(block, [launch(gx=9)], enable=1, stop=in_cycles(sent))
+    rises = {bit: first for bit, (first, _) in levels_of(recording, "kill").items()}
+    assert rises == ({} if killed_from is None else {0: killed_from})
+
+
+@pytest.mark.parametrize(
+    ("cycle", "fate"),
+    [
+        (0, Fate.FINISHED),
+        (25, Fate.FINISHED),
+        (26, Fate.FINISHED),
+        (27, Fate.SKIPPED),
+        (28, Fate.FINISHED),
+    ],
+)
+def test_whom_a_stop_means_is_judged_in_its_own_cycle(block, cycle, fate):
+    # The first launch is transferred in 0; its place is free from 26 on. The second one is
+    # transferred to it in 26 and would be given to the walker in 29.
     recording = drive(
         block,
-        [launch(1, **full), launch(2, stream=1, barriers=4)],
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        **{f"acknowledge__{n}": at(24, mask(slots)) for n in range(2)},
+        [launch(1), launch(2)],
+        stop=at(cycle, stop(0, Stop.DRAIN)),
+        launch__hold=lambda now: int(0 < now < 26),
+        **reporting(0, (20, 0), (40, 1)),
     )
+    assert [end["fate"] for _, end in ends(recording)] == [Fate.FINISHED, fate]
+    assert errors(recording) == [(44, ErrorCode.REPORT_NOT_RUNNING, 0)] * (fate == Fate.SKIPPED)
+
+
+@pytest.mark.parametrize(("cycle", "fate"), [(21, Fate.SKIPPED), (22, Fate.SKIPPED)])
+def test_a_free_place_ignores_a_stop(block, cycle, fate):
+    recording = drive(block, [launch(1), launch(2)], stop=at(cycle, stop(1, Stop.KILL)), enable=0)
+    assert [(end["ticket"], end["fate"]) for _, end in ends(recording)] == [(2, fate)]
+    alone = drive(block, [launch(1)], stop=at(cycle, stop(1, Stop.KILL)))
+    assert (levels_of(alone, "kill"), ends(alone), errors(alone)) == ({}, [], [])
+
+
+@pytest.mark.parametrize(
+    ("cycle", "fate"), [(21, Fate.KILLED), (22, Fate.KILLED), (23, Fate.DRAINED)]
+)
+def test_a_stop_counts_in_records_that_are_loaded_three_cycles_later(block, cycle, fate):
+    # Drained in 5, with its only block on SM 0: reported in 20, gone in 23, loaded in 25.
+    drain, kill = stop(0, Stop.DRAIN), stop(0, Stop.KILL)
+    recording = drive(
+        block,
+        [launch(gx=3, barriers=4)],
+        enable=1,
+        stop=in_cycles({5: drain, cycle: kill}),
+        **reporting(0, (20, 0)),
+    )
+    assert [(now, end["fate"]) for now, end in ends(recording)] == [(26, fate)]
+
+
+# Reports while a place is killed
+
+
+@pytest.mark.parametrize(
+    ("statuses", "fate"),
+    [((OK, OK), Fate.FINISHED), ((OK, KILLED), Fate.KILLED), ((KILLED, OK), Fate.KILLED)],
+)
+def test_a_killed_launch_all_of_whose_blocks_ended_by_themselves_is_finished(block, statuses, fate):
+    reports = reporting(0, (25, 0, statuses[0]), (26, 1, statuses[1]))
+    recording = drive(block, [launch(gx=2)], enable=1, stop=at(20, stop()), **reports)
+    assert fates(recording) == [(32, 1, fate, ErrorCode.OK, 26 - 6)]
+
+
+def test_a_killed_launch_with_blocks_left_is_killed_though_all_ended_by_themselves(block):
+    recording = drive(
+        block, [launch(gx=9, barriers=4)], enable=1, stop=at(20, stop()), **reporting(0, (25, 0))
+    )
+    # The block is reported with its launch stopped: nothing more is offered.
+    assert recording.cycles("offer__0__valid") == [6]
+    assert fates(recording) == [(31, 1, *ASKED, 25 - 6)]
+
+
+def test_a_standing_offer_is_not_withdrawn_and_is_taken_while_its_place_is_killed(block):
+    recording = drive(
+        block,
+        [launch(gx=2)],
+        enable=1,
+        stop=at(12, stop()),
+        offer__0__ready=lambda cycle: int(cycle == 6 or cycle >= 18),
+        **reporting(0, (19, 0, KILLED), (20, 1, KILLED)),
+    )
+    assert [cycle for cycle, _ in recording.transfers("offer__0")] == [6, 18]
+    assert begun(recording) == [6, 8]
+    assert fates(recording) == [(26, 1, *ASKED, 20 - 6)]
     assert errors(recording) == []
-    assert [c for c in recording.cycles("offer__0__valid") if c > 20] == [offered]
+
+
+@pytest.mark.parametrize(("sent", "asked"), [(21, False), (22, True), (23, True)])
+def test_killed_counts_as_a_fault_where_nobody_asked_for_it(block, sent, asked):
+    recording = drive(block, [launch()], stop=at(20, stop()), **reporting(0, (sent, 0, KILLED)))
+    fate = ASKED if asked else (Fate.FAILED, ErrorCode.BLOCK_FAULT)
+    assert fates(recording) == [(sent + 6, 1, *fate, sent - 6)]
+    told = [] if asked else [(sent + 4, ErrorCode.KILL_NOT_ASKED, 0)]
+    assert errors(recording) == told
+
+
+def test_killed_without_any_stop_kills_the_launch(block):
+    recording = drive(block, [launch(gx=2)], **reporting(1, (20, 0, KILLED)))
+    assert errors(recording) == [(24, ErrorCode.KILL_NOT_ASKED, 1)]
+    assert levels_of(recording, "kill")[0][0] == 24
+
+
+def test_the_other_place_s_kill_does_not_ask(block):
+    sent = [launch(1), launch(2, stream=1)]
+    recording = drive(block, sent, stop=at(20, stop(1)), **reporting(0, (25, 0, KILLED)))
+    assert errors(recording) == [(29, ErrorCode.KILL_NOT_ASKED, 0)]
+    # The second launch's place is killed from 22 on, the first one's from 29 on.
+    assert {bit: first for bit, (first, _) in levels_of(recording, "kill").items()} == {
+        1: 22,
+        0: 29,
+    }
+
+
+# Faults
+
+
+@pytest.mark.parametrize("status", [FAULT, 3])
+def test_the_first_fault_kills_its_launch_four_cycles_later(block, status):
+    assert timing(TINY).fault == 4
+    rest = [(30 + slot, slot, KILLED) for slot in (1, 2, 3)]
+    recording = drive(
+        block, [launch(gx=9)], enable=1, **reporting(0, (20, 0, status), *rest, (34, 0, KILLED))
+    )
+    # All four slots are held; slot 0 is given again in 24, the first cycle of the kill.
+    assert recording.cycles("offer__0__valid") == [6, 8, 10, 12, 26]
+    assert levels_of(recording, "kill") == {0: (24, 39)}
+    assert fates(recording) == [(40, 1, Fate.FAILED, ErrorCode.BLOCK_FAULT, 34 - 6)]
+    assert errors(recording) == []
+
+
+def test_a_fault_of_the_last_block_shows_a_kill_of_two_cycles(block):
+    recording = drive(block, [launch()], **reporting(0, (20, 0, FAULT)))
+    assert levels_of(recording, "kill") == {0: (24, 25)}
+    assert fates(recording) == [(26, 1, Fate.FAILED, ErrorCode.BLOCK_FAULT, 14)]
+
+
+def test_a_fault_of_a_drained_launch_kills_it(block):
+    recording = drive(
+        block,
+        [launch(gx=2)],
+        stop=at(10, stop(0, Stop.DRAIN)),
+        **reporting(0, (20, 0, FAULT)),
+        **reporting(1, (30, 0, KILLED)),
+    )
+    assert levels_of(recording, "kill") == {0: (24, 35)}
+    assert fates(recording) == [(36, 1, Fate.FAILED, ErrorCode.BLOCK_FAULT, 24)]
+
+
+# What is running
+
+
+@pytest.mark.parametrize(("sent", "counts"), [(7, False), (8, True), (9, True)])
+def test_a_report_counts_from_the_cycle_of_the_taking_on(block, sent, counts):
+    recording = drive(block, [launch()], offer__0__ready=at(8), **reporting(0, (sent, 0)))
+    want = [] if counts else [(sent + 4, ErrorCode.REPORT_NOT_RUNNING, 0)]
+    assert errors(recording) == want
+    assert [cycle for cycle, _ in ends(recording)] == ([sent + 6] if counts else [])
+
+
+@pytest.mark.parametrize(("sent", "counts"), [(5, False), (6, True)])
+def test_an_offer_taken_at_once_may_be_reported_at_once(block, sent, counts):
+    recording = drive(block, [launch()], **reporting(0, (sent, 0)))
+    assert [(cycle, end["cycles"]) for cycle, end in ends(recording)] == [(12, 0)] * counts
+
+
+@pytest.mark.parametrize("again", [21, 22, 23, 24])
+def test_a_report_sent_twice_counts_once(block, again):
+    recording = drive(block, [launch()], **reporting(0, (20, 0), (again, 0)))
+    assert errors(recording) == [(again + 4, ErrorCode.REPORT_NOT_RUNNING, 0)]
+    assert [(cycle, end["fate"]) for cycle, end in ends(recording)] == [(26, Fate.FINISHED)]
+
+
+def test_a_report_sent_twice_may_meet_the_slot_s_next_block(block):
+    recording = drive(block, [launch(gx=9)], enable=1, **reporting(0, (20, 2), (26, 2), (27, 2)))
+    # The slot's next block is decided in 24 and taken in 26.
+    assert [offer["slot"] for offer in offers(recording)] == [0, 1, 2, 3, 2, 2]
+    assert errors(recording) == [(31, ErrorCode.REPORT_NOT_RUNNING, 0)]
+
+
+def test_several_reports_of_one_cycle_all_count(block):
+    reports = reporting(0, (20, 0)) | reporting(1, (20, 0))
+    recording = drive(block, [launch(gx=2)], **reports)
+    assert fates(recording) == [(26, 1, Fate.FINISHED, ErrorCode.OK, 14)]
+
+
+# Lost SMs. The stop is in 20, the kill rises in 22: the last report that is in time is in 38. L is
+# 41, and the SM is lost from 42 on.
+
+
+@pytest.mark.parametrize(
+    ("sent", "lost", "told"),
+    [
+        (38, [], (44, *ASKED, 32)),
+        (39, [42], (45, *ASKED, 33)),
+        (40, [42], (46, *ASKED, 34)),
+        (41, [42], (47, *LOST, 0)),
+    ],
+)
+def test_an_sm_that_reports_one_cycle_too_late_is_lost(block, sent, lost, told):
+    assert (timing(TINY).loss, timing(TINY).loss_kill) == (4, 3)
+    recording = drive(
+        block, [launch()], enable=2, stop=at(20, stop()), **reporting(1, (sent, 0, KILLED))
+    )
+    assert recording.cycles("lost")[:1] == lost
+    cycle, *rest = told
+    assert fates(recording) == [(cycle, 1, *rest)]
+    # Looked up in 42, in which the SM is lost.
+    want = [(45, ErrorCode.LOST_SM_SIGNAL, 1)] if sent == 41 else []
+    assert errors(recording) == want
+
+
+def test_an_sm_that_does_not_take_a_killed_launch_s_offer_is_lost(block):
+    recording = drive(block, [launch()], enable=1, stop=at(20, stop()), offer__0__ready=0)
+    assert recording.cycles("lost")[0] == 42
+    assert recording.port("offer__0__valid")[-1] == 1
+    assert fates(recording) == [(47, 1, *LOST, 0)]
+
+
+def test_a_further_reason_for_a_kill_does_not_start_the_time_anew(block):
+    recording = drive(
+        block,
+        [launch(gx=2)],
+        enable=1,
+        stop=in_cycles({20: stop(), 30: stop()}),
+        **reporting(0, (25, 0, FAULT)),
+    )
+    assert recording.cycles("lost")[0] == 42
+
+
+def test_a_lost_sm_stays_lost_and_gets_nothing_more(block):
+    sent = [launch(1), launch(2, stream=1, gx=9)]
+    recording = drive(
+        block,
+        sent,
+        120,
+        stop=at(20, stop()),
+        launch__hold=lambda cycle: int(0 < cycle < 50),
+        enable=lambda cycle: 1 if cycle < 50 else 3,
+    )
+    assert recording.cycles("lost") == list(range(42, 120))
+    assert recording.cycles("offer__0__valid") == [6]
+    assert recording.cycles("offer__1__valid")[0] == 56
+
+
+def test_every_launch_with_a_block_on_the_lost_sm_is_killed_and_fails(block):
+    # The second launch's blocks: one on SM 1, then one on SM 0, when the fit is known. It is killed
+    # from L + 4 on, and ends when SM 1 has reported.
+    sent = [launch(1), launch(2, stream=1, gx=2, barriers=3)]
+    recording = drive(block, sent, 80, stop=at(20, stop()), **reporting(1, (60, 0, KILLED)))
+    assert [offer["place"] for offer in offers(recording, 0)] == [0, 1]
+    assert recording.port("lost")[41:43] == [0, 1]
+    assert levels_of(recording, "kill") == {0: (22, 46), 1: (45, 65)}
+    assert fates(recording) == [(47, 1, *LOST, 0), (66, 2, *LOST, 60 - 8)]
+
+
+def test_a_launch_without_a_block_on_the_lost_sm_goes_on(block):
+    # The second launch's first block goes to SM 1 before the fit is known.
+    sent = [launch(1), launch(2, stream=1)]
+    recording = drive(block, sent, 80, stop=at(20, stop()), **reporting(1, (60, 0)))
+    assert [offer["place"] for offer in offers(recording, 1)] == [1]
+    fine = (66, 2, Fate.FINISHED, ErrorCode.OK, 60 - 8)
+    assert fates(recording) == [(47, 1, *LOST, 0), fine]
+
+
+def test_an_sm_lost_for_one_launch_may_have_reported_all_of_it_in_the_end(block):
+    # Reported in 39: too late for the SM, in time for the block. The other launch's block is not.
+    sent = [launch(1), launch(2, stream=1)]
+    levels = {"enable": 1, "stop": at(30, stop(0))}
+    recording = drive(block, sent, 80, **levels, **reporting(0, (49, 0, KILLED)))
+    # The fit is known from 21 on. The kill rises in 32, L is 51.
+    assert [offer["place"] for offer in offers(recording)] == [0, 1]
+    assert recording.cycles("lost")[0] == 52
+    assert fates(recording) == [(55, 1, *ASKED, 49 - 6), (57, 2, *LOST, 0)]
+
+
+def lost_in_the_cycle_of_a_decision(block, cycles=80, **changes):
+    """Run a launch whose first block is decided for SM 0 in L = 41, in which SM 0 is lost."""
+    sent = [launch(1), launch(2, stream=1, **changes)]
+    return drive(
+        block,
+        sent,
+        cycles,
+        stop=at(20, stop()),
+        # Transferred in 20, the second launch's fit is known from 20 + 8 + 8 + 4 = 40 on.
+        launch__hold=lambda cycle: int(0 < cycle < 20),
+        enable=lambda cycle: 1 if cycle < 30 or cycle == 40 else 2 if cycle > 40 else 0,
+        **reporting(1, (60, 0, KILLED)),
+    )
+
+
+def test_a_block_decided_in_the_cycle_of_the_loss_is_offered_and_lost_too(block):
+    recording = lost_in_the_cycle_of_a_decision(block)
+    assert begun(recording) == [6, 43]
+    # Exhausted, and out up to 43; both are loaded one after the other.
+    assert fates(recording) == [(47, 1, *LOST, 0), (48, 2, *LOST, 0)]
+
+
+def test_the_launch_of_that_block_goes_on_until_it_is_killed(block):
+    recording = lost_in_the_cycle_of_a_decision(block, gx=9)
+    assert begun(recording) == [6, 43]
+    # Decided for SM 1 in 42 and 44; killed from 45 on, in which no port is open.
+    assert recording.cycles("offer__1__valid") == [44, 46]
+    assert levels_of(recording, "kill")[1][0] == 45
+
+
+def test_a_launch_with_blocks_left_when_every_sm_is_lost_fails_for_that(block):
+    sent = [launch(1, gx=2, barriers=4), launch(2, stream=1, barriers=4)]
+    recording = drive(block, sent, stop=at(20, stop()))
+    assert recording.port("lost")[41:43] == [0, 0b11]
+    # The second launch's block is the head. It is drained from 43 on, forgotten at the end of 45.
+    none = (Fate.FAILED, ErrorCode.NO_SM)
+    assert fates(recording) == [(47, 1, *LOST, 0), (49, 2, *none, 0)]
+
+
+def test_with_no_sm_left_a_new_launch_fails_for_that(block):
+    sent = [launch(1, gx=2, barriers=4), launch(2)]
+    hold = {"launch__hold": lambda cycle: int(0 < cycle < 50)}
+    recording = drive(block, sent, stop=at(20, stop()), **hold)
+    # Occupied from 51 on, drained from 52 on, gone in 52.
+    assert fates(recording)[1:] == [(55, 2, Fate.FAILED, ErrorCode.NO_SM, 0)]
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(FAULT, ErrorCode.BLOCK_FAULT), (OK, ErrorCode.NO_SM)]
+)
+def test_a_fault_is_told_before_that_no_sm_is_left(block, status, code):
+    # Both launches have a block on each SM; both SMs are lost from 42 on with the first launch's.
+    # The second one's are reported by then, and it has blocks left: it is drained from 43 on.
+    sent = [launch(1, gx=2, barriers=2), launch(2, gx=9, stream=1, barriers=2)]
+    recording = drive(
+        block,
+        sent,
+        stop=at(20, stop()),
+        enable=lambda cycle: 3 if cycle < 16 else 0,
+        **reporting(0, (30, 1)),
+        **reporting(1, (40, 1, status)),
+    )
+    assert recording.port("lost")[41:43] == [0, 3]
+    assert [offer["place"] for n in (0, 1) for offer in offers(recording, n)] == [0, 1, 0, 1]
+    assert fates(recording)[1] == (49, 2, Fate.FAILED, code, 40 - 17)
+
+
+def test_in_order_a_lost_sm_s_blocks_hold_nobody_back(block):
+    # Decided in turn: SM 0's first block is the oldest. The second launch's one on SM 1 was
+    # reported in 30 and retires when SM 0 is lost.
+    sent = [launch(1, IN_ORDER), launch(2, IN_ORDER, stream=1)]
+    recording = drive(block, sent, 80, IN_ORDER, stop=at(20, stop()), **reporting(1, (30, 0)))
+    assert [offer["place"] for offer in offers(recording, 1)] == [1]
+    # Lost from 42 on: SM 0's block retires in 42, SM 1's in 43, gone in 46.
+    fine = (49, 2, Fate.FINISHED, ErrorCode.OK, 30 - 8)
+    assert fates(recording) == [(47, 1, *LOST, 0), fine]
+
+
+# Room after a kill
+
+
+def test_a_killed_launch_s_room_is_offered_again_six_cycles_after_its_last_report(block):
+    sent = [launch(1, gx=2, barriers=4), launch(2, stream=1, barriers=4)]
+    reports = reporting(0, (22, 0, KILLED)) | reporting(1, (23, 0, KILLED))
+    recording = drive(block, sent, stop=at(20, stop()), **reports)
+    assert recording.cycles("offer__0__valid") == [6, 22 + 4 + 2]
+
+
+def test_the_place_s_next_launch_is_offered_four_cycles_or_more_after_its_kill_fell(block):
+    assert timing(TINY).kill_gap == 4
+    recording = drive(
+        block,
+        [launch(1), launch(2)],
+        stop=at(20, stop()),
+        launch__hold=lambda cycle: int(0 < cycle < 20),
+        enable=1,
+        **reporting(0, (22, 0, KILLED)),
+    )
+    # The second launch waits at the port: it gets the other place. One that gets the same place is
+    # transferred in 28, in which the level is 0 again.
+    assert levels_of(recording, "kill") == {0: (22, 27)}
+    same = drive(
+        block,
+        [launch(1), launch(2)],
+        stop=at(20, stop()),
+        launch__hold=lambda cycle: int(0 < cycle < 28),
+        **reporting(0, (22, 0, KILLED)),
+    )
+    assert [
+        (cycle, offer["place"]) for cycle, offer in zip(begun(same), offers(same), strict=True)
+    ] == [
+        (6, 0),
+        (34, 0),
+    ]

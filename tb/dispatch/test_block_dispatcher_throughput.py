@@ -1,10 +1,19 @@
-"""BlockDispatcher places a block in every cycle, in four scenes, while compared with its model."""
+"""BlockDispatcher places a block in every cycle, in five scenes, while compared with its model."""
 
 import pytest
 
 from tb.support.dispatch_cases import make_dispatcher
 from tb.support.dispatch_configs import observers
-from tb.support.throughput import SCENES, BusyHost, Streak
+from tb.support.throughput import (
+    LEFT,
+    PAUSES,
+    PAUSING,
+    PAUSING_SCENES,
+    SCENES,
+    STREAK,
+    BusyHost,
+    Streak,
+)
 from warploom_sim.lockstep import Case, run
 from warploom_spec.config import POLICIES
 
@@ -35,9 +44,18 @@ def case(config, scene, seed):
     ],
 )
 def test_a_block_in_every_cycle_of_ten_thousand(policy, seed):
-    cases = [case(f"default,policy={policy}", scene, seed) for scene in SCENES]
-    for scene, result in zip(SCENES, run(cases, "verilator"), strict=True):
-        assert result.counts["blocks placed in as many cycles"] >= DEMANDED, (scene, result.counts)
+    """Ten thousand blocks in as many cycles; every second cycle on one SM; pauses of one cycle."""
+    scenes = (*SCENES, *PAUSING_SCENES)
+    cases = [case(f"default,policy={policy}", scene, seed) for scene in scenes]
+    counts = {
+        scene: result.counts for scene, result in zip(scenes, run(cases, "verilator"), strict=True)
+    }
+    for scene in SCENES:
+        assert counts[scene][STREAK] >= DEMANDED, (scene, counts[scene])
+    assert counts["room in one SM"][PAUSING] >= DEMANDED // 2, counts["room in one SM"]
+    # A pause for each change of launch, of 256 blocks each.
+    assert counts["change of kernel"][PAUSING] >= DEMANDED, counts["change of kernel"]
+    assert counts["change of kernel"][PAUSES] <= DEMANDED // 256 + 1, counts["change of kernel"]
 
 
 @DEEP
@@ -45,11 +63,11 @@ def test_a_block_in_every_cycle_of_ten_thousand(policy, seed):
 def test_a_block_in_every_cycle_of_ten_thousand_in_order(policy, seed):
     """In-order reclaim keeps pace where blocks end in the order in which they began."""
     config = f"default,policy={policy},reclaim=in_order"
-    scenes = [scene for scene in SCENES if scene != "room in one SM"]
+    scenes = [scene for scene in SCENES if scene not in LEFT]
     for scene, result in zip(
         scenes, run([case(config, scene, seed) for scene in scenes], "verilator"), strict=True
     ):
-        assert result.counts["blocks placed in as many cycles"] >= DEMANDED, (scene, result.counts)
+        assert result.counts[STREAK] >= DEMANDED, (scene, result.counts)
 
 
 def test_a_dispatcher_that_pauses_is_seen():
@@ -57,4 +75,11 @@ def test_a_dispatcher_that_pauses_is_seen():
     streak = Streak()
     for cycle in range(20_000):
         streak.see(cycle, {}, {"offer__0__valid": int(cycle % 100 > 0), "offer__1__valid": 0})
-    assert streak.counts() == {"blocks placed in as many cycles": 99}
+    assert streak.counts() == {STREAK: 99, PAUSING: 19_800, PAUSES: 199}
+
+
+def test_a_dispatcher_that_pauses_for_two_cycles_is_seen():
+    streak = Streak()
+    for cycle in range(2_000):
+        streak.see(cycle, {}, {"offer__0__valid": int(cycle % 100 > 1), "offer__1__valid": 0})
+    assert streak.counts() == {STREAK: 98, PAUSING: 98, PAUSES: 0}

@@ -13,177 +13,171 @@ from warploom.dispatch import BlockDispatcher
 from warploom.dispatch._resident_places import ResidentPlaces
 from warploom.dispatch.placement import placement
 from warploom.dispatch.placement.placement import Placement
-from warploom.dispatch.sm.port import SmPort
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_golden.dispatch.placement.placement import FreedFirst
 
 MOVES = "self._entry_pointer = (entering + 1) % len(self._waiting)"
 FOLLOWING = "Cat(C(0, 1), Mux(some_ahead, ahead_up_to, up_to))"
 STAYING = f'Mux(some_ahead, ahead_up_to, up_to) if name == "waiting" else {FOLLOWING}'
-STALLED = "places.active & ~placement.decided"
-LACKING = "lacking = reduce(or_, (port.lacks & port.in_use.replicate(5) for port in ports))"
-ALONE = "lacking = lacking | Cat(C(0, 1), alone & full.replicate(4))"
-HAS_ROOM = "self._has_room(sm, head)"
-SOME_LACKS = "any(lacks[resource] for lacks in lacking)"
-#: What every SM in use lacks; a lack that the fit table tells is an SM's own as well.
-EVERY = """lacking = reduce(lambda one, other: one & other, (
-            port.lacks | Cat(C(0, 1), alone & port.full.replicate(4))
-            | ~port.in_use.replicate(5) for port in ports
-        ))"""
-KILLS = "kills = [(sm, kill_mask(sm, killed)) for sm in silent]"
-#: While the first place has blocks on an SM and is being killed, the second place's are not named.
-FIRST_PLACE_FIRST = """kills = [
-        (sm, kill_mask(sm, [p for p in killed if not (p.number and vars(sm).get("first"))]))
-        for sm in silent
-    ]
-    for sm in self._sms:
-        sm.first = any(b.place.number == 0 and b.place.stop is Stop.KILL for b in sm.held())
-"""
 
 
 def stall(old: str, new: str) -> Change:
+    """Return a change of the RTL's stall counters."""
     return Change(BlockDispatcher, "_count_stalls", old, new)
 
 
-def model_stall(old: str, new: str) -> Change:
-    return Change(Model, "_count_stalls", old, new)
+def causes(old: str, new: str) -> Change:
+    """Return a change of what the model counts."""
+    return Change(Model, "_causes", old, new)
 
 
+#: The RTL's side of each rule.
+RTL = {
+    "freed_first: of several that wait the lowest enters": (
+        Change(
+            Placement,
+            "_queue",
+            '_rotating(m, "waiting", waiting, enters)',
+            'first_of(m, "waiting", waiting)',
+        ),
+    ),
+    "freed_first: the SM that entered is first again": (
+        Change(placement, "_rotating", FOLLOWING, STAYING),
+    ),
+    "freed_first: the rotating pointer stays while nothing is resident": (
+        Change(Placement, "_queue", "waiting, enters)", "waiting, enters & self.resident)"),
+    ),
+    "order_table: the second position that does not exist is told": (
+        Change(
+            Placement,
+            "_freed_first",
+            "Mux(bad[0], self.first, self.second)",
+            "Mux(bad[1], self.second, self.first)",
+        ),
+    ),
+    "error_count wraps": (
+        Change(BlockDispatcher, "_report", "told & ~self.error_count.all()", "told"),
+    ),
+    "stalls: SMs out of use count": (stall("port.in_use & (port", "(port"),),
+    "stalls: a resource counts where every SM is full": (stall(".any()", ".all()"),),
+    "stalls: of several resources the first counts": (
+        stall("table.lacks", "(table.lacks & (~table.lacks + 1))"),
+    ),
+    "stalls: a cycle with a decision counts": (
+        stall("places.active & ~placement.decided", "places.active"),
+    ),
+    "stalls: a stopped head counts": (
+        stall("places.active & ~placement.decided", "places.head_valid & ~placement.decided"),
+    ),
+    "stalls: an offer counts where its SM has no room": (
+        stall(
+            "~Cat(port.closed for port in ports).all() & ~places.barred",
+            "Cat(port.in_use for port in ports).any()",
+        ),
+    ),
+    "stalls: order counts for the second place alone": (
+        Change(ResidentPlaces, "_choose", "(candidate & held).any()", "(candidate & held)[1]"),
+    ),
+    "stalls: the counters stay at their highest value": (
+        stall(
+            "counters.step.eq(step)",
+            "counters.step.eq(step & ~Cat(value.all() for value in counters.values))",
+        ),
+    ),
+    "a stop of both places means the first alone": (
+        Change(ResidentPlaces, "_stop", "for p in range(2)", "for p in range(1)"),
+    ),
+}
+
+#: The test that finds each rule, the model's side of it, and what the test gets.
 WRONG = {
-    "freed_first: of several that wait the lowest enters": WrongRule(
+    "freed_first: of several that wait the lowest enters": (
         freed_first.test_of_sms_freed_in_one_cycle_the_first_behind_the_last_one_to_enter_is_first,
-        (
-            Change(
-                Placement,
-                "_queue",
-                '_rotating(m, "waiting", waiting, enters)',
-                'first_of(m, "waiting", waiting)',
-            ),
-            Change(FreedFirst, "tick", MOVES, "self._entry_pointer = 0"),
-        ),
+        (Change(FreedFirst, "tick", MOVES, "self._entry_pointer = 0"),),
     ),
-    "freed_first: the SM that entered is first again": WrongRule(
+    "freed_first: the SM that entered is first again": (
         freed_first.test_an_sm_freed_twice_lets_the_others_go_before_it_enters_again,
-        (
-            Change(placement, "_rotating", FOLLOWING, STAYING),
-            Change(FreedFirst, "tick", MOVES, "self._entry_pointer = entering"),
-        ),
+        (Change(FreedFirst, "tick", MOVES, "self._entry_pointer = entering"),),
     ),
-    "freed_first: the rotating pointer stays while nothing is resident": WrongRule(
+    "freed_first: the rotating pointer stays while nothing is resident": (
         freed_first.test_the_rotating_pointer_outlives_a_launch_and_moves_with_what_enters_in_vain,
-        (
-            Change(Placement, "_queue", "waiting, enters)", "waiting, enters & self.resident)"),
-            Change(FreedFirst, "tick", MOVES, f"if resident:\n            {MOVES}"),
-        ),
+        (Change(FreedFirst, "tick", MOVES, f"if resident:\n            {MOVES}"),),
     ),
-    "order_table: the second position that does not exist is told": WrongRule(
+    "order_table: the second position that does not exist is told": (
         freed_first.test_a_swap_s_refusal_names_its_first_position_that_does_not_exist,
-        (
-            Change(
-                Placement,
-                "_freed_first",
-                "Mux(bad[0], self.first, self.second)",
-                "Mux(bad[1], self.second, self.first)",
-            ),
-            Change(Model, "_swap", "bad[0]", "bad[-1]"),
-        ),
+        (Change(Model, "_swap", "bad[0]", "bad[-1]"),),
         (5, 7, 5),
     ),
-    "error_count wraps": WrongRule(
+    "error_count wraps": (
         errors.test_the_count_stays_at_its_highest_value,
         (
-            Change(BlockDispatcher, "_report", "some & ~self.error_count.all()", "some"),
             Change(
                 Model,
-                "_record",
+                "_show_error",
                 "min(self._error_count + 1, highest)",
                 "(self._error_count + 1) % (highest + 1)",
             ),
         ),
         (pytest.MonkeyPatch,),
     ),
-    "stalls: what SMs out of use lack counts": WrongRule(
-        stalls.test_an_sm_out_of_use_lacks_nothing,
-        (
-            stall("port.lacks & port.in_use.replicate(5)", "port.lacks"),
-            stall("port.in_use & port.full", "port.full"),
-            model_stall("[sm for sm in self._sms if sm.in_use]", "self._sms"),
-            model_stall(HAS_ROOM, f"sm.in_use and {HAS_ROOM}"),
-        ),
-        (0b10, stalls.LAST - 4, 30 - 20),
+    "stalls: SMs out of use count": (
+        stalls.test_an_sm_out_of_use_does_not_count,
+        (causes("for sm in self._sms if sm.in_use]", "for sm in self._sms]"),),
+        (0b10, 30 - 7, stalls.LAST - 6),
     ),
-    "stalls: what every SM lacks counts": WrongRule(
-        stalls.test_what_one_sm_lacks_counts_and_what_another_lacks_as_well,
-        (
-            stall(LACKING, EVERY),
-            stall(ALONE, "pass"),
-            model_stall(SOME_LACKS, "all(lacks[resource] for lacks in lacking)"),
-        ),
+    "stalls: a resource counts where every SM is full": (
+        stalls.test_an_sm_out_of_use_does_not_count,
+        (causes("not all(room) and", "not any(room) and"),),
+        (0b10, 30 - 7, stalls.LAST - 6),
     ),
-    "stalls: of several resources the first counts": WrongRule(
-        stalls.test_a_block_that_lacks_everything_counts_everything,
+    "stalls: of several resources the first counts": (
+        stalls.test_a_launch_that_is_limited_by_everything_counts_everything,
         (
-            stall(ALONE, f"{ALONE}\n    lacking = lacking & (~lacking + 1)[:5]"),
-            model_stall(SOME_LACKS, f"{SOME_LACKS} and not any(counts[1:6])"),
+            causes(
+                "{resource for resource, limits in limiting if limits}",
+                "set([resource for resource, limits in limiting if limits][:1])",
+            ),
         ),
     ),
-    "stalls: a cycle with a decision counts": WrongRule(
+    "stalls: a cycle with a decision counts": (
         stalls.test_no_cycle_with_a_decision_counts,
-        (
-            stall(STALLED, "places.active"),
-            model_stall(" and chosen is None", ""),
-            model_stall(HAS_ROOM, f"{HAS_ROOM} and not self._port_free(sm, inputs)"),
-        ),
+        (causes("chosen is not None or not self._may_decide()", "not self._may_decide()"),),
         ("registers",),
     ),
-    "stalls: a stopped head counts": WrongRule(
+    "stalls: a stopped head counts": (
         stalls.test_a_stopped_head_counts_no_more,
-        (
-            stall(STALLED, "places.head_valid & ~placement.decided"),
-            model_stall(" and not head.stop", ""),
-        ),
+        (causes("chosen is not None or not self._may_decide()", "chosen is not None"),),
     ),
-    "stalls: an offer counts where its SM has no room": WrongRule(
+    "stalls: an offer counts where its SM has no room": (
         stalls.test_an_offer_does_not_count_where_its_sm_has_no_room,
-        (
-            stall("port.room & ~port.open", "port.in_use & ~port.open"),
-            model_stall(HAS_ROOM, "not self._port_free(sm, inputs)"),
-        ),
+        (causes("if any(room):", "if room:"),),
     ),
-    "stalls: order counts for the second place alone": WrongRule(
+    "stalls: order counts for the second place alone": (
         stalls.test_a_launch_in_the_first_place_counts_as_well,
-        (
-            Change(ResidentPlaces, "_choose", "(could & ordered).any()", "(could & ordered)[1]"),
-            Change(Model, "_next_to_walk", "return None, True", "return None, place.number == 1"),
-        ),
+        (causes("if candidate[1] else", "if candidate[1] and candidate[0].number else"),),
     ),
-    "stalls: the counters stay at their highest value": WrongRule(
+    "stalls: the counters stay at their highest value": (
         stalls.test_the_counters_wrap,
         (
-            stall(
-                "counters.step.eq(causes)",
-                "counters.step.eq(causes & ~Cat(value.all() for value in counters.values))",
+            Change(
+                Model,
+                "_count_stalls",
+                "(self._counters[cause] + 1) % wrap",
+                "min(self._counters[cause] + 1, wrap - 1)",
             ),
-            model_stall("(total + one) % wrap", "min(total + one, wrap - 1)"),
         ),
         (pytest.MonkeyPatch,),
     ),
-    "a kill names the blocks of one launch alone": WrongRule(
-        two_kills.test_one_kill_names_the_blocks_of_both_and_its_acknowledgement_ends_both,
-        (
-            Change(
-                SmPort,
-                "_kill",
-                "doomed.eq(self.stop_kill & self.present)",
-                "doomed.eq((both := self.stop_kill & self.present) & Cat(1, ~both[0]))",
-            ),
-            Change(Model, "_process", KILLS, FIRST_PLACE_FIRST),
-        ),
-        (two_kills.OUT_OF_ORDER, 39),
+    "a stop of both places means the first alone": (
+        two_kills.test_both_are_killed_and_end_one_after_the_other,
+        (Change(Model, "_take_stops", "if asked:", "if asked and not place.number:"),),
+        (two_kills.TINY, 0),
     ),
 }
 
 
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_rule_wrong_in_rtl_and_model_alike_is_found(rule, monkeypatch):
-    demand_found(WRONG[rule], (BlockDispatcher, Model), dispatch_rules, monkeypatch)
+    finder, model, *arguments = WRONG[rule]
+    wrong = WrongRule(finder, (*RTL[rule], *model), *arguments)
+    demand_found(wrong, (BlockDispatcher, Model), dispatch_rules, monkeypatch)

@@ -6,19 +6,28 @@ from dataclasses import replace
 import pytest
 
 from tb.support.dispatch_cases import path_case
-from tb.support.dispatch_configs import POLICIES_AND_RECLAIMS, config_of
+from tb.support.dispatch_configs import POLICIES_AND_RECLAIMS, config_of, soon
 from tb.support.dispatch_events import DISPATCH_CASES, PATH_CASES
-from tb.support.dispatch_stimulus import DRAIN
-from tb.support.path_rules import LAUNCH, RECORD, TINY, Bus, answers, path_run, records
+from tb.support.dispatch_stimulus import PATH_DRAIN
+from tb.support.path_rules import (
+    FINE,
+    LAUNCH,
+    RECORD,
+    SKIPPED,
+    Bus,
+    answers,
+    path_run,
+    records,
+    unknown_stops,
+)
 from tb.support.record import record
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_sim.lockstep import LockstepError, run
 from warploom_sim.lockstep.events import require
-from warploom_spec import ErrorCode, Fate, WarploomError, layouts, preset, timing
+from warploom_spec import ErrorCode, Fate, WarploomError, preset
 
 CLIMATES = ("calm", "wild", "lossy")
-SOON = "kill_timeout=12"
 
 
 def cases(config, seed, cycles):
@@ -60,7 +69,7 @@ def stress_cases(config, seed, part=1):
     """Return a case for each of `STRESSES`, one ``part``-th as long but for the end."""
     found = []
     for number, (climate, cycles, resets, options) in enumerate(STRESSES):
-        case = path_case(config, climate, seed + number, DRAIN + (cycles - DRAIN) // part)
+        case = path_case(config, climate, seed + number, PATH_DRAIN + (cycles - PATH_DRAIN) // part)
         options = {**case.options, "streams": 8, **options}
         found.append(replace(case, resets=resets // part, options=options))
     return found
@@ -69,23 +78,25 @@ def stress_cases(config, seed, part=1):
 def test_equals_its_model_on_verilator_and_hard_cases_happen(seed):
     results = []
     for number, mode in enumerate(("policy=freed_first", "policy=round_robin,reclaim=in_order")):
-        config = f"tiny,{mode},{SOON}"
+        config = soon(f"tiny,{mode}")
         results += run(cases(config, seed + number, 8000), "verilator")
     results += run(stress_cases(config, seed, part=12), "verilator")
     total = Counter()
     for result in results:
         total.update(result.counts)
     require((*DISPATCH_CASES, *PATH_CASES), total)
-    require([f"ledger: fate {fate.name.lower()}" for fate in Fate], total)
+    # Nothing aborts a launch yet.
+    fates = (fate for fate in Fate if fate is not Fate.ABORTED)
+    require([f"ledger: fate {fate.name.lower()}" for fate in fates], total)
 
 
 def test_default_equals_its_model_on_icarus(seed):
-    for result in run(cases(f"default,policy=least_loaded,{SOON}", seed, 1500), "icarus"):
-        result.require("transfers of launch", "ledger: blocks completed")
+    for result in run(cases(soon("default,policy=least_loaded"), seed, 2000), "icarus"):
+        result.require("transfers of launch", "ledger: blocks ok")
 
 
 def test_equals_its_model_on_amaranth(seed):
-    for result in run([path_case(f"tiny,{SOON}", "wild", seed, 900)], "amaranth"):
+    for result in run([path_case(soon("tiny"), "wild", seed, 1600)], "amaranth"):
         result.require("transfers of launch")
 
 
@@ -94,8 +105,8 @@ def test_equals_its_model_on_amaranth(seed):
 @pytest.mark.parametrize("config", ["tiny", "tiny,sms=1", "tiny,sms=3,block_slots=5", "default"])
 def test_equals_its_model_for_long(config, mode, seed):
     for n in range(3):
-        run(cases(f"{config},{mode},{SOON}", seed + n, 20_000), "verilator")
-        run(stress_cases(f"{config},{mode},{SOON}", seed + n), "verilator")
+        run(cases(soon(f"{config},{mode}"), seed + n, 20_000), "verilator")
+        run(stress_cases(soon(f"{config},{mode}"), seed + n), "verilator")
 
 
 #: Its own, and one fault of each part (the parts' own tests find the rest), with its climate.
@@ -124,9 +135,6 @@ def test_faults_are_refused_by_name():
 # What becomes of launches, on the model alone
 
 
-FINE = (Fate.FINISHED, ErrorCode.OK)
-
-
 def test_tickets_count_from_one_and_every_one_gets_its_record():
     recording = path_run([LAUNCH] * 5, cycles=200)
     assert answers(recording) == [(ticket, 0) for ticket in range(1, 6)]
@@ -146,48 +154,28 @@ def test_another_priority_is_refused_while_the_stream_has_unfinished_launches():
     assert answers(recording) == [(1, 0), (0, ErrorCode.STREAM_PRIORITY), (2, 0)]
 
 
-def test_without_a_place_for_its_record_a_launch_is_refused():
-    places = timing(TINY).end_records
-    launches = [LAUNCH] * (places + 2)
-    recording = path_run(launches, cycles=400, ended__ready=0)
-    want = [(ticket, 0) for ticket in range(1, places + 1)]
-    assert answers(recording) == [*want, *[(0, ErrorCode.COMPLETION_FULL)] * 2]
-
-
-def test_at_most_launches_ahead_are_accepted_and_not_started():
-    recording = path_run([LAUNCH] * 8, enable=0)
-    assert len(answers(recording)) == timing(TINY).launches_ahead == 4
-    assert not recording.cycles("offer__0__valid")
-
-
 def test_a_waiting_launch_taken_back_is_skipped():
     # The first launch's blocks never end; the second one, of its stream, waits in a place, and the
     # third one in the queue.
     recording = path_run([LAUNCH] * 3, length=0, stops={60: {"ticket": 3}, 62: {"ticket": 2}})
-    assert records(recording) == [
-        (3, Fate.SKIPPED, ErrorCode.OK),
-        (2, Fate.SKIPPED, ErrorCode.OK),
-    ]
+    assert records(recording) == [(3, *SKIPPED), (2, *SKIPPED)]
 
 
 def test_a_drained_launch_says_where_to_go_on():
-    config = TINY
     long = replace(LAUNCH, grid=(3, 2, 1), barriers=4)
-    bus = Bus(config, [long], length=40, stops={30: {"ticket": 1, "drain": 1}})
-    recording = record(Model(config), bus, 120)
+    recording = path_run([long], length=40, stops={30: {"ticket": 1, "drain": 1}})
     end = RECORD.unpack(recording.transfers("ended")[0][1])
     assert (end["fate"], end["next_x"], end["next_y"], end["next_z"]) == (Fate.DRAINED, 2, 0, 0)
 
 
 def test_a_launch_finished_before_its_stop_is_finished():
-    """A kernel all of whose blocks have completed is finished, never killed."""
+    """A kernel all of whose blocks were reported is finished, never killed."""
     recording = path_run([LAUNCH], stops={100: {"ticket": 1}})
     assert records(recording) == [(1, *FINE)]
-    errors = [layouts.error_record(TINY).unpack(w) for w in recording.port("dispatch_error") if w]
-    assert [error["code"] for error in errors] == [ErrorCode.STOP_UNKNOWN]
+    assert unknown_stops(recording) == [102]
 
 
-LOSSY = config_of("tiny,kill_timeout=12")
+LOSSY = config_of("tiny,kill_timeout=16")
 
 
 def test_a_lost_sm_breaks_its_streams_until_they_are_cleared():
@@ -202,7 +190,7 @@ def test_a_lost_sm_breaks_its_streams_until_they_are_cleared():
         clear_stream__valid=lambda cycle: int(cycle == 80),
     )
     recording = record(Model(LOSSY), bus, 140)
-    # SM 0 holds the killed launch's blocks and does not acknowledge.
+    # SM 0 holds the killed launch's blocks and does not report them.
     assert recording.port("lost")[-1] == 1
     assert records(recording) == [(1, Fate.FAILED, ErrorCode.SM_LOST)]
     assert answers(recording) == [(1, 0), (0, ErrorCode.STREAM_BROKEN), (2, 0), (3, 0)]
@@ -233,9 +221,7 @@ def test_a_kernel_of_one_stream_starts_after_the_one_before_has_ended():
     ends = [cycle for cycle, _ in recording.transfers("ended")]
     # First tickets on SM 0, in a run where each SM gets one block of each launch.
     assert len(starts) == 2 and starts[1] >= starts[0] + 20
-    # A completion in t lets the next launch of its stream offer its first block in t + 7.
-    completions = recording.cycles("completion__0__valid") + recording.cycles(
-        "completion__1__valid"
-    )
-    assert min(c for c in starts if c > starts[0]) == sorted(completions)[1] + 7
+    # A report in t lets the next launch of its stream offer its first block in t + 10.
+    reports = recording.cycles("report__0__valid") + recording.cycles("report__1__valid")
+    assert min(c for c in starts if c > starts[0]) == sorted(reports)[1] + 10
     assert len(ends) == 2

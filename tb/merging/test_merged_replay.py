@@ -139,10 +139,10 @@ def test_the_pages_worked_example_to_the_cycle() -> None:
         for mode in MODES
     }
     gate, spin = logs["gate"], logs["spin"]
-    assert gate.offered == gate.started == [16, 17, 27, 28]
-    assert gate.reported == [22, 23, 33, 34]
-    assert spin.offered == [16, 17, 18, 19] and spin.started == [16, 17, 28, 28]
-    assert spin.reported == [22, 25, 34, 37]
+    assert gate.offered == gate.started == [18, 19, 31, 32]
+    assert gate.reported == [24, 25, 37, 38]
+    assert spin.offered == [18, 19, 20, 21] and spin.started == [18, 19, 32, 32]
+    assert spin.reported == [24, 28, 38, 42]
 
 
 def test_tags_of_several_sms_are_counted_one_a_cycle_in_turn() -> None:

@@ -121,26 +121,34 @@ def both_resident(events: Events) -> int:
 def test_a_first_block_stands_where_the_pages_put_it() -> None:
     """By hand: sent 1, answered and presented 7, accepted 10, decided 11, handed over 12."""
     launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), arguments=100)
-    tables = event_model.run([launch], preset("default"), 0).tables
+    tables = event_model.run([launch], replace(preset("default"), block_slots=12), 0).tables
     cycles = {kind: table["cycle"].tolist() for kind, table in tables.items()}
     assert cycles["answers"] == [7]
     assert cycles["decisions"] == [11]
     assert cycles["words"] == [13]
-    assert cycles["offers"] == [16]
+    assert cycles["offers"] == [18]
     # Index miss: setup 4, first emission 1, pipe 6, packer 1 after the acceptance in 10.
     assert cycles["warps"] == [22]
     assert cycles["done"] == [22]
-    (completed,) = cycles["completions"]
-    # Registered, processed, gone, its end loaded, in the record queue, at the port.
-    assert cycles["ended"] == [completed + 6]
-    assert tables["ended"]["cycles"].tolist() == [completed - 16]
+    (reported,) = cycles["reports"]
+    # The dispatcher's record stands six cycles later, and that of the path a cycle after it.
+    assert cycles["ended"] == [reported + 7]
+    assert tables["ended"]["cycles"].tolist() == [reported - 18]
 
 
-def test_the_next_launch_of_a_stream_offers_seven_cycles_after_the_last_completion() -> None:
+def test_the_first_launch_waits_for_the_boot() -> None:
+    """By hand: handed over in 32, when all slots are entered; in the place from 33 on."""
+    launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), arguments=100)
+    tables = event_model.run([launch], preset("default"), 0).tables
+    assert tables["words"]["cycle"].tolist() == [33]
+    assert tables["offers"]["cycle"].tolist() == [32 + 6]
+
+
+def test_the_next_launch_of_a_stream_offers_ten_cycles_after_the_last_report() -> None:
     launch = LaunchDescriptor(grid=(3, 1, 1), block=(32, 1, 1), arguments=50)
     tables = event_model.run([launch, replace(launch, code=1)], preset("default"), 0).tables
-    completed = tables["completions"]["cycle"][:3].max()
-    assert tables["offers"]["cycle"][3] == completed + 7
+    reported = tables["reports"]["cycle"][:3].max()
+    assert tables["offers"]["cycle"][3] == reported + 10
 
 
 def test_no_launch_at_all() -> None:

@@ -53,7 +53,7 @@ def test_equal_events_are_equal(model: Events) -> None:
     [
         ("offers", "sm", 11, 1),
         ("offers", "bx", 0, 0),
-        ("completions", "cycle", 3, 0),
+        ("reports", "cycle", 3, 0),
         ("answers", "ticket", 2, 2),
         ("decisions", "hit", 3, 3),
         ("words", "dx", 1, 1),
@@ -76,16 +76,16 @@ def test_a_changed_field_is_found_with_its_launch(
     assert (first.rtl[name], first.model[name]) == (value, value - 1)
 
 
-def test_an_offer_and_its_completion_are_one_block(model: Events) -> None:
+def test_an_offer_and_its_report_are_one_block(model: Events) -> None:
     block = tuple(int(model.tables["offers"][name][9]) for name in ("bx", "by", "bz"))
     outcome = compare(changed(model, "offers", "slot", 9, 3), model)
     assert outcome.first is not None and outcome.first.block == block
     offers = model.tables["offers"]
-    completions = model.tables["completions"]
-    same = (completions["sm"] == offers["sm"][9]) & (completions["slot"] == offers["slot"][9])
-    later = same & (completions["cycle"] > offers["cycle"][9])
+    reports = model.tables["reports"]
+    same = (reports["sm"] == offers["sm"][9]) & (reports["slot"] == offers["slot"][9])
+    later = same & (reports["cycle"] > offers["cycle"][9])
     number = int(np.flatnonzero(later)[0])
-    outcome = compare(changed(model, "completions", "code", number, 1), model)
+    outcome = compare(changed(model, "reports", "status", number, 1), model)
     assert outcome.first is not None and outcome.first.block == block
 
 
@@ -127,7 +127,7 @@ def shortfalls(outcome: Comparison, rtl: Events) -> list[str]:
 
 def test_what_both_sides_lack_is_missed_by_the_demand(model: Events) -> None:
     assert shortfalls(compare(model, model), model) == []
-    for kind in ("answers", "decisions", "done", "words", "warps", "offers", "completions"):
+    for kind in ("answers", "decisions", "done", "words", "warps", "offers", "reports"):
         short = without(model, kind, 0)
         outcome = compare(short, short)
         assert outcome.mismatches == 0

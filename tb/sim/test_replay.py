@@ -142,7 +142,7 @@ def assert_described(output: str, kind: str) -> re.Match[str]:
         ("offers", 64, "sm"),
         # Launches are handed over four cycles apart at least: two more or less keep their order.
         ("words", 1, "cycle"),
-        ("completions", 80, "slot"),
+        ("reports", 80, "slot"),
         ("answers", 64, "ticket"),
         ("decisions", 96, "hit"),
         ("done", 65, "entry"),

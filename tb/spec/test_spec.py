@@ -10,13 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warploom_spec import (
+    ERROR_CODE_BITS,
     EXPLANATIONS,
     PRESETS,
+    RESOURCES,
+    STALL_CAUSES,
+    BlockStatus,
     Config,
     ErrorCode,
+    Fate,
     LaunchDescriptor,
     Packet,
+    Stop,
     WarploomError,
+    capacities,
     layouts,
     preset,
     timing,
@@ -40,20 +47,20 @@ PRESET_FIELDS = (
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
     "launch_descriptor": (345, 540, 543),
-    "checked_launch": (342, 578, 581),
+    "checked_launch": (345, 581, 584),
     "dispatch_launch": (387, 660, 663),
     "launch_words": (318, 541, 541),
     "block_index": (32, 63, 63),
     "grid_walk": (64, 126, 126),
     "walked_block": (33, 64, 64),
     "block_offer": (62, 99, 104),
-    "block_completion": (7, 10, 10),
-    "slot_mask": (5, 33, 33),
+    "block_report": (4, 7, 7),
     "launch_stop": (33, 33, 33),
-    "dispatch_end": (110, 147, 147),
-    "end_record": (104, 135, 135),
-    "launch_answer": (53, 53, 53),
-    "error_record": (22, 22, 22),
+    "dispatch_stop": (4, 4, 4),
+    "dispatch_end": (114, 151, 151),
+    "end_record": (107, 138, 138),
+    "launch_answer": (57, 57, 57),
+    "error_record": (25, 25, 25),
     "index_config": (41, 44, 47),
     "index_decision": (2, 4, 4),
     "index_lanes": (155, 566, 569),
@@ -150,10 +157,19 @@ def test_error_codes_literal_numbers() -> None:
     assert " ".join(code.name for code in ErrorCode) == (
         "OK GRID_ZERO GRID_RANGE BLOCK_ZERO BLOCK_RANGE THREADS INDEX_BITS INDEX_REGION BLOCK_WARPS"
         " BLOCK_REGISTERS BLOCK_SHARED BLOCK_BARRIERS TABLE_UNKNOWN STREAM_PRIORITY STREAM_BROKEN"
-        " NO_SM COMPLETION_FULL BLOCK_FAULT SM_LOST RELEASE_UNREFERENCED COMPLETION_NOT_RUNNING"
-        " ACK_NOT_OUTSTANDING ACK_MASK LOST_SM_SIGNAL STOP_UNKNOWN ORDER_RANGE ORDER_BUSY"
+        " NO_SM COMPLETION_FULL BLOCK_FAULT SM_LOST RELEASE_UNREFERENCED REPORT_NOT_RUNNING"
+        " KILL_NOT_ASKED LOST_SM_SIGNAL STOP_UNKNOWN ORDER_RANGE ORDER_BUSY QUEUE_FULL"
     )
-    assert [int(code) for code in ErrorCode] == list(range(27))
+    assert [int(code) for code in ErrorCode] == [*range(22), *range(23, 27), 32]
+    assert ERROR_CODE_BITS == 8
+
+
+def test_fates_statuses_and_stops_literal_numbers() -> None:
+    fates = {"FINISHED": 0, "KILLED": 1, "DRAINED": 2, "SKIPPED": 3, "FAILED": 4, "ABORTED": 5}
+    assert {fate.name: int(fate) for fate in Fate} == fates
+    statuses = {"OK": 0, "FAULT": 1, "KILLED": 2}
+    assert {status.name: int(status) for status in BlockStatus} == statuses
+    assert {stop.name: int(stop) for stop in Stop} == {"NONE": 0, "DRAIN": 1, "KILL": 2}
 
 
 def test_every_error_code_has_a_cause_and_a_cure() -> None:
@@ -161,19 +177,43 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
     assert all(cause and cure for cause, cure in EXPLANATIONS.values())
 
 
+#: The same in all presets but for `boot`.
 TIMINGS = {
-    "tiny": (5, 2, 8, 4, 3, 4, 6, 1, 1, 2, 20, 1, 3, 2, 2, 2),
-    "default": (5, 4, 16, 4, 3, 4, 6, 1, 1, 2, 104, 1, 3, 2, 2, 2),
-    "large": (5, 4, 16, 4, 3, 4, 6, 1, 1, 2, 104, 1, 3, 2, 2, 2),
+    "launch_check": 5,
+    "launch_queue": 8,
+    "end_records": 16,
+    "done_depth": 4,
+    "filter_lookup": 3,
+    "iterator_setup": 4,
+    "iterator_pipe": 6,
+    "packer": 1,
+    "index_read": 1,
+    "stage": 3,
+    "fit_table": 8,
+    "offer": 2,
+    "again": 2,
+    "change": 1,
+    "returns": 4,
+    "stop": 2,
+    "fault": 4,
+    "loss": 4,
+    "loss_kill": 3,
+    "end": 3,
+    "kill_gap": 4,
+    "stall": 3,
+    "error": 4,
+    "stall_counter_bits": 32,
+    "error_counter_bits": 16,
 }
+BOOT = {"tiny": 4, "default": 32, "large": 32}
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_latencies_literal_numbers(name: str) -> None:
     found = timing(preset(name))
-    got = tuple(getattr(found, field.name) for field in dataclasses.fields(found))
-    assert got == (*TIMINGS[name], 32, 16)
-    assert found.launches_ahead == found.launch_queue + 2
+    assert dataclasses.asdict(found) == {**TIMINGS, "boot": BOOT[name]}
+    assert found.launches_ahead == 10
+    assert found.first_offer == 6
     assert found.index_miss == 12
 
 
@@ -200,9 +240,14 @@ def test_amaranth_layout_and_numpy_record_agree_with_the_packet(name: str) -> No
 
 
 def test_layout_places_fields_as_pack_does() -> None:
-    packet = layouts.block_completion(DEFAULT)
-    word = Value.cast(packet.layout().const({"slot": 3, "code": 17}))
-    assert word.value == packet.pack({"slot": 3, "code": 17}) == 3 | 17 << 5
+    packet = layouts.block_report(DEFAULT)
+    word = Value.cast(packet.layout().const({"slot": 3, "status": 2}))
+    assert word.value == packet.pack({"slot": 3, "status": 2}) == 3 | 2 << 5
+
+
+def test_a_dispatchers_stop_has_two_bits_for_each_place() -> None:
+    packet = layouts.dispatch_stop(DEFAULT)
+    assert packet.pack({"place0": Stop.DRAIN, "place1": Stop.KILL}) == 1 | 2 << 2
 
 
 @pytest.mark.parametrize(
@@ -229,6 +274,8 @@ def test_pack_refuses_by_name(values: dict[str, int], message: str) -> None:
         ("warp_size", 31, "8, 16, 32, 64"),
         ("block_slots", 65, "1 to 64"),
         ("max_threads", 0, "1 to 65536"),
+        ("kill_timeout", 71, "72 (2 block_slots + 8) to 65535"),
+        ("kill_timeout", 65536, "10 to 65535"),
         ("policy", "best", "first_fit, round_robin, least_loaded, freed_first"),
         ("reclaim", "never", "in_order, out_of_order"),
         ("grid_bits", (32, 16, 16), "three widths from 1 to (31, 16, 16)"),
@@ -295,3 +342,10 @@ def test_more_argument_words_than_the_config_has_are_refused() -> None:
 def test_grid_limits_follow_from_the_widths() -> None:
     assert preset("tiny").max_grid == (65535, 255, 255)
     assert DEFAULT.max_grid == (2**31 - 1, 65535, 65535)
+
+
+def test_resources_and_stall_causes_literal_names() -> None:
+    assert RESOURCES == ("slots", "warps", "registers", "shared", "barriers")
+    assert list(STALL_CAUSES) == ["order", *RESOURCES, "offer"]
+    sizes = {"slots": 32, "warps": 64, "registers": 256, "shared": 1824, "barriers": 32}
+    assert capacities(DEFAULT) == sizes

@@ -1,6 +1,6 @@
 """Cases of the lockstep tests of LaunchPath and its parts."""
 
-from tb.support.dispatch_configs import config_of, observers
+from tb.support.dispatch_configs import config_of, observers, soon
 from tb.support.dispatch_stimulus import DispatcherHost, PathHost
 from warploom.dispatch import BlockDispatcher, GridWalker
 from warploom.launch import LaunchCheck, LaunchPath
@@ -37,7 +37,7 @@ def _surrounded(
     """Return a case; where SMs fall silent that is found soon, and resets bring them back."""
     lossy = climate in ("lossy", "stormy", "squally", "fading")
     if lossy and "kill_timeout" not in config:
-        config += ",kill_timeout=12"
+        config = soon(config)
     return Case(
         make=make_path if path else make_dispatcher,
         params={"config": config, **params},

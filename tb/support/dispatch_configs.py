@@ -17,8 +17,8 @@ POLICIES_AND_RECLAIMS = [f"policy={p},reclaim={r}" for p in POLICIES for r in RE
 ODD = (
     "tiny,sms=1",
     "tiny,sms=3,block_slots=5",
-    "tiny,sms=5,block_slots=1,retire_width=1",
-    "tiny,sms=3,retire_width=7",
+    "tiny,sms=5,block_slots=1",
+    "tiny,sms=3,block_slots=2",
 )
 
 
@@ -27,6 +27,11 @@ def config_of(text: str) -> Config:
     """Return the configuration that a text names: ``preset,field=value,...``."""
     name, *changes = text.split(",")
     return variant(name, changes).config
+
+
+def soon(text: str) -> str:
+    """Return a configuration whose SMs are lost as soon as can be, as a run sees many times."""
+    return f"{text},kill_timeout={2 * config_of(text).block_slots + 8}"
 
 
 class _Observers(SimpleNamespace):
@@ -52,13 +57,14 @@ ENDS = _Observers(Ends)
 
 
 def observers(text: str, path: bool = False) -> dict[str, str | type]:
-    """Return the ``events`` of a case: the ledger for its configuration, and the stall causes.
+    """Return the ``events`` of a case: the ledger for its configuration, stall causes, errors.
 
-    Of a dispatcher also its errors and what its launches ended with.
+    Of a dispatcher also what its launches ended with.
     """
     ledgers = "PATH_LEDGERS" if path else "LEDGERS"
     events: dict[str, str | type] = {"ledger": f"{__name__}:{ledgers}.{text}"}
     events["stalls"] = StallCauses
+    events["errors"] = ErrorRecords
     if not path:
-        events |= {"errors": ErrorRecords, "ends": f"{__name__}:ENDS.{text}"}
+        events["ends"] = f"{__name__}:ENDS.{text}"
     return events

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tb.support.error_events import error_event
 from warploom_golden.oracles import Ledger
 from warploom_golden.oracles.ledger import RARE
-from warploom_spec import Config, ErrorCode, layouts, timing
+from warploom_spec import RESOURCES, Config, ErrorCode, layouts, timing
 
 Ports = Mapping[str, int]
 
@@ -15,8 +15,6 @@ def end_event(code: ErrorCode) -> str:
     return f"ended with {code.name.lower()}"
 
 
-#: Resources with a stall counter.
-RESOURCES = ("slots", "warps", "registers", "shared", "barriers")
 #: What the default test run must have seen in a compared cycle.
 DISPATCH_CASES = (
     *RARE,
@@ -31,11 +29,9 @@ ERROR_CASES = (
     *(
         error_event(code)
         for code in (
-            ErrorCode.COMPLETION_NOT_RUNNING,
-            ErrorCode.ACK_NOT_OUTSTANDING,
-            ErrorCode.ACK_MASK,
+            ErrorCode.REPORT_NOT_RUNNING,
+            ErrorCode.KILL_NOT_ASKED,
             ErrorCode.LOST_SM_SIGNAL,
-            ErrorCode.STOP_UNKNOWN,
         )
     ),
     *(end_event(code) for code in (ErrorCode.NO_SM, ErrorCode.BLOCK_FAULT, ErrorCode.SM_LOST)),
@@ -156,7 +152,7 @@ class PathLedger(Ledger):
         if cycle >= self._in_flight_from + self._quickest:
             self._overlaps |= any(self._meets(front, other) for other in self._decided)
         stops = inputs["stop__valid"] and outputs["stop__ready"] and cycle >= self._in_flight_from
-        if stops and self._stop.unpack(inputs["stop__payload"])["ticket"] == front:
+        if stops and self._path_stop.unpack(inputs["stop__payload"])["ticket"] == front:
             self._undecided[front] = True
 
     def _meets(self, front: int, other: int) -> bool:

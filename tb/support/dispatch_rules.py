@@ -1,4 +1,4 @@
-"""What the tests of the dispatcher's rules share: launches, signals of SMs, and a short run."""
+"""What the tests of the dispatcher's rules share: launches, reports of SMs, and a short run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,18 +10,19 @@ from tb.support.dispatch_configs import config_of
 from tb.support.record import Recording, Sender, record
 from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
-from warploom_spec import Config, layouts
+from warploom_spec import BlockStatus, Config, Stop, layouts, timing
 
 #: The RTL or the model, to be made of a configuration.
 Block = Callable[[Config], Model | wiring.Component]
 #: Each test of a module twice: of the RTL, and of the model.
 RTL_AND_MODEL = pytest.mark.parametrize("block", [BlockDispatcher, Model], ids=["rtl", "model"])
 
-TINY = config_of("tiny,policy=first_fit,kill_timeout=12")
-IN_ORDER = config_of("tiny,policy=first_fit,reclaim=in_order")
+TINY = config_of("tiny,policy=first_fit,kill_timeout=16")
+IN_ORDER = config_of("tiny,policy=first_fit,reclaim=in_order,kill_timeout=16")
 #: The page's worked example.
 SMALLEST = config_of("tiny,sms=1,block_slots=1")
 ERROR = layouts.error_record(TINY)
+OFFER = layouts.block_offer(TINY)
 
 #: SMs of the machines on which policies are compared.
 SMS = 4
@@ -29,6 +30,8 @@ SMS = 4
 WHOLE = {"barriers": 4}
 #: A little more than half of what an SM has, each by itself.
 HALF = {"warps": 9, "registers": 17, "shared": 33, "barriers": 3}
+
+OK, FAULT, KILLED = BlockStatus.OK, BlockStatus.FAULT, BlockStatus.KILLED
 
 
 def launch(ticket: int = 1, config: Config = TINY, **changes: int) -> int:
@@ -38,16 +41,10 @@ def launch(ticket: int = 1, config: Config = TINY, **changes: int) -> int:
     return layouts.dispatch_launch(config).pack(fields | {"ticket": ticket} | changes)
 
 
-def completion(slot: int, code: int = 0) -> int:
-    return layouts.block_completion(TINY).pack({"slot": slot, "code": code})
-
-
-def mask(slots: int) -> int:
-    return layouts.slot_mask(TINY).pack({"valid": 1, "mask": slots})
-
-
-def stop(ticket: int, drain: int = 0) -> int:
-    return layouts.launch_stop(TINY).pack({"ticket": ticket, "drain": drain})
+def stop(place: int = 0, how: int = Stop.KILL, other: int = Stop.NONE) -> int:
+    """Return a stop of one place; ``other`` is the other place's."""
+    fields = {f"place{place}": int(how), f"place{1 - place}": int(other)}
+    return layouts.dispatch_stop(TINY).pack(fields)
 
 
 def at(cycle: int, value: int = 1) -> Callable[[int], int]:
@@ -55,41 +52,89 @@ def at(cycle: int, value: int = 1) -> Callable[[int], int]:
     return lambda now: value if now == cycle else 0
 
 
+def in_cycles(words: dict[int, int]) -> Callable[[int], int]:
+    """Return a level that has a value in each of some cycles, and is 0 in all others."""
+    return lambda now: words.get(now, 0)
+
+
+def reporting(sm: int, *when: tuple[int, int] | tuple[int, int, int]) -> dict[str, Any]:
+    """Return the levels of an SM's reports, each (cycle, slot) or (cycle, slot, status)."""
+    packet = layouts.block_report(TINY)
+    words = {}
+    for cycle, slot, *status in when:
+        words[cycle] = packet.pack({"slot": slot, "status": int(*status or (OK,))})
+    return {
+        f"report__{sm}__valid": lambda cycle: int(cycle in words),
+        f"report__{sm}__payload": in_cycles(words),
+    }
+
+
 def drive(
     block: Block, launches: list[int], cycles: int = 60, config: Config = TINY, **levels: Any
 ) -> Recording:
-    """Run a block: all SMs in use, offers and ends taken, nothing sent, but for the levels."""
-    usual: dict[str, Any] = {"enable": (1 << config.sms) - 1, "ended__ready": 1}
-    usual |= {"stop__valid": 0, "stop__payload": 0}
+    """Run a block: all SMs in use, offers and ends taken, nothing sent, but for the levels.
+
+    Cycle 0 is the first one after the boot: the first launch transfers in it.
+    """
+    usual: dict[str, Any] = {"enable": (1 << config.sms) - 1, "ended__ready": 1, "stop": 0}
     usual |= {"order_table__valid": 0, "order_table__payload": 0}
     for n in range(config.sms):
-        usual |= {f"offer__{n}__ready": 1, f"acknowledge__{n}": 0}
-        usual |= {f"completion__{n}__valid": 0, f"completion__{n}__payload": 0}
+        usual |= {f"offer__{n}__ready": 1}
+        usual |= {f"report__{n}__valid": 0, f"report__{n}__payload": 0}
+    boot = timing(config).boot
 
     def inputs(cycle: int) -> dict[str, int]:
         merged = usual | levels
-        return {name: v(cycle) if callable(v) else v for name, v in merged.items()}
+        return {name: v(cycle - boot) if callable(v) else v for name, v in merged.items()}
 
-    return record(block(config), Sender({"launch": launches}, inputs), cycles)
+    recording = record(block(config), Sender({"launch": launches}, inputs), cycles + boot)
+    return Recording(recording.inputs[boot:], recording.outputs[boot:])
+
+
+def begun(recording: Recording, sm: int = 0) -> list[int]:
+    """Return the cycles in which an SM's offers become valid; an offer is taken at once or held."""
+    valid, ready = recording.port(f"offer__{sm}__valid"), recording.port(f"offer__{sm}__ready")
+    new = [
+        v and (not cycle or not valid[cycle - 1] or ready[cycle - 1])
+        for cycle, v in enumerate(valid)
+    ]
+    return [cycle for cycle, begins in enumerate(new) if begins]
+
+
+def offers(recording: Recording, sm: int = 0) -> list[dict[str, int]]:
+    """Return the blocks that an SM took."""
+    return [OFFER.unpack(word) for _, word in recording.transfers(f"offer__{sm}")]
 
 
 def ends(recording: Recording) -> list[tuple[int, dict[str, int]]]:
+    """Return cycle and fields of each final record."""
     packet = layouts.dispatch_end(TINY)
     return [(cycle, packet.unpack(word)) for cycle, word in recording.transfers("ended")]
 
 
+def fates(recording: Recording) -> list[tuple[int, int, int, int, int]]:
+    """Return cycle, ticket, fate, code and duration of each final record."""
+    return [
+        (cycle, end["ticket"], end["fate"], end["code"], end["cycles"])
+        for cycle, end in ends(recording)
+    ]
+
+
 def errors(recording: Recording) -> list[tuple[int, int, int]]:
+    """Return cycle, code and argument of each error record."""
     found = ((c, ERROR.unpack(w or 0)) for c, w in enumerate(recording.port("error")) if w)
     return [(cycle, e["code"], e["argument"]) for cycle, e in found]
 
 
-def completing(sm: int, *when: tuple[int, int]) -> dict[str, Any]:
-    """Return the levels of an SM's completions, each (cycle, payload)."""
-    words = dict(when)
-    return {
-        f"completion__{sm}__valid": lambda cycle: int(cycle in words),
-        f"completion__{sm}__payload": lambda cycle: words.get(cycle, 0),
-    }
+def levels_of(recording: Recording, port: str) -> dict[int, tuple[int, int]]:
+    """Return for each bit of a level the first and the last cycle in which it is 1."""
+    words = [word or 0 for word in recording.port(port)]
+    found: dict[int, tuple[int, int]] = {}
+    for cycle, word in enumerate(words):
+        for bit in range(word.bit_length()):
+            if word >> bit & 1:
+                found[bit] = (found.get(bit, (cycle, 0))[0], cycle)
+    return found
 
 
 def policy(name: str, reclaim: str = "out_of_order") -> Config:
@@ -99,8 +144,8 @@ def policy(name: str, reclaim: str = "out_of_order") -> Config:
 
 def given(recording: Recording) -> list[int]:
     """Return the SMs in the order in which they got blocks; all offers are taken at once."""
-    offers = [(c, n) for n in range(SMS) for c in recording.cycles(f"offer__{n}__valid")]
-    return [n for _, n in sorted(offers)]
+    found = [(c, n) for n in range(SMS) for c in recording.cycles(f"offer__{n}__valid")]
+    return [n for _, n in sorted(found)]
 
 
 def used(first: int, till: int) -> Callable[[int], int]:

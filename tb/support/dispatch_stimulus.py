@@ -19,14 +19,16 @@ from tb.support.launches import (
     tight_needs,
 )
 from tb.support.sm_cores import SmCores
-from tb.support.weather import Forecast
+from tb.support.weather import Forecast, Weather
 from warploom_golden.oracles.index_reference import Dims, is_legal, warps
 from warploom_sim.lockstep import Context, Pace
-from warploom_spec import Config, layouts
+from warploom_spec import Config, Stop, layouts
+from warploom_spec.layouts import PLACES
 
 Ports = Mapping[str, int]
-#: Cycles at a run's end in which nothing new comes, at least.
-DRAIN = 700
+#: Cycles at a run's end in which nothing new comes, at least: at the dispatcher, and at LaunchPath,
+#: in whose queue launches wait.
+DRAIN, PATH_DRAIN = 700, 1200
 #: In them: what a launch takes beside its blocks, and an SM from one block to the next, in cycles,
 #: at most; and what is on the SMs before.
 LAUNCH_TAKES, BLOCK_TAKES, SETTLES = 60, 12, 100
@@ -51,14 +53,15 @@ class Chance:
 class Host:
     """Random launches, stops and changes, with the SMs behind the dispatcher.
 
-    Options: ``climate`` (`tb.support.weather`), ``streams``, ``busy`` (launches as fast as they are
-    taken, and answers taken nearly at once), ``hoard`` (final records are taken seldom), ``tight``
-    (launches whose blocks fill an SM to the last unit), ``astray`` (the part of the stops whose
-    ticket differs in one bit).
+    Options: ``climate`` (`tb.support.weather`), ``streams``, ``busy`` (launches as fast as there is
+    room), ``hoard`` (final records are taken seldom), ``tight`` (launches whose blocks fill an SM
+    to the last unit).
 
-    In the last `DRAIN` cycles nothing new comes, and at the end nothing may be left. In calm runs,
+    In the last `drain` cycles nothing new comes, and at the end nothing may be left. In calm runs,
     where nobody stops anything, this begins sooner if the launches under way need longer.
     """
+
+    drain = DRAIN
 
     def __init__(self, context: Context):
         rng = context.rng
@@ -67,36 +70,26 @@ class Host:
         self.climate: str = context.options["climate"]
         self.streams: int = context.options.get("streams", 3)
         self.tight: bool = context.options.get("tight", False)
-        self._astray: float = context.options.get("astray", 0.0)
         self.forecast = Forecast(context.case.rng("weather"), self.climate)
         self._cores = SmCores(self.config, context.case.rng("cores"))
         self._cycles = context.case.cycles
         self._cycle = -1
         self._enable = (1 << self.config.sms) - 1
-        self._stop_packet = layouts.launch_stop(self.config)
-        self.recent: deque[int] = deque(maxlen=8)
         self.open: set[int] = set()
-        self._draining = False
+        self.draining = False
         # Cycles that launches need, at most: of those not answered yet, and by ticket.
         self._asked: deque[int] = deque()
         self._needs: dict[int, int] = {}
-        self._over: set[int] = set()
-        self._last_stops: deque[int] = deque()
-        self._burst: list[int] = []
-        self._words = layouts.launch_words(self.config)
-        self._offer = layouts.block_offer(self.config)
-        self._outputs: Ports | None = None
-        self._stopped: set[int] = set()
+        self.outputs: Ports | None = None
         busy: bool = context.options.get("busy", False)
-        self._launching, self._stopping = Chance(rng, 1.0 if busy else None), Chance(rng, 0.0)
-        self._other, self._taking = Chance(rng, 0.0), Chance(rng, 0.9 if busy else None)
-        self.launch = context.driver("launch", self._noted(), self._launching)
-        self.stop = context.driver("stop", self._stops(), self._stopping)
-        self._ending = Chance(rng, 0.01) if context.options.get("hoard") else self._taking
+        self.launching = Chance(rng, 1.0 if busy else None)
+        self.other, self.taking = Chance(rng, 0.0), Chance(rng, 0.9 if busy else None)
+        self.launch = context.driver("launch", self._noted(), self.may_launch)
+        self._ending = Chance(rng, 0.01) if context.options.get("hoard") else self.taking
         self.ended = context.sink("ended", self._ending)
         self._swaps = None
         if "order_table" in context.ports.streams:
-            self._swaps = context.driver("order_table", pace=self._other)
+            self._swaps = context.driver("order_table", pace=self.other)
 
     def launches(self) -> Iterator[int]:
         """Yield the packed launches."""
@@ -104,6 +97,14 @@ class Host:
 
     def blocks(self, launch: int) -> int:
         """Return how many blocks a packed launch has."""
+        raise NotImplementedError
+
+    def may_launch(self) -> bool:
+        """Tell whether a launch is sent in this cycle."""
+        return self.launching()
+
+    def stops(self, weather: Weather) -> dict[str, int]:
+        """Return what stands at the port ``stop``."""
         raise NotImplementedError
 
     def settle(self) -> None:
@@ -118,56 +119,46 @@ class Host:
             yield launch
 
     def answered(self, ticket: int) -> None:
-        """Note what became of the oldest launch: its ticket, or 0.
-
-        The answer may be taken after the final record.
-        """
+        """Note what became of the oldest launch that has no answer: its ticket, or 0."""
         need = self._asked.popleft()
-        if not ticket:
-            return
-        if ticket not in self._over:
+        if ticket:
             self.open.add(ticket)
             self._needs[ticket] = need
-        self.recent.append(ticket)
 
     def over(self, ticket: int) -> None:
         """Note a launch's final record."""
         self.open.discard(ticket)
         self._needs.pop(ticket, None)
-        self._over.add(ticket)
 
     def _begins_to_drain(self) -> bool:
         """Tell whether the time left, for what is under way and one more launch, is needed."""
-        need = DRAIN
+        need = self.drain
         if self.climate == "calm":
             more = LAUNCH_TAKES + BLOCK_TAKES * -(-FEW_BLOCKS // self.config.sms)
             under_way = sum(self._asked) + sum(self._needs.values())
-            need = max(DRAIN, SETTLES + under_way + more * bool(under_way))
-        return not self._draining and self._cycle >= self._cycles - need
+            need = max(need, SETTLES + under_way + more * bool(under_way))
+        return not self.draining and self._cycle >= self._cycles - need
 
     def next(self, outputs: Ports | None) -> dict[str, int]:
         """Return the next cycle's inputs."""
         self._cycle += 1
-        self._outputs = outputs
+        self.outputs = outputs
         if self._begins_to_drain():
-            self._draining = True
+            self.draining = True
             self.forecast.clear_up()
         if outputs is None:
-            for known in (self.open, self._over, self.recent, self._last_stops, self._stopped):
-                known.clear()
+            self.open.clear()
             self._asked.clear()
             self._needs.clear()
-            self._burst.clear()
         weather = self.forecast.next()
-        self._stopping.probability, self._other.probability = weather.stop, 0.05
-        if self._burst:
-            self._stopping.probability = 1.0
-        if self._draining:
+        self.other.probability = 0.05
+        if self.draining:
             self._drain()
-        values = self.launch.next(outputs) | self.stop.next(outputs) | self.ended.next(outputs)
+        values = self.launch.next(outputs) | self.ended.next(outputs)
         if self._swaps is not None:
             values |= self._swaps.next(outputs)
         self.settle()
+        values |= self.stops(weather)
         values |= self._cores.next(self._cycle, outputs, self.forecast)
         values["enable"] = self._next_enable(weather.enable)
         if self._cycle == self._cycles - 1:
@@ -175,57 +166,14 @@ class Host:
         return values
 
     def _drain(self) -> None:
-        """Launch nothing more, take everything, stop what may go on for ever."""
-        self._launching.probability = self._other.probability = 0.0
-        self._taking.probability = self._ending.probability = 1.0
-        if self.climate != "calm":
-            self._last_stops.extend(sorted(self.open - self._stopped))
-            self._stopped |= self.open
-        self._stopping.probability = float(bool(self._last_stops))
-
-    def _stops(self) -> Iterator[int]:
-        """Yield stops of launches that are or were there, now and then of one that never was."""
-        while True:
-            ticket = self.rng.getrandbits(32)
-            weather = self.forecast.now
-            drain = int(self.rng.random() < weather.drain)
-            if self._last_stops:
-                ticket, drain = self._last_stops.popleft(), 0
-            elif self._burst:
-                ticket = self._burst.pop()
-            elif self._astray and self.recent and self.rng.random() < self._astray:
-                ticket = self.rng.choice(self.recent) ^ 1 << self.rng.randrange(32)
-            elif weather.resident and self.rng.random() < weather.resident:
-                ticket = self._stop_residents(weather.pair)
-            elif self.recent and self.rng.random() < 0.95:
-                ticket = self.rng.choice(self.recent)
-                if weather.burst and self.rng.random() < weather.burst:
-                    self._burst = sorted(self.open - {ticket})
-            yield self._stop_packet.pack({"ticket": ticket, "drain": drain})
-
-    def _stop_residents(self, pair: float) -> int:
-        """Return the ticket of a launch in a place; perhaps let the other one's follow.
-
-        Mostly of one with a block that an SM has not taken yet.
-        """
-        outputs = self._outputs
-        if outputs is None:
-            return 0
-        standing = [
-            self._offer.unpack(outputs[f"offer__{n}__payload"])["place"]
-            for n in range(self.config.sms)
-            if outputs[f"offer__{n}__valid"]
-        ]
-        tickets = [self._words.unpack(outputs[f"words__{place}"])["ticket"] for place in range(2)]
-        place = self.rng.choice(standing or (0, 1))
-        if self.rng.random() < pair:
-            self._burst = [tickets[1 - place]]
-        return tickets[place]
+        """Launch nothing more, and take everything."""
+        self.launching.probability = self.other.probability = 0.0
+        self.taking.probability = self._ending.probability = 1.0
 
     def _next_enable(self, chance: float) -> int:
         """Return the enable mask; all SMs are in use at a run's end."""
         everything = (1 << self.config.sms) - 1
-        if self._draining:
+        if self.draining:
             self._enable = everything
         elif self.rng.random() < chance:
             self._enable = self.rng.choice((everything, self.rng.getrandbits(self.config.sms)))
@@ -243,6 +191,9 @@ class DispatcherHost(Host):
         self._packet = layouts.dispatch_launch(config_of(context.params["config"]))
         super().__init__(context)
         self._ends = layouts.dispatch_end(self.config)
+        self._stop_packet = layouts.dispatch_stop(self.config)
+        # The place that was stopped last, and whether the other one is stopped right after it.
+        self._stopped, self._burst = 0, False
 
     def launches(self) -> Iterator[int]:
         """Yield launches that LaunchCheck let through."""
@@ -259,6 +210,27 @@ class DispatcherHost(Host):
             first += count * fields[f"start_{axis}"]
             count *= fields[f"g{axis}"]
         return count - first
+
+    def stops(self, weather: Weather) -> dict[str, int]:
+        """Return a stop for one place or both, or for none; what goes on for ever ends at last."""
+        places = set()
+        if self.draining:
+            if self.climate != "calm" and self.rng.random() < 0.05:
+                places = set(range(PLACES))
+        elif self._burst or self.rng.random() < weather.stop:
+            places = {1 - self._stopped if self._burst else self.rng.randrange(PLACES)}
+            self._burst = not self._burst and self.rng.random() < weather.burst
+            self._stopped = min(places)
+            if self.rng.random() < max(weather.pair, 0.05):
+                places = set(range(PLACES))
+        fields = {f"place{n}": self._how(weather) if n in places else 0 for n in range(PLACES)}
+        return {"stop": self._stop_packet.pack(fields)}
+
+    def _how(self, weather: Weather) -> int:
+        """Return drain, or one of the two values that mean a kill."""
+        if not self.draining and self.rng.random() < weather.drain:
+            return int(Stop.DRAIN)
+        return self.rng.choice((int(Stop.KILL), int(Stop.KILL), 3))
 
     def settle(self) -> None:
         """Follow `launch` and `ended`."""
@@ -277,8 +249,11 @@ class PathHost(Host):
     of each launch is at or beyond a limit, all in turn); ``endless`` (after the first launches,
     grids of as many columns as there can be, which a stop ends); ``slim`` (blocks of one warp,
     which take nothing else, in grids of 1 to this many); ``deep`` (likewise, but the grid goes
-    along any one axis).
+    along any one axis); ``astray`` (the part of the stops whose ticket differs in one bit);
+    ``rude`` (the chance of a launch in a cycle without room).
     """
+
+    drain = PATH_DRAIN
 
     def __init__(self, context: Context):
         self._descriptor = layouts.launch_descriptor(config_of(context.params["config"]))
@@ -291,16 +266,34 @@ class PathHost(Host):
         self._limits: bool = context.options.get("limits", False)
         # Regions of launches that were sent last: address and warps.
         self._sent: deque[tuple[int, int]] = deque(maxlen=3)
+        self._rude: float = context.options.get("rude", 0.02)
         super().__init__(context)
         self._answer = layouts.launch_answer(self.config)
         self._ends = layouts.end_record(self.config)
-        self.answer = context.sink("answer", self._taking)
+        self._stop_packet = layouts.launch_stop(self.config)
+        self._words = layouts.launch_words(self.config)
+        self._offer = layouts.block_offer(self.config)
+        self._astray: float = context.options.get("astray", 0.0)
+        self._recent: deque[int] = deque(maxlen=8)
+        self._last_stops: deque[int] = deque()
+        self._stopped: set[int] = set()
+        self._burst: list[int] = []
+        self._stopping = Chance(self.rng, 0.0)
+        self._stop = context.driver("stop", self._tickets(), self._stopping)
         self._parts = (
-            context.driver("clear_stream", pace=self._other),
+            context.driver("clear_stream", pace=self.other),
             context.driver("read", self._reads()),
-            context.sink("data", self._taking),
+            context.sink("data", self.taking),
         )
         self._tables = 0
+
+    def may_launch(self) -> bool:
+        """Tell whether a launch is sent in this cycle: mostly while there is room."""
+        wants = super().may_launch()
+        # A stimulus sees the outputs of the cycle before: two launches may meet the last place.
+        room = self.outputs is None or bool(self.outputs["room"])
+        rude = self.rng.random() < self._rude
+        return wants and (room or rude)
 
     def launches(self) -> Iterator[int]:
         """Yield launches, one in eight spoiled."""
@@ -309,7 +302,7 @@ class PathHost(Host):
         for place, need in self._wishes():
             fields = legal_launch(self.rng, self.config, self.streams, huge, place, need)
             if self._endless:
-                fields |= {"gx": self.config.max_grid[0] if self.recent else 1, "gy": 1, "gz": 1}
+                fields |= {"gx": self.config.max_grid[0] if self._recent else 1, "gy": 1, "gz": 1}
             if self._varied:
                 fields |= {f"g{axis}": self.rng.choice((1, 1, 2)) for axis in "xyz"}
             if self._slim:
@@ -324,6 +317,11 @@ class PathHost(Host):
             if (huge and not (self._varied or self._limits)) or not outlasts(self.config, changed):
                 fields = changed
             yield self._descriptor.pack(fields)
+
+    def blocks(self, launch: int) -> int:
+        """Return how many blocks there are, or will be if the launch is not refused."""
+        fields = self._descriptor.unpack(launch)
+        return min(FEW_BLOCKS, prod(fields[f"g{axis}"] for axis in "xyz"))
 
     def _along_an_axis(self) -> dict[str, int]:
         """Return a grid of one axis."""
@@ -369,22 +367,69 @@ class PathHost(Host):
         while True:
             yield next(asked) if self.rng.random() < 0.8 else self.rng.getrandbits(bits)
 
-    def blocks(self, launch: int) -> int:
-        """Return how many blocks there are, or will be if the launch is not refused."""
-        fields = self._descriptor.unpack(launch)
-        return min(FEW_BLOCKS, prod(fields[f"g{axis}"] for axis in "xyz"))
-
     def settle(self) -> None:
         """Follow `answer` and `ended`; guess the next ticket now and then."""
         if self.launch.taken is not None:
             self._note(self._descriptor.unpack(self.launch.taken))
-        if self.answer.taken is not None:
-            ticket = self._answer.unpack(self.answer.taken)["ticket"]
-            self.answered(ticket)
-            if ticket:
-                self.recent.append(ticket + 1)
+        answer = self._answer.unpack(self.outputs["answer"] if self.outputs else 0)
+        if answer["valid"]:
+            self.answered(answer["ticket"])
+        if answer["ticket"]:
+            self._recent.extend((answer["ticket"], answer["ticket"] + 1))
         if self.ended.taken is not None:
             self.over(self._ends.unpack(self.ended.taken)["ticket"])
+
+    def stops(self, weather: Weather) -> dict[str, int]:
+        """Return a stop now and then; what goes on for ever ends at last."""
+        if self.outputs is None:
+            for known in (self._recent, self._last_stops, self._stopped, self._burst):
+                known.clear()
+        self._stopping.probability = 1.0 if self._burst else weather.stop
+        if self.draining:
+            if self.climate != "calm":
+                self._last_stops.extend(sorted(self.open - self._stopped))
+                self._stopped |= self.open
+            self._stopping.probability = float(bool(self._last_stops))
+        return self._stop.next(self.outputs)
+
+    def _tickets(self) -> Iterator[int]:
+        """Yield stops of launches that are or were there, now and then of one that never was."""
+        while True:
+            ticket = self.rng.getrandbits(32)
+            weather = self.forecast.now
+            drain = int(self.rng.random() < weather.drain)
+            if self._last_stops:
+                ticket, drain = self._last_stops.popleft(), 0
+            elif self._burst:
+                ticket = self._burst.pop()
+            elif self._astray and self._recent and self.rng.random() < self._astray:
+                ticket = self.rng.choice(self._recent) ^ 1 << self.rng.randrange(32)
+            elif weather.resident and self.rng.random() < weather.resident:
+                ticket = self._resident(weather.pair)
+            elif self._recent and self.rng.random() < 0.95:
+                ticket = self.rng.choice(self._recent)
+                if weather.burst and self.rng.random() < weather.burst:
+                    self._burst = sorted(self.open - {ticket})
+            yield self._stop_packet.pack({"ticket": ticket, "drain": drain})
+
+    def _resident(self, pair: float) -> int:
+        """Return the ticket of a launch in a place; perhaps let the other one's follow.
+
+        Mostly of one with a block that an SM has not taken yet.
+        """
+        outputs = self.outputs
+        if outputs is None:
+            return 0
+        standing = [
+            self._offer.unpack(outputs[f"offer__{n}__payload"])["place"]
+            for n in range(self.config.sms)
+            if outputs[f"offer__{n}__valid"]
+        ]
+        tickets = [self._words.unpack(outputs[f"words__{p}"])["ticket"] for p in range(PLACES)]
+        place = self.rng.choice(standing or range(PLACES))
+        if self.rng.random() < pair:
+            self._burst = [tickets[1 - place]]
+        return tickets[place]
 
     def _note(self, launch: Mapping[str, int]) -> None:
         """Note the region of a launch that is likely to be accepted."""
@@ -395,7 +440,7 @@ class PathHost(Host):
 
     def next(self, outputs: Ports | None) -> dict[str, int]:
         """Return the next cycle's inputs."""
-        values = self.answer.next(outputs)
+        values: dict[str, int] = {}
         for part in self._parts:
             values |= part.next(outputs)
         if self.rng.random() < 0.01:

@@ -7,7 +7,7 @@ import pytest
 from tb.support.record import Sender, record
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
-from warploom_spec import LaunchDescriptor, layouts, preset
+from warploom_spec import ErrorCode, Fate, LaunchDescriptor, layouts, preset
 
 #: Each test of a module twice: of the RTL, and of the model.
 RTL_AND_MODEL = pytest.mark.parametrize("block", [LaunchPath, Model], ids=["rtl", "model"])
@@ -18,16 +18,21 @@ ANSWER, RECORD = layouts.launch_answer(TINY), layouts.end_record(TINY)
 LAUNCH = LaunchDescriptor(grid=(2, 1, 1), block=(8, 1, 1))
 SINGLE = replace(LAUNCH, grid=(1, 1, 1))
 
+#: Fate and code of launches.
+FINE = (Fate.FINISHED, ErrorCode.OK)
+LOST = (Fate.FAILED, ErrorCode.SM_LOST)
+SKIPPED = (Fate.SKIPPED, ErrorCode.OK)
+
 
 class Bus:
-    """A host and its SMs; each SM completes a block ``length`` cycles after it took it.
+    """A host and its SMs; each SM reports a block ``length`` cycles after it took it.
 
     Parameters
     ----------
     config : Config
         The machine.
     launches : sequence of LaunchDescriptor
-        Sent as fast as they are taken.
+        Sent one a cycle.
     length : int
         0: blocks never end.
     stops : mapping
@@ -41,11 +46,11 @@ class Bus:
         self._length, self._stops, self._levels = length, stops or {}, levels
         self._due = [[] for _ in range(config.sms)]
         self._sender = Sender({"launch": [one.pack(config) for one in launches]}, self._inputs)
-        self._completion = layouts.block_completion(config)
+        self._report = layouts.block_report(config)
         self._offer = layouts.block_offer(config)
 
     def _inputs(self, cycle):
-        values = {"tables": 0, "answer__ready": 1, "ended__ready": 1, "data__ready": 1}
+        values = {"tables": 0, "ended__ready": 1, "data__ready": 1}
         values |= {f"{name}__valid": 0 for name in ("stop", "clear_stream", "read")}
         values |= {f"{name}__payload": 0 for name in ("stop", "clear_stream", "read")}
         values |= {"enable": (1 << self.config.sms) - 1}
@@ -56,9 +61,9 @@ class Bus:
             ended = next((entry for entry in due if entry[0] <= cycle), None)
             if ended:
                 due.remove(ended)
-            word = self._completion.pack({"slot": ended[1] if ended else 0, "code": 0})
-            values |= {f"completion__{n}__valid": int(bool(ended)), f"offer__{n}__ready": 1}
-            values |= {f"completion__{n}__payload": word, f"acknowledge__{n}": 0}
+            word = self._report.pack({"slot": ended[1] if ended else 0, "status": 0})
+            values |= {f"report__{n}__valid": int(bool(ended)), f"offer__{n}__ready": 1}
+            values |= {f"report__{n}__payload": word}
         for name, value in self._levels.items():
             values[name] = value(cycle) if callable(value) else value
         return values
@@ -74,15 +79,25 @@ class Bus:
 
 
 def answers(recording):
-    found = (ANSWER.unpack(word) for _, word in recording.transfers("answer"))
+    """Return ticket and code of each answer."""
+    found = (ANSWER.unpack(word) for word in recording.port("answer") if word)
     return [(answer["ticket"], answer["code"]) for answer in found]
 
 
 def records(recording):
+    """Return ticket, fate and code of each final record."""
     found = (RECORD.unpack(word) for _, word in recording.transfers("ended"))
     return [(end["ticket"], end["fate"], end["code"]) for end in found]
 
 
-def path_run(launches, cycles=120, config=TINY, block=Model, **levels):
+def unknown_stops(recording):
+    """Return the cycles in which a stop is told to have named no launch."""
+    packet = layouts.error_record(TINY)
+    found = [(c, packet.unpack(word)) for c, word in enumerate(recording.port("error")) if word]
+    assert {error["code"] for _, error in found} <= {ErrorCode.STOP_UNKNOWN}
+    return [cycle for cycle, _ in found]
+
+
+def path_run(launches, cycles=120, config=TINY, block=Model, first_ticket=1, **levels):
     """Run a block from reset; ``levels`` are those of `Bus`, and its ``length`` and ``stops``."""
-    return record(block(config), Bus(config, launches, **levels), cycles)
+    return record(block(config, first_ticket=first_ticket), Bus(config, launches, **levels), cycles)

@@ -41,7 +41,7 @@ class SmCore:
         self.due: dict[int, int] = {}
 
     def send(self, cycle: int) -> int | None:
-        """Return the slot that completes in this cycle."""
+        """Return the slot that is reported in this cycle."""
         ready = [(due, slot) for slot, due in self.due.items() if due <= cycle]
         if not ready:
             return None
@@ -67,6 +67,10 @@ class Replay:
         for cycle in range(LIMIT):
             inputs = self._inputs(cycle)
             outputs = self.model.outputs(inputs)
+            if not outputs["room"]:
+                # A register's value: the source sends nothing in this cycle.
+                inputs |= {"launch__valid": 0, "launch__payload": 0}
+                outputs = self.model.outputs(inputs)
             self._see(cycle, inputs, outputs)
             self.model.tick(inputs)
             answered = len(self.rows["answers"]) == len(self.launches)
@@ -82,7 +86,7 @@ class Replay:
             "launch__valid": int(sending),
             "launch__payload": self.launches[self.sent].pack(config) if sending else 0,
             "enable": (1 << config.sms) - 1,
-            **dict.fromkeys(("answer__ready", "ended__ready", "data__ready"), 1),
+            **dict.fromkeys(("ended__ready", "data__ready"), 1),
             **dict.fromkeys(("tables", "stop__valid", "stop__payload"), 0),
             **dict.fromkeys(("clear_stream__valid", "clear_stream__payload"), 0),
             **dict.fromkeys(("order_table__valid", "order_table__payload"), 0),
@@ -91,13 +95,11 @@ class Replay:
         for number, sm in enumerate(self.sms):
             slot = sm.send(cycle)
             inputs[f"offer__{number}__ready"] = 1
-            inputs[f"acknowledge__{number}"] = 0
-            inputs[f"completion__{number}__valid"] = int(slot is not None)
-            inputs[f"completion__{number}__payload"] = slot or 0
+            inputs[f"report__{number}__valid"] = int(slot is not None)
+            inputs[f"report__{number}__payload"] = slot or 0
             if slot is not None:
-                self.rows["completions"].append(
-                    {"cycle": cycle, "sm": number, "slot": slot, "code": 0}
-                )
+                row = {"cycle": cycle, "sm": number, "slot": slot, "status": 0}
+                self.rows["reports"].append(row)
         return inputs
 
     def _see(
@@ -109,9 +111,9 @@ class Replay:
             assert payload is not None
             self.rows[kind].append({"cycle": cycle, **more, **packet.unpack(payload)})
 
-        self.sent += inputs["launch__valid"] and outputs["launch__ready"] or 0
-        if outputs["answer__valid"]:
-            note("answers", layouts.launch_answer(config), outputs["answer__payload"])
+        self.sent += inputs["launch__valid"]
+        if outputs["answer"]:
+            note("answers", layouts.launch_answer(config), outputs["answer"])
             self.accepted += self.rows["answers"][-1]["ticket"] != 0
         if outputs["ended__valid"]:
             note("ended", layouts.end_record(config), outputs["ended__payload"])
@@ -128,7 +130,7 @@ class Replay:
             if words != self.words[place]:
                 note("words", layouts.launch_words(config), words, place=place)
             self.words[place] = words
-        for source, port in enumerate(("dispatch_error", "index_error")):
+        for source, port in enumerate(("dispatch_error", "index_error", "error")):
             error = layouts.error_record(config).unpack(outputs[port] or 0)
             if error.pop("valid"):
                 self.rows["errors"].append({"cycle": cycle, "source": source, **error})

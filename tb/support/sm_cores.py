@@ -1,12 +1,38 @@
-"""The SMs behind a dispatcher in Python: they take blocks, hold them, complete them, or die."""
+"""The SMs behind a dispatcher in Python: they take blocks, run and report them, or stay silent."""
 
 import random
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tb.support.weather import Forecast, Weather
-from warploom_spec import Config, ErrorCode, layouts
+from warploom_spec import BlockStatus, Config, layouts
+from warploom_spec.layouts import PLACES
 
 Ports = Mapping[str, int]
+#: Both values that mean a fault.
+FAULTS = (int(BlockStatus.FAULT), 3)
+
+
+@dataclass(slots=True)
+class Running:
+    """A block that an SM has taken.
+
+    Attributes
+    ----------
+    place : int
+        Its place.
+    due : int or None
+        Cycle from which it is reported; None: never.
+    killed : bool
+        Whether it was ended by a kill.
+    seen : bool
+        Whether the SM has seen its place's kill.
+    """
+
+    place: int
+    due: int | None
+    killed: bool = False
+    seen: bool = False
 
 
 class SmCore:
@@ -26,29 +52,24 @@ class SmCore:
 
     def __init__(self, number: int, config: Config, rng: random.Random):
         self._rng = rng
-        self._slots = config.block_slots
-        self._patience = config.kill_timeout
+        self._kill_timeout = config.kill_timeout
         self._offer = layouts.block_offer(config)
-        self._completion = layouts.block_completion(config)
-        self._mask = layouts.slot_mask(config)
+        self._report = layouts.block_report(config)
         self._valid, self._payload = f"offer__{number}__valid", f"offer__{number}__payload"
         self._ready = f"offer__{number}__ready"
-        self._kill = f"kill__{number}"
-        self._completion_valid = f"completion__{number}__valid"
-        self._completion_payload = f"completion__{number}__payload"
-        self._acknowledge = f"acknowledge__{number}"
+        self._report_valid = f"report__{number}__valid"
+        self._report_payload = f"report__{number}__payload"
         self._spell = -1
         self._deaf = False
         self.reset()
 
     def reset(self) -> None:
         """Forget all blocks."""
-        self._due: dict[int, int] = {}
+        self._running: dict[int, Running] = {}
         self._was_ready = False
-        self._completed_at_once: int | None = None
-        self._named = 0
-        self._answer_at: int | None = None
-        self._hurried: list[int] = []
+        self._reported_at_once: int | None = None
+        self._kill = 0
+        self._silent = [False] * PLACES
 
     def next(self, cycle: int, outputs: Ports | None, forecast: Forecast) -> dict[str, int]:
         """Return the SM's signals in ``cycle``; ``outputs`` are those of the cycle before."""
@@ -60,98 +81,87 @@ class SmCore:
         if outputs is None:
             self.reset()
         else:
-            refused = self._look(cycle, outputs, weather)
+            self._hear(cycle, outputs["kill"], weather)
+            refused = self._take(cycle, outputs, weather)
+            self._end_killed(cycle, weather)
         ready = not self._deaf and self._rng.random() < weather.ready
-        self._completed_at_once = None
+        self._reported_at_once = None
         if refused is not None and ready and self._rng.random() < weather.instant:
-            self._completed_at_once = refused
-        completes = self._completed_at_once
-        if completes is None:
-            completes = self._choose(cycle, weather)
-        self._hurried = []
+            self._reported_at_once = refused
+        slot = self._reported_at_once
+        if slot is None:
+            slot = self._choose(cycle, weather)
         self._was_ready = ready
-        return {
-            self._ready: int(ready),
-            **self._complete(completes, weather),
-            self._acknowledge: self._answer(cycle, weather),
-        }
+        return {self._ready: int(ready), **self._send(slot, weather)}
 
-    def _look(self, cycle: int, outputs: Ports, weather: Weather) -> int | None:
-        """See what the cycle before brought; return the slot of an offer that was refused."""
-        refused = None
-        if outputs[self._valid]:
-            slot = self._offer.unpack(outputs[self._payload])["slot"]
-            if not self._was_ready:
-                refused = slot
-            elif slot != self._completed_at_once:
-                self._due[slot] = cycle - 1 + self._rng.randint(*weather.length)
-        kill = outputs[self._kill]
-        if kill:
-            self._named = self._mask.unpack(kill)["mask"]
-            # The pulse was in the cycle before.
-            self._answer_at = cycle - 1 + self._rng.randint(*weather.answer)
-            if self._rng.random() < weather.silent:
-                self._answer_at = None
-                if weather.gasp and self._rng.random() < weather.gasp:
-                    self._gasp(cycle)
-        return refused
+    def _hear(self, cycle: int, kill: int, weather: Weather) -> None:
+        """See the kill level of the cycle before."""
+        for place in range(PLACES):
+            if kill >> place & 1 and not self._kill >> place & 1:
+                self._silent[place] = self._rng.random() < weather.silent
+                if self._silent[place] and self._rng.random() < weather.last_report:
+                    self._report_last(cycle, place)
+        self._kill = kill
 
-    def _gasp(self, cycle: int) -> None:
-        """Let blocks that the kill does not name complete when it is nearly given up."""
-        for slot in self._due:
-            if not self._named >> slot & 1:
-                self._due[slot] = cycle + self._patience - self._rng.randint(1, 3)
+    def _report_last(self, cycle: int, silent: int) -> None:
+        """Let the other place's blocks be reported when this SM is nearly given up."""
+        for block in self._running.values():
+            if block.place != silent:
+                block.due = cycle + self._kill_timeout + self._rng.randint(-3, 3)
 
-    def _answers(self, cycle: int) -> bool:
-        """Tell whether a kill is acknowledged in this cycle."""
-        return bool(self._named) and self._answer_at is not None and cycle >= self._answer_at
+    def _take(self, cycle: int, outputs: Ports, weather: Weather) -> int | None:
+        """See the offer of the cycle before; return its slot if it was refused."""
+        if not outputs[self._valid]:
+            return None
+        offer = self._offer.unpack(outputs[self._payload])
+        slot = offer["slot"]
+        if not self._was_ready:
+            return slot
+        if slot != self._reported_at_once:
+            due = cycle - 1 + self._rng.randint(*weather.length)
+            self._running[slot] = Running(offer["place"], due)
+        return None
+
+    def _end_killed(self, cycle: int, weather: Weather) -> None:
+        """End the blocks of places that are killed, or leave them without a report."""
+        for block in self._running.values():
+            if block.seen or not self._kill >> block.place & 1:
+                continue
+            block.seen = True
+            if self._silent[block.place]:
+                block.due = None
+                continue
+            answer = cycle - 1 + self._rng.randint(*weather.answer)
+            ended_itself = block.due is not None and block.due <= answer
+            block.killed = not ended_itself and self._rng.random() >= weather.last_moment
+            block.due = min(block.due or answer, answer)
 
     def _choose(self, cycle: int, weather: Weather) -> int | None:
-        """Return the slot that completes in this cycle."""
-        if self._hurried:
-            return self._rng.choice(self._hurried)
-        doomed = [slot for slot in self._due if self._named >> slot & 1]
-        if doomed and self._answers(cycle) and self._rng.random() < weather.last_moment:
-            return self._rng.choice(doomed)
-        due = [slot for slot, at in self._due.items() if at <= cycle]
+        """Return the slot that is reported in this cycle."""
+        due = [
+            slot
+            for slot, block in self._running.items()
+            if block.due is not None and block.due <= cycle
+        ]
         if due and (not weather.together or cycle % 8 == 0):
             return self._rng.choice(due)
         if self._rng.random() < weather.bogus:
-            return self._rng.randrange(1 << self._completion.fields[0].bits)
+            return self._rng.randrange(1 << self._report.fields[0].bits)
         return None
 
-    def _complete(self, slot: int | None, weather: Weather) -> dict[str, int]:
-        """Return the completion port's values."""
+    def _send(self, slot: int | None, weather: Weather) -> dict[str, int]:
+        """Return the report port's values."""
         if slot is None:
-            idle = self._rng.getrandbits(self._completion.bits)
-            return {self._completion_valid: 0, self._completion_payload: idle}
-        self._due.pop(slot, None)
-        fault = self._rng.random() < weather.fault
-        payload = {"slot": slot, "code": int(ErrorCode.BLOCK_FAULT) if fault else 0}
-        return {
-            self._completion_valid: 1,
-            self._completion_payload: self._completion.pack(payload),
-        }
-
-    def _answer(self, cycle: int, weather: Weather) -> int:
-        """Return the acknowledgement port's value: what was named and did not complete."""
-        bogus = self._rng.random() < weather.bogus
-        if not self._answers(cycle):
-            hasty = self._rng.random() < weather.hasty
-            if (bogus or hasty) and not self._named:
-                return self._mask.pack({"valid": 1, "mask": self._rng.getrandbits(self._slots)})
-            return self._mask.pack({"valid": 0, "mask": self._rng.getrandbits(self._slots)})
-        killed = self._named & sum(1 << slot for slot in self._due)
-        for slot in [slot for slot in self._due if killed >> slot & 1]:
-            del self._due[slot]
-        self._named = 0
-        if weather.after_kill and self._rng.random() < weather.after_kill:
-            gone = [slot for slot in range(self._slots) if killed >> slot & 1]
-            self._hurried = list(self._due) or gone
-        wrong = self._rng.getrandbits(self._slots) if bogus else 0
-        if weather.wrong and self._rng.random() < weather.wrong:
-            wrong = 1 << self._rng.randrange(self._slots)
-        return self._mask.pack({"valid": 1, "mask": killed | wrong})
+            idle = self._rng.getrandbits(self._report.bits)
+            return {self._report_valid: 0, self._report_payload: idle}
+        block = self._running.pop(slot, None)
+        status = int(BlockStatus.KILLED if block is not None and block.killed else BlockStatus.OK)
+        if self._rng.random() < weather.fault:
+            status = self._rng.choice(FAULTS)
+        elif self._rng.random() < weather.unasked:
+            status = int(BlockStatus.KILLED)
+        payload = self._report.pack({"slot": slot, "status": status})
+        return {self._report_valid: 1, self._report_payload: payload}
 
 
 class SmCores:

@@ -16,30 +16,25 @@ class Weather:
     ready : float
         An SM takes an offer.
     length : tuple of int
-        Cycles that a block holds its slot.
+        Cycles that a block runs.
     instant : float
-        A block completes in the very cycle in which it is taken.
+        A block is reported in the very cycle in which it is taken.
     together : bool
-        All SMs complete in every eighth cycle alone.
+        All SMs report in every eighth cycle alone.
     fault : float
-        A completion says that its block failed.
+        For each report: it is a fault.
+    unasked : float
+        For each report: it says `KILLED`, whether or not anybody asked for it.
     bogus : float
-        A completion or an acknowledgement that nothing asked for.
-    wrong : float
-        For each acknowledgement: one bit of its mask is another than it should be.
-    hasty : float
-        An acknowledgement as long as no kill is known.
+        A report that nothing asked for.
     answer : tuple of int
-        Cycles from a kill to its acknowledgement.
+        Cycles from a kill to the end of each of its blocks.
     last_moment : float
-        For each acknowledgement: a block that the kill named completes in that very cycle.
+        For each killed block: it ends by itself, and is reported `OK`.
     silent : float
-        For each kill: it is never acknowledged.
+        For each kill and SM: none of its blocks is ever reported.
     deaf : float
         For each SM: it takes no offers during the spell.
-    after_kill : float
-        For each acknowledgement: in the next cycle a block that stayed completes, or one that was
-        killed says that it does.
     stop, drain : float
         For each cycle: a launch is stopped; for each stop: it drains.
     burst : float
@@ -47,9 +42,9 @@ class Weather:
     resident, pair : float
         For each stop: it names a launch that may have blocks on SMs; for each of these: the other
         such launch is stopped right after it.
-    gasp : float
-        For each kill that is never acknowledged: blocks that it does not name complete shortly
-        before the SM is given up.
+    last_report : float
+        For each kill that an SM leaves unanswered: its blocks of the other place are reported
+        shortly before or after it is given up.
     enable : float
         For each cycle: another enable mask.
     """
@@ -59,12 +54,10 @@ class Weather:
     instant: float = 0.0
     together: bool = False
     fault: float = 0.0
+    unasked: float = 0.0
     bogus: float = 0.0
-    wrong: float = 0.0
-    hasty: float = 0.0
     answer: tuple[int, int] = (1, 2)
     last_moment: float = 0.0
-    after_kill: float = 0.0
     silent: float = 0.0
     deaf: float = 0.0
     stop: float = 0.0
@@ -72,7 +65,7 @@ class Weather:
     burst: float = 0.0
     resident: float = 0.0
     pair: float = 0.0
-    gasp: float = 0.0
+    last_report: float = 0.0
     enable: float = 0.0
 
 
@@ -101,11 +94,11 @@ def steady(rng: random.Random) -> Weather:
 
 
 def wild(rng: random.Random) -> Weather:
-    """Stops, faults, signals that nothing asked for, changes of the enable mask."""
+    """Stops, faults, reports that nothing asked for, changes of the enable mask."""
     weather = calm(rng)
     weather.fault = rng.choice((0.0, 0.0, 0.01, 0.1))
+    weather.unasked = rng.choice((0.0, 0.0, 0.0, 0.02))
     weather.bogus = rng.choice((0.0, 0.0, 0.01, 0.1))
-    weather.hasty = rng.choice((0.0, 0.0, 0.3, 0.6))
     weather.answer = rng.choice(((1, 1), (1, 4), (5, 15)))
     weather.last_moment = rng.choice((0.3, 0.9))
     weather.stop = rng.choice((0.0, 0.01, 0.05, 0.2))
@@ -119,7 +112,7 @@ def lossy(rng: random.Random) -> Weather:
     weather = wild(rng)
     weather.silent = rng.choice((0.0, 0.1, 0.5))
     weather.deaf = rng.choice((0.0, 0.0, 0.3))
-    weather.answer = rng.choice(((1, 2), (10, 16), (12, 14)))
+    weather.answer = rng.choice(((1, 2), (10, 20), (14, 18)))
     return weather
 
 
@@ -129,19 +122,17 @@ def slow(rng: random.Random) -> Weather:
 
 
 def noisy(rng: random.Random) -> Weather:
-    """Signals that nothing asked for, in nearly every cycle."""
+    """Reports that nothing asked for, in nearly every cycle."""
     return Weather(length=rng.choice(((1, 4), (2, 20))), bogus=1.0)
 
 
 def stormy(rng: random.Random) -> Weather:
-    """As wild or lossy, with kills that come one upon the other, and signals right after them."""
+    """As wild or lossy, with kills that come one upon the other."""
     weather = rng.choice((wild, wild, lossy))(rng)
     weather.length = rng.choice(((1, 4), (2, 20), (20, 60)))
     weather.stop = rng.choice((0.01, 0.02, 0.05))
     weather.drain = rng.choice((0.0, 0.0, 0.3))
     weather.burst = rng.choice((0.0, 0.5, 1.0))
-    weather.after_kill = rng.choice((0.3, 0.9))
-    weather.wrong = rng.choice((0.0, 0.1, 0.3))
     return weather
 
 
@@ -165,7 +156,7 @@ def fading(rng: random.Random) -> Weather:
         length=rng.choice(((1, 1), (1, 4), (20, 60), (20, 60))),
         answer=(1, 4),
         silent=rng.choice((0.7, 1.0)),
-        gasp=rng.choice((0.5, 1.0)),
+        last_report=rng.choice((0.5, 1.0)),
         stop=rng.choice((0.05, 0.1)),
         drain=0.0,
         resident=1.0,

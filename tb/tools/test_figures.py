@@ -34,7 +34,7 @@ class Widths:
     """
 
     ticket, cycles, stall, count = 32, 32, 32, 16
-    fate, code, argument = 3, 5, 16
+    fate, code, argument = 3, 8, 16
     block, pack = 11 + 11 + 7, 4 + 4 + 3
     # stream, after_previous, priority, idempotent, mode, table
     order = 4 + 1 + 2 + 1 + 2 + 3
@@ -47,7 +47,7 @@ class Widths:
         self.lanes = 8 if small else 32
         self.grid = 16 + 8 + 8 if small else 31 + 16 + 16
         self.address = {"tiny": 6, "default": 9, "large": 12}[config]
-        self.slots, self.slot = (4, 2) if small else (32, 5)
+        self.slot = 2 if small else 5
         self.entries, self.entry = (2, 1) if small else (8, 3)
         self.task = 6 if config == "large" else 4
         self.kernel = 64 + 64 + 16 + 64 * (1 if small else 4)
@@ -78,17 +78,18 @@ class Widths:
 
     def sm_port(self) -> int:
         offer = 1 + self.slot + self.grid + self.task + self.address + self.warps + self.pack
-        completion = self.slot + self.code
-        return offer + STREAM + completion + STREAM + 2 * (1 + self.slots)
+        report = self.slot + 2
+        return offer + STREAM + report + STREAM
 
     def block_dispatcher(self, policy: str) -> int:
         launch = self.ticket + self.entries + 2 * self.grid + self.kernel + self.block + self.warps
         launch += self.pack + self.address + self.resources + self.order
-        ended = self.ticket + self.fate + self.code + self.cycles + self.grid + self.entries + 4
-        stop = self.ticket + 1
+        ended = self.ticket + self.fate + self.code + self.cycles + self.grid + 1
+        ended += self.entries + 4
+        stop, kill = 2 * 2, 2
         table = 2 * self.sm + STREAM if policy == "freed_first" else 0
-        streams = launch + ended + stop + 3 * STREAM + table
-        sms = self.sms * (self.sm_port() + 2)
+        streams = launch + ended + stop + 2 * STREAM + table
+        sms = self.sms * (self.sm_port() + 2) + kill
         return streams + sms + 2 * self.launch_words() + 7 * self.stall + self.error
 
 

@@ -1,4 +1,4 @@
-// Launches one grid of 3 blocks on `tiny`, whose two SMs take every offer and complete it a cycle
+// Launches one grid of 3 blocks on `tiny`, whose two SMs take every offer and report it a cycle
 // later. Prints what is offered and the launch's end. Where a field stands in a payload is said at
 // the head of each file that `make verilog` writes. To run it, from the repository's root:
 //
@@ -42,34 +42,31 @@ module bench;
   end
 `endif
   wire ready, ended_valid;
-  wire [103:0] ended;
+  wire [106:0] ended;
   wire [1:0] offered;
   wire [61:0] offer[0:1];
-  reg [1:0] completed = 0;
-  reg [6:0] completion[0:1];
+  reg [1:0] reported = 0;
+  reg [3:0] report[0:1];
 
 `ifdef LAUNCH_PATH
-  wire [52:0] answer;
-  wire answer_valid;
+  wire [56:0] answer;
   warploom_launch_path dut (
     .ended__payload(ended),
     .tables(4'd0), .clear_stream__payload(4'd0), .clear_stream__valid(1'd0),
     .read__payload(18'd0), .read__valid(1'd0), .data__ready(1'd1),
-    .answer__payload(answer), .answer__valid(answer_valid), .answer__ready(1'd1),
+    .answer(answer), .stop__payload(33'd0), .stop__valid(1'd0),
 `else
-  wire [5:0] ended_rest;
+  wire [6:0] ended_rest;
   warploom_block_dispatcher dut (
-    .ended__payload({ended_rest, ended}),
+    .ended__payload({ended_rest, ended}), .stop(4'd0),
 `endif
     .clk(clk), .rst(rst), .enable(enable),
     .launch__payload(launch), .launch__valid(valid), .launch__ready(ready),
-    .stop__payload(33'd0), .stop__valid(1'd0),
     .ended__valid(ended_valid), .ended__ready(1'd1),
     .offer__0__payload(offer[0]), .offer__0__valid(offered[0]), .offer__0__ready(1'd1),
     .offer__1__payload(offer[1]), .offer__1__valid(offered[1]), .offer__1__ready(1'd1),
-    .completion__0__payload(completion[0]), .completion__0__valid(completed[0]),
-    .completion__1__payload(completion[1]), .completion__1__valid(completed[1]),
-    .acknowledge__0(5'd0), .acknowledge__1(5'd0)
+    .report__0__payload(report[0]), .report__0__valid(reported[0]),
+    .report__1__payload(report[1]), .report__1__valid(reported[1])
   );
 
   always #5 clk = ~clk;
@@ -82,15 +79,15 @@ module bench;
   always @(posedge clk) begin
     if (ready) valid <= 0;
 `ifdef LAUNCH_PATH
-    if (answer_valid) $display("ticket %0d code %0d", answer[31:0], answer[36:32]);
+    if (answer[0]) $display("ticket %0d code %0d", answer[32:1], answer[40:33]);
 `endif
-    completed <= offered;
+    reported <= offered;
     for (sm = 0; sm < 2; sm = sm + 1) begin
-      completion[sm] <= {5'd0, offer[sm][2:1]};
+      report[sm] <= {2'd0, offer[sm][2:1]};
       if (offered[sm]) $display("SM %0d block %0d", sm, offer[sm][18:3]);
     end
     if (ended_valid) begin
-      $display("ended %0d fate %0d code %0d", ended[31:0], ended[34:32], ended[39:35]);
+      $display("ended %0d fate %0d code %0d", ended[31:0], ended[34:32], ended[42:35]);
       $finish(0);
     end
   end

@@ -1,34 +1,48 @@
-"""A resident place of BlockDispatcher's cycle model, and what becomes of the launch in it."""
+"""A place of BlockDispatcher's cycle model, and what becomes of the launch in it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum
 
-from warploom_golden.dispatch.grid_walker import Place3
-from warploom_spec.errors import ErrorCode, Fate
+from warploom_golden.dispatch.grid_walker import Place3, Walk
+from warploom_spec.config import Config
+from warploom_spec.errors import ErrorCode, Fate, Stop
+from warploom_spec.resources import RESOURCES, capacities
 
-
-class Stop(IntEnum):
-    """How a launch is stopped; a higher value wins."""
-
-    NONE = 0
-    DRAIN = 1
-    KILL = 2
+#: Fate and code of a record.
+Verdict = tuple[Fate, ErrorCode]
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one block takes of an SM beside its slot."""
+    """What one block of a launch takes of an SM.
 
-    warps: int
-    registers: int
-    shared: int
-    barriers: int
+    Attributes
+    ----------
+    amounts : tuple of int
+        Of each of ``warploom_spec.RESOURCES``; one slot.
+    most : int
+        Most blocks that fit on an empty SM.
+    limiting : tuple of bool
+        For each resource, whether one block more would need too much of it.
+    """
+
+    amounts: tuple[int, ...]
+    most: int
+    limiting: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, launch: Mapping[str, int], config: Config) -> "Need":
+        """Return what one block of a launch takes."""
+        amounts = tuple(1 if name == "slots" else launch[name] for name in RESOURCES)
+        sizes = capacities(config).values()
+        most = min(size // n for n, size in zip(amounts, sizes, strict=True) if n)
+        limiting = tuple((most + 1) * n > size for n, size in zip(amounts, sizes, strict=True))
+        return cls(amounts, most, limiting)
 
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """A resident place while a launch occupies it.
+    """A place while a launch occupies it.
 
     Attributes
     ----------
@@ -40,94 +54,94 @@ class Place:
         What one block takes.
     transferred : int
         Cycle in which the launch transferred.
-    walking, started, exhausted, fault, killed, lost, no_sm : bool
+    walk : Walk or None
+        The first block that was not decided; None after the last one.
+    given, started, exhausted, fault, sm_lost, no_sm : bool
         As on the block's page.
+    any_killed : bool
+        A block was reported ``KILLED``.
     stop : Stop
         Whether and how it is stopped.
-    kill_since : int
-        First cycle with ``stop`` = kill.
+    stopped_since, kill_since : int or None
+        First cycle in which it is stopped, in which its ``kill`` bit is 1.
     out : int
-        Blocks decided and not returned.
-    first_offer, last_seen : int or None
-        Cycle in which the first offer became valid; port cycle of the last completion or of the
-        last acknowledgement that really killed a block.
-    next_block : tuple of int
-        The block that a drained launch goes on with.
+        Blocks that are out.
+    first_offer, last_report : int or None
+        First cycle in which its first offer was valid; port cycle of the last report that counted.
     gone_since : int or None
-        First cycle in which nothing is left of it.
+        First cycle in which the place is gone.
+    verdict : tuple
+        Fate and code on the flags of the cycle before.
     """
 
     number: int
     launch: Mapping[str, int]
     need: Need
     transferred: int
-    walking: bool = False
+    walk: Walk | None
+    given: bool = False
     started: bool = False
     exhausted: bool = False
     fault: bool = False
-    killed: bool = False
-    lost: bool = False
+    sm_lost: bool = False
     no_sm: bool = False
+    any_killed: bool = False
     stop: Stop = Stop.NONE
-    kill_since: int = 0
+    stopped_since: int | None = None
+    kill_since: int | None = None
     out: int = 0
-    first_offer: int = 0
-    last_seen: int | None = None
-    next_block: Place3 = (0, 0, 0)
+    first_offer: int | None = None
+    last_report: int | None = None
     gone_since: int | None = None
+    verdict: Verdict = (Fate.SKIPPED, ErrorCode.OK)
 
-    @property
-    def start(self) -> Place3:
-        """The block to begin with."""
-        launch = self.launch
-        return launch["start_x"], launch["start_y"], launch["start_z"]
+    def stop_from(self, cycle: int, stop: Stop) -> None:
+        """Stop the launch from ``cycle`` on, unless it is stopped as hard already."""
+        if stop <= self.stop:
+            return
+        if not self.stop:
+            self.stopped_since = cycle
+        if stop is Stop.KILL:
+            self.kill_since = cycle
+        self.stop = stop
 
-    @property
-    def grid(self) -> Place3:
-        """Blocks of the grid."""
-        return self.launch["gx"], self.launch["gy"], self.launch["gz"]
+    def was_stopped_in(self, cycle: int) -> bool:
+        """Tell whether the launch was stopped in a cycle that is over, or is the current one."""
+        return self.stopped_since is not None and self.stopped_since <= cycle
 
-    def end_with(self, stop: Stop, cycle: int) -> None:
-        """Stop the launch at the end of ``cycle``, unless it is stopped as hard already."""
-        if stop > self.stop:
-            self.stop = stop
-            if stop is Stop.KILL:
-                self.kill_since = cycle + 1
-
-    def lose(self, cycle: int) -> None:
-        """Note at the end of ``cycle`` that a block was lost."""
-        self.lost = True
-        self.end_with(Stop.DRAIN, cycle)
-
-    def fate(self) -> tuple[Fate, ErrorCode]:
-        """Return fate and code of a launch that is gone."""
-        if self.lost:
+    def judge(self) -> Verdict:
+        """Return fate and code, once the launch is gone, by the flags as they are."""
+        if self.sm_lost:
             return Fate.FAILED, ErrorCode.SM_LOST
-        if self.no_sm:
-            return Fate.FAILED, ErrorCode.NO_SM
         if self.fault:
             return Fate.FAILED, ErrorCode.BLOCK_FAULT
-        if self.exhausted and not self.killed:
+        if self.no_sm and not self.exhausted:
+            return Fate.FAILED, ErrorCode.NO_SM
+        if self.exhausted and not self.any_killed:
             return Fate.FINISHED, ErrorCode.OK
         if not self.started:
             return Fate.SKIPPED, ErrorCode.OK
-        if self.stop is Stop.KILL or self.killed:
-            return Fate.KILLED, ErrorCode.OK
-        return Fate.DRAINED, ErrorCode.OK
+        return (Fate.KILLED if self.stop is Stop.KILL else Fate.DRAINED), ErrorCode.OK
 
     def record(self) -> dict[str, int]:
-        """Return the fields of ``layouts.dispatch_end`` for a launch that is gone."""
-        fate, code = self.fate()
-        lasted = 0 if self.last_seen is None else self.last_seen - self.first_offer
-        x, y, z = self.next_block if fate is Fate.DRAINED else (0, 0, 0)
+        """Return the fields of ``layouts.dispatch_end``."""
+        fate, code = self.verdict
+        following: Place3 = (0, 0, 0)
+        if fate is Fate.DRAINED and self.walk is not None:
+            following = self.walk.block
+        cycles = 0
+        if self.first_offer is not None and self.last_report is not None:
+            cycles = self.last_report - self.first_offer
+        launch = self.launch
         return {
-            "ticket": self.launch["ticket"],
+            "ticket": launch["ticket"],
             "fate": fate,
             "code": code,
-            "cycles": lasted % (1 << 32),
-            "next_x": x,
-            "next_y": y,
-            "next_z": z,
-            "entries": self.launch["entries"],
-            "stream": self.launch["stream"],
+            "cycles": cycles % (1 << 32),
+            "next_x": following[0],
+            "next_y": following[1],
+            "next_z": following[2],
+            "place": self.number,
+            "entries": launch["entries"],
+            "stream": launch["stream"],
         }

@@ -10,8 +10,8 @@ from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.launch_waiting import Record, Streams, Waiting
 from warploom_spec import layouts
 from warploom_spec.config import Config
-from warploom_spec.errors import ErrorCode
-from warploom_spec.layouts import TICKET_BITS
+from warploom_spec.errors import ErrorCode, Stop
+from warploom_spec.layouts import PLACES, TICKET_BITS
 from warploom_spec.timing import timing
 
 Values = dict[str, int | None]
@@ -37,12 +37,12 @@ class Wires:
         The index generator's decision, fields of ``layouts.index_decision``.
     handed : Waiting or None
         The launch that transfers to the dispatcher.
+    ended_place : int or None
+        The dispatcher's place whose record is valid.
     record : Record or None
         The record that enters the record queue.
-    stops_waiting : Waiting or None
-        The launch that the stop register takes back.
-    stop_leaves : bool
-        Whether the stop register empties.
+    stop : Look
+        What becomes of the stop in the register.
     """
 
     check: Mapping[str, int]
@@ -55,24 +55,52 @@ class Wires:
     presented: Waiting | None
     decision: Mapping[str, int] | None
     handed: Waiting | None
+    ended_place: int | None
     record: Record | None
-    stops_waiting: Waiting | None
-    stop_leaves: bool
+    stop: "Look"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at the stop register finds (14).
+
+    Attributes
+    ----------
+    leaves : bool
+        Whether the stop leaves the register.
+    waiting : Waiting or None
+        The launch in the queue that is taken back.
+    place : int or None
+        The dispatcher's place that the stop is passed to.
+    stop : Stop
+        How.
+    unknown : bool
+        Whether nobody here has the ticket.
+    """
+
+    leaves: bool = False
+    waiting: Waiting | None = None
+    place: int | None = None
+    stop: Stop = Stop.NONE
+    unknown: bool = False
 
 
 class LaunchPath:
     """Cycle model of LaunchPath.
 
-    Ports and rules: ``docs/launch/launch_path.md``.
+    Ports and rules: ``docs/launch/launch_path.md``. Numbers in comments are the page's rules.
 
     Parameters
     ----------
     config : Config
         As for the parts.
+    first_ticket : int
+        The first ticket, for tests of the wrap.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, *, first_ticket: int = 1):
         self._config = config
+        self._first_ticket = first_ticket
         self._timing = timing(config)
         self._check = LaunchCheck(config)
         self._generator = IndexGenerator(config)
@@ -85,6 +113,8 @@ class LaunchPath:
         self._dispatch_end = layouts.dispatch_end(config)
         self._end_record = layouts.end_record(config)
         self._stop_packet = layouts.launch_stop(config)
+        self._dispatch_stop = layouts.dispatch_stop(config)
+        self._error_packet = layouts.error_record(config)
         self._all_lost = (1 << config.sms) - 1
         self._body = [
             field.name for field in self._checked.fields if field.name not in ("error", "argument")
@@ -95,16 +125,22 @@ class LaunchPath:
         """Forget all launches; the index memory keeps its words."""
         for part in (self._check, self._generator, self._dispatcher):
             part.reset()
-        self._answer: int | None = None
+        self._answer = 0
+        self._room = 1
+        self._checking = 0  # launches in LaunchCheck
         self._queue: deque[Waiting] = deque()
         self._in_flight: Waiting | None = None
         self._cancelled = False
         self._stop: int | None = None
         self._streams = Streams(self._config)
-        self._ticket = 1
+        self._ticket = self._first_ticket
         self._records: deque[int] = deque()
-        self._unrecorded = 0
+        self._reserved = 0
         self._release: int | None = None
+        self._no_sm = False  # every SM was lost in the cycle before
+        self._places: list[int | None] = [None] * PLACES  # tickets of the dispatcher's launches
+        self._error = 0
+        self._error_count = 0
 
     def outputs(self, inputs: Mapping[str, int]) -> Values:
         """Return the outputs of this cycle."""
@@ -113,18 +149,46 @@ class LaunchPath:
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge."""
         wires = self._wires(inputs)
-        if wires.stop_leaves:
-            self._stop = None
-        if inputs["stop__valid"] and wires.outputs["stop__ready"]:
-            self._stop = inputs["stop__payload"]
-        if wires.stops_waiting is not None:
-            wires.stops_waiting.taken_back = True
+        self._follow_stop(wires, inputs)
         self._follow_configuration(wires)
+        self._follow_places(wires)
         self._end(wires, inputs)
-        self._answer_leaving(wires, inputs)
+        self._answer_leaving(wires)
+        self._keep_room(wires, inputs)
+        self._no_sm = self._dispatcher.lost == self._all_lost
         self._check.tick(wires.check)
         self._generator.tick(wires.generator)
         self._dispatcher.tick(wires.dispatcher)
+
+    def _follow_stop(self, wires: Wires, inputs: Mapping[str, int]) -> None:
+        """Take the stop from its register, and the next one into it (14)."""
+        look = wires.stop
+        if inputs["stop__valid"] and self._stop is None:
+            self._stop = inputs["stop__payload"]
+        elif look.leaves:
+            self._stop = None
+        if look.waiting is not None:
+            look.waiting.taken_back = True
+        self._error = 0
+        if look.unknown:
+            fields = {"valid": 1, "code": ErrorCode.STOP_UNKNOWN, "argument": 0}
+            self._error = self._error_packet.pack(fields)
+            highest = (1 << self._timing.error_counter_bits) - 1
+            self._error_count = min(self._error_count + 1, highest)
+
+    def _follow_places(self, wires: Wires) -> None:
+        """Note which launch holds which of the dispatcher's places (15)."""
+        if wires.ended_place is not None:
+            self._places[wires.ended_place] = None
+        if wires.handed is not None:
+            self._places[self._places.index(None)] = wires.handed.ticket
+
+    def _keep_room(self, wires: Wires, inputs: Mapping[str, int]) -> None:
+        """Tell whether a launch that is sent in the next cycle finds a place (6)."""
+        self._checking += inputs["launch__valid"] - (wires.leaving is not None)
+        queue = self._checking + len(self._queue) < self._timing.launch_queue
+        records = self._checking + self._reserved < self._timing.end_records
+        self._room = int(queue and records)
 
     def _follow_configuration(self, wires: Wires) -> None:
         """Move the configuration in flight, and start the next one's."""
@@ -143,7 +207,7 @@ class LaunchPath:
         """Hand a launch over, or end it; keep records and streams."""
         if self._records and inputs["ended__ready"]:
             self._records.popleft()
-            self._unrecorded -= 1
+            self._reserved -= 1
         if wires.handed is not None:
             self._queue.popleft()
         if inputs["clear_stream__valid"]:
@@ -157,33 +221,31 @@ class LaunchPath:
             if self._queue and self._queue[0].ticket == record.fields["ticket"]:
                 self._queue.popleft()
 
-    def _answer_leaving(self, wires: Wires, inputs: Mapping[str, int]) -> None:
-        """Answer the launch that leaves LaunchCheck, and queue it if it is accepted."""
-        if inputs["answer__ready"]:
-            self._answer = None
+    def _answer_leaving(self, wires: Wires) -> None:
+        """Answer the launch that leaves LaunchCheck, and queue it if it is accepted (3, 4)."""
+        self._answer = 0
         if wires.leaving is None:
             return
         ticket = 0 if wires.code else self._ticket
         self._answer = self._answer_packet.pack(
-            {"ticket": ticket, "code": wires.code, "argument": wires.argument}
+            {"valid": 1, "ticket": ticket, "code": wires.code, "argument": wires.argument}
         )
         if wires.code:
             return
         self._queue.append(Waiting(ticket, wires.leaving))
         self._streams.accept(wires.leaving["stream"], wires.leaving["priority"])
-        self._unrecorded += 1
+        self._reserved += 1
         self._ticket = ticket % ((1 << TICKET_BITS) - 1) + 1
 
     def _wires(self, inputs: Mapping[str, int]) -> Wires:
         """Follow the cycle's values from the registers to the outputs."""
-        ready, leaving, code, argument = self._judge(inputs)
+        leaving, code, argument = self._judge()
         check = {name: inputs[name] for name in ("tables",)} | {
             "i__valid": inputs["launch__valid"],
             "i__payload": inputs["launch__payload"],
-            "o__ready": int(ready),
+            "o__ready": 1,
         }
         dispatched = self._dispatcher.outputs(inputs)
-        no_sm = dispatched["lost"] == self._all_lost
         generator, indexed, standing = self._index(inputs)
         presented = standing if standing is not None and indexed["i__ready"] else None
         decision = None
@@ -191,28 +253,27 @@ class LaunchPath:
             decision = self._decision.unpack(indexed["decision__payload"] or 0)
 
         oldest = self._queue[0] if self._queue else None
-        doomed = oldest is not None and self._is_doomed(oldest, no_sm)
+        doomed = oldest is not None and self._is_doomed(oldest)
         offered = oldest if oldest is not None and oldest.prepared and not doomed else None
         handed = offered if dispatched["launch__ready"] else None
-        record = None
+        record = ended_place = None
         if dispatched["ended__valid"]:
             end = self._dispatch_end.unpack(dispatched["ended__payload"] or 0)
-            record = Record.of_dispatched(end)
+            record, ended_place = Record.of_dispatched(end), end["place"]
         elif oldest is not None and doomed and oldest is not self._in_flight:
             record = Record.of_waiting(oldest, self._streams.is_broken(oldest.launch["stream"]))
 
         accepted = self._ticket if leaving is not None and not code else None
-        waits, stops_waiting = self._look_at_stop(handed, accepted)
-        passes = self._stop is not None and not waits and stops_waiting is None
+        look = self._look_at_stop(handed, accepted)
         dispatcher = dict(inputs) | {
             "launch__valid": int(offered is not None),
             "launch__payload": 0 if offered is None else self._descriptor(offered),
             "ended__ready": 1,
-            "stop__valid": int(passes),
-            "stop__payload": self._stop or 0,
+            "stop": self._dispatch_stop.pack(
+                {f"place{p}": look.stop if p == look.place else 0 for p in range(PLACES)}
+            ),
         }
         outputs = self._collect(dispatched, indexed)
-        outputs["launch__ready"] = self._check.outputs(check)["i__ready"]
         return Wires(
             check=check,
             generator=generator,
@@ -224,24 +285,19 @@ class LaunchPath:
             presented=presented,
             decision=decision,
             handed=handed,
+            ended_place=ended_place,
             record=record,
-            stops_waiting=stops_waiting,
-            stop_leaves=self._stop is not None and not waits,
+            stop=look,
         )
 
-    def _judge(self, inputs: Mapping[str, int]) -> tuple[bool, Mapping[str, int] | None, int, int]:
-        """Return whether LaunchCheck's output is taken, the launch taken, its refusal."""
+    def _judge(self) -> tuple[Mapping[str, int] | None, int, int]:
+        """Return the launch that leaves LaunchCheck, and why it is refused (2)."""
         word = self._check.outputs({"o__ready": 1})["o__payload"]
-        free = self._answer is None or bool(inputs["answer__ready"])
-        if word is None or not free:
-            return free, None, 0, 0
+        if word is None:
+            return None, 0, 0
         launch = self._checked.unpack(word)
         code, argument = launch["error"], launch["argument"]
-        if not code:
-            code = self._refusal(launch)
-        if not code and len(self._queue) >= self._timing.launch_queue:
-            return False, None, 0, 0
-        return True, launch, code, argument
+        return launch, code or self._refusal(launch), argument
 
     def _refusal(self, launch: Mapping[str, int]) -> ErrorCode:
         """Return why a launch that passed LaunchCheck is refused, or OK."""
@@ -250,10 +306,12 @@ class LaunchPath:
             return ErrorCode.STREAM_PRIORITY
         if self._streams.is_broken(stream):
             return ErrorCode.STREAM_BROKEN
-        if self._dispatcher.lost == self._all_lost:
+        if self._no_sm:
             return ErrorCode.NO_SM
-        if self._unrecorded == self._timing.end_records:
+        if self._reserved == self._timing.end_records:
             return ErrorCode.COMPLETION_FULL
+        if len(self._queue) == self._timing.launch_queue:
+            return ErrorCode.QUEUE_FULL
         return ErrorCode.OK
 
     def _index(self, inputs: Mapping[str, int]) -> tuple[dict[str, int], Values, Waiting | None]:
@@ -288,10 +346,10 @@ class LaunchPath:
         fields = {name: waiting.launch[name] for name in ("dx", "dy", "dz", "warps")}
         return self._index_config.pack(fields | {"address": waiting.launch["index_address"]})
 
-    def _is_doomed(self, waiting: Waiting, no_sm: bool) -> bool:
-        if waiting.taken_back:
-            return True
-        return waiting.prepared and (no_sm or self._streams.is_broken(waiting.launch["stream"]))
+    def _is_doomed(self, waiting: Waiting) -> bool:
+        """Tell whether the oldest launch ends from here (12)."""
+        broken = self._streams.is_broken(waiting.launch["stream"])
+        return waiting.taken_back or (waiting.prepared and (self._no_sm or broken))
 
     def _descriptor(self, waiting: Waiting) -> int:
         """Return the launch as the dispatcher takes it."""
@@ -301,28 +359,36 @@ class LaunchPath:
             fields | {"ticket": waiting.ticket, "entries": 1 << waiting.entry}
         )
 
-    def _look_at_stop(
-        self, handed: Waiting | None, accepted: int | None
-    ) -> tuple[bool, Waiting | None]:
-        """Return whether the stop has to wait, and the waiting launch that it takes back."""
+    def _look_at_stop(self, handed: Waiting | None, accepted: int | None) -> Look:
+        """Return what becomes of the stop in the register (14)."""
         if self._stop is None:
-            return False, None
-        ticket = self._stop_packet.unpack(self._stop)["ticket"]
+            return Look()
+        fields = self._stop_packet.unpack(self._stop)
+        ticket = fields["ticket"]
         if ticket == accepted or (handed is not None and handed.ticket == ticket):
-            return True, None
-        return False, next((w for w in self._queue if w.ticket == ticket), None)
+            return Look()
+        waiting = next((w for w in self._queue if w.ticket == ticket), None)
+        if waiting is not None:
+            return Look(leaves=True, waiting=waiting)
+        if ticket in self._places:
+            stop = Stop.DRAIN if fields["drain"] else Stop.KILL
+            return Look(leaves=True, place=self._places.index(ticket), stop=stop)
+        return Look(leaves=True, unknown=True)
 
     def _collect(self, dispatched: Values, indexed: Values) -> Values:
-        """Return the outputs of the whole but ``launch__ready``."""
+        """Return the outputs of the whole."""
         outputs = dict(dispatched)
-        for name in ("launch__ready", "ended__valid", "ended__payload", "stop__ready"):
+        for name in ("ended__valid", "ended__payload"):
             del outputs[name]
         outputs["dispatch_error"] = outputs.pop("error")
         outputs["dispatch_error_count"] = outputs.pop("error_count")
         decides = indexed["decision__valid"] and self._in_flight is not None
         outputs |= {
-            "answer__valid": int(self._answer is not None),
-            "answer__payload": self._answer,
+            "launch__ready": 1,
+            "answer": self._answer,
+            "room": self._room,
+            "error": self._error,
+            "error_count": self._error_count,
             "stop__ready": int(self._stop is None),
             "clear_stream__ready": 1,
             "ended__valid": int(bool(self._records)),

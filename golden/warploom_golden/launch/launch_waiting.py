@@ -73,7 +73,7 @@ class Record:
     def of_dispatched(cls, end: Mapping[str, int]) -> "Record":
         """Make a record of the fields of ``layouts.dispatch_end``."""
         entries, stream = end["entries"], end["stream"]
-        fields = {name: end[name] for name in end if name not in ("entries", "stream")}
+        fields = {name: end[name] for name in end if name not in ("place", "entries", "stream")}
         return cls(fields, stream, entries.bit_length() - 1)
 
 

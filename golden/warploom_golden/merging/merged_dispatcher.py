@@ -35,6 +35,7 @@ class _Resident:
     out: int = 0
     next: int = 0
     retired: int = 0
+    counted: int = 0
     returned: int = 0
     load: int = NEVER
 
@@ -70,13 +71,19 @@ class MergedDispatcher:
         self._config = config
         self._timing = timing(config)
         self._spin = mode == "spin"
+        self._in_order = config.reclaim == "in_order"
         self._walk = walk
         self._places: deque[_Resident] = deque()
         self._books = SmBooks(config)
         self._sms = SmStandIn(config.sms)
         # Reports on their way: (cycle, SM, slot, merged id).
         self._reports: deque[tuple[int, int, int, int]] = deque()
+        # Those that have left their SM's count and not returned what they held.
+        self._returning: deque[tuple[int, int, int, int]] = deque()
         self._gated = False
+        # The SM that got the last block, and when: it takes no other one in the next cycle.
+        self._last_decision = (-1, -1)
+        self._last_load = -PLACES
         self.spin_slot_cycles = 0
         self.gate_cycles = 0
 
@@ -90,7 +97,7 @@ class MergedDispatcher:
         waits = LaunchWaits(work, self._config.sms, self._spin, self._walk)
         first = work.start
         self._places.append(
-            _Resident(work, waits, cycle, next=first, retired=first, returned=first)
+            _Resident(work, waits, cycle, next=first, retired=first, counted=first, returned=first)
         )
 
     def advance(self, cycle: int, until: int) -> tuple[int, MergedWork | None]:
@@ -128,14 +135,17 @@ class MergedDispatcher:
         """Return the next cycle in which something happens by itself."""
         event = self._sms.next
         if self._reports:
-            event = min(event, self._reports[0][0] + self._timing.returns - 1)
+            event = min(event, self._reports[0][0] + self._timing.returns - 2)
+        if self._returning:
+            event = min(event, self._returning[0][0] + self._timing.returns - 1)
         if self._places:
             event = min(event, self._places[0].load)
+            event = min(event, self._books.done_at(self._places[0].retired))
         return event
 
     def _run_cycle(self, cycle: int) -> tuple[bool, MergedWork | None]:
         """Run one cycle; return whether the next may differ for it, and what launch ended."""
-        resident = bool(self._places) and self._places[0].started < cycle
+        resident = bool(self._places) and self._places[0].started < cycle - 1
         entrant = self._books.choice.entrant()
         busy = self._decide(cycle)
         self._books.choice.end_cycle(entrant, resident)
@@ -159,11 +169,15 @@ class MergedDispatcher:
         if not self._spin and place.waits.unmarked(place.next):
             self._gated = True
             return False
-        self._place(place, cycle)
+        sm, decided = self._last_decision
+        rooms = self._books.rooms & ~(1 << sm) if decided == cycle - 1 else self._books.rooms
+        if rooms:
+            self._place(place, cycle, rooms)
         return True
 
     def _give(self, place: _Resident, cycle: int) -> bool:
-        if cycle >= place.since + self._timing.stage:
+        # While the launch before it had a place, stream order held it; that is seen a cycle late.
+        if cycle >= max(place.since + self._timing.stage, self._last_load + 2):
             place.walking = True
             self._set_need(place)
         return True
@@ -174,10 +188,11 @@ class MergedDispatcher:
         if place.next < len(work.tasks):
             self._books.set_need(work.amounts[work.tasks[place.next]])
 
-    def _place(self, place: _Resident, cycle: int) -> None:
-        """Place the head."""
+    def _place(self, place: _Resident, cycle: int, rooms: int) -> None:
+        """Place the head on one of some SMs."""
         work, merged_id = place.work, place.next
-        sm, slot = self._books.take()
+        sm, slot = self._books.take(rooms)
+        self._last_decision = (sm, cycle)
         place.started = min(place.started, cycle)
         place.out += 1
         place.next += 1
@@ -197,44 +212,59 @@ class MergedDispatcher:
         for sm, slot, merged_id in self._sms.send(cycle):
             self._places[0].work.log.reported[merged_id] = cycle
             self._reports.append((cycle, sm, slot, merged_id))
+            if self._in_order:
+                self._books.done(merged_id, cycle + self._timing.returns - 2)
 
     def _process(self, cycle: int) -> bool:
-        """Process reports; return whether the next cycle may differ for it."""
-        sent_in = cycle - (self._timing.returns - 1)
+        """Process reports; return whether the next cycle may differ for it.
+
+        A block is out no longer at the end of t + `returns` - 2, t being the cycle of its report.
+        A cycle later it returns what it held, and its tag waits to be counted.
+        """
         some = False
-        while self._reports and self._reports[0][0] == sent_in:
-            _, sm, slot, merged_id = self._reports.popleft()
+        while self._reports and self._reports[0][0] == cycle - (self._timing.returns - 2):
+            self._returning.append(self._reports.popleft())
+            if not self._in_order:
+                self._leave(self._returning[-1][3])
+            some = True
+        while self._returning and self._returning[0][0] == cycle - (self._timing.returns - 1):
+            _, sm, _, merged_id = self._returning.popleft()
             place = self._places[0]
             if place.work.tracked:
                 place.waits.tracker.enter(sm, place.work.tasks[merged_id])
-            if self._config.reclaim == "in_order":
-                self._books.done(merged_id, cycle + 1)
-            else:
-                self._give_back(place, merged_id)
+            if not self._in_order:
+                self._give_back(merged_id)
             some = True
-        reclaiming = self._config.reclaim == "in_order" and self._reclaim(cycle)
+        reclaiming = self._in_order and self._reclaim(cycle)
         return some or reclaiming
 
     def _reclaim(self, cycle: int) -> bool:
-        """Return what was retired before, and retire; in order of decision."""
+        """Retire one block, and return what was retired before; in order of decision."""
         if not self._places:
             return False
         place, books = self._places[0], self._books
+        while place.counted < place.retired and books.returns_by(place.counted, cycle + 1):
+            self._leave(place.counted)
+            place.counted += 1
         pending = place.returned < place.retired
         while place.returned < place.retired and books.returns_by(place.returned, cycle):
-            self._give_back(place, place.returned)
+            self._give_back(place.returned)
             place.returned += 1
-        most = min(place.next, place.retired + self._config.retire_width)
-        while place.retired < most and books.done_by(place.retired, cycle):
+        if place.retired < place.next and books.done_at(place.retired) <= cycle:
             books.retire(place.retired, cycle + self._timing.returns - 1)
             place.retired += 1
         return pending or place.returned < place.retired
 
-    def _give_back(self, place: _Resident, merged_id: int) -> None:
-        work = place.work
+    def _leave(self, merged_id: int) -> None:
+        """Let a block be out no longer, and count its slot as freed."""
+        place = self._places[0]
+        place.out -= 1
+        self._books.choice.freed(place.work.log.sm[merged_id])
+
+    def _give_back(self, merged_id: int) -> None:
+        work = self._places[0].work
         amounts = work.amounts[work.tasks[merged_id]]
         self._books.give_back(work.log.sm[merged_id], work.log.slot[merged_id], amounts)
-        place.out -= 1
 
     def _count(self, cycle: int) -> bool:
         """Count one tag; return whether there was one."""
@@ -256,6 +286,7 @@ class MergedDispatcher:
     def _load(self, cycle: int) -> MergedWork | None:
         if not self._places or self._places[0].load > cycle:
             return None
+        self._last_load = cycle
         place = self._places.popleft()
         self.spin_slot_cycles += place.waits.slot_cycles
         return place.work

@@ -4,6 +4,7 @@ from collections import deque
 
 from warploom_golden.merging.merged_work import Amounts
 from warploom_golden.merging.sm_choice import SmChoice
+from warploom_golden.merging.sm_stand_in import NEVER
 from warploom_spec import Config
 
 
@@ -69,9 +70,9 @@ class SmBooks:
         self._used_warps[sm] += sign * amounts[1]
         self._judge(sm)
 
-    def take(self) -> tuple[int, int]:
-        """Choose an SM for the next block, take what it needs; return SM and slot."""
-        sm = self.choice.choose(self.rooms, self._used_warps)
+    def take(self, rooms: int) -> tuple[int, int]:
+        """Choose one of some SMs for the next block, take what it needs; return SM and slot."""
+        sm = self.choice.choose(rooms, self._used_warps)
         self._charge(sm, self._need, 1)
         return sm, self._slots[sm].popleft()
 
@@ -79,16 +80,15 @@ class SmBooks:
         """Return what a block held, at the end of a cycle."""
         self._charge(sm, amounts, -1)
         self._slots[sm].append(slot)
-        self.choice.freed(sm)
 
     # --- reclaim in order ------------------------------------------------------------------------
     def done(self, block: int, cycle: int) -> None:
         """Note from which cycle on a block may be retired."""
         self._done[block] = cycle
 
-    def done_by(self, block: int, cycle: int) -> bool:
-        """Whether a block may be retired in a cycle."""
-        return self._done.get(block, cycle + 1) <= cycle
+    def done_at(self, block: int) -> int:
+        """Return from which cycle on a block may be retired; `NEVER` if that is not known."""
+        return self._done.get(block, NEVER)
 
     def retire(self, block: int, returns: int) -> None:
         """Note at the end of which cycle a block returns what it holds."""
@@ -96,8 +96,5 @@ class SmBooks:
         self._returns[block] = returns
 
     def returns_by(self, block: int, cycle: int) -> bool:
-        """Whether a retired block returns what it holds at the end of a cycle."""
-        if self._returns[block] > cycle:
-            return False
-        del self._returns[block]
-        return True
+        """Whether a retired block returns what it holds at the end of a cycle, or before."""
+        return self._returns[block] <= cycle

@@ -4,31 +4,32 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NoReturn
 
-from warploom_golden.oracles.ledger_entry import (
-    KILL,
-    Account,
-    Coordinates,
-    Entry,
-    Stalls,
-    State,
-    Tenant,
-)
-from warploom_golden.oracles.list_scheduler import CAUSES
+from warploom_golden.oracles.ledger_entry import Account, Coordinates, Entry, State, Tenant
+from warploom_golden.oracles.ledger_places import Places
+from warploom_golden.oracles.stalls import Stalls
 from warploom_spec import layouts
 from warploom_spec.config import BLOCK_LIMITS, Config
-from warploom_spec.errors import Fate
+from warploom_spec.errors import BlockStatus, ErrorCode, Fate, Stop
+from warploom_spec.layouts import PLACES
+from warploom_spec.resources import RESOURCES, capacities
 from warploom_spec.timing import timing
 
 Ports = Mapping[str, int]
 #: Rare cases that the ledger sees and counts; a test may demand them.
 RARE = (
     "second resident started",
-    "kill of a standing offer",
-    "completion in the cycle of an acknowledgement",
-    "an acknowledgement in the cycle before its kill",
-    "an SM taken out of use",
+    "a block reported ok while its place is killed",
+    "an offer taken while its place is killed",
+    "both places killed at once",
+    "killed although nobody asked",
+    "a report in the cycle of the offer's taking",
+    "a kill in the cycle of the other place's last report",
+    "a lost SM with two launches",
     "a lost SM",
+    "an SM taken out of use",
 )
+#: Refusals that ``room`` = 1 rules out.
+NO_ROOM = (ErrorCode.COMPLETION_FULL, ErrorCode.QUEUE_FULL)
 
 
 class LedgerError(AssertionError):
@@ -41,15 +42,16 @@ class Ledger:
     It watches the ports of BlockDispatcher or of LaunchPath, and knows from them which it is. It is
     an observer of the lockstep harness: `see` takes in each cycle without reset.
 
-    Held: tickets count up; the blocks of a launch are offered once each, in the order of their ids,
-    one a cycle at most over all SMs, with the launch's own words; a launch begins when every
-    earlier one has nothing left or never goes on, and no earlier one of its stream has a block out;
-    two launches at most have blocks out; no SM is over-committed, offered a slot that is taken,
-    named in a kill or not yet seen beside one, or offered anything while out of use; kills name
-    running blocks of stopped launches; every launch gets one final record, with the fate, cycles
-    and next block that follow from what was seen, after its last block has ended; a stall counter
-    counts no cycle with a decision or without a block that is left, and stream order none in which
-    another cause counts.
+    Held: tickets count up; a launch that is sent while there is room is not refused for want of it;
+    the blocks of a launch are offered once each, in the order of their ids, one a cycle at most
+    over all SMs, with the launch's own words; a launch begins when every earlier one has nothing
+    left or never goes on, and no earlier one of its stream has a block out; two launches at most
+    have blocks out; no SM is over-committed, offered another slot than the one free longest, or
+    offered anything while out of use; ``kill`` is 1 for stopped launches alone (at the dispatcher:
+    exactly for those); an SM is lost exactly if it stays silent; every launch gets one final
+    record, with the fate, place, cycles and next block that follow from what was seen, after its
+    last block was reported or lost; a stall counter counts no cycle with a decision or without a
+    block that is left, and stream order none in which another cause counts.
 
     Parameters
     ----------
@@ -64,45 +66,40 @@ class Ledger:
 
     def __init__(self, config: Config):
         self._config = config
+        self._timing = timing(config)
         self._offer = layouts.block_offer(config)
         self._words = layouts.launch_words(config)
-        self._completion = layouts.block_completion(config)
-        self._mask = layouts.slot_mask(config)
+        self._report = layouts.block_report(config)
         self._descriptor = layouts.launch_descriptor(config)
         self._dispatch = layouts.dispatch_launch(config)
         self._answer = layouts.launch_answer(config)
-        self._stop = layouts.launch_stop(config)
+        self._path_stop = layouts.launch_stop(config)
+        self._dispatch_stop = layouts.dispatch_stop(config)
         self._path_end = layouts.end_record(config)
         self._dispatch_end = layouts.dispatch_end(config)
-        self._size = (
-            *(config.warp_slots, config.register_units, config.shared_units),
-            *(config.barriers, config.block_slots),
-        )
+        self._size = tuple(capacities(config).values())
         self._counts = {f"blocks {state.name.lower()}": 0 for state in State}
         self._counts |= {f"fate {fate.name.lower()}": 0 for fate in Fate}
         self._counts |= {"nothing open": 0}
         self._rare = dict.fromkeys(RARE, 0)
-        # Cycles from the SMs' ports to the cycle in which what was sent counts.
-        self._delay = timing(config).returns - 1
-        # Cycles from a stop at the dispatcher to the first one in which its launch is stopped.
-        self._stop_delay = timing(config).stop
         self.reset()
 
     def reset(self) -> None:
         """Forget all launches; the counts stay."""
         self._now = 0
-        self._sent: deque[dict[str, int]] = deque()
-        self._answered = True
+        # Launches that LaunchPath has not answered: cycle, room in it, descriptor.
+        self._sent: deque[tuple[int, int, dict[str, int]]] = deque()
         self._open: dict[int, Entry] = {}
-        self._stops: dict[int, set[int]] = {}
+        self._stops: dict[int, set[Stop]] = {}
         self._accepted = 0
         self._broken: set[int] = set()
-        self._sms = [Account() for _ in range(self._config.sms)]
-        self._enabled = (0, 0)
-        shared = timing(self._config)
-        self._stalled = Stalls(shared.stall, shared.stall_counter_bits)
-        # What SMs sent in each of the last cycles, the oldest first.
-        self._signals: deque[list[tuple[int, int | None]]] = deque([] for _ in range(self._delay))
+        self._sms = [Account(self._config.block_slots) for _ in range(self._config.sms)]
+        # Enable masks of the cycles before, the oldest first: a decision sees the one before it.
+        self._enables = deque([0] * (self._timing.offer + 1), maxlen=self._timing.offer + 1)
+        self._stalls = Stalls(self._config)
+        # Reports of the cycle before: SM, payload.
+        self._reports: list[tuple[int, int]] = []
+        self._places = Places(self._config)
 
     def counts(self) -> dict[str, int]:
         """Return the entries of each kind, how often nothing was left open, and the rare cases."""
@@ -118,19 +115,20 @@ class Ledger:
         self._now = cycle
         before = bool(self._open)
         self._see_losses(outputs["lost"])
-        named = [sm.named for sm in self._sms]
-        self._see_signals()
-        self._see_kills(outputs)
-        if "answer__valid" in outputs:
+        self._see_reports()
+        is_path = "answer" in outputs
+        if is_path:
             self._see_path(inputs, outputs)
+        self._see_kills(outputs, is_path)
         begun = self._see_offers(inputs, outputs)
-        self._see_stop(inputs, outputs)
-        if "answer__valid" not in outputs:
+        if is_path:
+            self._see_path_stop(inputs, outputs)
+        else:
             self._see_dispatcher(inputs, outputs)
-        self._see_stalls(outputs, bool(begun))
+        left = any(not entry.exhausted for entry in self._open.values())
+        wrong = self._stalls.look(outputs, begun, left)
+        self._demand(not wrong, wrong)
         self._register(inputs)
-        for sm, mask in zip(self._sms, named, strict=True):
-            sm.look(mask | sm.named, self._config.block_slots, self._now)
         self._counts["nothing open"] += before and not self._open
 
     def _fail(self, what: str) -> NoReturn:
@@ -143,16 +141,22 @@ class Ledger:
     # The bus
 
     def _see_path(self, inputs: Ports, outputs: Ports) -> None:
-        """Take in launches, answers and final records of LaunchPath.
-
-        A launch is accepted in the cycle before its answer is seen, taken or not.
-        """
-        if outputs["answer__valid"] and self._answered:
-            self._demand(bool(self._sent), "an answer without a launch")
-            self._see_answer(self._sent.popleft(), self._answer.unpack(outputs["answer__payload"]))
-        self._answered = not outputs["answer__valid"] or bool(inputs["answer__ready"])
-        if inputs["launch__valid"] and outputs["launch__ready"]:
-            self._sent.append(self._descriptor.unpack(inputs["launch__payload"]))
+        """Take in launches, answers and final records of LaunchPath."""
+        answer = self._answer.unpack(outputs["answer"])
+        due = self._now - self._timing.launch_check - 1
+        answered = bool(self._sent) and self._sent[0][0] == due
+        self._demand(answer["valid"] == answered, f"an answer to a launch of cycle {due}?")
+        if answered:
+            _, room, launch = self._sent.popleft()
+            refused = answer["code"] in NO_ROOM
+            self._demand(not (room and refused), f"code {answer['code']} although there was room")
+            self._see_answer(launch, answer)
+        if inputs["launch__valid"]:
+            self._demand(outputs["launch__ready"] == 1, "a launch has to wait")
+            launch = self._descriptor.unpack(inputs["launch__payload"])
+            self._sent.append((self._now, outputs["room"], launch))
+        elif not self._sent and not self._open and not outputs["ended__valid"]:
+            self._demand(outputs["room"] == 1, "no room although nothing is here")
         if outputs["ended__valid"] and inputs["ended__ready"]:
             self._see_record(self._path_end.unpack(outputs["ended__payload"]))
 
@@ -172,23 +176,33 @@ class Ledger:
         self._enter(ticket, (0, 0, 0), launch)
 
     def _see_dispatcher(self, inputs: Ports, outputs: Ports) -> None:
-        """Take in launches and ends of BlockDispatcher."""
+        """Take in launches, stops and ends of BlockDispatcher."""
+        stops = self._dispatch_stop.unpack(inputs["stop"])
+        for place, entry in enumerate(self._places.holders):
+            stop = Stop(min(stops[f"place{place}"], Stop.KILL))
+            if entry is not None and stop:
+                stopped = self._now + self._timing.stop
+                entry.stops.add(stop)
+                entry.end_offers(stopped + self._timing.offer)
+                if stop is Stop.KILL:
+                    entry.kill(stopped)
         if outputs["ended__valid"] and inputs["ended__ready"]:
             self._see_record(self._dispatch_end.unpack(outputs["ended__payload"]))
         if inputs["launch__valid"] and outputs["launch__ready"]:
             launch = self._dispatch.unpack(inputs["launch__payload"])
             start = launch["start_x"], launch["start_y"], launch["start_z"]
-            self._enter(launch["ticket"], start, launch)
+            entry = self._enter(launch["ticket"], start, launch)
+            self._demand(self._places.occupy(entry), "a third launch is taken")
 
-    def _enter(self, ticket: int, start: Coordinates, launch: Ports) -> None:
+    def _enter(self, ticket: int, start: Coordinates, launch: Ports) -> Entry:
         """Open an entry for an accepted launch."""
         self._demand(ticket not in self._open, f"ticket {ticket} is given twice")
-        need = *(launch[n] for n in ("warps", "registers", "shared", "barriers")), 1
+        need = tuple(1 if name == "slots" else launch[name] for name in RESOURCES)
         for used, size in zip(need, self._size, strict=True):
             self._demand(used <= size, f"ticket {ticket}: accepted, but fits no SM")
         words = {f.name: launch[f.name] for f in self._words.fields if f.name != "ticket"}
         index = (*(launch[n] for n in ("index_address", "warps", "width_x", "width_y", "width_z")),)
-        self._open[ticket] = Entry(
+        entry = self._open[ticket] = Entry(
             ticket=ticket,
             stream=launch["stream"],
             after_previous=launch["after_previous"],
@@ -201,22 +215,18 @@ class Ledger:
             stops=self._stops.setdefault(ticket, set()),
         )
         self._accepted += 1
+        return entry
 
-    def _see_stop(self, inputs: Ports, outputs: Ports) -> None:
+    def _see_path_stop(self, inputs: Ports, outputs: Ports) -> None:
+        """Take in a stop of LaunchPath, which passes it on one cycle later, or later still."""
         if not (inputs["stop__valid"] and outputs["stop__ready"]):
             return
-        stop = self._stop.unpack(inputs["stop__payload"])
-        self._stops.setdefault(stop["ticket"], set()).add(stop["drain"])
+        stop = self._path_stop.unpack(inputs["stop__payload"])
+        how = Stop.DRAIN if stop["drain"] else Stop.KILL
+        self._stops.setdefault(stop["ticket"], set()).add(how)
         entry = self._open.get(stop["ticket"])
-        if entry is None:
-            return
-        # LaunchPath hands a stop on one cycle later.
-        at_dispatcher = "answer__valid" not in outputs
-        stopped = self._now + self._stop_delay + (not at_dispatcher)
-        if stop["drain"] == KILL:
-            entry.kill(stopped)
-        if at_dispatcher:
-            self._stop_offers(entry, stopped)
+        if entry is not None and how is Stop.KILL:
+            entry.kill(self._now + 1 + self._timing.stop)
 
     def _see_record(self, record: Ports) -> None:
         ticket = record["ticket"]
@@ -227,129 +237,98 @@ class Ledger:
         wrong = entry.judge(record, all_lost, entry.stream in self._broken)
         self._demand(not wrong, f"ticket {ticket}, final record: {wrong}")
         self._counts[f"fate {Fate(record['fate']).name.lower()}"] += 1
+        met = entry.last_report in self._places.began_beside(entry)
+        self._rare["a kill in the cycle of the other place's last report"] += met
 
     # The SMs
 
     def _register(self, inputs: Ports) -> None:
-        """Keep what SMs send until the cycle in which it counts."""
-        retired = self._enabled[1] & ~inputs["enable"]
-        self._enabled = self._enabled[1], inputs["enable"]
+        """Keep what SMs send, and which are in use, until they count."""
+        retired = self._enables[-1] & ~inputs["enable"]
+        self._enables.append(inputs["enable"])
         for n, sm in enumerate(self._sms):
             if retired >> n & 1 and any(sm.living()):
                 self._rare["an SM taken out of use"] += 1
-        sent: list[tuple[int, int | None]] = []
-        for n in range(len(self._sms)):
-            if inputs[f"completion__{n}__valid"]:
-                sent.append((n, inputs[f"completion__{n}__payload"]))
-            if inputs[f"acknowledge__{n}"] & 1:
-                sent.append((n, None))
-        self._signals.append(sent)
+        self._reports = [
+            (n, inputs[f"report__{n}__payload"])
+            for n in range(len(self._sms))
+            if inputs[f"report__{n}__valid"]
+        ]
 
     def _see_losses(self, lost: int) -> None:
         """Write off every block of an SM that is lost from this cycle on."""
         for n, sm in enumerate(self._sms):
-            if lost >> n & 1 and sm.lost_since is None:
+            if sm.lost_since is not None:
+                self._demand(bool(lost >> n & 1), f"SM {n} is found again")
+                continue
+            silent = self._places.is_silent(sm, self._now)
+            self._demand(bool(lost >> n & 1) == silent, f"SM {n}: lost is {lost >> n & 1}")
+            if silent:
                 sm.lost_since = self._now
-                sm.named = 0
+                living = list(sm.living())
                 self._rare["a lost SM"] += 1
-                for tenant in list(sm.living()):
+                launches = {tenant.entry.ticket for tenant in living}
+                self._rare["a lost SM with two launches"] += len(launches) == PLACES
+                for tenant in living:
                     self._write_off(tenant, self._now)
-            self._demand(
-                bool(lost >> n & 1) == (sm.lost_since is not None), f"SM {n} is found again"
-            )
 
-    def _write_off(self, tenant: Tenant, last: int) -> None:
-        """Enter a block as lost; its launch's last offer may begin in cycle ``last``."""
-        self._end(tenant, State.LOST)
-        self._stop_offers(tenant.entry, last)
-        self._broken.add(tenant.entry.stream)
+    def _write_off(self, tenant: Tenant, lost_since: int) -> None:
+        """Enter a block as lost with its SM; its launch is killed a little later."""
+        entry = tenant.entry
+        tenant.lost = True
+        self._end(entry, State.LOST)
+        killed = lost_since + self._timing.loss_kill
+        entry.kill(killed)
+        entry.end_offers(killed + self._timing.offer)
+        self._broken.add(entry.stream)
 
-    def _end(self, tenant: Tenant, state: State) -> None:
-        tenant.processed = self._now
-        tenant.entry.tally[State.OPEN] -= 1
-        tenant.entry.tally[state] += 1
+    def _end(self, entry: Entry, state: State) -> None:
+        entry.tally[State.OPEN] -= 1
+        entry.tally[state] += 1
         self._counts[f"blocks {state.name.lower()}"] += 1
 
-    def _see_signals(self) -> None:
-        """Take in what SMs sent ``timing.returns`` - 1 cycles before.
+    def _see_reports(self) -> None:
+        """Look up the reports of the cycle before."""
+        sent = self._now - 1
+        for n, payload in self._reports:
+            sm, fields = self._sms[n], self._report.unpack(payload)
+            tenant = sm.running(fields["slot"], sent)
+            if sm.lost_since is None and tenant is not None:
+                self._leave(sm, tenant, fields["status"], sent)
 
-        On one SM completions stand before acknowledgements. An acknowledgement that was at the
-        port before its kill was seen is none, and so is a completion from before its block's offer
-        was taken.
-        """
-        outrun: set[int] = set()  # SMs on which a named block completes in the last moment
-        for n, payload in self._signals.popleft():
-            sm = self._sms[n]
-            if sm.lost_since is not None:
-                continue
-            if payload is not None:
-                fields = self._completion.unpack(payload)
-                tenant = sm.ran(fields["slot"], self._now)
-                if tenant is not None:
-                    if sm.named >> tenant.slot & 1:
-                        outrun.add(n)
-                    self._leave(sm, tenant, State.COMPLETED)
-                    if fields["code"]:
-                        tenant.entry.fault = True
-                        tenant.entry.kill(self._now + 1)
-                        self._stop_offers(tenant.entry, self._now + 1)
-            elif sm.named and sm.named_in > self._now - self._delay:
-                self._rare["an acknowledgement in the cycle before its kill"] += 1
-            elif sm.named:
-                self._rare["completion in the cycle of an acknowledgement"] += n in outrun
-                for slot in range(sm.named.bit_length()):
-                    tenant = sm.running(slot, self._now) if sm.named >> slot & 1 else None
-                    if tenant is not None:
-                        self._leave(sm, tenant, State.KILLED)
-                sm.named = 0
-
-    def _stop_offers(self, entry: Entry, last: int) -> None:
-        """Allow offers of a stopped launch up to the last that was decided before it stopped."""
-        entry.last_offer = last if entry.last_offer is None else min(entry.last_offer, last)
-
-    def _leave(self, sm: Account, tenant: Tenant, state: State) -> None:
-        self._end(tenant, state)
-        sm.charge(tenant.entry.need, -1)
-        tenant.entry.last_seen = self._now - self._delay
-
-    def _see_kills(self, outputs: Ports) -> None:
-        for n, sm in enumerate(self._sms):
-            kill = outputs[f"kill__{n}"]
-            if not kill:
-                continue
-            named = self._mask.unpack(kill)["mask"]
-            self._demand(bool(named), f"SM {n}: a kill that names no slot")
-            self._demand(sm.lost_since is None, f"SM {n}: a kill for a lost SM")
-            self._demand(not sm.named, f"SM {n}: a second kill before the acknowledgement")
-            for slot in range(named.bit_length()):
-                if named >> slot & 1:
-                    self._check_killed(n, slot, sm.tenants.get(slot))
-            sm.named, sm.named_in = named, self._now
-
-    def _check_killed(self, n: int, slot: int, tenant: Tenant | None) -> None:
-        """Hold that a slot was running in the cycle before.
-
-        Its launch must have been killed in the one before that already.
-        """
-        decided = self._now - 1
-        where = f"SM {n}, slot {slot}: a kill"
-        if tenant is None or tenant.running_from is None or tenant.running_from > decided:
-            self._fail(f"{where} of what does not run")
-        ended = tenant.processed is not None and tenant.processed < decided
-        self._demand(not ended, f"{where} of what has ended")
+    def _leave(self, sm: Account, tenant: Tenant, status: int, sent: int) -> None:
+        """Enter a block's report, which stood at the port in ``sent``."""
         entry = tenant.entry
-        stopped = entry.killed_from is not None and entry.killed_from < decided
-        self._demand(stopped, f"{where} of ticket {entry.ticket}, which nobody stopped")
-        self._rare["kill of a standing offer"] += tenant.outlived
+        tenant.reported = entry.last_report = sent
+        sm.charge(entry.need, -1)
+        sm.free.append(tenant.slot)
+        killed = entry.place is not None and bool(self._places.kill >> entry.place & 1)
+        state = State.FAULT
+        if status == BlockStatus.OK:
+            state = State.OK
+        elif status == BlockStatus.KILLED and killed:
+            state = State.KILLED
+        self._end(entry, state)
+        self._rare["a block reported ok while its place is killed"] += killed and state is State.OK
+        self._rare["killed although nobody asked"] += status == BlockStatus.KILLED and not killed
+        self._rare["a report in the cycle of the offer's taking"] += tenant.taken == sent
+        if state is State.FAULT:
+            stopped = sent + self._timing.fault
+            entry.kill(stopped)
+            entry.end_offers(stopped + self._timing.offer)
 
-    def _see_stalls(self, outputs: Ports, begun: bool) -> None:
-        shown = {cause: outputs[f"stall_{cause}"] for cause in CAUSES}
-        left = any(not entry.exhausted for entry in self._open.values())
-        wrong = self._stalled.look(shown, begun, left)
+    def _see_kills(self, outputs: Ports, is_path: bool) -> None:
+        """Hold that ``kill`` is 1 for stopped launches; at the dispatcher: for all of them."""
+        if is_path:
+            self._places.find_by_words(outputs, self._open)
+        else:
+            self._places.find_by_record(outputs)
+        wrong = self._places.look(outputs["kill"], self._now, exact=not is_path)
         self._demand(not wrong, wrong)
+        self._rare["both places killed at once"] += outputs["kill"] == (1 << PLACES) - 1
 
-    def _see_offers(self, inputs: Ports, outputs: Ports) -> int:
-        """Take in new offers, of which there is one at most, and those taken; return how many."""
+    def _see_offers(self, inputs: Ports, outputs: Ports) -> bool:
+        """Take in a new offer, and those taken; return whether there is a new one."""
         begun = 0
         for n, sm in enumerate(self._sms):
             if not outputs[f"offer__{n}__valid"]:
@@ -361,12 +340,12 @@ class Ledger:
                 words = self._words.unpack(outputs[f"words__{fields['place']}"])
                 sm.standing = self._offered(n, sm, fields, words)
             if inputs[f"offer__{n}__ready"]:
-                sm.standing.running_from = self._now + 1
-                killed_from = sm.standing.entry.killed_from
-                sm.standing.outlived = killed_from is not None and killed_from <= self._now
+                killed = self._places.kill >> (sm.standing.entry.place or 0) & 1
+                self._rare["an offer taken while its place is killed"] += killed
+                sm.standing.taken = self._now
                 sm.standing = None
         self._demand(begun <= 1, f"{begun} blocks are offered in one cycle")
-        return begun
+        return bool(begun)
 
     def _offered(self, n: int, sm: Account, fields: Ports, words: Ports) -> Tenant:
         """Enter a block that is offered for the first time."""
@@ -382,19 +361,19 @@ class Ledger:
         if entry.first_offer is None:
             entry.first_offer = self._now
         tenant = Tenant(entry, slot)
-        sm.offered_in = self._now
+        sm.offers += 1
         sm.tenants[slot] = tenant
         sm.charge(entry.need, 1)
         entry.offered += 1
         entry.tally[State.OPEN] += 1
         self._counts["blocks open"] += 1
         if sm.lost_since is not None:
-            # It was decided in the cycle of the loss, which its launch learns of a cycle later.
-            self._write_off(tenant, self._now + 1)
+            self._write_off(tenant, sm.lost_since)
         return tenant
 
     def _check_order(self, who: str, entry: Entry, fields: Ports) -> None:
         """Hold that it is the launch's next block, and that the launch may go on."""
+        self._demand(fields["place"] == entry.place, f"{who}: its place is {entry.place}")
         self._demand(not entry.exhausted, f"{who}: a block after the last one")
         self._demand(not entry.closed, f"{who}: a block although {entry.closed}")
         late = entry.last_offer is not None and self._now > entry.last_offer
@@ -406,22 +385,21 @@ class Ledger:
         self._demand(index == entry.index, f"{who}: indices {index}, want {entry.index}")
 
     def _check_room(self, who: str, n: int, sm: Account, slot: int, entry: Entry) -> None:
-        """Hold that the SM is in use, has the slot free and is not over-committed."""
-        self._demand(self._enabled[0] >> n & 1 == 1, f"{who}: the SM is disabled")
-        found_lost = sm.lost_since is not None and sm.lost_since < self._now
-        self._demand(not found_lost, f"{who}: the SM is lost")
+        """Hold that the SM is in use, gives the right slot and is not over-committed."""
+        self._demand(self._enables[0] >> n & 1 == 1, f"{who}: the SM is disabled")
+        if sm.lost_since is not None:
+            # The block was decided at latest in the cycle before the SM was lost.
+            late = self._now > sm.lost_since - 1 + self._timing.offer
+            self._demand(not late, f"{who}: the SM is lost")
+            return
         before = sm.tenants.get(slot)
-        held = before is not None and before.processed is None
-        self._demand(not held, f"{who}: the slot is held")
-        self._demand(not sm.named >> slot & 1, f"{who}: a kill names the slot")
+        self._demand(before is None or not before.lives, f"{who}: the slot is held")
+        in_order = self._config.reclaim == "in_order"
+        want = sm.offers % self._config.block_slots if in_order else sm.free.popleft()
+        self._demand(slot == want, f"{who}: slot {want} has been free longest")
         total = [used + one for used, one in zip(sm.used, entry.need, strict=True)]
         fits = all(used <= size for used, size in zip(total, self._size, strict=True))
-        self._demand(fits or found_lost, f"{who}: over-committed, {total} of {self._size}")
-
-        # Decided in the cycle before: while a kill is outstanding, a slot is seen a cycle late.
-        outstanding, free = sm.looks[0]
-        seen = free and sm.offered_in != self._now - 1
-        self._demand(seen or not outstanding, f"{who}: the slot was not seen yet")
+        self._demand(fits, f"{who}: over-committed, {total} of {self._size}")
 
     def _check_others(self, who: str, entry: Entry) -> None:
         """Hold stream order, and let no earlier launch go on behind a later one."""

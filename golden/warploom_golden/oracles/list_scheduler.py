@@ -122,9 +122,8 @@ class ListScheduler:
     """
 
     def __init__(self, config: Config):
-        sizes = [config.warp_slots, config.register_units, config.shared_units, config.barriers]
         self._config = config
-        self._rooms = [_Room(config.block_slots, list(sizes)) for _ in range(config.sms)]
+        self._rooms = [self._empty_room() for _ in range(config.sms)]
         self._jobs: list[Job] = []
         self._placed: dict[tuple[int, tuple[int, int, int]], _Placed] = {}
         self._order: deque[tuple[int, tuple[int, int, int]]] = deque()
@@ -164,7 +163,7 @@ class ListScheduler:
             return {"order"} if waiting else set()
         causes: set[str] = set()
         for sm in in_use:
-            causes |= self._rooms[sm].lacks(job.need) or {"offer"}
+            causes |= {"offer"} if self._rooms[sm].fits(job.need) else self._limits(job)
         return causes
 
     def complete(self, ticket: int, block: tuple[int, int, int]) -> None:
@@ -198,6 +197,18 @@ class ListScheduler:
         self._rooms[placed.sm].charge(placed.job.need, -1)
         placed.job.returned += 1
         self._freed.append(placed.sm)
+
+    def _limits(self, job: Job) -> set[str]:
+        """Return what an SM that is full of a launch's blocks, and of nothing else, lacks."""
+        room = self._empty_room()
+        while room.fits(job.need):
+            room.charge(job.need, 1)
+        return room.lacks(job.need)
+
+    def _empty_room(self) -> _Room:
+        config = self._config
+        sizes = [config.warp_slots, config.register_units, config.shared_units, config.barriers]
+        return _Room(config.block_slots, sizes)
 
     def _resident(self) -> list[Job]:
         """Return the two oldest launches that are not over, or fewer."""

@@ -19,8 +19,8 @@ from warploom_golden.replay.event_machine import (
     SM_BITS,
     advance,
 )
-from warploom_golden.replay.event_state import RESOURCES, Integers, Rules, State, record
-from warploom_spec import Config, LaunchDescriptor, timing
+from warploom_golden.replay.event_state import Integers, Place, Rules, State, record
+from warploom_spec import RESOURCES, Config, LaunchDescriptor, capacities, timing
 
 POLICIES: Final = {
     "first_fit": FIRST_FIT,
@@ -35,19 +35,15 @@ def initial_state(config: Config) -> State:
     fields = np.zeros(1, record(State))
     sms = fields["sms"][0, : config.sms]
     sms["room"] = 1
-    sms["free"] = (
-        config.block_slots,
-        config.warp_slots,
-        config.register_units,
-        config.shared_units,
-        config.barriers,
-    )
+    sms["free"] = tuple(capacities(config).values())
+    fields["fifo"][0, :, : config.block_slots] = range(config.block_slots)
     fields["places"]["load"] = NEVER
     fields["due"] = NEVER << SLOT_BITS
     fields["calendar"] = NEVER << SM_BITS
     state: State = fields.view(np.recarray)[0]
     _set_rules(state.rules, config)
     state.head, state.known, state.rooms = NONE, NEVER, config.sms
+    state.last, state.last_cycle = NONE, -NEVER
     return state
 
 
@@ -55,7 +51,6 @@ def _set_rules(rules: Rules, config: Config) -> None:
     rules.sms, rules.block_slots = config.sms, config.block_slots
     rules.policy = POLICIES[config.policy]
     rules.in_order = config.reclaim == "in_order"
-    rules.retire_width = config.retire_width
     latencies = timing(config)
     for name in ("stage", "fit_table", "offer", "returns", "end"):
         setattr(rules, name, getattr(latencies, name))
@@ -80,11 +75,12 @@ class EventDispatch:
     words : list of tuple
         (cycle, place, ticket, launch number) of each launch that became resident.
     ended : list of tuple
-        (cycle, ticket, cycles from first offer to last completion).
+        (cycle, ticket, cycles from first offer to last report).
     """
 
     def __init__(self, launches: Sequence[LaunchDescriptor], config: Config, seed: int):
         self._launches = launches
+        self._config = config
         self._seed = seed
         self._resident: list[Waiting | None] = [None, None]
         self.front = EventFront(launches, config)
@@ -92,7 +88,7 @@ class EventDispatch:
         self._state = initial_state(config)
         blocks = self.front.most_blocks
         self._offers = np.zeros((4, blocks), np.int64)
-        self._completions = np.zeros((3, blocks), np.int64)
+        self._reports = np.zeros((3, blocks), np.int64)
         self.words: list[tuple[int, int, int, int]] = []
         self.ended: list[tuple[int, int, int]] = []
 
@@ -102,16 +98,17 @@ class EventDispatch:
         return self._offers[:LENGTH, : self._state.decided]
 
     @property
-    def completions(self) -> Integers:
-        """All completions, in order of cycle and SM."""
-        return self._completions[:, : self._state.sent]
+    def reports(self) -> Integers:
+        """All reports, in order of cycle and SM."""
+        return self._reports[:, : self._state.sent]
 
     @property
     def stalls(self) -> dict[str, int]:
-        """Stalled cycles by cause: each of `RESOURCES`, and ``order``."""
+        """Stalled cycles by cause: each of ``warploom_spec.STALL_CAUSES``."""
         state = self._state
         by_resource = zip(RESOURCES, state.stalls.tolist(), strict=True)
-        return dict(by_resource) | {"order": int(state.stall_order)}
+        others = {"order": int(state.stall_order), "offer": int(state.stall_offer)}
+        return dict(by_resource) | others
 
     def run(self) -> None:
         """Run from reset until every launch was answered and has ended.
@@ -121,7 +118,7 @@ class EventDispatch:
         RuntimeError
             If nothing can happen any more although launches wait.
         """
-        cycle, blocks = 0, (self._offers, self._completions)
+        cycle, blocks = 0, (self._offers, self._reports)
         while cycle < NEVER:
             if self.front.wake <= cycle:
                 self._hand_over(cycle)
@@ -143,20 +140,22 @@ class EventDispatch:
         place.since = cycle
         place.stream = launch.stream
         place.awaits = launch.stream if launch.after_previous else NONE
-        place.need[:] = (
-            1,
-            waiting.warps,
-            waiting.warps * launch.warp_registers,
-            launch.shared,
-            launch.barriers,
-        )
+        self._set_need(place, waiting.warps, launch)
         place.end = self._add_lengths(launch)
         place.walking = False
         place.out = 0
-        place.started, place.last_completion, place.load = NEVER, -1, NEVER
+        place.started, place.last_report, place.load = NEVER, -1, NEVER
         self._state.older = 1 - number if self._resident[1 - number] else number
         self._resident[number] = waiting
         self.words.append((cycle + 1, number, waiting.ticket, waiting.number))
+
+    def _set_need(self, place: Place, warps: int, launch: LaunchDescriptor) -> None:
+        """Note what a launch's blocks take, how many fit on an SM, and what then is short."""
+        registers = warps * launch.warp_registers
+        place.need[:] = need = (1, warps, registers, launch.shared, launch.barriers)
+        pairs = list(zip(capacities(self._config).values(), need, strict=True))
+        place.most = min(size // one for size, one in pairs if one)
+        place.limiting[:] = [(place.most + 1) * one > size for size, one in pairs]
 
     def _add_lengths(self, launch: LaunchDescriptor) -> int:
         """Note the lengths of a launch's blocks; return how many blocks that makes in all."""
@@ -172,6 +171,6 @@ class EventDispatch:
         place, waiting = self._state.places[number], self._resident[number]
         assert waiting is not None
         first_offer = place.started + self._state.rules.offer
-        self.ended.append((loaded + 2, waiting.ticket, int(place.last_completion - first_offer)))
+        self.ended.append((loaded + 2, waiting.ticket, int(place.last_report - first_offer)))
         self.front.end(loaded, waiting.entries)
         self._resident[number] = None

@@ -1,8 +1,7 @@
 """LaunchCheck and LaunchPath's queue of the event model, stepped only while something moves.
 
 What stands here follows ``docs/launch/launch_check.md`` and ``docs/launch/launch_path.md`` for the
-environment of a replay: launches as fast as they are taken, answers and records taken at once, no
-stops.
+environment of a replay: a launch in each cycle with room, records taken at once, no stops.
 """
 
 from collections import deque
@@ -89,7 +88,8 @@ class EventFront:
         self._unpresented: deque[tuple[Waiting, IndexConfig]] = deque()
         self._looked_up: tuple[int, Waiting, IndexConfig] | None = None
         self._decided: tuple[int, Waiting] | None = None
-        self._unrecorded = 0
+        self._room = True
+        self._reserved = 0
         self._next_ticket = 1
         self._ends: deque[tuple[int, Sequence[int]]] = deque()
         self.wake = 1
@@ -121,7 +121,9 @@ class EventFront:
     def step(self, cycle: int, place_free: bool) -> Waiting | None:
         """Run one cycle on the state at its start; return the launch handed over in it."""
         handed = None
-        if place_free and self._queue and self._queue[0].prepared <= cycle:
+        ready = bool(self._queue) and self._queue[0].prepared <= cycle
+        booted = cycle >= self._timing.boot
+        if ready and place_free and booted:
             handed = self._queue[0]
         moved = self._present(cycle)
         moved |= self._look_up(cycle)
@@ -129,7 +131,9 @@ class EventFront:
         if handed:
             self._queue.popleft()
         moved |= self._take_ends(cycle)
+        self._keep_room()
         busy = moved or handed or self._decided or cycle <= self._filter.settled
+        busy = busy or (ready and not booted)
         self.wake = cycle + 1 if busy or self._ends else NEVER
         return handed
 
@@ -140,8 +144,14 @@ class EventFront:
             _, entries = self._ends.popleft()
             for entry in entries:
                 self._filter.release(cycle, entry)
-            self._unrecorded -= 1
+            self._reserved -= 1
         return taken
+
+    def _keep_room(self) -> None:
+        """Tell whether a launch that is sent in the next cycle finds a place."""
+        checking = sum(number is not None for number in self._pipe)
+        queue = checking + len(self._queue) < self._timing.launch_queue
+        self._room = queue and checking + self._reserved < self._timing.end_records
 
     def _present(self, cycle: int) -> bool:
         """Present the next configuration while none is in flight; it transfers at once."""
@@ -176,29 +186,24 @@ class EventFront:
     def _check(self, cycle: int) -> bool:
         """Move LaunchCheck's pipeline and answer the launch that leaves it."""
         leaving = self._pipe[-1]
-        if leaving is not None and not self._answer(cycle, leaving):
-            return False
-        sending = self._sent < len(self._launches)
+        if leaving is not None:
+            self._answer(cycle, leaving)
+        sending = self._room and self._sent < len(self._launches)
         moved = sending or any(stage is not None for stage in self._pipe)
         self._pipe = [self._sent if sending else None, *self._pipe[:-1]]
         self._sent += sending
         return moved
 
-    def _answer(self, cycle: int, number: int) -> bool:
-        """Answer a launch, or return False while the queue has no place for it."""
+    def _answer(self, cycle: int, number: int) -> None:
+        """Answer a launch; the source's regard for `room` keeps places for it."""
         code, argument = self._verdicts[number]
-        if not code and self._unrecorded == self._timing.end_records:
-            code, argument = ErrorCode.COMPLETION_FULL, 0
         if code:
             self.answers.append((cycle + 1, 0, code, argument))
-            return True
-        if len(self._queue) == self._timing.launch_queue:
-            return False
+            return
         launch = self._launches[number]
         waiting = Waiting(number, self._next_ticket, warps(launch.block, self._config.warp_size))
         self._next_ticket += 1
-        self._unrecorded += 1
+        self._reserved += 1
         self._queue.append(waiting)
         self._unpresented.extend((waiting, one) for one in self._configs(waiting))
         self.answers.append((cycle + 1, waiting.ticket, 0, 0))
-        return True

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from warploom_golden.oracles.index_reference import packed_warps, warps, widths
 from warploom_golden.replay.block_length import grid_places
 from warploom_golden.replay.event_state import Integers
-from warploom_spec import Config, Fate, LaunchDescriptor, WarploomError, layouts
+from warploom_spec import BlockStatus, Config, Fate, LaunchDescriptor, WarploomError, layouts
 
 if TYPE_CHECKING:
     from warploom_golden.replay.event_dispatch import EventDispatch
@@ -31,7 +31,7 @@ class Events:
     Attributes
     ----------
     tables : dict of str to Table
-        ``answers``, ``decisions``, ``done``, ``warps``, ``words``, ``offers``, ``completions``,
+        ``answers``, ``decisions``, ``done``, ``warps``, ``words``, ``offers``, ``reports``,
         ``ended`` and ``errors``, each with a column ``cycle`` and in order of it. The other columns
         are the fields of the port's packet, and what ``docs/replay/replay.md`` adds.
     stalls : dict of str to int
@@ -74,13 +74,11 @@ def run(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Even
         "warps": _warps(dispatch, launches, config),
         "words": _words(dispatch, launches, config),
         "offers": _offers(dispatch, launches, config),
-        "completions": _completions(dispatch),
+        "reports": _reports(dispatch),
         "ended": _ended(dispatch),
         "errors": _columns([], ("cycle", "source", "code", "argument")),
     }
-    # Offers are taken at once: none ever stands in the way.
-    stalls = dispatch.stalls | {"offer": 0}
-    return Events(tables, {f"stall_{cause}": cycles for cause, cycles in stalls.items()})
+    return Events(tables, {f"stall_{cause}": n for cause, n in dispatch.stalls.items()})
 
 
 def _columns(rows: Sequence[tuple[int, ...]], names: Sequence[str]) -> Table:
@@ -167,9 +165,9 @@ def _placed(log: Integers) -> Table:
     return dict(zip(("cycle", "sm", "slot"), log.view(np.uint64), strict=True))
 
 
-def _completions(dispatch: "EventDispatch") -> Table:
-    table = _placed(dispatch.completions)
-    return table | {"code": _zeros(len(table["cycle"]))}
+def _reports(dispatch: "EventDispatch") -> Table:
+    table = _placed(dispatch.reports)
+    return table | {"status": np.full(len(table["cycle"]), BlockStatus.OK, np.uint64)}
 
 
 def _offers(

@@ -18,10 +18,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_spec import Config
-
-#: Resources of an SM in the order of the stall counters; of the first one a block takes one.
-RESOURCES: Final = ("slots", "warps", "registers", "shared", "barriers")
+from warploom_spec import RESOURCES, Config
 
 Integers = NDArray[np.int64]
 #: One amount of each resource.
@@ -59,8 +56,6 @@ class Rules:
         Placement policy, a constant of ``event_machine``.
     in_order : bool
         The reclaim policy.
-    retire_width : int
-        Blocks retired a cycle, in order.
     stage, fit_table, offer, returns, end : int
         Latencies in cycles, as in ``timing``.
     """
@@ -69,7 +64,6 @@ class Rules:
     block_slots: int
     policy: int
     in_order: bool
-    retire_width: int
     stage: int
     fit_table: int
     offer: int
@@ -88,16 +82,19 @@ class Place:
         Cycle in which that was transferred.
     stream, awaits : int
         The stream it belongs to, and the one it waits for, `NONE` if it waits for none.
-    need : Amounts
-        What one of its blocks takes.
+    need, limiting : Amounts
+        What one of its blocks takes; 1 for each resource of which one block more than fit on an
+        empty SM would take too much.
+    most : int
+        Most blocks that fit on an empty SM.
     end : int
         Number that the next launch's first block has among all blocks.
     walking : bool
         Given to the walker.
     out : int
-        Blocks decided and not yet returned.
-    started, last_completion : int
-        Cycles of its first decision and of its last completion.
+        Blocks that are out.
+    started, last_report : int
+        Cycles of its first decision and of its last report.
     load : int
         First cycle in which its end may be loaded.
     """
@@ -107,11 +104,13 @@ class Place:
     stream: int
     awaits: int
     need: Amounts
+    limiting: Amounts
+    most: int
     end: int
     walking: bool
     out: int
     started: int
-    last_completion: int
+    last_report: int
     load: int
 
 
@@ -122,23 +121,20 @@ class Sm:
     ----------
     free : Amounts
         What it has left.
-    lacks : Amounts
-        1 for each resource of which that is too little.
     others : int
         Blocks of an earlier launch on it, as long as it is not known what fits beside them.
     room : int
         1 if it has room for the next block.
-    lowest : int
-        Its lowest free slot.
+    front : int
+        Where its ring of free slots begins; their number is that of `free`.
     waiting : int
         ``freed_first``: its entries that wait for the queue.
     """
 
     free: Amounts
-    lacks: Amounts
     others: int
     room: int
-    lowest: int
+    front: int
     waiting: int
 
 
@@ -147,17 +143,14 @@ class Slot:
 
     Attributes
     ----------
-    taken : bool
-        A block holds it.
     place : int
-        That block's place.
+        Its block's place.
     done : int
         In order: cycle from which on it may be retired.
     returns : int
         In order: cycle at whose end it returns what it holds.
     """
 
-    taken: bool
     place: int
     done: int
     returns: int
@@ -182,12 +175,13 @@ class State:
         What the next block takes of an SM, or the last one took.
     rooms : int
         SMs that have room for it.
-    lacking : Amounts
-        Of each resource the number of SMs that lack it.
-    decided, retired, returned : int
-        Blocks that got so far, in order of decision; the latter two in order alone.
-    sent, processed : int
-        Blocks that got so far, in order of completion.
+    last, last_cycle : int
+        The SM of the last decision, and its cycle.
+    decided, retired, counted, returned : int
+        Blocks that got so far, in order of decision; the latter three in order alone.
+    sent, processed, given : int
+        Blocks that got so far, in order of their reports: sent, no longer out (in order: seen),
+        and, out of order, given back.
     pointer : int
         SM at which ``round_robin`` and the order table begin.
     waiting, entry_pointer, queued, front : int
@@ -195,15 +189,18 @@ class State:
         for the next one begins, entries in the queue, and where it begins.
     stalls : Amounts
         Stalled cycles by cause.
-    stall_order : int
-        Cycles in which stream order alone held a launch back.
+    stall_order, stall_offer : int
+        Cycles in which stream order alone held a launch back, and in which the port of the SM that
+        had just got a block did.
     places, sms, slots : records
         As their classes say; of slots one row an SM. There are as many as the largest
         configuration has: a number is part of the type that functions are compiled for.
     due : array
         For each SM a tournament of its slots, by the cycle in which the block there is due.
     calendar : array
-        Tournament of the SMs, by the next cycle in which one may send a completion.
+        Tournament of the SMs, by the next cycle in which one may send a report.
+    fifo : array
+        For each SM a ring of its free slots, the one that has been free longest first.
     queue : array
         ``freed_first``: a ring of SM numbers.
     """
@@ -215,12 +212,15 @@ class State:
     held: bool
     need: Amounts
     rooms: int
-    lacking: Amounts
+    last: int
+    last_cycle: int
     decided: int
     retired: int
+    counted: int
     returned: int
     sent: int
     processed: int
+    given: int
     pointer: int
     waiting: int
     entry_pointer: int
@@ -228,11 +228,13 @@ class State:
     front: int
     stalls: Amounts
     stall_order: int
+    stall_offer: int
     places: Annotated[Rows[Place], 2]
     sms: Annotated[Rows[Sm], MOST_SMS]
     slots: Annotated[Grid[Slot], MOST_SMS, MOST_SLOTS]
     due: Annotated[Integers, MOST_SMS, 2 * MOST_SLOTS]
     calendar: Annotated[Integers, 2 * MOST_SMS]
+    fifo: Annotated[Integers, MOST_SMS, MOST_SLOTS]
     queue: Annotated[Integers, MOST_SMS * MOST_SLOTS]
 
 

@@ -4,50 +4,34 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.timers import timer
-from warploom_spec import Config, timing
-
-
-def capacities(config: Config) -> dict[str, int]:
-    """Return what one SM has of each resource that blocks take by amount."""
-    return {
-        "warps": config.warp_slots,
-        "registers": config.register_units,
-        "shared": config.shared_units,
-        "barriers": config.barriers,
-    }
+from warploom_spec import RESOURCES, Config, capacities
 
 
 def amounts(config: Config) -> data.StructLayout:
-    """Return the layout of an amount of each resource."""
-    return data.StructLayout({r: n.bit_length() for r, n in capacities(config).items()})
-
-
-def count_bits(config: Config) -> int:
-    """Return the width of a number of blocks on one SM: one more than its slots has its own."""
-    return (config.block_slots + 1).bit_length()
+    """Return the layout of what a block takes of each resource; it takes one slot always."""
+    return data.StructLayout(
+        {r: n.bit_length() for r, n in capacities(config).items() if r != "slots"}
+    )
 
 
 def table_row(config: Config) -> data.StructLayout:
-    """Return the layout of a row: the most blocks, the resources that one more would lack."""
-    return data.StructLayout({"most": count_bits(config), "lacks": 4})
+    """Return the layout of a row: one less than the most blocks; ``none``: no block fits."""
+    return data.StructLayout({"last": config.slot_bits, "none": 1})
 
 
 def fit_news(config: Config) -> data.StructLayout:
     """Return the layout of what every SM hears of the fit table.
 
-    ``newest`` is the place that may meet blocks of the other one. ``most`` and ``counted`` are
-    those of `FitTable`, ``last`` is one less than ``most``, and no number of blocks before it is
-    counted. ``known``: the table is ready for decisions of the next cycle. ``write``, ``row`` and
-    ``entry`` write it.
+    ``alone``: one less than the most blocks of the head's launch on an empty SM; all slots until
+    that is known. ``known``: the newest launch's table stands. ``beside``: the most blocks of the
+    other launch beside which one of the newest launch fits. ``write``, ``row`` and ``entry`` write
+    the table; row n, modulo the power of two at or above the slots, is what fits beside n blocks.
     """
     return data.StructLayout(
         {
-            "newest": 1,
-            "counted": 2,
-            "most": data.ArrayLayout(count_bits(config), 2),
-            "last": data.ArrayLayout(count_bits(config), 2),
+            "alone": config.slot_bits,
             "known": 1,
+            "beside": config.slot_bits + 1,
             "write": 1,
             "row": config.slot_bits,
             "entry": table_row(config),
@@ -58,9 +42,10 @@ def fit_news(config: Config) -> data.StructLayout:
 class FitTable(wiring.Component):
     """Work out by repeated addition how many blocks of each launch fit on an SM.
 
-    A launch accepted in T is counted from T + 1 on, a block a cycle, as fast as its blocks can be
-    placed. For the newer launch of two a table says how many fit beside 1, 2, ... blocks of the
-    older one: its last row is written in T + `fit_table` - 2 at the latest.
+    Each place has a ledger that counts its launch's blocks alone. The newest launch's ledger then
+    walks down beside 1, 2, ... blocks of the other one. With A blocks alone, a launch that is
+    ``begun`` in T is counted in T + A + 3. Its table stands in T + 2 A + B + 6, if B blocks of the
+    other launch fit.
 
     Parameters
     ----------
@@ -71,24 +56,28 @@ class FitTable(wiring.Component):
 
     Attributes
     ----------
-    accepted : In(2)
-        The place gets a launch at the end of the cycle.
+    begun : In(2)
+        The place's launch is new, and ``needs`` says what its blocks take.
     newest : In(1)
-        The place that got the last one.
+        The place that got the last launch.
+    role : In(1)
+        The head's place.
     needs : In(array of 2)
-        What one block of each place's launch needs.
-    lacks : Out(array of 2)
-        Resources that one block more than ``most`` would lack; valid one cycle after ``counted``.
+        What one block of each place's launch takes.
+    none : Out(2)
+        By place: from the next cycle on it is known that not even one block fits (combinational).
+    lacks : Out(len(RESOURCES))
+        Of the head's launch: of what one block more than fit alone would lack; 0 until known.
     news : Out(fit_news)
-        ``counted``: the place's ``most`` is final. Before, every SM has room for one more at least.
-        ``most``: how many blocks of the place alone fit. ``row`` n of the table, modulo the power
-        of two at or above the slots, is what fits beside n blocks.
+        For all SMs.
     """
 
-    accepted: Signal
+    begun: Signal
     newest: Signal
+    role: Signal
     needs: "list[data.View[data.StructLayout]]"
-    lacks: list[Signal]
+    none: Signal
+    lacks: Signal
     news: "data.View[data.StructLayout]"
 
     def __init__(self, config: Config, *, fault: str | None = None) -> None:
@@ -96,10 +85,12 @@ class FitTable(wiring.Component):
         self._fault = fault
         super().__init__(
             {
-                "accepted": In(2),
+                "begun": In(2),
                 "newest": In(1),
+                "role": In(1),
                 "needs": In(amounts(config)).array(2),
-                "lacks": Out(4).array(2),
+                "none": Out(2),
+                "lacks": Out(len(RESOURCES)),
                 "news": Out(fit_news(config)),
             }
         )
@@ -107,133 +98,124 @@ class FitTable(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        config = self._config
-        beside = Signal(count_bits(config), init=-1)
-        ledgers = [self._place(m, place) for place in range(2)]
-        # Of the older launch's alone.
-        grows, gives = (
-            Cat(getattr(ledger, name) for ledger in ledgers).any() for name in ("grows", "gives")
-        )
+        news = self.news
+        a, b = (self._ledger(m, place) for place in range(2))
         m.d.comb += [
-            self.news.newest.eq(self.newest),
-            self.news.write.eq(gives),
-            self.news.row.eq(Mux(self.newest, ledgers[0].number, ledgers[1].number)),
-            self.news.entry.most.eq(beside),
-            self.news.entry.lacks.eq(Mux(self.newest, ledgers[0].signs, ledgers[1].signs)),
+            news.alone.eq(Mux(self.role, b.alone, a.alone)),
+            self.none.eq(Cat(a.none_next, b.none_next)),
+            self.lacks.eq(Mux(self.role, b.lacks, a.lacks)),
         ]
-        with m.If(grows):
-            m.d.sync += beside.eq(beside + 1)
-        with m.If(self.accepted.any()):
-            m.d.sync += beside.eq(-1)
-
-        known = self.news.known
-        ready = timer(m, "table", timing(config).fit_table - 3, self.accepted.any())
-        m.d.sync += known.eq(known | ready)
-        with m.If(self.accepted.any()):
-            m.d.sync += known.eq(0)
+        newest = self.newest
+        grows, last, row = Signal(), Signal.like(a.last), Signal.like(a.row)
+        m.d.comb += [
+            grows.eq(Mux(newest, b.grows, a.grows)),
+            last.eq(Mux(newest, b.last, a.last)),
+            row.eq(Mux(newest, b.row, a.row)),
+        ]
+        m.d.sync += [
+            news.write.eq(grows & (row != 0)),
+            news.row.eq(row),
+            news.entry.last.eq(last),
+            news.entry.none.eq(last[-1]),
+            news.known.eq(~self.begun.any() & ~Mux(newest, b.busy, a.busy)),
+        ]
+        with m.If(self.begun.any()):
+            m.d.sync += news.beside.eq(0)
+        with m.Elif(grows & ~last[-1]):
+            m.d.sync += news.beside.eq(row)
         return m
 
-    def _place(self, m: Module, place: int) -> "_Ledger":
-        """Take blocks from an empty SM: what is left is the state.
+    def _ledger(self, m: Module, place: int) -> "_Ledger":
+        """Take blocks from an empty SM; what is left may fall below 0, and is judged a cycle later.
 
-        It is let fall below 0 once, and that is judged in the next cycle. In the walk beside the
-        older launch's blocks, one of them is taken away where no more of the newer one's fit.
+        In the walk one block of the other launch more is taken, or one of the own given back.
         """
+        own = _Ledger(self._config, place)
         counting, walking = Signal(name=f"counting_{place}"), Signal(name=f"walking_{place}")
-        restart = self.accepted[place] | (self.accepted[1 - place] & ~counting)
-        ledger = _Ledger(self._config, place)
-        number, stuck = ledger.number, ledger.stuck
-        m.d.comb += [ledger.grows.eq(walking & ~stuck), ledger.gives.eq(walking & stuck)]
-        self._take(m, place, ledger, (counting & ~stuck) | walking, restart)
-        with m.If((counting & ~stuck) | ledger.gives):
-            m.d.sync += number.eq(number + Cat(C(1, 1), ledger.gives.replicate(len(number) - 1)))
-        with m.If(restart):
-            m.d.sync += number.eq(0)
-        with m.If(stuck):
-            m.d.sync += counting.eq(0)
-        with m.If(restart):
-            m.d.sync += counting.eq(1)
-        # A newer launch that comes while this one is counted finds it counted; else it is counted
-        # again, from the first block.
-        newer = (self.newest != place) | self.accepted[1 - place]
-        with m.If(counting & stuck):
-            m.d.sync += walking.eq(newer)
-        with m.Elif(number == 1):
-            m.d.sync += walking.eq(walking & ~stuck)
-        with m.If(restart):
+        under, begun = Signal(name=f"under_{place}"), self.begun[place]
+        counts, found = Signal(name=f"counts_{place}"), Signal(name=f"found_{place}")
+        back = Signal(name=f"back_{place}")
+        m.d.comb += [
+            counts.eq(counting & ~under),
+            found.eq(counting & under),
+            own.grows.eq(walking & ~under),
+            back.eq(under & (counting | (walking & ~own.last[-1]))),
+            own.busy.eq(counting | walking),
+        ]
+        m.d.comb += own.none_next.eq(own.none | (found & own.last[-1]))
+        signs = self._take(m, place, own.grows, back, counts, under)
+        m.d.sync += own.none.eq(own.none_next)
+        with m.If(counts | (back & walking)):
+            m.d.sync += own.last.eq(own.last + Cat(C(1, 1), under.replicate(len(own.last) - 1)))
+        with m.If(own.grows):
+            m.d.sync += own.row.eq(own.row + 1)
+        with m.If(found):
+            m.d.sync += [
+                counting.eq(0),
+                walking.eq(1),
+                own.alone.eq(own.last),
+                own.lacks.eq(signs),
+            ]
+        with m.Elif(walking & under & own.last[-1]):
             m.d.sync += walking.eq(0)
-        self._result(m, place, ledger, counting)
-        return ledger
+        with m.If(begun):
+            m.d.sync += [
+                counting.eq(1),
+                walking.eq(0),
+                own.last.eq(own.last.init),
+                own.row.eq(0),
+                own.alone.eq(own.alone.init),
+                own.none.eq(0),
+                own.lacks.eq(0),
+            ]
+        return own
 
-    def _take(self, m: Module, place: int, ledger: "_Ledger", move: Value, restart: Value) -> None:
-        """Subtract a block from each resource and from the slots, or add one of the own launch."""
+    def _take(
+        self, m: Module, place: int, grows: Value, back: Value, counts: Value, under: Signal
+    ) -> Value:
+        """Subtract a block from each resource, or add one; return the signs of what is left."""
         own, other = self.needs[place], self.needs[1 - place]
-        grows, gives = ledger.grows, ledger.gives
-
-        def amount_of(resource: str) -> Value:
-            return C(1) if resource == "slots" else Mux(grows, other[resource], own[resource])
-
-        signs, stuck = [], []
-        for resource, capacity in [
-            *capacities(self._config).items(),
-            ("slots", self._config.block_slots),
-        ]:
+        moves = counts | back | grows
+        signs, carries = [], []
+        for resource, capacity in capacities(self._config).items():
             capacity += int(self._fault == "overcommit" and resource == "warps")
             bits = capacity.bit_length() + 1
-            # After a reset as after a restart: else either takes gates.
             left = Signal(bits, init=capacity, name=f"left_{resource}_{place}")
             after = Signal(bits + 1, name=f"left_{resource}_{place}_after")
-            amount = Signal(bits, name=f"step_{resource}_{place}")
+            amount: Value = C(1, 1)
+            if resource != "slots":
+                amount = Mux(grows, other[resource], own[resource])
+            step = Signal(bits, name=f"step_{resource}_{place}")
             m.d.comb += [
-                amount.eq(amount_of(resource) ^ (~gives).replicate(bits)),
-                # Subtracted by complement and carry: one adder.
-                after.eq(Cat(~gives, left) + Cat(~gives, amount)),
+                # Subtracted by complement and carry: one adder. It adds while `under`.
+                step.eq(amount ^ (~under).replicate(bits)),
+                after.eq(Cat(~under, left) + Cat(~under, step)),
             ]
-            with m.If(move):
+            with m.If(moves):
                 m.d.sync += left.eq(after[1:])
-            with m.If(restart):
+            with m.If(self.begun[place]):
                 m.d.sync += left.eq(capacity)
             signs.append(left[-1])
-            stuck.append(after[-1])
-        # Slots are the last.
-        m.d.comb += ledger.signs.eq(Cat(signs[:-1]))
-        with m.If(move):
-            m.d.sync += ledger.stuck.eq(Cat(stuck).any())
-        with m.If(restart):
-            m.d.sync += ledger.stuck.eq(0)
-
-    def _result(self, m: Module, place: int, ledger: "_Ledger", counting: Value) -> None:
-        """Keep what the first count says: a launch is counted again for the table beside it."""
-        number, stop = ledger.number, ledger.stuck
-        done = Signal(name=f"done_{place}")
-        most = Signal.like(number, name=f"most_{place}")
-        last = Signal.like(number, name=f"last_{place}")
-        counted: Value = done | (counting & stop)
-        m.d.comb += [
-            self.news.counted[place].eq(counted),
-            self.news.most[place].eq(most),
-            self.news.last[place].eq(last | (~counted).replicate(len(last))),
-        ]
-        with m.If(~done & ~stop):
-            m.d.sync += [most.eq(number), last.eq(most)]
-        with m.If(~done):
-            m.d.sync += self.lacks[place].eq(ledger.signs)
-        with m.If(counting & stop):
-            m.d.sync += done.eq(1)
-        with m.If(self.accepted[place]):
-            m.d.sync += done.eq(0)
+            carries.append(after[bits])
+        m.d.sync += under.eq(moves & Cat(carries).any() & ~self.begun[place])
+        return Cat(signs)
 
 
 class _Ledger:
-    """What is left of an SM for one place, in how many steps from empty.
+    """One place's count and walk.
 
-    ``stuck``: something is less than nothing: a resource, by ``signs``, or slots. In the walk that
-    makes the table the newer launch's blocks grow by one, or the own launch gives one up.
+    ``last``: one less than the own blocks taken, which is -1 at the end of the walk; two less while
+    they are counted. ``row``: blocks of the other launch taken. ``alone``, ``none`` and ``lacks``
+    are the count's result. ``grows``: the state stands for a row of the table. ``busy``: not done.
     """
 
     def __init__(self, config: Config, place: int) -> None:
-        self.number = Signal(count_bits(config), name=f"number_{place}")
-        self.stuck = Signal(name=f"stuck_{place}")
+        bits = config.slot_bits
+        self.last = Signal(bits + 1, init=(1 << (bits + 1)) - 2, name=f"last_{place}")
+        self.row = Signal(bits + 1, name=f"row_{place}")
+        self.alone = Signal(bits, init=config.block_slots - 1, name=f"alone_{place}")
+        self.none = Signal(name=f"none_{place}")
+        self.none_next = Signal(name=f"none_next_{place}")
+        self.lacks = Signal(len(RESOURCES), name=f"lacks_{place}")
         self.grows = Signal(name=f"grows_{place}")
-        self.gives = Signal(name=f"gives_{place}")
-        self.signs = Signal(4, name=f"signs_{place}")
+        self.busy = Signal(name=f"busy_{place}")

@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.lib.counters import WideCounters
-from warploom_spec import Config, ErrorCode, Fate, layouts, timing
-from warploom_spec.layouts import CYCLES_BITS, TICKET_BITS
+from warploom_spec import Config, ErrorCode, Fate, layouts
+from warploom_spec.layouts import CYCLES_BITS, FATE_BITS, TICKET_BITS
 
 
 class LaunchEnd(wiring.Component):
@@ -22,15 +22,15 @@ class LaunchEnd(wiring.Component):
     Attributes
     ----------
     gone : In(2)
-        Nothing of the launch is left in this cycle.
+        Nothing of the launch was left in the last cycle.
     newest : In(1)
         The place occupied last: of two records the other one's is first.
     accepted : In(2)
         The place becomes occupied at the end of the cycle.
     begun : In(2)
-        The launch's first block is decided in this cycle.
-    last_sent : In(2)
-        A completion, or an acknowledgement that really kills a block, is processed in this cycle.
+        The launch's first block was decided in the last cycle.
+    reported : In(2)
+        A report that counts stood at the port three cycles ago.
     started, exhausted, stop_kill : In(2)
         The place's state.
     fault, killed, struck, stranded : In(2)
@@ -47,7 +47,7 @@ class LaunchEnd(wiring.Component):
     newest: Signal
     accepted: Signal
     begun: Signal
-    last_sent: Signal
+    reported: Signal
     started: Signal
     exhausted: Signal
     stop_kill: Signal
@@ -65,7 +65,7 @@ class LaunchEnd(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         vectors = (
-            *("gone", "accepted", "begun", "last_sent", "started", "exhausted", "stop_kill"),
+            *("gone", "accepted", "begun", "reported", "started", "exhausted", "stop_kill"),
             *("fault", "killed", "struck", "stranded"),
         )
         place = data.StructLayout(dict(zip("xyz", config.grid_bits, strict=True)))
@@ -85,18 +85,14 @@ class LaunchEnd(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        ripe = self.gone
-        # In which order two records go is known with the last of the registers: both places are
-        # occupied then, and stay so.
-        pick, load = Signal(), Signal()
-        for k in range(timing(self._config).end - 1):
-            delayed = Signal(2, name=f"gone_{k}")
-            following = ripe & ~self.freed
-            m.d.sync += [
-                delayed.eq(following),
-                pick.eq(Mux(following.all(), ~self.newest, following[1])),
-            ]
-            ripe = delayed
+        # In which order two records go is known when both are: both places are occupied then, and
+        # stay so.
+        ripe, pick, load = Signal(2), Signal(), Signal()
+        following = self.gone & ~self.freed
+        m.d.sync += [
+            ripe.eq(following),
+            pick.eq(Mux(following.all(), ~self.newest, following[1])),
+        ]
         m.d.comb += [
             load.eq(ripe.any() & (~self.ended.valid | self.ended.ready)),
             self.freed.eq(Mux(load, Mux(pick, 2, 1), 0)),
@@ -111,17 +107,16 @@ class LaunchEnd(wiring.Component):
 
     def _cycles(self, m: Module) -> list[Value]:
         """Count from a launch's first offer to the last thing an SM sent of it."""
-        begun, offered, last_sent = Signal(2), Signal(2), Signal(2)
-        # A decision's offer stands one cycle later, what is sent is processed two cycles later.
-        # Both are seen here a cycle after that. The earliest completion that counts is sent in the
-        # offer's first cycle: 0 cycles.
-        m.d.sync += [begun.eq(self.begun), offered.eq(begun), last_sent.eq(self.last_sent)]
+        offer_next, offered = Signal(2), Signal(2)
+        # The offer stands two cycles after the decision; its report in the same cycle, the first
+        # that can count, is 0 cycles, and is seen three cycles later.
+        m.d.sync += [offer_next.eq(self.begun), offered.eq(offer_next)]
         m.submodules.since = since = WideCounters(2, CYCLES_BITS, ready=True)
         m.d.comb += [since.step.eq(3), since.restart.eq(offered)]
         lengths: list[Value] = []
         for place in range(2):
             length = Signal(CYCLES_BITS, name=f"length_{place}")
-            with m.If(last_sent[place]):
+            with m.If(self.reported[place]):
                 m.d.sync += length.eq(since.values[place])
             with m.If(self.accepted[place]):
                 m.d.sync += length.eq(0)
@@ -130,46 +125,46 @@ class LaunchEnd(wiring.Component):
 
     def _record(self, m: Module, pick: Value, load: Value, cycles: list[Value]) -> None:
         """Load the picked place's record."""
-        struck = Mux(pick, self.struck[1], self.struck[0])
-        stranded = Mux(pick, self.stranded[1], self.stranded[0])
-        fault = Mux(pick, self.fault[1], self.fault[0])
-        killed = Mux(pick, self.killed[1], self.killed[0])
-        exhausted = Mux(pick, self.exhausted[1], self.exhausted[0])
-        started = Mux(pick, self.started[1], self.started[0])
-        stop_kill = Mux(pick, self.stop_kill[1], self.stop_kill[0])
-        fate, code = Signal(3), Signal(len(self.ended.payload.code))
-        failed = struck | stranded | fault
-        with m.If(failed):
-            m.d.comb += [
-                fate.eq(int(Fate.FAILED)),
-                code.eq(
-                    Mux(
-                        struck,
-                        int(ErrorCode.SM_LOST),
-                        Mux(stranded, int(ErrorCode.NO_SM), int(ErrorCode.BLOCK_FAULT)),
-                    )
-                ),
+        # What became of either launch stands in registers before its record is loaded.
+        fates, codes, others = [], [], Signal(2)
+        for place in range(2):
+            fate = Signal(FATE_BITS, name=f"fate_{place}")
+            code = Signal(len(self.ended.payload.code), name=f"code_{place}")
+            struck, fault = self.struck[place], self.fault[place]
+            exhausted, started = self.exhausted[place], self.started[place]
+            stranded = self.stranded[place] & ~exhausted
+            failed = struck | fault | stranded
+            finished = exhausted & ~self.killed[place]
+            with m.If(failed):
+                m.d.sync += fate.eq(int(Fate.FAILED))
+            with m.Elif(finished):
+                m.d.sync += fate.eq(int(Fate.FINISHED))
+            with m.Elif(~started):
+                m.d.sync += fate.eq(int(Fate.SKIPPED))
+            with m.Elif(self.stop_kill[place]):
+                m.d.sync += fate.eq(int(Fate.KILLED))
+            with m.Else():
+                m.d.sync += fate.eq(int(Fate.DRAINED))
+            why = Mux(fault, int(ErrorCode.BLOCK_FAULT), int(ErrorCode.NO_SM))
+            m.d.sync += [
+                code.eq(Mux(failed, Mux(struck, int(ErrorCode.SM_LOST), why), 0)),
+                others[place].eq(failed | finished | ~started | self.stop_kill[place]),
             ]
-        with m.Elif(exhausted & ~killed):
-            m.d.comb += fate.eq(int(Fate.FINISHED))
-        with m.Elif(~started):
-            m.d.comb += fate.eq(int(Fate.SKIPPED))
-        with m.Elif(stop_kill | killed):
-            m.d.comb += fate.eq(int(Fate.KILLED))
-        with m.Else():
-            m.d.comb += fate.eq(int(Fate.DRAINED))
+            fates.append(fate)
+            codes.append(code)
         record = self.ended.payload
         with m.If(load):
             m.d.sync += [
                 record.ticket.eq(Mux(pick, self.tickets[1], self.tickets[0])),
-                record.fate.eq(fate),
-                record.code.eq(code),
+                record.fate.eq(Mux(pick, fates[1], fates[0])),
+                record.code.eq(Mux(pick, codes[1], codes[0])),
                 record.cycles.eq(Mux(pick, cycles[1], cycles[0])),
+                record.place.eq(pick),
                 record.entries.eq(Mux(pick, self.entries[1], self.entries[0])),
                 record.stream.eq(Mux(pick, self.streams[1], self.streams[0])),
             ]
             for axis in "xyz":
                 following = Mux(pick, self.following[1][axis], self.following[0][axis])
                 m.d.sync += record[f"next_{axis}"].eq(following)
-                with m.If(fate != int(Fate.DRAINED)):
-                    m.d.sync += record[f"next_{axis}"].eq(0)
+        with m.If(load & Mux(pick, others[1], others[0])):
+            m.d.sync += [record[f"next_{axis}"].eq(0) for axis in "xyz"]

@@ -26,7 +26,7 @@ class ResidentPlaces(wiring.Component):
     """Hold at most two launches from their acceptance to their end record.
 
     Vectors of 2 bits are indexed by place. A launch keeps its place, and the outputs that depend on
-    it, from its acceptance until the place is occupied again.
+    it, from its acceptance until the place is occupied again. Rules: ``block_dispatcher.md``.
 
     Parameters
     ----------
@@ -38,82 +38,81 @@ class ResidentPlaces(wiring.Component):
 
     Attributes
     ----------
-    launch, stop, ended, words :
+    launch, stop, ended, words, kill :
         The dispatcher's ports.
+    boot : In(1)
+        No launch is taken.
     walk : Out(stream of grid_walk)
         The grid to walk next.
     flush : Out(1)
         The head's launch is stopped: the walker forgets it at the end of the cycle.
     head, head_valid : In
         The walker's block.
-    head_place, head_first, active : Out(1)
-        Whose block the head is; whether it is place 0's, from a register of its own for the
-        decision alone, whose wires are short; whether the head may be decided.
+    role : Out(1)
+        The head's place.
+    shift : Out(1)
+        It becomes the other place at the end of the cycle.
+    active, wanted, barred : Out(1)
+        A head stands and is not stopped; it may be decided; it may not, because it is stopped or
+        fits nowhere.
+    none : In(2)
+        From the next cycle on: no block of the place's launch fits.
     offered : Out
         What offers take from the head's launch.
     needs : Out(array of 2)
         What one block needs.
-    accepted : Out(2)
-        The place becomes occupied at the end of the cycle.
+    begun : Out(2)
+        The place's launch is new in this cycle.
     newest : Out(1)
         The place occupied last.
     decided : In(1)
         The head is decided in this cycle.
-    leads, follows : Out(1)
-        A launch can be walked next: no head stands; the head is its launch's last block, and may
-        be decided.
-    moves : In(1)
-        It is walked next: it ``leads``, or it ``follows`` and the head is decided.
-    completed, faulty, killed, struck, present : In(2)
-        What happens on any SM in this cycle; whether blocks are out.
-    struck_head : In(1)
-        The block decided in the last cycle is struck: that cycle's decision is too late for it.
+    reported, faulty, killed : In(2)
+        A block's report stood at the port three cycles ago; of a fault; of a killed block.
+    struck : In(2)
+        An SM was lost three cycles ago with unreported blocks.
+    held : In(2)
+        Blocks were out in the last cycle.
     all_lost : In(1)
         No SM is left.
-    stop_kill, late : Out(2)
-        Launches being killed; those whose standing offers make an SM lost in this cycle.
-    hides : Out(1)
-        A launch is being killed.
+    late : Out(2)
+        SMs with unreported blocks of the launch are lost at the end of the cycle.
     resident : Out(1)
         A launch has started and has not ended.
     ordered : Out(1)
         No head stands, and stream order alone holds a launch back.
-    unknown : Out(1)
-        A stop at the port in the last cycle named nobody here.
     """
 
     launch: stream.Interface
-    stop: stream.Interface
+    stop: "data.View[data.StructLayout]"
     ended: stream.Interface
     words: "list[data.View[data.StructLayout]]"
+    kill: Signal
+    boot: Signal
     walk: stream.Interface
     flush: Signal
     head: data.View
     head_valid: Signal
-    head_place: Signal
-    head_first: Signal
+    role: Signal
+    shift: Signal
     active: Signal
+    wanted: Signal
+    barred: Signal
+    none: Signal
     offered: "data.View[data.StructLayout]"
     needs: "list[data.View[data.StructLayout]]"
-    accepted: Signal
+    begun: Signal
     newest: Signal
     decided: Signal
-    leads: Signal
-    follows: Signal
-    moves: Signal
-    completed: Signal
+    reported: Signal
     faulty: Signal
     killed: Signal
     struck: Signal
-    present: Signal
-    struck_head: Signal
+    held: Signal
     all_lost: Signal
-    stop_kill: Signal
     late: Signal
-    hides: Signal
     resident: Signal
     ordered: Signal
-    unknown: Signal
 
     def __init__(self, config: Config, *, fault: str | None = None) -> None:
         self._config = config
@@ -123,38 +122,35 @@ class ResidentPlaces(wiring.Component):
         super().__init__(
             {
                 "launch": In(stream.Signature(layouts.dispatch_launch(config).layout())),
-                "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
+                "stop": In(layouts.dispatch_stop(config).layout()),
                 "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
                 "words": Out(layouts.launch_words(config).layout()).array(2),
+                "kill": Out(2),
+                "boot": In(1),
                 "walk": Out(stream.Signature(layouts.grid_walk(config).layout())),
                 "flush": Out(1),
                 "head": In(layouts.walked_block(config).layout()),
                 "head_valid": In(1),
-                "head_place": Out(1),
-                # The stubs lack `init`.
-                "head_first": Out(1, init=1),  # type: ignore[call-arg]
+                "role": Out(1),
+                "shift": Out(1),
                 "active": Out(1),
+                "wanted": Out(1),
+                "barred": Out(1),
+                "none": In(2),
                 "offered": Out(self._offered),
                 "needs": Out(amounts(config)).array(2),
-                "accepted": Out(2),
+                "begun": Out(2),
                 "newest": Out(1),
                 "decided": In(1),
-                "leads": Out(1),
-                "follows": Out(1),
-                "moves": In(1),
-                "completed": In(2),
+                "reported": In(2),
                 "faulty": In(2),
                 "killed": In(2),
                 "struck": In(2),
-                "present": In(2),
-                "struck_head": In(1),
+                "held": In(2),
                 "all_lost": In(1),
-                "stop_kill": Out(2),
                 "late": Out(2),
-                "hides": Out(1),
                 "resident": Out(1),
                 "ordered": Out(1),
-                "unknown": Out(1),
             }
         )
 
@@ -162,67 +158,60 @@ class ResidentPlaces(wiring.Component):
         del platform
         m = Module()
         m.submodules.end = end = LaunchEnd(self._config)
-        occupied, newest, accepted = Signal(2), self.newest, self.accepted
-        free = ~occupied.all()
+        occupied, accepted = Signal(2), Signal(2)
+        free = ~occupied.all() & ~self.boot
         m.d.comb += [
             self.launch.ready.eq(free),
             accepted.eq(Cat(~occupied[0], occupied[0]) & both(self.launch.valid & free)),
         ]
         with m.If(accepted.any()):
-            m.d.sync += newest.eq(accepted[1])
-        m.d.sync += occupied.eq((occupied & ~end.freed) | accepted)
-
-        # Of the head's place alone; of which launch there is an older one, that still has blocks.
-        own = Cat(~self.head_place, self.head_place) & both(self.head_valid)
-        decided = own & both(self.decided)
-        stopped, stopping = Signal(2), Signal(2)
-        # What strikes the block of a decision is known in the cycle after.
-        struck_late, decided_before = Signal(2), Signal(2)
-        m.d.sync += decided_before.eq(decided)
-        m.d.comb += struck_late.eq(decided_before & both(self.struck_head))
-        struck = self.struck | struck_late
-        exhausted, started = Signal(2), Signal(2)
-        older = occupied & Cat(newest, ~newest)
-        last = own & both(self.head.last)
-        m.d.comb += [
-            self.flush.eq((own & stopped).any()),
-            self.active.eq(self.head_valid & ~self.flush),
-            self.resident.eq((occupied & started).any()),
-            self.hides.eq((occupied & self.stop_kill).any()),
+            m.d.sync += self.newest.eq(accepted[1])
+        m.d.sync += [
+            occupied.eq((occupied & ~end.freed) | accepted),
+            self.begun.eq(accepted),
         ]
+
+        own = Cat(~self.role, self.role) & both(self.head_valid)
+        started, exhausted, stopped = Signal(2), Signal(2), Signal(2)
+        decided, last = Signal(2), Signal()
+        # All but the walker hears of a decision a cycle later.
+        m.d.sync += [decided.eq(own & both(self.decided)), last.eq(self.head.last)]
         m.d.sync += [
             started.eq(~accepted & (started | decided)),
-            exhausted.eq(~accepted & (exhausted | (decided & last))),
+            exhausted.eq(~accepted & (exhausted | (decided & both(last)))),
+        ]
+        m.d.comb += self.resident.eq((occupied & started).any())
+        # The head is decided no more from the cycle after its launch's stop on. It is forgotten
+        # when it stands in the one after that.
+        halt, halt_before = Signal(), Signal()
+        m.d.sync += [halt.eq((own & stopped).any()), halt_before.eq(halt)]
+        m.d.comb += [
+            self.flush.eq(halt & halt_before & self.head_valid),
+            self.active.eq(self.head_valid & ~halt),
+            self.wanted.eq(self.head_valid & ~self.barred),
         ]
         self._keep(m, accepted, own & both(self.flush), end)
-        self._choose(
-            m,
-            accepted,
-            occupied & ~stopped,
-            stopping,
-            older & ~(exhausted | stopped | last),
-            older,
-            end.streams,
-        )
+        self._choose(m, accepted, occupied, stopped, end.streams)
         strays = occupied & ~exhausted & both(self.all_lost)
-        self._stop(m, accepted, occupied, strays, stopping)
-        m.d.sync += stopped.eq(~accepted & (stopped | stopping | self.faulty | struck))
+        self._stop(m, accepted, occupied, end.freed, strays, stopped)
         for flag, cause in (
             (end.fault, self.faulty),
             (end.killed, self.killed),
-            (end.struck, struck),
+            (end.struck, self.struck),
             (end.stranded, strays),
         ):
             m.d.sync += flag.eq(~accepted & (flag | cause))
+        over = Signal(2)
+        m.d.sync += over.eq(occupied & ~end.freed & ~decided & (exhausted | (stopped & ~own)))
         m.d.comb += [
-            end.gone.eq(occupied & ~self.present & (exhausted | (stopped & ~own))),
-            end.newest.eq(newest),
+            end.gone.eq(over & ~self.held),
+            end.newest.eq(self.newest),
             end.accepted.eq(accepted),
             end.begun.eq(decided & ~started),
             end.started.eq(started),
             end.exhausted.eq(exhausted),
-            end.stop_kill.eq(self.stop_kill),
-            end.last_sent.eq(self.completed | self.killed),
+            end.stop_kill.eq(self.kill),
+            end.reported.eq(self.reported),
         ]
         wiring.connect(m, end.ended, wiring.flipped(self.ended))
         return m
@@ -247,59 +236,53 @@ class ResidentPlaces(wiring.Component):
                 m.d.sync += [end.following[place][axis].eq(head[f"b{axis}"]) for axis in "xyz"]
 
     def _choose(
-        self,
-        m: Module,
-        accepted: Value,
-        willing: Value,
-        stopping: Value,
-        ahead: Value,
-        older: Value,
-        streams: list[Signal],
+        self, m: Module, accepted: Value, occupied: Signal, stopped: Signal, streams: list[Signal]
     ) -> None:
         """Give the walker the next grid: leftover policy and stream order."""
-        stage = timing(self._config).stage
-        walking, after_previous = Signal(2), Signal(2)
-        could, ordered = Signal(2), Signal(2)
-        same_stream = streams[0] == streams[1]
+        staged, given, after_previous = Signal(2), Signal(2), Signal(2)
+        same_stream: Value = streams[0] == streams[1]
         if self._fault == "stream_order":
             same_stream = ~same_stream
         for place in range(2):
-            other = 1 - place
-            waits = Signal(range(stage), name=f"staged_{place}")
             with m.If(accepted[place]):
-                m.d.sync += [
-                    waits.eq(stage - 1),
-                    after_previous[place].eq(self.launch.payload.after_previous),
-                ]
-            with m.Elif(waits != 0):
-                m.d.sync += waits.eq(waits - 1)
-            m.d.comb += could[place].eq(
-                willing[place] & ~walking[place] & (waits == 0) & ~ahead[other]
-            )
-            m.d.comb += ordered[place].eq(after_previous[place] & older[other] & same_stream)
-        given = Signal(2)
-        chosen = could & ~ordered
+                m.d.sync += after_previous[place].eq(self.launch.payload.after_previous)
+        # A launch stands in its place for `stage` - 1 cycles before it is given.
+        old: Value = occupied
+        for k in range(timing(self._config).stage - 2):
+            later = Signal(2, name=f"staged_{k}")
+            m.d.sync += later.eq(old & ~accepted)
+            old = later
+        m.d.comb += staged.eq(old)
+        older = occupied & Cat(self.newest, ~self.newest)
+        waits = occupied & ~given & ~stopped
+        # The newest launch is the candidate when no older one waits.
+        first = waits & ~Cat(older[1] & waits[1], older[0] & waits[0])
+        candidate = first & staged
+        held = after_previous & Cat(older[1], older[0]) & both(same_stream)
+        may, chosen, moves = Signal(2), Signal(2), Signal()
+        m.d.sync += may.eq(candidate & ~held)
         m.d.comb += [
-            self.walk.valid.eq(chosen.any()),
-            self.leads.eq((chosen & both(~self.head_valid)).any()),
-            self.follows.eq((chosen & both(self.head.last & self.active)).any()),
-            # What the walker's ready says, by a shorter way.
-            given.eq(chosen & both(self.moves)),
-            self.ordered.eq(~self.head_valid & (could & ordered).any()),
+            chosen.eq(may & ~stopped),
+            self.walk.valid.eq(chosen.any() & ~self.head_valid),
+            moves.eq(self.walk.valid & self.walk.ready),
+            self.shift.eq(moves & (chosen[1] ^ self.role)),
+            self.ordered.eq((candidate & held).any() & ~self.head_valid),
         ]
-        m.d.sync += walking.eq(~accepted & (walking | given))
-        with m.If(self.moves):
-            m.d.sync += [self.head_place.eq(chosen[1]), self.head_first.eq(~chosen[1])]
-        # The newest launch is the one to walk next when the other place's does not wait any more.
-        # That is given where no head stands: of what is older there is no head.
-        done = walking | (chosen & both(~self.head_valid)) | stopping | ~willing
-        self._queue(m, accepted, Mux(self.newest, done[0], done[1]), given)
+        walked = Mux(moves, chosen, Cat(~self.role, self.role))
+        halts = (Cat(~self.role, self.role) & stopped).any() & self.head_valid
+        m.d.sync += self.barred.eq(halts | (walked & self.none).any())
+        m.d.sync += given.eq(~accepted & (given | (chosen & both(moves))))
+        with m.If(moves):
+            m.d.sync += self.role.eq(chosen[1])
+        self._queue(m, accepted, ~Mux(self.newest, waits[0], waits[1]), moves, chosen)
 
-    def _queue(self, m: Module, accepted: Value, moves: Value, given: Value) -> None:
+    def _queue(
+        self, m: Module, accepted: Value, ready: Value, moves: Value, chosen: Signal
+    ) -> None:
         """Keep what the walk and the offers take from a launch: newest, next, that of the head.
 
         Registers in a row, for their inputs are no choices: a multiplexer of two places would take
-        a gate a bit.
+        a gate a bit. The newest launch is next when the other place's does not wait.
         """
         launch, walk = self.launch.payload, self.walk.payload
         fields = walk.shape().members
@@ -309,13 +292,13 @@ class ResidentPlaces(wiring.Component):
         with m.If(accepted.any()):
             m.d.sync += [newest.walk[name].eq(launch[name]) for name in fields]
             m.d.sync += [newest.offered[name].eq(launch[source]) for name, source in _OFFERED]
-        with m.If(moves):
+        with m.If(ready):
             m.d.sync += following.eq(newest)
         m.d.comb += walk.eq(following.walk)
         for name, _ in _OFFERED:
-            loads: Value = self.moves
+            loads = moves
             if self._fault == "stale_address" and name == "index_address":
-                loads = given[0]
+                loads = moves & chosen[0]
             with m.If(loads):
                 m.d.sync += self.offered[name].eq(following.offered[name])
 
@@ -324,36 +307,23 @@ class ResidentPlaces(wiring.Component):
         m: Module,
         accepted: Value,
         occupied: Value,
+        freed: Value,
         strays: Value,
-        stopping: Signal,
+        stopped: Signal,
     ) -> None:
-        """Set each place's stop: kill wins over drain and stays.
-
-        ``stopping`` has what may stop a launch that is not walked yet, too.
-        """
-        stop = self.stop
-        named, asked, drain = Signal(2), Signal(), Signal()
-        to_kill = named & both(~drain) | self.faulty
-        limit = self._config.kill_timeout
-        m.d.comb += [
-            stop.ready.eq(1),
-            stopping.eq(named | strays),
-            self.unknown.eq(asked & ~named.any()),
-        ]
-        # Where it names a launch that leaves its place, the place is at most occupied anew in the
-        # next cycle: that wins.
+        """Set each place's stop: kill wins over drain and stays."""
+        named, to_kill = Signal(2), Signal(2)
+        asked = [both(occupied[p]) & self.stop[f"place{p}"] for p in range(2)]
         m.d.sync += [
-            asked.eq(stop.valid),
-            drain.eq(stop.payload.drain),
-            named.eq(
-                Cat(
-                    stop.valid & occupied[p] & (self.words[p].ticket == stop.payload.ticket)
-                    for p in range(2)
-                )
-            ),
+            named.eq(Cat(one.any() for one in asked)),
+            to_kill.eq(Cat(one[1] for one in asked)),
         ]
-        m.d.sync += self.stop_kill.eq(~accepted & (self.stop_kill | to_kill))
-        # After that time no SM that is not lost has an untaken offer of the launch.
+        faults = self.faulty | self.struck
+        m.d.sync += [
+            stopped.eq(~accepted & (stopped | named | strays | faults)),
+            self.kill.eq(occupied & ~freed & (self.kill | to_kill | faults)),
+        ]
+        limit = self._config.kill_timeout + timing(self._config).loss - 1
         for place in range(2):
-            over = timer(m, f"patience_{place}", limit, ~self.stop_kill[place])
+            over = timer(m, f"patience_{place}", limit, ~self.kill[place])
             m.d.comb += self.late[place].eq(over)

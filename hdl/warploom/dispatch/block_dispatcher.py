@@ -1,11 +1,10 @@
 """Places blocks of at most two resident launches on SMs, in order, one a cycle."""
 
-from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, Final
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,24 +14,18 @@ from warploom.dispatch._retire_queue import RetireQueue
 from warploom.dispatch.grid_walker import GridWalker
 from warploom.dispatch.placement.placement import Placement
 from warploom.dispatch.sm.port import SmPort
-from warploom.dispatch.sm.slots import lowest_number, number_of
 from warploom.lib import faults
+from warploom.lib.bits import lowest_number, number_of
 from warploom.lib.counters import WideCounters
-from warploom_spec import Config, ErrorCode, layouts, timing
-
-#: Stall counters in the order of `SmPort.lacks`, then those of offers and stream order.
-STALLS: Final = (
-    *("stall_slots", "stall_warps", "stall_registers", "stall_shared", "stall_barriers"),
-    *("stall_offer", "stall_order"),
-)
-#: Groups of SMs that have a register of their own of which place is newest.
-_GROUPS: Final = 4
+from warploom_spec import RESOURCES, STALL_CAUSES, Config, ErrorCode, layouts, timing
+from warploom_spec.layouts import PLACES
 
 
 class BlockDispatcher(wiring.Component):
     r"""Place the blocks of at most two resident launches on SMs, lowest id first, never skipping.
 
-    A decision in t is an offer in t + 1; what an SM sends in t counts in decisions from t + 3 on.
+    A decision in t is an offer in t + 2; what an SM reports in t counts in decisions from t + 4 on.
+    Ports and the exact machine: ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------
@@ -47,29 +40,27 @@ class BlockDispatcher(wiring.Component):
         Launches whose indices are decided.
     ended : Out(stream of dispatch_end)
         What became of a launch; of two that end in one cycle the older one's first.
-    stop : In(stream of launch_stop)
-        Kill or drain one launch; always taken. A decision in its cycle stands; a kill stays a kill.
+    stop : In(dispatch_stop)
+        For each place nothing, drain or kill. A decision in its cycle stands; a kill stays a kill.
     enable : In(sms)
         SMs that may get new blocks, one cycle later.
     lost : Out(sms)
-        SMs that did not answer in time.
+        SMs that did not report a killed launch's blocks in time.
     words : Out(array of 2 launch_words)
         Launch words of each resident place.
     offer : Out(array of sms streams of block_offer)
-        Blocks, one cycle after their decision.
-    completion : In(array of sms streams of block_completion)
-        Ends of blocks, always taken; before an acknowledgement of the same cycle.
-    kill : Out(array of sms slot_mask)
-        A pulse that names running slots, one outstanding for each SM.
-    acknowledge : In(array of sms slot_mask)
-        A pulse that ends its kill.
+        Blocks, two cycles after their decision.
+    report : In(array of sms streams of block_report)
+        Ends of blocks, always taken.
+    kill : Out(2)
+        Bit p: the launch of place p is being killed; two cycles after a stop.
     order_table : In(stream of order_swap)
         ``freed_first`` alone: swap two positions while nothing is resident.
-    stall_slots, stall_warps, stall_registers, stall_shared, stall_barriers, stall_offer, \
-stall_order : Out(32)
-        Counters of stalled cycles by cause, two cycles later, wrapping.
+    stall_order, stall_slots, stall_warps, stall_registers, stall_shared, stall_barriers, \
+stall_offer : Out(32)
+        Counters of stalled cycles by cause, three cycles later, wrapping.
     error : Out(error_record), error_count : Out(16)
-        The lowest code of a cycle, then the lowest SM, one cycle later; their number, saturating.
+        The lowest code of a cycle, then the lowest SM, four cycles later; their number, saturating.
 
     Raises
     ------
@@ -86,21 +77,18 @@ stall_order : Out(32)
         self._config = config
         self._fault = faults.checked("BlockDispatcher", fault, self.FAULTS)
         counter = timing(config).stall_counter_bits
-        mask = layouts.slot_mask(config).layout()
+        sms = config.sms
         ports: dict[str, Any] = {
             "launch": In(stream.Signature(layouts.dispatch_launch(config).layout())),
             "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
-            "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
-            "enable": In(config.sms),
-            "lost": Out(config.sms),
-            "words": Out(layouts.launch_words(config).layout()).array(2),
-            "offer": Out(stream.Signature(layouts.block_offer(config).layout())).array(config.sms),
-            "completion": In(stream.Signature(layouts.block_completion(config).layout())).array(
-                config.sms
-            ),
-            "kill": Out(mask).array(config.sms),
-            "acknowledge": In(mask).array(config.sms),
-            **{name: Out(counter) for name in STALLS},
+            "stop": In(layouts.dispatch_stop(config).layout()),
+            "enable": In(sms),
+            "lost": Out(sms),
+            "words": Out(layouts.launch_words(config).layout()).array(PLACES),
+            "offer": Out(stream.Signature(layouts.block_offer(config).layout())).array(sms),
+            "report": In(stream.Signature(layouts.block_report(config).layout())).array(sms),
+            "kill": Out(PLACES),
+            **{f"stall_{cause}": Out(counter) for cause in STALL_CAUSES},
             "error": Out(layouts.error_record(config).layout()),
             "error_count": Out(timing(config).error_counter_bits),
         }
@@ -117,91 +105,95 @@ stall_order : Out(32)
             config, fault=faults.for_child(fault, "grid_walker")
         )
         m.submodules.placement = placement = Placement(config, fault=fault)
+        m.submodules.table = table = FitTable(config, fault=fault)
         ports = []
         for k in range(config.sms):
             port = SmPort(config, fault=fault)
             m.submodules[f"sm_{k}"] = port
             ports.append(port)
 
+        self._boot(m, places, ports)
         self._walk(m, places, walker, placement)
-        self._connect(m, ports)
-        self._gather(m, places, ports)
+        self._fit(m, places, table)
+        self._connect(m, places, table, ports)
         self._decide(m, places, walker, placement, ports)
-        table = self._fit(m, places, ports)
+        self._gather(m, places, ports)
         if config.reclaim == "in_order":
             self._retire(m, places, placement, ports)
         if config.policy == "least_loaded":
             for k, port in enumerate(ports):
-                m.d.comb += placement.loads[k].eq(port.load)
-            needs = _chosen(places.head_place, [n.warps for n in places.needs])
-            m.d.comb += placement.warps.eq(needs)
-        causes = [
-            (ErrorCode.COMPLETION_NOT_RUNNING, Cat(port.errors[0] for port in ports)),
-            (ErrorCode.ACK_NOT_OUTSTANDING, Cat(port.errors[1] for port in ports)),
-            (ErrorCode.ACK_MASK, Cat(port.errors[2] for port in ports)),
-            (ErrorCode.LOST_SM_SIGNAL, Cat(port.errors[3] for port in ports)),
-            (ErrorCode.STOP_UNKNOWN, places.unknown),
-        ]
-        order_argument: Value | None = None
+                m.d.comb += [
+                    placement.loads[k].eq(port.load),
+                    port.warps_placed.eq(places.offered.index_warps),
+                    *(port.warps[p].eq(places.needs[p].warps) for p in range(PLACES)),
+                ]
         if config.policy == "freed_first":
-            order_argument = placement.bad_position
             self._order(m, places, placement, ports)
-            causes += [
-                (ErrorCode.ORDER_RANGE, placement.bad_range),
-                (ErrorCode.ORDER_BUSY, placement.busy),
-            ]
-        self._report(m, causes, order_argument)
+        self._report(m, placement, ports)
         self._count_stalls(m, places, placement, table, ports)
         return m
+
+    def _boot(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
+        """After a reset go through all slots; no launch is taken, no report looked at."""
+        boot, enter = Signal(init=1), Signal()
+        slot = Signal(self._config.slot_bits, name="boot_slot")
+        m.d.sync += [slot.eq(slot + 1), enter.eq(boot)]
+        with m.If(slot == self._config.block_slots - 1):
+            m.d.sync += boot.eq(0)
+        m.d.comb += places.boot.eq(boot)
+        for port in ports:
+            m.d.comb += [
+                port.boot.eq(boot),
+                port.enter.eq(enter),
+                port.boot_slot.eq(slot),
+            ]
 
     def _walk(
         self, m: Module, places: ResidentPlaces, walker: GridWalker, placement: Placement
     ) -> None:
         """Put the walker between the places and the decision."""
         wiring.connect(m, places.walk, walker.i)
-        for port in ("launch", "stop"):
-            wiring.connect(m, wiring.flipped(getattr(self, port)), getattr(places, port))
+        wiring.connect(m, wiring.flipped(self.launch), places.launch)
         wiring.connect(m, places.ended, wiring.flipped(self.ended))
         m.d.comb += [
+            places.stop.eq(self.stop),
             walker.flush.eq(places.flush),
             walker.o.ready.eq(placement.decided),
             places.head.eq(walker.o.payload),
             places.head_valid.eq(walker.o.valid),
             places.decided.eq(placement.decided),
-            placement.wanted.eq(places.active),
-            placement.leads.eq(places.leads),
-            placement.follows.eq(places.follows),
-            places.moves.eq(placement.moves),
-            *(self.words[k].eq(places.words[k]) for k in range(2)),
+            placement.wanted.eq(places.wanted),
+            *(self.words[k].eq(places.words[k]) for k in range(PLACES)),
+            self.kill.eq(places.kill),
         ]
 
-    def _connect(self, m: Module, ports: list[SmPort]) -> None:
-        """Give each SM its ports."""
+    def _fit(self, m: Module, places: ResidentPlaces, table: FitTable) -> None:
+        """Let the table work for the places' launches."""
+        m.d.comb += [
+            table.begun.eq(places.begun),
+            table.newest.eq(places.newest),
+            table.role.eq(places.role),
+            places.none.eq(table.none),
+            *(table.needs[k].eq(places.needs[k]) for k in range(PLACES)),
+        ]
+
+    def _connect(
+        self, m: Module, places: ResidentPlaces, table: FitTable, ports: list[SmPort]
+    ) -> None:
+        """Give each SM its ports, and what all SMs hear."""
+        kill_before = Signal(PLACES)
+        m.d.sync += kill_before.eq(places.kill)
         for k, port in enumerate(ports):
             wiring.connect(m, port.offer, wiring.flipped(self.offer[k]))
-            wiring.connect(m, wiring.flipped(self.completion[k]), port.completion)
+            wiring.connect(m, wiring.flipped(self.report[k]), port.report)
             m.d.comb += [
-                self.kill[k].eq(port.kill),
-                port.acknowledge.eq(self.acknowledge[k]),
                 port.enable.eq(self.enable[k]),
                 self.lost[k].eq(port.lost),
-            ]
-
-    def _gather(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
-        """Tell the places what happens on any SM, and every SM what is being killed."""
-        for name in ("completed", "faulty", "killed", "struck", "present"):
-            m.d.comb += getattr(places, name).eq(
-                reduce(or_, (getattr(port, name) for port in ports))
-            )
-        m.d.comb += [
-            places.struck_head.eq(Cat(port.struck_head for port in ports).any()),
-            places.all_lost.eq(self.lost.all()),
-        ]
-        for port in ports:
-            m.d.comb += [
-                port.stop_kill.eq(places.stop_kill),
+                port.fit.eq(table.news),
+                port.role.eq(places.role),
+                port.shift.eq(places.shift),
                 port.late.eq(places.late),
-                port.hides.eq(places.hides),
+                port.kill_before.eq(kill_before),
             ]
 
     def _decide(
@@ -216,66 +208,46 @@ stall_order : Out(32)
         m.d.comb += placement.eligible.eq(Cat(port.eligible for port in ports))
         # Of a layout's signal the stubs do not know that it is a view.
         block: Any = Signal(layouts.block_offer(self._config).layout())
-        head = walker.o.payload
-        m.d.comb += [
-            block.place.eq(places.head_place),
-            block.bx.eq(head.bx),
-            block.by.eq(head.by),
-            block.bz.eq(head.bz),
-        ]
+        # The walker goes on; role and launch change two cycles after a decision at the earliest.
+        for axis in "xyz":
+            coordinate = Signal.like(block[f"b{axis}"], name=f"decided_{axis}")
+            m.d.sync += coordinate.eq(walker.o.payload[f"b{axis}"])
+            m.d.comb += block[f"b{axis}"].eq(coordinate)
+        m.d.comb += block.place.eq(places.role)
         for name in places.offered.shape().members:
             m.d.comb += block[name].eq(places.offered[name])
         for k, port in enumerate(ports):
-            m.d.comb += [
-                port.block.eq(block),
-                port.head_first.eq(places.head_first),
-                port.placed.eq(placement.placed[k]),
-            ]
+            m.d.comb += [port.block.eq(block), port.placed.eq(placement.placed[k])]
 
-    def _fit(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> FitTable:
-        """Tell every SM how many blocks fit."""
-        m.submodules.table = table = FitTable(self._config, fault=self._fault)
-        m.d.comb += [
-            table.accepted.eq(places.accepted),
-            table.newest.eq(places.newest),
-            *(table.needs[k].eq(places.needs[k]) for k in range(2)),
+    def _gather(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
+        """Tell the places what happens on any SM."""
+        # What is reported is told a cycle later.
+        m.d.sync += [
+            places.reported.eq(reduce(or_, (port.hits for port in ports))),
+            places.faulty.eq(reduce(or_, (port.faulty for port in ports))),
+            places.killed.eq(reduce(or_, (port.killed for port in ports))),
         ]
-        # Which place is newest matters when the table is known, some cycles after it has changed:
-        # each group of SMs has a register of its own, one behind the other.
-        newest: Value = table.news.newest
-        for k, port in enumerate(ports):
-            if k % -(-len(ports) // _GROUPS) == 0:
-                nearby = Signal(name=f"newest_{k}")
-                m.d.sync += nearby.eq(newest)
-                newest = nearby
-            m.d.comb += [
-                port.fit.eq(table.news),
-                port.fit.newest.eq(newest),
-                *(port.warps[k].eq(places.needs[k].warps) for k in range(2)),
-            ]
-        return table
+        m.d.comb += [
+            places.struck.eq(reduce(or_, (port.struck for port in ports))),
+            places.held.eq(reduce(or_, (port.held for port in ports))),
+            places.all_lost.eq(self.lost.all()),
+        ]
 
     def _retire(
         self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
     ) -> None:
         """Return resources in the order of the decisions."""
         m.submodules.queue = queue = RetireQueue(self._config)
-        m.d.comb += [
+        m.d.sync += [
             queue.push.eq(placement.decided),
             queue.sm.eq(number_of(placement.placed)),
-            queue.slot.eq(
-                reduce(
-                    or_,
-                    (Mux(placement.placed[k], port.lowest, 0) for k, port in enumerate(ports)),
-                )
-            ),
-            queue.place.eq(places.head_place),
         ]
+        m.d.comb += queue.place.eq(places.role)
         for k, port in enumerate(ports):
             m.d.comb += [
-                queue.busy[k].eq(port.busy),
-                port.returned_slots.eq(queue.slots[k]),
-                *(port.ending[p].eq(queue.returned[k][p]) for p in range(2)),
+                queue.done[k].eq(port.done),
+                port.retire.eq(queue.retire[k]),
+                port.retired.eq(queue.retired[k]),
             ]
 
     def _order(
@@ -289,30 +261,51 @@ stall_order : Out(32)
             placement.first.eq(swaps.payload.first),
             placement.second.eq(swaps.payload.second),
             placement.resident.eq(places.resident),
-            *(placement.freed[k].eq(port.freed) for k, port in enumerate(ports)),
+            *(placement.freed[k].eq(port.returned.any()) for k, port in enumerate(ports)),
         ]
 
-    def _report(
-        self, m: Module, causes: list[tuple[ErrorCode, Value]], order_argument: Value | None
-    ) -> None:
-        """Register the lowest error of the cycle, then the lowest SM's."""
+    def _report(self, m: Module, placement: Placement, ports: list[SmPort]) -> None:
+        """Register the lowest SM of each code, then the lowest code's."""
+        codes = (
+            ErrorCode.REPORT_NOT_RUNNING,
+            ErrorCode.KILL_NOT_ASKED,
+            ErrorCode.LOST_SM_SIGNAL,
+        )
+        errors: list[tuple[ErrorCode, Value, Value]] = []
+        for index, code in enumerate(codes):
+            causes = Cat(port.errors[index] for port in ports)
+            errors.append(self._registered(m, code, causes.any(), lowest_number(causes), 1))
+        if self._config.policy == "freed_first":
+            # These come straight from the port, the others two cycles after it.
+            errors += [
+                self._registered(
+                    m, ErrorCode.ORDER_RANGE, placement.bad_range, placement.bad_position, 3
+                ),
+                self._registered(m, ErrorCode.ORDER_BUSY, placement.busy, C(0), 3),
+            ]
         code, argument = Signal.like(self.error.code), Signal.like(self.error.argument)
-        some = Cat(cause.any() for _, cause in causes).any()
-        for number, cause in reversed(causes):
-            own: Value = C(0)
-            if len(cause) == self._config.sms:
-                own = lowest_number(cause)
-            if number is ErrorCode.ORDER_RANGE and order_argument is not None:
-                own = order_argument
-            with m.If(cause.any()):
+        for number, some, own in reversed(errors):
+            with m.If(some):
                 m.d.comb += [code.eq(int(number)), argument.eq(own)]
+        told = Cat(some for _, some, _ in errors).any()
         m.d.sync += [
-            self.error.valid.eq(some),
+            self.error.valid.eq(told),
             self.error.code.eq(code),
             self.error.argument.eq(argument),
         ]
-        with m.If(some & ~self.error_count.all()):
+        with m.If(told & ~self.error_count.all()):
             m.d.sync += self.error_count.eq(self.error_count + 1)
+
+    def _registered(
+        self, m: Module, code: ErrorCode, some: Value, argument: Value, times: int
+    ) -> tuple[ErrorCode, Value, Value]:
+        """Return an error so many cycles later."""
+        for k in range(times):
+            later = Signal(name=f"{code.name.lower()}_{k}")
+            number = Signal(self._config.sm_bits, name=f"{code.name.lower()}_argument_{k}")
+            m.d.sync += [later.eq(some), number.eq(argument)]
+            some, argument = later, number
+        return code, some, argument
 
     def _count_stalls(
         self,
@@ -323,22 +316,23 @@ stall_order : Out(32)
         ports: list[SmPort],
     ) -> None:
         """Count the cycles in which a head waits, by cause."""
-        stalled = places.active & ~placement.decided
-        alone = _chosen(places.head_place, table.lacks)
-        full = Cat(port.in_use & port.full for port in ports).any()
-        lacking = reduce(or_, (port.lacks & port.in_use.replicate(5) for port in ports))
-        lacking = lacking | Cat(C(0, 1), alone & full.replicate(4))
-        blocked = Cat(port.room & ~port.open for port in ports).any()
-        causes = Signal(len(STALLS))
-        m.d.sync += causes.eq(Cat(Cat(lacking, blocked) & stalled.replicate(6), places.ordered))
-        counters = WideCounters(len(STALLS), timing(self._config).stall_counter_bits)
-        m.submodules.stalls = counters
-        m.d.comb += [
-            counters.step.eq(causes),
-            *(getattr(self, n).eq(v) for n, v in zip(STALLS, counters.values, strict=True)),
+        stalled, full, blocked, ordered = Signal(), Signal(), Signal(), Signal()
+        m.d.sync += [
+            stalled.eq(places.active & ~placement.decided),
+            full.eq(Cat(port.in_use & (port.closed | places.barred) for port in ports).any()),
+            # Nothing was decided: no port of an SM that has room is open.
+            blocked.eq(~Cat(port.closed for port in ports).all() & ~places.barred),
+            ordered.eq(places.ordered),
         ]
-
-
-def _chosen(place: Value, values: Sequence[Value]) -> Value:
-    """Return the value of one of the two places."""
-    return Mux(place, values[1], values[0])
+        causes = {
+            "order": ordered,
+            **{name: table.lacks[k] & stalled & full for k, name in enumerate(RESOURCES)},
+            "offer": stalled & blocked,
+        }
+        step = Signal(len(STALL_CAUSES))
+        m.d.sync += step.eq(Cat(causes[name] for name in STALL_CAUSES))
+        counters = WideCounters(len(STALL_CAUSES), timing(self._config).stall_counter_bits)
+        m.submodules.stalls = counters
+        m.d.comb += counters.step.eq(step)
+        for name, value in zip(STALL_CAUSES, counters.values, strict=True):
+            m.d.comb += getattr(self, f"stall_{name}").eq(value)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -99,22 +99,27 @@ class GridWalker(wiring.Component):
         following = Signal(bits, name=f"following_{axis}")
         end = Signal(name=f"end_{axis}")
         chosen = Signal(bits, name=f"chosen_{axis}")
-        successor = Signal(bits, name=f"successor_{axis}")
         size = Signal(bits, name=f"size_{axis}")
-        chosen_size = Mux(load, self.i.payload[f"g{axis}"], size)
-        wrapped = Mux(end, 0, following)
+        start, wanted = self.i.payload[f"start_{axis}"], self.i.payload[f"g{axis}"]
+        wrapped, ends = Mux(end, 0, following), Mux(end, size == 1, _precedes(following, size))
         if self._fault == "no_wrap_y" and axis == "y":
-            wrapped = following
-        m.d.comb += [
-            place.eq(count),
-            chosen.eq(Mux(load, self.i.payload[f"start_{axis}"], wrapped)),
-            successor.eq(chosen + 1),
-        ]
+            wrapped, ends = following, _precedes(following, size)
+        m.d.comb += [place.eq(count), chosen.eq(Mux(load, start, wrapped))]
         with m.If(move):
             m.d.sync += [
                 count.eq(chosen),
-                following.eq(successor),
-                size.eq(chosen_size),
-                end.eq(successor == chosen_size),
+                following.eq(chosen + 1),
+                end.eq(Mux(load, _precedes(start, wanted), ends)),
             ]
+        with m.If(move & load):
+            m.d.sync += size.eq(wanted)
         return end
+
+
+def _precedes(value: Value, other: Value) -> Value:
+    """Return whether the value is one less than the other, without a carry from bit to bit.
+
+    Adding 1 turns bit k where it turned bit k - 1 from 1 to 0.
+    """
+    turned = Cat(C(1, 1), (value & ~other)[:-1])
+    return (value ^ other) == turned

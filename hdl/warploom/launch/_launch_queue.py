@@ -1,9 +1,10 @@
 """LaunchPath's waiting queue: launches that are accepted and not yet handed over."""
 
-from amaranth.hdl import Array, Cat, Module, Signal
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.bits import lowest_number
 from warploom_spec import Config, layouts, timing
 from warploom_spec.layouts import TICKET_BITS
 
@@ -29,7 +30,7 @@ class LaunchQueue(wiring.Component):
     accept, launch, ticket : In
         A launch enters at the end of this cycle; only while not ``full``.
     full : Out(1)
-        No room (a register's state).
+        As many launches wait as there are places (state).
     request : Stream[index_config], out
         Configuration to look up. ``valid`` may fall when its launch is taken back.
     cancel : Out(1)
@@ -38,15 +39,17 @@ class LaunchQueue(wiring.Component):
         The index generator's decision; ``decided_ticket`` says whose it is.
     oldest, oldest_ticket, oldest_entry : Out
         The oldest launch.
-    ready_to_go, taken_back, prepared : Out(1)
+    ready_to_go, taken_back, prepared, torn : Out(1)
         Of the oldest launch: its indices are decided and nobody took it back; it was taken back
-        and no configuration of it is in flight; its indices are decided.
+        and no configuration of it is in flight; its indices are decided; its stream is broken.
+    breaks, break_stream, mends, mend_stream : In
+        The stream is broken, or mended, at the end of the cycle; a break wins.
     leave : In(1)
         The oldest launch leaves.
     sought, mark : In
         Take the launch with the ticket ``sought`` back, if it is here (``found``).
-    found : Out(1)
-        The launch ``sought`` is in the queue.
+    found, found_oldest : Out(1)
+        The launch ``sought`` is in the queue; it is the oldest one.
     """
 
     def __init__(self, config: Config) -> None:
@@ -69,10 +72,16 @@ class LaunchQueue(wiring.Component):
                 "ready_to_go": Out(1),
                 "taken_back": Out(1),
                 "prepared": Out(1),
+                "torn": Out(1),
+                "breaks": In(1),
+                "break_stream": In(config.stream_bits),
+                "mends": In(1),
+                "mend_stream": In(config.stream_bits),
                 "leave": In(1),
                 "sought": In(TICKET_BITS),
                 "mark": In(1),
                 "found": Out(1),
+                "found_oldest": Out(1),
             }
         )
 
@@ -96,12 +105,13 @@ class LaunchQueue(wiring.Component):
         self._decide(m, flying, flight)
         self._show_oldest(m, tail, flying, flight)
         self._mark(m)
+        self._tear(m, tail)
         return m
 
     def _enter(self, m: Module) -> Signal:
         """Let an accepted launch enter; return the place where the next one will stand."""
         tail = Signal(range(self._depth))
-        m.d.comb += self.full.eq(self._occupied[tail])
+        m.d.comb += self.full.eq(Cat(self._occupied).all())
         with m.If(self.accept):
             m.d.sync += [
                 tail.eq(tail + 1),
@@ -128,14 +138,25 @@ class LaunchQueue(wiring.Component):
             *(write.data[f"d{axis}"].eq(launch[f"d{axis}"]) for axis in "xyz"),
             write.data.warps.eq(launch.warps),
         ]
-        candidate = Signal(range(self._depth))
-        exists = Signal()
-        for age in reversed(range(self._depth)):
-            slot = Signal(range(self._depth), name=f"slot_of_age_{age}")
-            m.d.comb += slot.eq(self._head + age)
-            waits = self._occupied[slot] & ~self._presented[slot] & ~self._marked[slot]
-            with m.If(waits):
-                m.d.comb += [candidate.eq(slot), exists.eq(1)]
+        # Launches stand in the order of their places, from the oldest one's on, cyclically.
+        waits, ahead = Signal(self._depth), Signal(self._depth)
+        from_head = Signal(self._depth, init=(1 << self._depth) - 1)
+        candidate, exists = Signal(range(self._depth)), Signal()
+        with m.If(self.leave):
+            m.d.sync += from_head.eq(Cat(C(0, 1), from_head[:-1]))
+            with m.If(self._head == self._depth - 1):
+                m.d.sync += from_head.eq(-1)
+        m.d.comb += [
+            waits.eq(
+                Cat(
+                    self._occupied[n] & ~self._presented[n] & ~self._marked[n]
+                    for n in range(self._depth)
+                )
+            ),
+            ahead.eq(waits & from_head),
+            exists.eq(waits.any()),
+            candidate.eq(Mux(ahead.any(), lowest_number(ahead), lowest_number(waits))),
+        ]
         m.d.comb += [
             read.addr.eq(candidate),
             self.request.payload.eq(read.data),
@@ -189,4 +210,27 @@ class LaunchQueue(wiring.Component):
         for n, hit in enumerate(hits):
             with m.If(self.mark & hit):
                 m.d.sync += self._marked[n].eq(1)
-        m.d.comb += self.found.eq(Cat(hits).any())
+        m.d.comb += [
+            self.found.eq(Cat(hits).any()),
+            self.found_oldest.eq(Array(hits)[self._head]),
+        ]
+
+    def _tear(self, m: Module, tail: Signal) -> None:
+        """Keep for each launch whether its stream is broken."""
+        torn = Array(Signal(name=f"torn_{n}") for n in range(self._depth))
+        streams = Array(
+            Signal.like(self.break_stream, name=f"stream_{n}") for n in range(self._depth)
+        )
+        for n in range(self._depth):
+            with m.If(self.breaks & (streams[n] == self.break_stream)):
+                m.d.sync += torn[n].eq(1)
+            with m.Elif(self.mends & (streams[n] == self.mend_stream)):
+                m.d.sync += torn[n].eq(0)
+        with m.If(self.accept):
+            # A launch of a broken stream is refused.
+            stream_ = self.launch.stream
+            m.d.sync += [
+                streams[tail].eq(stream_),
+                torn[tail].eq(self.breaks & (stream_ == self.break_stream)),
+            ]
+        m.d.comb += self.torn.eq(torn[self._head])

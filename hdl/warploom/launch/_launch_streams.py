@@ -22,8 +22,10 @@ class LaunchStreams(wiring.Component):
         The launch that asks.
     lost : In(sms)
         SMs that are lost.
+    queue_full : In(1)
+        The waiting queue is full.
     refusal : Out
-        0, or the lowest code that refuses it (combinational, on the state).
+        0, or the first code that refuses it (combinational, on the state).
     accept : In(1)
         It is accepted in this cycle.
     record, record_stream, record_breaks : In
@@ -32,10 +34,8 @@ class LaunchStreams(wiring.Component):
         A final record is taken in this cycle.
     mend, mend_stream : In
         Mend a broken stream. A break of the same stream in the same cycle wins.
-    asked, broken : In, Out
-        Whether the stream ``asked`` is broken.
     no_sm : Out(1)
-        Every SM is lost.
+        Every SM was lost in the last cycle.
     """
 
     def __init__(self, config: Config) -> None:
@@ -46,6 +46,7 @@ class LaunchStreams(wiring.Component):
                 "stream": In(bits),
                 "priority": In(config.priority_bits),
                 "lost": In(config.sms),
+                "queue_full": In(1),
                 "refusal": Out(ERROR_CODE_BITS),
                 "accept": In(1),
                 "record": In(1),
@@ -54,8 +55,6 @@ class LaunchStreams(wiring.Component):
                 "taken": In(1),
                 "mend": In(1),
                 "mend_stream": In(bits),
-                "asked": In(bits),
-                "broken": Out(1),
                 "no_sm": Out(1),
             }
         )
@@ -84,12 +83,10 @@ class LaunchStreams(wiring.Component):
         m.d.sync += reserved.eq(reserved + self.accept - self.taken)
 
         other = (unfinished[self.stream] != 0) & (priority[self.stream] != self.priority)
-        full = Mux(reserved == places, ErrorCode.COMPLETION_FULL, ErrorCode.OK)
+        waits = Mux(self.queue_full, ErrorCode.QUEUE_FULL, ErrorCode.OK)
+        full = Mux(reserved == places, ErrorCode.COMPLETION_FULL, waits)
         lost = Mux(self.no_sm, ErrorCode.NO_SM, full)
         torn = Mux(broken[self.stream], ErrorCode.STREAM_BROKEN, lost)
-        m.d.comb += [
-            self.no_sm.eq(self.lost.all()),
-            self.broken.eq(broken[self.asked]),
-            self.refusal.eq(Mux(other, ErrorCode.STREAM_PRIORITY, torn)),
-        ]
+        m.d.sync += self.no_sm.eq(self.lost.all())
+        m.d.comb += self.refusal.eq(Mux(other, ErrorCode.STREAM_PRIORITY, torn))
         return m

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -13,13 +13,11 @@ from warploom.launch._launch_queue import LaunchQueue, waiting_launch
 from warploom.launch._launch_streams import LaunchStreams
 from warploom.launch.launch_check import LaunchCheck
 from warploom.lib import faults
-from warploom_spec import Config, ErrorCode, Fate, layouts, timing
-from warploom_spec.layouts import TICKET_BITS
+from warploom_spec import STALL_CAUSES, Config, ErrorCode, Fate, Stop, layouts, timing
+from warploom_spec.layouts import PLACES, TICKET_BITS
 
 #: Ports of the dispatcher that are LaunchPath's own.
-_DISPATCH_STREAMS: Final = ("offer", "completion")
-_DISPATCH_ARRAYS: Final = ("kill", "acknowledge")
-_STALLS: Final = ("order", "slots", "warps", "registers", "shared", "barriers", "offer")
+_DISPATCHER: Final = ("enable", "lost", "words", "offer", "report", "kill")
 
 
 class LaunchPath(wiring.Component):
@@ -35,14 +33,18 @@ class LaunchPath(wiring.Component):
         As for the parts.
     fault : str, optional
         One of `FAULTS` (``part.fault``), for tests of the tests.
+    first_ticket : int, optional
+        The first launch's ticket, for tests of the tickets' wrap.
 
     Attributes
     ----------
     launch : Stream[launch_descriptor], in
-        Launches.
-    answer : Stream[launch_answer], out
-        A ticket or a refusal for each launch, in order, `timing.launch_check` + 1 cycles after the
-        launch was taken if nothing holds it.
+        Launches; ``ready`` is always 1.
+    room : Out(1)
+        A launch that is sent in this cycle finds a place. A register.
+    answer : launch_answer, out
+        A pulse: a ticket or a refusal for each launch, in order, `timing.launch_check` + 1 cycles
+        after the launch was taken.
     stop : Stream[launch_stop], in
         Kill, drain or take back a launch. One that is handed over or accepted in the cycle in which
         its stop is looked at is looked at again in the next.
@@ -50,6 +52,8 @@ class LaunchPath(wiring.Component):
         Mends a broken stream; a break in the same cycle wins.
     ended : Stream[end_record], out
         One final record for each ticket; the dispatcher's before one from the queue.
+    error : error_record, out, error_count : Out(16)
+        ``STOP_UNKNOWN``, one cycle after its stop was looked at.
 
     Raises
     ------
@@ -70,8 +74,9 @@ class LaunchPath(wiring.Component):
         ),
     )
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config, *, fault: str | None = None, first_ticket: int = 1) -> None:
         self._config = config
+        self._first_ticket = first_ticket
         self._fault = faults.checked("LaunchPath", fault, self.FAULTS)
         self._check = LaunchCheck(config, fault=faults.for_child(fault, "launch_check"))
         self._generator = IndexGenerator(config, fault=faults.for_child(fault, "index_generator"))
@@ -82,17 +87,20 @@ class LaunchPath(wiring.Component):
         decision = layouts.index_decision(config).layout()
         record = layouts.error_record(config).layout()
         dispatcher = self._dispatcher.signature.members
-        shared = ("enable", "lost", "words", *_DISPATCH_STREAMS, *_DISPATCH_ARRAYS)
         super().__init__(
             {
+                # The stubs lack `init`.
                 "launch": In(stream.Signature(layouts.launch_descriptor(config).layout())),
                 "tables": In(config.max_tables),
-                "answer": Out(stream.Signature(layouts.launch_answer(config).layout())),
+                "room": Out(1, init=1),  # type: ignore[call-arg]
+                "answer": Out(layouts.launch_answer(config).layout()),
                 "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
                 "clear_stream": In(stream.Signature(config.stream_bits)),
                 "ended": Out(stream.Signature(layouts.end_record(config).layout())),
-                **{name: dispatcher[name] for name in shared},
-                **{f"stall_{c}": dispatcher[f"stall_{c}"] for c in _STALLS},
+                "error": Out(record),
+                "error_count": Out(counts),
+                **{name: dispatcher[name] for name in _DISPATCHER},
+                **{f"stall_{c}": dispatcher[f"stall_{c}"] for c in STALL_CAUSES},
                 **({"order_table": dispatcher["order_table"]} if self._has_order_table else {}),
                 "read": In(stream.Signature(layouts.index_read(config).layout())),
                 "data": Out(stream.Signature(layouts.index_data(config).layout())),
@@ -126,6 +134,7 @@ class LaunchPath(wiring.Component):
         self._connect_dispatcher(m)
         self._connect_generator(m)
         self._answer(m)
+        self._room(m)
         self._hand_over(m)
         record, doomed = self._end_here(m)
         self._stop(m)
@@ -137,17 +146,14 @@ class LaunchPath(wiring.Component):
         dispatcher = self._dispatcher
         for n in range(self._config.sms):
             connect(m, dispatcher.offer[n], flipped(self.offer[n]))
-            connect(m, dispatcher.completion[n], flipped(self.completion[n]))
-            m.d.comb += [
-                self.kill[n].eq(dispatcher.kill[n]),
-                dispatcher.acknowledge[n].eq(self.acknowledge[n]),
-            ]
-        m.d.comb += [self.words[place].eq(dispatcher.words[place]) for place in range(2)]
+            connect(m, dispatcher.report[n], flipped(self.report[n]))
+        m.d.comb += [self.words[place].eq(dispatcher.words[place]) for place in range(PLACES)]
         m.d.comb += [
-            getattr(self, f"stall_{c}").eq(getattr(dispatcher, f"stall_{c}")) for c in _STALLS
+            getattr(self, f"stall_{c}").eq(getattr(dispatcher, f"stall_{c}")) for c in STALL_CAUSES
         ]
         m.d.comb += [
             dispatcher.enable.eq(self.enable),
+            self.kill.eq(dispatcher.kill),
             self.lost.eq(dispatcher.lost),
             self._streams.lost.eq(dispatcher.lost),
             self.dispatch_error.eq(dispatcher.error),
@@ -185,41 +191,58 @@ class LaunchPath(wiring.Component):
         launch = checked.payload
         connect(m, flipped(self.launch), self._check.i)
         m.d.comb += self._check.tables.eq(self.tables)
-        ticket = Signal(TICKET_BITS, init=1)
-        code = Mux(launch.error != 0, launch.error, streams.refusal)
-        refused = Signal()
-        room = ~self.answer.valid | self.answer.ready
-        accept = Signal()
+        ticket = Signal(TICKET_BITS, init=self._first_ticket)
+        wrong, refused, accept = Signal(), Signal(), Signal()
         m.d.comb += [
+            checked.ready.eq(1),
             streams.stream.eq(launch.stream),
             streams.priority.eq(launch.priority),
-            refused.eq((launch.error != 0) | (streams.refusal != 0)),
-            checked.ready.eq(room & (refused | ~self._queue.full)),
-            accept.eq(checked.valid & checked.ready & ~refused),
+            streams.queue_full.eq(self._queue.full),
+            wrong.eq(launch.error != 0),
+            refused.eq(checked.valid & (wrong | (streams.refusal != 0))),
+            accept.eq(checked.valid & ~refused),
             streams.accept.eq(accept),
             self._queue.accept.eq(accept),
             self._queue.ticket.eq(ticket),
         ]
         fields = waiting_launch(self._config)
         m.d.comb += [self._queue.launch[name].eq(launch[name]) for name, _ in fields]
-        with m.If(room):
-            m.d.sync += [
-                self.answer.valid.eq(checked.valid & checked.ready),
-                self.answer.payload.ticket.eq(Mux(refused, 0, ticket)),
-                self.answer.payload.code.eq(code),
-                self.answer.payload.argument.eq(launch.argument),
-            ]
+        # The fields of a pulse that is not valid are 0.
+        m.d.sync += [
+            self.answer.valid.eq(checked.valid),
+            self.answer.ticket.eq(Mux(accept, ticket, 0)),
+            self.answer.code.eq(
+                Mux(refused, Mux(wrong, launch.error, streams.refusal), ErrorCode.OK)
+            ),
+            self.answer.argument.eq(Mux(refused & wrong, launch.argument, 0)),
+        ]
         with m.If(accept):
             # 0 is no ticket: after the highest comes 1.
             m.d.sync += ticket.eq(ticket + 1 + ticket.all())
-        self._next_ticket, self._accepted = ticket, accept
+        self._next_ticket, self._accepted, self._refused = ticket, accept, refused
+
+    def _room(self, m: Module) -> None:
+        """Say whether a launch finds a place whatever the launches in LaunchCheck get."""
+        limits = timing(self._config)
+        sent, refused, leaves = self.launch.valid, self._refused, self._queue.leave
+        enough = []
+        for name, places, gone in (
+            ("queue", limits.launch_queue, leaves),
+            ("records", limits.end_records, self.ended.valid & self.ended.ready),
+        ):
+            most = places + limits.launch_check
+            ahead = Signal(range(most + 1), name=f"ahead_of_{name}")
+            following = Signal.like(ahead, name=f"following_{name}")
+            m.d.comb += following.eq(ahead + sent - refused - gone)
+            m.d.sync += ahead.eq(following)
+            enough.append(following < places)
+        m.d.sync += self.room.eq(enough[0] & enough[1])
 
     def _hand_over(self, m: Module) -> None:
         """Hand the oldest launch to the dispatcher once its indices are decided."""
         queue, launch = self._queue, self._dispatcher.launch
         m.d.comb += [
-            self._streams.asked.eq(queue.oldest.stream),
-            launch.valid.eq(queue.ready_to_go & ~self._streams.broken & ~self._streams.no_sm),
+            launch.valid.eq(queue.ready_to_go & ~queue.torn & ~self._streams.no_sm),
             launch.payload.ticket.eq(queue.oldest_ticket),
             launch.payload.entries.eq(1 << queue.oldest_entry),
         ]
@@ -232,14 +255,14 @@ class LaunchPath(wiring.Component):
         queue, streams = self._queue, self._streams
         doomed = Signal()
         m.d.comb += doomed.eq(
-            (queue.taken_back | (queue.ready_to_go & (streams.broken | streams.no_sm)))
+            (queue.taken_back | (queue.ready_to_go & (queue.torn | streams.no_sm)))
             & ~self._dispatcher.ended.valid
         )
         handed = self._dispatcher.launch.valid & self._dispatcher.launch.ready
         leaves = handed if self._fault == "ends_twice" else doomed | handed
         m.d.comb += queue.leave.eq(leaves)
         record = Signal(layouts.end_record(self._config).layout(), name="from_queue")
-        failure = Mux(streams.broken, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)
+        failure = Mux(queue.torn, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)
         m.d.comb += [
             record.ticket.eq(queue.oldest_ticket),
             record.fate.eq(Mux(queue.taken_back, Fate.SKIPPED, Fate.FAILED)),
@@ -249,26 +272,55 @@ class LaunchPath(wiring.Component):
         return record, doomed
 
     def _stop(self, m: Module) -> None:
-        """Look at one stop: mark its launch in the queue, or pass it to the dispatcher."""
+        """Look at one stop: mark its launch in the queue, or name its place to the dispatcher."""
         queue, dispatcher = self._queue, self._dispatcher
         held = Signal()
         stop = Signal(layouts.launch_stop(self._config).layout())
-        moves = (self._handed & (queue.oldest_ticket == stop.ticket)) | (
-            self._accepted & (self._next_ticket == stop.ticket)
-        )
-        look = Signal()
+        moves, look, unknown = Signal(), Signal(), Signal()
+        resident = self._places(m)
         m.d.comb += [
+            moves.eq(
+                (self._handed & queue.found_oldest)
+                | (self._accepted & (self._next_ticket == stop.ticket))
+            ),
             self.stop.ready.eq(~held),
             look.eq(held & ~moves),
             queue.sought.eq(stop.ticket),
             queue.mark.eq(look),
-            dispatcher.stop.valid.eq(look & ~queue.found),
-            dispatcher.stop.payload.eq(stop),
         ]
+        named = Signal(PLACES)
+        for place in range(PLACES):
+            ticket = dispatcher.words[place].ticket
+            m.d.comb += named[place].eq(
+                look & ~queue.found & resident[place] & (ticket == stop.ticket)
+            )
+            with m.If(named[place]):
+                m.d.comb += dispatcher.stop[f"place{place}"].eq(
+                    Mux(stop.drain, Stop.DRAIN, Stop.KILL)
+                )
+        m.d.comb += unknown.eq(look & ~queue.found & ~named.any())
+        m.d.sync += [
+            self.error.valid.eq(unknown),
+            self.error.code.eq(Mux(unknown, ErrorCode.STOP_UNKNOWN, ErrorCode.OK)),
+        ]
+        with m.If(unknown & ~self.error_count.all()):
+            m.d.sync += self.error_count.eq(self.error_count + 1)
         with m.If(look):
             m.d.sync += held.eq(0)
         with m.Elif(self.stop.valid & ~held):
             m.d.sync += [held.eq(1), stop.eq(self.stop.payload)]
+
+    def _places(self, m: Module) -> Signal:
+        """Return which places of the dispatcher have a launch, up to its record inclusive."""
+        ended = self._dispatcher.ended
+        resident, free, taken = Signal(PLACES), Signal(PLACES), Signal(PLACES)
+        leaves = Cat(ended.valid & (ended.payload.place == place) for place in range(PLACES))
+        m.d.comb += [
+            free.eq(~resident | leaves),
+            taken.eq(Cat(free[0], ~free[0]) & self._handed.replicate(PLACES)),
+        ]
+        m.d.sync += resident.eq(~free | taken)
+        return resident
 
     def _record(self, m: Module, record: Value | data.View, doomed: Signal) -> None:
         """Queue the final record, release its indices, settle its stream."""
@@ -299,6 +351,10 @@ class LaunchPath(wiring.Component):
             self.clear_stream.ready.eq(1),
             streams.mend.eq(self.clear_stream.valid),
             streams.mend_stream.eq(self.clear_stream.payload),
+            self._queue.breaks.eq(streams.record_breaks),
+            self._queue.break_stream.eq(ended.payload.stream),
+            self._queue.mends.eq(self.clear_stream.valid),
+            self._queue.mend_stream.eq(self.clear_stream.payload),
         ]
         self._release(m, ended, doomed)
 

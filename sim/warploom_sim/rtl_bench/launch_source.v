@@ -1,4 +1,4 @@
-// Sends the launches of a file (one descriptor a line, hexadecimal) as fast as they are taken,
+// Sends the launches of a file (one descriptor a line, hexadecimal), one in each cycle with room,
 // from the second cycle after reset on.
 module launch_source #(
     parameter BITS = 512,
@@ -6,17 +6,21 @@ module launch_source #(
 ) (
     input clk,
     input rst,
-    input ready,
-    output reg valid,
+    input room,
+    output valid,
     output reg [BITS-1:0] payload,
     output reg [31:0] launches
 );
   reg [BITS-1:0] memory [0:PLACES-1];
   reg [32767:0] file;
+  // A launch stands in `payload`.
+  reg armed;
   integer next;
 
+  assign valid = armed & room;
+
   initial begin
-    valid = 0;
+    armed = 0;
     payload = 0;
     next = 0;
     if (!$value$plusargs("launches=%d", launches)) launches = 0;
@@ -25,10 +29,10 @@ module launch_source #(
 
   always @(posedge clk)
     if (rst) begin
-      valid <= 0;
+      armed <= 0;
       next = 0;
-    end else if (!valid || ready) begin
-      valid <= next < launches;
+    end else if (!armed || room) begin
+      armed <= next < launches;
       if (next < launches) payload <= memory[next];
       next = next + 1;
     end

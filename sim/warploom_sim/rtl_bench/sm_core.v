@@ -1,6 +1,6 @@
 // Stand-in for the cores of one SM: takes every offer at once, holds the block for its length, then
-// completes it; at most one completion a cycle, the smallest due cycle first, then the lowest slot.
-// It records what it takes and what it completes. docs/replay/replay.md defines it.
+// reports it; at most one report a cycle, the smallest due cycle first, then the lowest slot.
+// It records what it takes and what it reports. docs/replay/replay.md defines it.
 //
 // Work is done on events alone: the earliest due block is kept in registers, and the slots are
 // searched only when it leaves.
@@ -13,8 +13,8 @@ module sm_core #(
     parameter GRID_Z = 16,
     parameter OFFER_BITS = 96,
     parameter OFFER_RECORD_BITS = 256,
-    parameter COMPLETION_BITS = 10,
-    parameter COMPLETION_RECORD_BITS = 128
+    parameter REPORT_BITS = 10,
+    parameter REPORT_RECORD_BITS = 128
 ) (
     input clk,
     input rst,
@@ -22,7 +22,7 @@ module sm_core #(
     input [31:0] seed,
     // File descriptors of the two event files.
     input [31:0] offers,
-    input [31:0] completions,
+    input [31:0] reports,
     // Of each resident place's launch words: ticket, launch number, base length.
     input [31:0] ticket_0,
     input [31:0] ticket_1,
@@ -32,8 +32,8 @@ module sm_core #(
     input [31:0] base_1,
     input offer_valid,
     input [OFFER_BITS-1:0] offer,
-    output reg completion_valid,
-    output reg [COMPLETION_BITS-1:0] completion
+    output reg report_valid,
+    output reg [REPORT_BITS-1:0] report
 );
   // Fields of the packet block_offer: place, slot, bx, by, bz, lowest bits first.
   wire place = offer[0];
@@ -48,7 +48,7 @@ module sm_core #(
   reg [63:0] first_due;
   reg [SLOT_BITS-1:0] first_slot;
   reg [OFFER_RECORD_BITS-1:0] offer_record;
-  reg [COMPLETION_RECORD_BITS-1:0] completion_record;
+  reg [REPORT_RECORD_BITS-1:0] report_record;
   reg [63:0] taken_due;
   integer k;
 
@@ -76,14 +76,14 @@ module sm_core #(
 
   initial begin
     busy = 0;
-    completion_valid = 0;
-    completion = 0;
+    report_valid = 0;
+    report = 0;
     first_due = 0;
     first_slot = 0;
   end
 
   always @(posedge clk) begin
-    completion_valid <= 0;
+    report_valid <= 0;
     if (rst) begin
       busy = 0;
     end else begin
@@ -101,11 +101,11 @@ module sm_core #(
       end
       // What is sent in the next cycle.
       if (busy != 0 && first_due <= cycle + 1) begin
-        completion_valid <= 1;
-        completion <= first_slot;
-        completion_record = {{{(COMPLETION_BITS - SLOT_BITS){1'b0}}, first_slot}, number,
+        report_valid <= 1;
+        report <= first_slot;
+        report_record = {{{(REPORT_BITS - SLOT_BITS){1'b0}}, first_slot}, number,
                              cycle + 64'd1};
-        $fwrite(completions, "%u", completion_record);
+        $fwrite(reports, "%u", report_record);
         busy[first_slot] = 0;
         first_due = {64{1'b1}};
         for (k = 0; k < SLOTS; k = k + 1)

@@ -7,13 +7,12 @@ from tb.support.dispatch_rules import (
     RTL_AND_MODEL,
     WHOLE,
     at,
-    completing,
-    completion,
     drive,
     errors,
     given,
     launch,
     policy,
+    reporting,
     used,
 )
 from warploom_spec import ErrorCode, layouts
@@ -23,19 +22,18 @@ pytestmark = RTL_AND_MODEL
 FREED = policy("freed_first")
 
 
-def completed(*when, slot=0):
-    """Return the levels of completions, each (cycle, SMs that complete a block in it)."""
+def reported(*when, slot=0):
+    """Return the levels of reports, each (cycle, SMs that report a block in it)."""
     levels = {}
     for sm in range(FREED.sms):
-        own = [(cycle, completion(slot)) for cycle, sms in when if sm in sms]
-        levels |= completing(sm, *own)
+        levels |= reporting(sm, *((cycle, slot) for cycle, sms in when if sm in sms))
     return levels
 
 
 def test_of_sms_freed_in_one_cycle_the_first_behind_the_last_one_to_enter_is_first(block):
     # SM 2 is freed alone: the rotating pointer stands at 3 when the others are, all in one cycle.
     sent = [launch(config=FREED, gx=8, **WHOLE)]
-    levels = completed((20, [2]), (30, [0, 1, 3]))
+    levels = reported((20, [2]), (30, [0, 1, 3]))
     recording = drive(block, sent, 80, FREED, enable=used(15, 60), **levels)
     assert given(recording) == [0, 1, 2, 3, 2, 3, 0, 1]
 
@@ -43,25 +41,41 @@ def test_of_sms_freed_in_one_cycle_the_first_behind_the_last_one_to_enter_is_fir
 def test_of_sms_freed_in_one_cycle_the_lowest_is_first_after_a_reset(block):
     # All blocks went by the table, whose pointer moves past 0 and leaves the rotating one alone.
     sent = [launch(config=FREED, gx=7, **WHOLE)]
-    levels = completed((20, [3, 1, 2]))
+    levels = reported((20, [3, 1, 2]))
     recording = drive(block, sent, 80, FREED, enable=used(15, 60), **levels)
     assert given(recording) == [0, 1, 2, 3, 1, 2, 3]
 
 
 def test_an_sm_freed_twice_lets_the_others_go_before_it_enters_again(block):
     # Two blocks fill an SM. SMs 1 and 2 are freed in 20, SM 1 once more in 21: 1 enters in 23, and
-    # in 24 both wait, but the pointer stands at 2.
+    # in 24 both wait, but the pointer stands at 2. Blocks are decided four cycles apart: by then
+    # every port is open again.
     sent = [launch(config=FREED, gx=11, barriers=2)]
-    levels = completed((20, [2])) | completing(1, (20, completion(0)), (21, completion(1)))
-    recording = drive(block, sent, 80, FREED, enable=used(15, 60), **levels)
+    levels = reported((20, [2])) | reporting(1, (20, 0), (21, 1))
+
+    def enable(now: int) -> int:
+        return 0b1111 if now < 15 or (now >= 60 and now % 4 == 0) else 0
+
+    recording = drive(block, sent, 80, FREED, enable=enable, **levels)
     assert given(recording) == [0, 1, 2, 3, 0, 1, 2, 3, 1, 2, 1]
 
 
+@pytest.mark.parametrize(("cycle", "order"), [(38, [1, 0]), (39, [0, 1])])
+def test_of_two_sms_the_one_that_reports_first_is_first(block, cycle, order):
+    sent = [launch(config=FREED, gx=6, **WHOLE)]
+    levels = reporting(1, (cycle, 0)) | reporting(0, (77 - cycle, 0))
+    recording = drive(block, sent, 80, FREED, enable=used(15, 60), **levels)
+    assert given(recording) == [0, 1, 2, 3, *order]
+
+
 def test_the_rotating_pointer_outlives_a_launch_and_moves_with_what_enters_in_vain(block):
-    # All four are freed at the end of 22; SMs 0, 1 and 2 enter in 23, 24 and 25. The launch leaves
-    # at the end of 24: what entered is dropped at the end of 25, SM 3's count as well. The pointer
-    # stands at 3 when the next launch's blocks are freed, all in one cycle.
-    sent = [launch(1, FREED, gx=4, **WHOLE), launch(2, FREED, gx=8, **WHOLE)]
+    # Two blocks fill an SM. All are reported in 19 and 20: the counters are 1 at the end of 21 and
+    # rise to 2 but for SM 0's. SMs 0, 1, 2, 3 and 0 enter in 22 to 26. No launch is resident from
+    # 26 on: all is dropped, but the pointer stands at 1 when the next launch's blocks are freed.
+    sent = [launch(1, FREED, gx=8, barriers=2), launch(2, FREED, gx=8, **WHOLE)]
+    levels = {}
+    for sm in range(FREED.sms):
+        levels |= reporting(sm, (19, 0), (20, 1), (60, 2))
     recording = drive(
         block,
         sent,
@@ -69,24 +83,36 @@ def test_the_rotating_pointer_outlives_a_launch_and_moves_with_what_enters_in_va
         FREED,
         enable=used(45, 80),
         launch__hold=lambda cycle: int(0 < cycle < 30),
-        **completed((20, range(4)), (50, range(4))),
+        **levels,
     )
-    assert given(recording) == [0, 1, 2, 3, 0, 1, 2, 3, 3, 0, 1, 2]
+    assert given(recording) == [0, 1, 2, 3] * 3 + [1, 2, 3, 0]
 
 
-def test_of_sms_whose_blocks_retire_in_one_cycle_the_pointer_chooses_too(block):
-    # SM 0 enters alone: the pointer stands at 1 when four blocks are retired in one cycle.
-    config = policy("freed_first", reclaim="in_order")
-    assert config.retire_width == 4
+def test_a_lost_sm_s_slots_never_enter(block):
+    # SM 0 is lost from 42 on; what it reports in 40 still counts, at the end of 42.
+    config = config_of("tiny,sms=3,policy=freed_first,kill_timeout=16")
+    sent = [launch(1, config, gx=3, barriers=2), launch(2, config, gx=9, stream=1, barriers=2)]
+    stops = layouts.dispatch_stop(config).pack({"place0": 2, "place1": 0})
     recording = drive(
         block,
-        [launch(config=config, gx=9, **WHOLE)],
-        100,
+        sent,
+        90,
         config,
-        enable=lambda now: 0 if 20 <= now < 30 or 36 <= now < 80 else 0b1111,
-        **completed((20, [0]), (40, range(4))),
+        enable=lambda now: 0b111 if now < 22 or now >= 60 else 0,
+        stop=at(20, stops),
+        **reporting(0, (40, 1)),
+        **reporting(1, (25, 0, 2), (50, 1)),
+        **reporting(2, (25, 0, 2)),
     )
-    assert given(recording) == [0, 1, 2, 3, 0, 1, 2, 3, 0]
+    assert recording.cycles("lost")[0] == 42
+    after = [
+        n
+        for _, n in sorted(
+            (c, n) for n in range(3) for c in recording.cycles(f"offer__{n}__valid") if c > 60
+        )
+    ]
+    # The queue has SM 1, SM 2 and SM 1; SM 0 is not chosen, and its entry is not in the way.
+    assert after == [1, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -102,4 +128,16 @@ def test_a_swap_s_refusal_names_its_first_position_that_does_not_exist(block, fi
         order_table__valid=at(10),
         order_table__payload=layouts.order_swap(config).pack({"first": first, "second": second}),
     )
-    assert errors(recording) == [(11, ErrorCode.ORDER_RANGE, told)]
+    assert errors(recording) == [(14, ErrorCode.ORDER_RANGE, told)]
+
+
+def test_of_two_reasons_to_refuse_a_swap_the_range_is_told(block):
+    config = config_of("tiny,sms=3,policy=freed_first")
+    recording = drive(
+        block,
+        [launch(config=config)],
+        config=config,
+        order_table__valid=at(20),
+        order_table__payload=layouts.order_swap(config).pack({"first": 3, "second": 0}),
+    )
+    assert errors(recording) == [(24, ErrorCode.ORDER_RANGE, 3)]

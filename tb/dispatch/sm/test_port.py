@@ -1,153 +1,172 @@
-"""What the page of the SM's port says of cycles, of RTL and model alike."""
+"""The page of the SM's port, rule by rule, of RTL and model alike."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tb.support.dispatch_configs import config_of
 from tb.support.dispatch_rules import (
+    KILLED,
+    OK,
     RTL_AND_MODEL,
     TINY,
     at,
-    completing,
-    completion,
+    begun,
     drive,
-    ends,
     errors,
+    fates,
     launch,
-    mask,
+    levels_of,
+    offers,
+    reporting,
     stop,
 )
-from warploom_spec import ErrorCode, Fate, layouts
+from warploom_spec import ErrorCode, Fate, layouts, preset, timing
 
 pytestmark = RTL_AND_MODEL
+
 PAGE = Path(__file__).parents[3] / "docs" / "dispatch" / "sm" / "port.md"
-BLOCKS = "ABC"
 
 
 def figure():
-    """Return the rows of the page's figure by their names, and its cycles."""
-    lines = re.findall(r"^    (\S+) +(\S.*)$", PAGE.read_text(), re.MULTILINE)
-    rows = {name: cells.split() for name, cells in lines}
-    return rows, [int(cycle) for cycle in rows.pop("cycle")]
-
-
-def named(pulse):
-    """Return the letters of the slots of a mask."""
-    slots = layouts.slot_mask(TINY).unpack(pulse)["mask"]
-    return "".join(name for slot, name in enumerate(BLOCKS) if slots >> slot & 1) or "."
+    """Return the rows of the page's figure by name, each with its cells by cycle."""
+    block = PAGE.read_text().split("## Timing")[1].split("\n    cycle")[1].split("\n\n")[0]
+    lines = ("cycle" + block).splitlines()
+    rows = {}
+    for line in lines:
+        name, *cells = line.split()
+        rows[name] = cells
+    cycles = [int(cell) for cell in rows.pop("cycle")]
+    return {name: dict(zip(cycles, cells, strict=True)) for name, cells in rows.items()}
 
 
 def test_the_figure_of_a_kill(block):
+    """What the page shows is what is sent and what comes."""
+    rows = figure()
+    cycles = list(rows["offer"])
+    (stopped,) = (cycle for cycle in cycles if rows["stop"][cycle] == "*")
+    slots = {"A": 0, "B": 1, "C": 2}
+    sent = [(c, slots[cell]) for c, cell in rows["report"].items() if cell != "."]
+    reports = [(c, slot, OK if slot == slots["B"] else KILLED) for c, slot in sent]
+    config = preset("tiny")
     recording = drive(
         block,
-        [launch(gx=3)],
-        cycles=30,
+        [launch(config=config, gx=3)],
+        config=config,
         enable=1,
-        stop__valid=at(8),
-        stop__payload=stop(1),
-        offer__0__ready=lambda cycle: int(cycle in (4, 5) or cycle >= 13),
-        acknowledge__0=lambda cycle: {14: mask(0b001), 19: mask(0b100)}.get(cycle, 0),
-        **completing(0, (13, completion(1))),
+        stop=at(stopped, stop()),
+        offer__0__ready=lambda cycle: int(rows["offer.ready"].get(cycle, "1")),
+        **reporting(0, *reports),
     )
-    offer, done = layouts.block_offer(TINY), layouts.block_completion(TINY)
-    port = recording.port
-    offered = zip(port("offer__0__valid"), port("offer__0__payload"), strict=True)
-    completed = zip(port("completion__0__valid"), port("completion__0__payload"), strict=True)
-    seen = {
-        "stop": ["*" if valid else "." for valid in port("stop__valid")],
-        "offer": [BLOCKS[offer.unpack(word)["slot"]] if valid else "." for valid, word in offered],
-        "offer.ready": [str(ready) for ready in port("offer__0__ready")],
-        "kill": [named(pulse) for pulse in port("kill__0")],
-        "completion": [BLOCKS[done.unpack(w)["slot"]] if valid else "." for valid, w in completed],
-        "acknowledge": [named(pulse) for pulse in port("acknowledge__0")],
-        "ended": ["K" if valid else "." for valid in port("ended__valid")],
-    }
-    rows, cycles = figure()
-    assert rows == {name: [cells[cycle] for cycle in cycles] for name, cells in seen.items()}
+    offer = layouts.block_offer(config)
+    for cycle in cycles:
+        valid, word = (recording.port(f"offer__0__{part}")[cycle] for part in ("valid", "payload"))
+        shown = "ABC"[offer.unpack(word)["slot"]] if valid else "."
+        assert shown == rows["offer"][cycle], f"offer in {cycle}"
+        kill = "1" if recording.port("kill")[cycle] else "."
+        assert kill == rows["kill[0]"][cycle], f"kill in {cycle}"
+        ended = "K" if recording.port("ended__valid")[cycle] else "."
+        assert ended == rows["ended"][cycle], f"ended in {cycle}"
+    assert fates(recording) == [(22, 1, Fate.KILLED, ErrorCode.OK, 16 - 6)]
     assert errors(recording) == []
-    ((_, end),) = ends(recording)
-    assert (end["fate"], end["cycles"]) == (Fate.KILLED, 19 - 4)
 
 
-@pytest.mark.parametrize(("late", "lost"), [(0, []), (1, [17])])
-def test_an_offer_is_in_time_a_kill_timeout_after_its_first_cycle(block, late, lost):
-    # The stop counts from 4 on, the offer's first cycle: no earlier one leaves an offer.
-    recording = drive(
-        block,
-        [launch()],
-        cycles=24,
-        enable=1,
-        stop__valid=at(2),
-        stop__payload=stop(1),
-        offer__0__ready=at(4 + TINY.kill_timeout + late),
-        acknowledge__0=at(20, mask(1)),
-    )
-    assert recording.cycles("offer__0__valid")[0] == 4
-    assert recording.cycles("lost")[:1] == lost
+# 1. Take
 
 
-@pytest.mark.parametrize(("completed", "slots"), [(20, 0b10), (21, 0b11), (23, 0b11)])
-def test_a_kill_names_a_block_that_completed_up_to_three_cycles_before(block, completed, slots):
+def test_an_offer_stands_unchanged_until_it_is_taken(block):
+    # Its launch is killed and its SM is disabled and lost meanwhile.
     recording = drive(
         block,
         [launch(gx=2)],
-        cycles=35,
-        enable=1,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        acknowledge__0=at(26, mask(0b10)),
-        **completing(0, (completed, completion(0))),
+        enable=lambda cycle: int(cycle < 12),
+        stop=at(15, stop()),
+        offer__0__ready=at(50),
     )
-    assert recording.cycles("kill__0") == [24]
-    assert recording.port("kill__0")[24] == mask(slots)
-    assert errors(recording) == []
+    assert recording.cycles("lost")[0] == 17 + 16 + 4
+    shown = {recording.port("offer__0__payload")[cycle] for cycle in range(6, 51)}
+    assert recording.cycles("offer__0__valid") == list(range(6, 51))
+    assert len(shown) == 1
 
 
-def test_a_completion_sent_twice_may_complete_the_slot_s_next_block(block):
-    recording = drive(
-        block,
-        [launch(gx=2, warps=TINY.warp_slots)],
-        enable=1,
-        **completing(0, (7, completion(0)), (12, completion(0))),
-    )
-    assert recording.cycles("offer__0__valid") == [4, 11]
-    assert errors(recording) == []
-    assert [end["fate"] for _, end in ends(recording)] == [Fate.FINISHED]
-
-
-def test_words_hold_until_the_block_completes(block):
-    # Completed in 20; the next launch gets the same place as early as there is room.
-    packet = layouts.launch_words(TINY)
-    recording = drive(
-        block,
-        [launch(1), launch(2)],
-        cycles=30,
-        enable=1,
-        launch__hold=lambda cycle: int(0 < cycle < 25),
-        **completing(0, (20, completion(0))),
-    )
-    tickets = [packet.unpack(word or 0)["ticket"] for word in recording.port("words__0")]
-    assert tickets[1:26] == [1] * 25 and tickets[26] == 2
+# 2. Report
 
 
 @pytest.mark.parametrize(
-    ("completed", "code"),
-    [(34, ErrorCode.BLOCK_FAULT), (36, ErrorCode.NO_SM), (37, ErrorCode.SM_LOST)],
+    ("status", "fate", "code"),
+    [
+        (0, Fate.FINISHED, ErrorCode.OK),
+        (1, Fate.FAILED, ErrorCode.BLOCK_FAULT),
+        (2, Fate.FAILED, ErrorCode.BLOCK_FAULT),
+        (3, Fate.FAILED, ErrorCode.BLOCK_FAULT),
+    ],
 )
-def test_a_fault_beside_the_loss_of_the_only_sm(block, completed, code):
-    # Lost at the end of 38. The fault is processed in 36: all blocks of its launch are killed, and
-    # the launch is gone with its only one. In 38: it has blocks left that no SM is there for. In
-    # 39: the SM was lost with its block.
-    config = config_of("tiny,policy=first_fit,kill_timeout=12,sms=1")
+def test_each_status_without_a_kill(block, status, fate, code):
+    recording = drive(block, [launch()], **reporting(0, (20, 0, status)))
+    assert fates(recording) == [(26, 1, fate, code, 14)]
+
+
+def test_words_hold_until_the_block_is_reported(block):
+    recording = drive(block, [launch(1, code=5), launch(2)], **reporting(0, (20, 0), (40, 1)))
+    words = layouts.launch_words(TINY)
+    shown = [words.unpack(word) for word in recording.port("words__0")]
+    assert {(w["ticket"], w["code"]) for w in shown[6:21]} == {(1, 5)}
+
+
+# 3. Kill
+
+
+def test_blocks_of_the_other_place_go_on(block):
+    sent = [launch(1, gx=2), launch(2, gx=4, stream=1)]
     recording = drive(
         block,
-        [launch(1, config), launch(2, config, stream=1, gx=8, barriers=3)],
-        config=config,
-        stop__valid=at(20),
-        stop__payload=stop(1),
-        **completing(0, (completed, completion(1, code=5))),
+        sent,
+        enable=1,
+        stop=at(30, stop(0)),
+        **reporting(0, (34, 0, KILLED), (35, 1, KILLED), (50, 2), (51, 3), (52, 0), (53, 1)),
     )
-    (record,) = [end for _, end in ends(recording) if end["ticket"] == 2]
-    assert (record["fate"], record["code"]) == (Fate.FAILED, code)
+    # The second launch's last two blocks get the killed blocks' slots.
+    assert [offer["place"] for offer in offers(recording)] == [0, 0, 1, 1, 1, 1]
+    assert errors(recording) == []
+    assert fates(recording)[1] == (59, 2, Fate.FINISHED, ErrorCode.OK, 53 - begun(recording)[2])
+
+
+def test_kill_may_be_1_for_a_place_without_blocks(block):
+    recording = drive(block, [launch()], enable=0, stop=at(10, stop()))
+    assert levels_of(recording, "kill") == {0: (12, 17)}
+
+
+# 4. In time
+
+
+@pytest.mark.parametrize(("late", "lost"), [(0, []), (1, [42])])
+def test_a_block_is_reported_in_time_a_kill_timeout_after_the_kill(block, late, lost):
+    # The offer is taken in the last cycle and reported in it.
+    recording = drive(
+        block,
+        [launch()],
+        enable=1,
+        stop=at(20, stop()),
+        offer__0__ready=at(38 + late),
+        **reporting(0, (38 + late, 0, KILLED)),
+    )
+    assert TINY.kill_timeout == 16
+    assert recording.cycles("lost")[:1] == lost
+    assert errors(recording) == []
+
+
+def test_without_a_kill_an_sm_may_take_its_time(block):
+    recording = drive(block, [launch()], 300, offer__0__ready=at(200), **reporting(0, (250, 0)))
+    assert recording.cycles("lost") == []
+    assert fates(recording) == [(256, 1, Fate.FINISHED, ErrorCode.OK, 250 - 6)]
+
+
+# 5. Reset, and the page
+
+
+def test_the_page_says_what_timing_says(block):
+    del block
+    text = " ".join(PAGE.read_text().split())
+    gap = re.search(r"at least `timing\.kill_gap` \((\d+)\) cycles", text)
+    assert gap and int(gap[1]) == timing(TINY).kill_gap == 4
+    assert [f"{n}. **" in text for n in range(1, 7)] == [True] * 5 + [False]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from warploom_spec import Config, layouts
+from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
 from warploom_spec.timing import timing
 
@@ -94,15 +95,15 @@ def _grid_walker(config: Config) -> Ports:
 
 def _sms(config: Config) -> Ports:
     """The dispatcher's ports that LaunchPath hands on."""
-    each = _streams(config, offer=layouts.block_offer, completion=layouts.block_completion)
-    each |= _signals(config, kill=layouts.slot_mask, acknowledge=layouts.slot_mask)
+    each = _streams(config, offer=layouts.block_offer, report=layouts.block_report)
     table = _streams(config, order_table=layouts.order_swap)
     bits = timing(config).stall_counter_bits
     return {
         **{name: config.sms * bits for name, bits in each.items()},
         **(table if config.policy == "freed_first" else {}),
         **{f"stall_{cause}": bits for cause in STALLS},
-        "words": 2 * layouts.launch_words(config).bits,
+        "words": PLACES * layouts.launch_words(config).bits,
+        "kill": PLACES,
         "enable": config.sms,
         "lost": config.sms,
     }
@@ -113,23 +114,25 @@ def _block_dispatcher(config: Config) -> Ports:
         config,
         launch=layouts.dispatch_launch,
         ended=layouts.dispatch_end,
-        stop=layouts.launch_stop,
     )
-    return streams | _sms(config) | _error(config)
+    stop = _signals(config, stop=layouts.dispatch_stop)
+    return streams | stop | _sms(config) | _error(config)
 
 
 def _launch_path(config: Config) -> Ports:
     streams = _streams(
         config,
         launch=layouts.launch_descriptor,
-        answer=layouts.launch_answer,
         stop=layouts.launch_stop,
         ended=layouts.end_record,
     )
     decision = layouts.index_decision(config).bits
     return {
         **streams,
+        **_signals(config, answer=layouts.launch_answer),
+        "room": 1,
         **_sms(config),
+        **_error(config),
         **_memory_read(config),
         **_written(config),
         **_error(config, "dispatch_"),

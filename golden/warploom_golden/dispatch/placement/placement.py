@@ -14,15 +14,15 @@ class Policy(Protocol):
     def choose(self, eligible: Sequence[bool], sms: Sequence[Sm]) -> int:
         """Return the SM of a decision; at least one is eligible."""
 
-    def tick(self, resident: bool, freed: Sequence[tuple[int, int]]) -> None:
+    def tick(self, resident: bool, freed: Sequence[int]) -> None:
         """End a cycle, in which `choose` may have been called before.
 
         Parameters
         ----------
         resident : bool
             Whether a launch was resident in this cycle's state.
-        freed : sequence of tuple
-            SM and number of its slots that become free at the end of this cycle.
+        freed : sequence of int
+            SMs of which a slot counts as free at the end of this cycle.
         """
 
 
@@ -38,7 +38,7 @@ class FirstFit:
     def choose(self, eligible: Sequence[bool], sms: Sequence[Sm]) -> int:
         return eligible.index(True)
 
-    def tick(self, resident: bool, freed: Sequence[tuple[int, int]]) -> None:
+    def tick(self, resident: bool, freed: Sequence[int]) -> None:
         pass
 
 
@@ -90,7 +90,7 @@ class FreedFirst(FirstFit):
         self._table_pointer = (position + 1) % len(self.table)
         return self.table[position]
 
-    def tick(self, resident: bool, freed: Sequence[tuple[int, int]]) -> None:
+    def tick(self, resident: bool, freed: Sequence[int]) -> None:
         entering = None
         if not self._full:
             entering = first_from([count > 0 for count in self._waiting], self._entry_pointer)
@@ -98,8 +98,8 @@ class FreedFirst(FirstFit):
             self._entry_pointer = (entering + 1) % len(self._waiting)
             self._waiting[entering] -= 1
             self._queue.append(entering)
-        for sm, slots in freed:
-            self._waiting[sm] += slots
+        for sm in freed:
+            self._waiting[sm] += 1
         if not resident:
             self._queue.clear()
             self._waiting = [0] * len(self._waiting)

@@ -1,14 +1,16 @@
-"""One SM as BlockDispatcher's cycle model sees it: what is free, what runs, what is killed."""
+"""One SM as BlockDispatcher's cycle model sees it: what is free, what is offered, what runs."""
 
+from collections import deque
 from dataclasses import dataclass
 
-from warploom_golden.dispatch.place import Need, Place
+from warploom_golden.dispatch.place import Place
 from warploom_spec.config import Config
+from warploom_spec.resources import RESOURCES, capacities
 
 
 @dataclass(eq=False, slots=True)
 class Block:
-    """A block from its decision to the return of what it holds.
+    """A block from its decision to the return of what it takes.
 
     Attributes
     ----------
@@ -20,21 +22,24 @@ class Block:
         Its slot there.
     offer : int
         Packed ``layouts.block_offer``.
-    running : bool
-        Its offer was taken, and neither completion nor kill was processed.
-    running_from : int
-        The first cycle in which it is running.
-    done : bool
-        Completed, killed, or lost with its SM.
+    reported : int or None
+        Port cycle of the report that counted.
+    out : bool
+        Whether it is out.
     """
 
     place: Place
     sm: "Sm"
     slot: int
-    offer: int = 0
-    running: bool = False
-    running_from: int = 0
-    done: bool = False
+    offer: int
+    reported: int | None = None
+    out: bool = True
+
+    def leave(self) -> None:
+        """Be out no longer."""
+        if self.out:
+            self.out = False
+            self.place.out -= 1
 
 
 class Sm:
@@ -53,128 +58,71 @@ class Sm:
         The enable bit, registered once.
     lost : bool
         Taken out of use for ever.
-    warps, registers, shared, barriers : int
-        What is free.
-    blocks : list of Block or None
-        What holds each slot.
+    free : list of int
+        What is free of each of ``warploom_spec.RESOURCES``.
+    free_slots : deque of int
+        Numbers of free slots, the one that has been free longest first.
+    blocks : list of Block
+        All blocks from their decision to the return of what they take.
+    held : list of int
+        How many blocks of each place it holds.
     standing : Block or None
         The block whose offer is valid.
-    kill : int
-        Mask of the kill pulse in this cycle, 0 for none.
-    unseen : bool
-        A free slot is not seen in this cycle.
-    outstanding : bool
-        Whether a kill waits for its acknowledgement; ``named`` is its mask, ``killed_at`` the
-        cycle of its pulse.
+    running : dict of Block
+        Blocks whose offer was taken and that were not reported, by slot.
+    decided : int or None
+        Cycle in which the last block was decided for it.
     """
 
     def __init__(self, number: int, config: Config):
         self.number = number
         self.enabled = False
         self.lost = False
-        self.warps = config.warp_slots
-        self.registers = config.register_units
-        self.shared = config.shared_units
-        self.barriers = config.barriers
-        self.blocks: list[Block | None] = [None] * config.block_slots
+        self.free = list(capacities(config).values())
+        self.free_slots = deque(range(config.block_slots))
+        self.blocks: list[Block] = []
+        self.held = [0, 0]
         self.standing: Block | None = None
-        self.kill = 0
-        self.unseen = False
-        self.outstanding = False
-        self.named = 0
-        self.killed_at = 0
-        self._all_warps = config.warp_slots
-        self._unheld = (1 << config.block_slots) - 1
-
-    @property
-    def free_slots(self) -> int:
-        """Mask of the slots that no block holds and no outstanding kill names."""
-        return self._unheld & ~self.named
+        self.running: dict[int, Block] = {}
+        self.decided: int | None = None
+        self._warp_slots = config.warp_slots
 
     @property
     def occupied_warps(self) -> int:
-        """Warp slots in use."""
-        return self._all_warps - self.warps
+        """Warps of the blocks that it holds."""
+        return self._warp_slots - self.free[RESOURCES.index("warps")]
 
     @property
     def in_use(self) -> bool:
         """Whether it may get new blocks."""
         return self.enabled and not self.lost
 
-    @property
-    def sees_slot(self) -> bool:
-        """Whether a slot is free and seen."""
-        return bool(self.free_slots) and not self.unseen
+    def fits(self, place: Place) -> bool:
+        """Tell whether one block more of a place's launch fits beside what the SM holds."""
+        for amount, free in zip(place.need.amounts, self.free, strict=True):
+            if amount > free:
+                return False
+        return True
 
-    def look(self, killing: bool, decided: bool) -> bool:
-        """Tell whether a free slot will be unseen in the next cycle.
-
-        Parameters
-        ----------
-        killing : bool
-            Whether some launch is being killed, in this cycle's state.
-        decided : bool
-            Whether a block is decided for this SM in this cycle.
-        """
-        return (killing or self.outstanding) and (decided or not self.free_slots)
-
-    def lacks(self, need: Need) -> tuple[bool, bool, bool, bool, bool]:
-        """Tell for slots, warps, registers, shared memory and barriers whether they do not fit.
-
-        A free slot that is not seen counts as none.
-        """
-        return (
-            not self.sees_slot,
-            self.warps < need.warps,
-            self.registers < need.registers,
-            self.shared < need.shared,
-            self.barriers < need.barriers,
-        )
-
-    def has_room(self, need: Need) -> bool:
-        """Whether all of a block's need is free."""
-        return (
-            self.warps >= need.warps
-            and self.registers >= need.registers
-            and self.shared >= need.shared
-            and self.barriers >= need.barriers
-            and self.sees_slot
-        )
-
-    def take(self, place: Place) -> Block:
-        """Give the lowest free slot and the need of one block to ``place``."""
-        mask = self.free_slots
-        slot = (mask & -mask).bit_length() - 1
-        self._unheld &= ~(1 << slot)
-        block = Block(place, self, slot)
-        self.blocks[slot] = block
-        need = place.need
-        self.warps -= need.warps
-        self.registers -= need.registers
-        self.shared -= need.shared
-        self.barriers -= need.barriers
-        return block
+    def take(self, block: Block) -> None:
+        """Hold a block."""
+        self.held[block.place.number] += 1
+        for n, amount in enumerate(block.place.need.amounts):
+            self.free[n] -= amount
 
     def give(self, block: Block) -> None:
-        """Return what a block held."""
-        self.blocks[block.slot] = None
-        self._unheld |= 1 << block.slot
-        need = block.place.need
-        self.warps += need.warps
-        self.registers += need.registers
-        self.shared += need.shared
-        self.barriers += need.barriers
+        """Hold a block no longer; its slot is free."""
+        self.blocks.remove(block)
+        self.free_slots.append(block.slot)
+        self.held[block.place.number] -= 1
+        for n, amount in enumerate(block.place.need.amounts):
+            self.free[n] += amount
 
-    def running(self, slot: int) -> Block | None:
-        """Return the block that runs in a slot."""
-        block = self.blocks[slot] if slot < len(self.blocks) else None
-        return block if block is not None and block.running else None
-
-    def ran(self, slot: int, cycle: int) -> Block | None:
-        """Return the block that runs in a slot and was running before ``cycle`` already."""
-        block = self.running(slot)
-        return block if block is not None and block.running_from < cycle else None
-
-    def held(self) -> list[Block]:
-        """Return all blocks that hold something, by slot."""
-        return [block for block in self.blocks if block is not None]
+    def unreported(self, place: Place | None, till: int) -> list[Block]:
+        """Return the blocks, of one place or of all, without a report in ``till`` or before."""
+        return [
+            block
+            for block in self.blocks
+            if (place is None or block.place is place)
+            and (block.reported is None or block.reported > till)
+        ]

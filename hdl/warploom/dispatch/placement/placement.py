@@ -1,17 +1,12 @@
 """Which of the eligible SMs gets the next block: one component a policy."""
 
-from typing import Final
-
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom.dispatch.sm.slots import any_up_to, decoded, first_of, number_of
+from warploom.lib.bits import any_up_to, decoded, first_of, number_of
 from warploom_spec import Config
-
-#: Requests of one carry chain: longer ones are slower than a gate behind them.
-_CARRIES: Final = 16
 
 
 class Placement(wiring.Component):
@@ -30,23 +25,16 @@ class Placement(wiring.Component):
         A head stands that may be decided.
     eligible : In(sms)
         SMs that it may be decided for.
-    leads, follows : In(1)
-        A launch can be walked next: no head stands; the head is its launch's last block.
     placed : Out(sms)
         The one that it is decided for in this cycle (combinational), if any.
     decided : Out(1)
         Whether there is one.
-    moves : Out(1)
-        The launch is walked next: it ``leads``, or it ``follows`` and the head is decided.
     """
 
     wanted: Signal
     eligible: Signal
-    leads: Signal
-    follows: Signal
     placed: Signal
     decided: Signal
-    moves: Signal
 
     def __init__(self, config: Config, *, fault: str | None = None) -> None:
         self._config = config
@@ -54,10 +42,10 @@ class Placement(wiring.Component):
         extra = {}
         if config.policy == "least_loaded":
             warps = config.warp_slots.bit_length()
-            extra = {"loads": In(warps).array(config.sms), "warps": In(warps)}
+            extra = {"loads": In(warps).array(config.sms)}
         if config.policy == "freed_first":
             extra = {
-                "freed": In(config.block_slots.bit_length()).array(config.sms),
+                "freed": In(config.sms),
                 "resident": In(1),
                 "swap": In(1),
                 "first": In(config.sm_bits),
@@ -70,11 +58,8 @@ class Placement(wiring.Component):
             {
                 "wanted": In(1),
                 "eligible": In(config.sms),
-                "leads": In(1),
-                "follows": In(1),
                 "placed": Out(config.sms),
                 "decided": Out(1),
-                "moves": Out(1),
                 **extra,
             }
         )
@@ -84,8 +69,7 @@ class Placement(wiring.Component):
         m = Module()
         chosen = Signal(self._config.sms)
         m.d.comb += [
-            self.decided.eq(_some(self.eligible, self.wanted)),
-            self.moves.eq(_some(self.eligible, self.follows, self.leads)),
+            self.decided.eq(self.eligible.any() & self.wanted),
             self.placed.eq(Mux(self.wanted, chosen, 0)),
         ]
         policy = {
@@ -105,12 +89,7 @@ class Placement(wiring.Component):
         m.d.comb += chosen.eq(_rotating(m, "sm", self.eligible, moves, self._fault == "pointer"))
 
     def _least_loaded(self, m: Module, chosen: Signal) -> None:
-        loads = []
-        for k in range(self._config.sms):
-            load = Signal.like(self.loads[k], name=f"load_{k}")
-            m.d.sync += load.eq(self.loads[k] + Mux(self.placed[k], self.warps, 0))
-            loads.append(load)
-        number = _least(m, [(self.eligible[k], loads[k]) for k in range(self._config.sms)])
+        number = _least(m, [(self.eligible[k], self.loads[k]) for k in range(self._config.sms)])
         least = Signal(self._config.sm_bits)
         m.d.comb += least.eq(number)
         m.d.comb += chosen.eq(
@@ -180,27 +159,6 @@ class Placement(wiring.Component):
             with m.Elif(moves):
                 m.d.sync += port.addr.eq(Mux(port.addr == depth - 1, 0, port.addr + 1))
         return read.data, entries != 0
-
-
-def _some(requests: Value, gate: Value, always: Value | None = None) -> Value:
-    """Return whether there is a request, and the gate is open; or ``always``.
-
-    As the carry out of an addition. Requests are late, and nearly everything waits for this: as
-    gates it would be shared with those of the search for the first request, which stand in a row.
-    """
-    groups = [requests[k : k + _CARRIES] for k in range(0, len(requests), _CARRIES)]
-    *early, last = groups
-    some: Value = Cat(_carry(group, C(0, 0)) for group in early).any()
-    return _carry(Cat(some, last) if early else last, gate, always)
-
-
-def _carry(requests: Value, gate: Value, always: Value | None = None) -> Value:
-    """Return what a carry chain hands on: made by a request, handed on by a gate, made again."""
-    terms: Value = Cat(requests, gate)
-    ones: Value = C((1 << len(requests)) - 1, len(requests) + len(gate))
-    if always is not None:
-        terms, ones = Cat(terms, always), Cat(ones, C(1, 1))
-    return (terms + ones)[len(terms)]
 
 
 def _rotating(m: Module, name: str, requests: Value, moves: Value, stuck: bool = False) -> Value:

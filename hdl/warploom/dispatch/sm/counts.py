@@ -1,11 +1,11 @@
-"""How many blocks of each resident launch one SM holds, and whether another one fits."""
+"""How many blocks one SM holds, and whether it has room for one more."""
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom.dispatch._fit_table import count_bits, fit_news, table_row
+from warploom.dispatch._fit_table import fit_news, table_row
 from warploom_spec import Config
 
 
@@ -14,174 +14,125 @@ def both(bit: Value) -> Value:
     return bit.replicate(2)
 
 
-class SmCounts(wiring.Component):
-    """Count one SM's blocks of each place: up at a decision, down at a return.
+def by_place(role: Value, placing: Value, other: Value) -> Value:
+    """Return both places' bits, given those of the placing launch, of place ``role``, and other."""
+    return Cat(Mux(role, other, placing), Mux(role, placing, other))
 
-    What is returned is known a cycle ahead. So a register has the blocks that stay after this
-    cycle, but for one that is decided in it: what fits in the next cycle follows from registers,
-    and a decision, which is late in its cycle, only chooses.
+
+def count(m: Module, name: str, bits: int, up: Value, down: Value) -> Signal:
+    """Return a counter that goes one up and one down."""
+    counter = Signal(bits, name=name)
+    with m.If(up ^ down):
+        m.d.sync += counter.eq(counter + Cat(C(1, 1), down.replicate(bits - 1)))
+    return counter
+
+
+class SmCounts(wiring.Component):
+    """Count the blocks of the launch that is being placed, and of the other one.
+
+    Counts go by role: ``placing`` is the launch of the head's place. Only of it blocks are placed.
 
     Parameters
     ----------
     config : Config
-        The SM's slots.
-    most : int
-        Blocks of one place that may be returned in one cycle.
+        ``block_slots``, ``reclaim``.
 
     Attributes
     ----------
-    placed, head_place : In(1)
-        The head, a block of that place, is decided for this SM in this cycle.
-    ending : In(array of 2)
-        Blocks of the place that return what they hold at the end of the next cycle.
-    wipe : In(2)
-        At the end of the next cycle all of the place's blocks end but one that is left, if any. The
-        place is stopped; wins over ``ending``.
-    left, ends : In
-        The place has such a block; a block that ends then by itself is that one.
-    news : In(fit_news)
-        What fits.
-    fits_placed, fits_else : Out(2)
-        In the next cycle there are warps, registers, shared units and barriers for one more block
-        of the place, and that is known: if the head is placed here in this cycle, if it is not.
-        No decision goes into them.
-    alone, lacks : Out
-        Why the head does not fit: what its own launch lacks alone; resources lacked beside the
-        other launch's blocks.
-    some : Out(2)
-        The SM holds a block of the place.
-    remaining : Out(2)
-        It holds one after this cycle, but for what is decided in it.
-    stays : Out(2)
-        The block that is left does not end then.
-    killed : Out(2)
-        A wipe, told of in the last cycle, ends a block that would not end by itself.
+    placed : In(1)
+        A block was decided for the SM in the last cycle.
+    returned : In(2)
+        By place: a block returned; counted in the next cycle.
+    hits : In(2)
+        By place: a block was reported; counted in the next cycle.
+    fit : In(fit_news)
+        How many blocks fit.
+    role : In(1)
+        The head's place.
+    shift : In(1)
+        The other place becomes the head's at the end of the cycle.
+    full : Out(1)
+        In the next cycle the SM has no room for the head (combinational).
+    held, out : Out(2)
+        By place: blocks that have not returned; blocks without a report that counts.
     """
 
     placed: Signal
-    head_place: Signal
-    ending: data.View
-    wipe: Signal
-    left: Signal
-    ends: Signal
-    stays: Signal
-    news: data.View
-    fits_placed: Signal
-    fits_else: Signal
-    alone: Signal
-    lacks: Signal
-    some: Signal
-    remaining: Signal
-    killed: Signal
+    returned: Signal
+    hits: Signal
+    fit: "Value"
+    role: Signal
+    shift: Signal
+    full: Signal
+    held: Signal
+    out: Signal
 
-    def __init__(self, config: Config, most: int) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._most = most
         super().__init__(
             {
                 "placed": In(1),
-                "head_place": In(1),
-                "ending": In(data.ArrayLayout(most.bit_length(), 2)),
-                "wipe": In(2),
-                "left": In(2),
-                "ends": In(1),
-                "stays": Out(2),
-                "news": In(fit_news(config)),
-                "fits_placed": Out(2),
-                "fits_else": Out(2),
-                "alone": Out(1),
-                "lacks": Out(4),
-                "some": Out(2),
-                "remaining": Out(2),
-                "killed": Out(2),
+                "returned": In(2),
+                "hits": In(2),
+                "fit": In(fit_news(config)),
+                "role": In(1),
+                "shift": In(1),
+                "full": Out(1),
+                "held": Out(2),
+                "out": Out(2),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        news, bits = self.news, count_bits(self._config)
-        rests = [Signal(bits, name=f"rest_{place}") for place in range(2)]
-        decided, alike, filled = Signal(2), Signal(2), Signal(2)
-        m.d.comb += decided.eq(Cat(~self.head_place, self.head_place) & self.placed.replicate(2))
-        remaining = self.remaining
-        for place, rest in enumerate(rests):
-            self._count(m, place, rest, decided[place])
-            m.d.comb += [
-                remaining[place].eq(rest.any()),
-                alike[place].eq(news.counted[place] & (rest == news.most[place])),
-                filled[place].eq(rest == news.last[place]),
-            ]
-        m.d.sync += self.some.eq(decided | remaining)
-
-        # The table is looked up without what is decided of the older launch in this cycle.
-        newer, older = Mux(news.newest, *rests[::-1]), Mux(news.newest, *rests)
-        entry = self._entry(m, older)
-        stay, grow = Signal(), Signal()
-        m.d.comb += [stay.eq(newer == entry.most), grow.eq(entry.most == (newer + 1)[:bits])]
-        others, known = Cat(remaining[1], remaining[0]), both(news.known)
-        own = Cat(~self.head_place, self.head_place)
+        bits = self._config.slot_bits + 1
+        placing, other = Signal(bits), Signal(bits)
+        back, other_back = Signal(), Signal()
+        following = Signal(bits)
         m.d.comb += [
-            self.fits_placed.eq(own & (others & known & both(~grow) | ~others & ~filled)),
-            self.fits_else.eq(others & known & both(~stay) | ~others & ~alike),
+            back.eq(Mux(self.role, self.returned[1], self.returned[0])),
+            other_back.eq(Mux(self.role, self.returned[0], self.returned[1])),
+            following.eq(
+                placing + Cat(self.placed ^ back, (back & ~self.placed).replicate(bits - 1))
+            ),
         ]
-
-        full, lacks = Signal(2), Signal(4)
-        up_before, unknown_before, grown, stayed = Signal(), Signal(), Signal(), Signal()
-        up, unknown = Mux(news.newest, *decided[::-1]), Mux(news.newest, *decided)
-        m.d.sync += [
-            full.eq(decided & filled | ~decided & alike),
-            up_before.eq(up),
-            unknown_before.eq(unknown),
-            grown.eq(news.known & grow),
-            stayed.eq(news.known & stay),
-            lacks.eq(entry.lacks),
-        ]
-        blocked = ~unknown_before & Mux(up_before, grown, stayed)
-        single = ~Mux(self.head_place, self.some[0], self.some[1])
-        m.d.comb += [
-            self.alone.eq(single & Mux(self.head_place, full[1], full[0])),
-            self.lacks.eq(lacks & (blocked & ~single).replicate(4)),
-        ]
+        m.d.sync += [placing.eq(following), other.eq(other - other_back)]
+        with m.If(self.shift):
+            m.d.sync += [placing.eq(0), other.eq(following)]
+        some, other_some = placing.any(), other.any()
+        m.d.comb += self.held.eq(by_place(self.role, some, other_some))
+        self._room(m, placing, other, other_some)
+        if self._config.reclaim == "in_order":
+            for place in range(2):
+                up = self.placed & (self.role == place)
+                unreported = count(m, f"unreported_{place}", bits, up, self.hits[place])
+                m.d.comb += self.out[place].eq(unreported.any())
+        else:
+            m.d.comb += self.out.eq(self.held)
         return m
 
-    def _count(self, m: Module, place: int, rest: Signal, up: Value) -> None:
-        """Count up and down; see whether a wipe kills."""
-        back, left = self.ending[place], self.left[place]
-        stays = left & ~(back.any() & self.ends)
-        if self._most == 1:
-            with m.If(up ^ back):
-                m.d.sync += rest.eq(rest + Cat(C(1, 1), back.replicate(len(rest) - 1)))
-        else:
-            m.d.sync += rest.eq(rest + up - back)
-        with m.If(self.wipe[place]):
-            m.d.sync += rest.eq(stays)
-        m.d.comb += self.stays[place].eq(stays)
-        # Judged when the wipe is over: in its own cycle it is known late which block ends.
-        was = Signal.like(rest, name=f"rest_{place}_before")
-        ended, kept, wiped = (
-            Signal(name=f"{n}_{place}_before") for n in ("ended", "kept", "wiped")
-        )
-        m.d.sync += [
-            was.eq(rest),
-            ended.eq(back.any()),
-            kept.eq(stays),
-            wiped.eq(self.wipe[place]),
-        ]
-        m.d.comb += self.killed[place].eq(wiped & (was != Cat(ended ^ kept, ended & kept)))
-
-    def _entry(self, m: Module, older: Value) -> "data.View[data.StructLayout]":
-        """Look up what fits beside that many blocks of the older launch."""
-        memory: Memory = Memory(
-            shape=table_row(self._config), depth=1 << self._config.slot_bits, init=[]
-        )
-        m.submodules.table = memory
-        write, read = memory.write_port(), memory.read_port(domain="comb")
+    def _room(self, m: Module, placing: Signal, other: Signal, other_some: Value) -> None:
+        """Judge whether one block more fits beside the other launch's."""
+        news = self.fit
+        bits = self._config.slot_bits
+        table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
+        m.submodules.table = table
+        write, read = table.write_port(), table.read_port(domain="comb")
+        last, over, over_switched = Signal(bits), Signal(), Signal()
+        sum_ = Signal(bits + 3)
+        over_other = Signal(bits + 3)
         m.d.comb += [
-            write.en.eq(self.news.write),
-            write.addr.eq(self.news.row),
-            write.data.eq(self.news.entry),
-            read.addr.eq(older),
+            write.en.eq(news.write),
+            write.addr.eq(news.row),
+            write.data.eq(news.entry),
+            read.addr.eq(other[:bits]),
+            last.eq(Mux(other_some, read.data.last, news.alone)),
+            # placing + placed > last, as a carry: last stands inverted.
+            sum_.eq(Cat(self.placed, placing) + Cat(self.placed, ~last, C(1, 1))),
+            over.eq(sum_[bits + 2] | (other_some & (~news.known | read.data.none))),
+            # The present launch's blocks beside one of the next launch.
+            over_other.eq(Cat(C(0, 1), placing) + Cat(C(0, 1), ~news.beside)),
+            over_switched.eq(self.placed | (placing.any() & (~news.known | over_other[bits + 2]))),
+            self.full.eq(Mux(self.shift, over_switched, over)),
         ]
-        entry: data.View[data.StructLayout] = read.data
-        return entry
