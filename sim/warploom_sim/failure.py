@@ -19,6 +19,20 @@ class ProgramError(RuntimeError):
     """
 
 
+class MismatchError(RuntimeError):
+    """RTL and model differ.
+
+    Attributes
+    ----------
+    problems : list of str
+        Where, in words.
+    """
+
+    def __init__(self, problems: list[str]):
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
 def how_it_ended(returncode: int) -> str:
     """Return in words how a process ended that failed: by which signal, or with which status."""
     if returncode >= 0:

@@ -105,7 +105,7 @@ def test_a_refusal_from_inside_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
     def refuse(options: ReplayOptions) -> int:
         raise WarploomError(f"sms is 0;\nlegal: 1 to 256 ({options.config})")
 
-    monkeypatch.setattr("warploom_sim.replay.run", refuse)
+    monkeypatch.setattr("warploom_sim.rtl_replay.run", refuse)
     result = run("sim", TRACE)
     assert result.exit_code == 2
     assert result.stderr == "Error: sms is 0; legal: 1 to 256 (default)\n"
@@ -118,7 +118,7 @@ def test_a_failure_from_inside_is_told_without_a_traceback(
     def fail(options: ReplayOptions) -> int:
         raise error
 
-    monkeypatch.setattr("warploom_sim.replay.run", fail)
+    monkeypatch.setattr("warploom_sim.rtl_replay.run", fail)
     result = run("sim", TRACE)
     assert (result.exit_code, result.stderr) == (3, "Error: no room\nleft\n")
 
@@ -164,13 +164,13 @@ def test_an_interrupted_replay_leaves_neither_files_nor_processes(
 
 
 def test_the_replays_exit_code_is_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warploom_sim.replay.run", lambda options: 1)
+    monkeypatch.setattr("warploom_sim.rtl_replay.run", lambda options: 1)
     assert run("sim", TRACE).exit_code == 1
 
 
 def test_all_options_reach_the_replay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[ReplayOptions] = []
-    monkeypatch.setattr("warploom_sim.replay.run", lambda options: seen.append(options) or 0)
+    monkeypatch.setattr("warploom_sim.rtl_replay.run", lambda options: seen.append(options) or 0)
     given = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
     more = f"--seed 7 --time-scale 1/64 --waves --json {tmp_path / 'f.json'} --forced-fault a"
     assert run("sim", TRACE, *given.split(), *more.split()).exit_code == 0

@@ -10,7 +10,7 @@ from rich.console import Console
 from tb.support.trace_files import document, write
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
-from warploom_sim import replay, report
+from warploom_sim import report, rtl_replay
 from warploom_sim.compare import Comparison, compare
 from warploom_sim.expected import count
 from warploom_sim.options import ReplayOptions
@@ -122,7 +122,7 @@ def test_of_several_the_first_in_time_is_shown(model: Events) -> None:
 
 
 def shortfalls(outcome: Comparison, rtl: Events) -> list[str]:
-    return replay.shortfalls(outcome, count(LAUNCHES, CONFIG), rtl)
+    return rtl_replay.shortfalls(outcome, count(LAUNCHES, CONFIG), rtl)
 
 
 def test_what_both_sides_lack_is_missed_by_the_demand(model: Events) -> None:

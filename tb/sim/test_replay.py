@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from tb.support.trace_files import random_document, write
 from warploom_golden.replay import event_model
-from warploom_sim import cli, replay, traces
+from warploom_sim import cli, rtl_replay, traces
 from warploom_sim.failure import ProgramError
 from warploom_sim.launches import make_launches
 from warploom_sim.model_run import ModelJob, read_events
@@ -234,9 +234,9 @@ def test_one_bad_trace_makes_the_verdict_of_all(
 ) -> None:
     figures = {"trace": "t", "verdict": "equal", "mismatches": 0}
     outcomes = iter(
-        [replay.Outcome(dict(figures), []), replay.Outcome(dict(figures), ["something"])]
+        [rtl_replay.Outcome(dict(figures), []), rtl_replay.Outcome(dict(figures), ["something"])]
     )
-    monkeypatch.setattr(replay, "_run_one", lambda one: next(outcomes))
+    monkeypatch.setattr(rtl_replay, "run_one", lambda one: next(outcomes))
     result, written = sim(tmp_path, trace, trace, "--sim", "icarus")
     assert result.exit_code == 1
     assert written["verdict"] == "different"
@@ -253,7 +253,7 @@ def test_more_blocks_than_events_can_be_held_of_are_refused(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")[1]["blocks"]
-    monkeypatch.setattr(replay, "MOST_BLOCKS", blocks - 1)
+    monkeypatch.setattr(rtl_replay, "MOST_BLOCKS", blocks - 1)
     (tmp_path / "figures.json").unlink()
     result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
     assert (result.exit_code, result.stdout, figures) == (2, "", {})
@@ -273,7 +273,7 @@ def test_what_is_broken_off_or_refused_leaves_nothing(
         raise error
 
     seen: list[Path] = []
-    monkeypatch.setattr(replay, "read_recorded", stop)
+    monkeypatch.setattr(rtl_replay, "read_recorded", stop)
     result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
     assert (result.exit_code, figures) == (code, {})
     assert not seen[0].parent.exists()
@@ -290,12 +290,12 @@ def test_a_missing_simulator_is_refused(
 
 def test_an_unknown_simulator_is_refused(trace: Path) -> None:
     with pytest.raises(WarploomError, match="simulator is 'vcs'; legal: verilator, icarus"):
-        replay.run(ReplayOptions(traces=(trace,), simulator="vcs"))
+        rtl_replay.run(ReplayOptions(traces=(trace,), simulator="vcs"))
 
 
 def test_an_unknown_configuration_is_refused(trace: Path) -> None:
     with pytest.raises(WarploomError, match="config is 'huge'; legal: tiny, default, large"):
-        replay.run(ReplayOptions(traces=(trace,), config="huge"))
+        rtl_replay.run(ReplayOptions(traces=(trace,), config="huge"))
 
 
 def test_a_waveform_is_written_where_it_is_said(tmp_path: Path, trace: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from tb.support.trace_files import call, document, kernel, write
-from warploom_sim import bench_build, cli, failure, recount, replay, simulation_run, traces
+from warploom_sim import bench_build, cli, failure, recount, rtl_replay, simulation_run, traces
 from warploom_sim.bench_build import Simulation
 from warploom_sim.failure import ProgramError
 from warploom_sim.model_run import ModelJob
@@ -95,13 +95,13 @@ def test_a_reader_that_drops_kernels_alike_for_rtl_and_model_is_found(
 
 def test_launches_that_are_lost_after_reading_are_found(trace: Path) -> None:
     read = traces.load(trace)
-    assert replay.unread(read, 20, None) == replay.unread(read, 5, 5) == []
-    assert replay.unread(read, 20, 100) == []
-    assert replay.unread(read, 19, None) == replay.unread(read, 19, 100)
-    assert replay.unread(read, 19, None) == [
+    assert rtl_replay.unread(read, 20, None) == rtl_replay.unread(read, 5, 5) == []
+    assert rtl_replay.unread(read, 20, 100) == []
+    assert rtl_replay.unread(read, 19, None) == rtl_replay.unread(read, 19, 100)
+    assert rtl_replay.unread(read, 19, None) == [
         "19 launches made of 20 kernel events of 160 blocks, instead of 20"
     ]
-    assert len(replay.unread(read, 4, 5)) == 1
+    assert len(rtl_replay.unread(read, 4, 5)) == 1
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_a_program_that_is_killed_is_told_by_its_signal(
         process.kill()
         wait(running, model, *rest)
 
-    monkeypatch.setattr(replay, "wait", killing)
+    monkeypatch.setattr(rtl_replay, "wait", killing)
     # It must not be through before.
     endless = Simulation(("sh", "-c", "exec sleep 1000"), "")
     monkeypatch.setattr(bench_build, "build", lambda *_: endless)
@@ -279,7 +279,7 @@ def test_a_simulator_on_a_full_disk_is_told(
     trace: Path, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
     """What is written into ``/dev/full`` fails as on a full disk."""
-    run_both = replay._run_both
+    run_both = rtl_replay._run_both
 
     def on_a_full_disk(one: Any, simulation: Simulation, folder: Path, model: Path) -> None:
         for name in (file, "probe"):
@@ -289,7 +289,7 @@ def test_a_simulator_on_a_full_disk_is_told(
         (folder / file).unlink()
         (folder / file).touch()
 
-    monkeypatch.setattr(replay, "_run_both", on_a_full_disk)
+    monkeypatch.setattr(rtl_replay, "_run_both", on_a_full_disk)
     code, out, err = sim(trace)
     assert (code, out) == (3, "")
     assert re.fullmatch(
@@ -344,8 +344,8 @@ def test_ctrl_c_twice_leaves_no_folder(
             os.kill(os.getpid(), second)
         remove(folder, **options)
 
-    monkeypatch.setattr(replay, "read_recorded", stop)
-    monkeypatch.setattr(replay.shutil, "rmtree", interrupted)
+    monkeypatch.setattr(rtl_replay, "read_recorded", stop)
+    monkeypatch.setattr(rtl_replay.shutil, "rmtree", interrupted)
     before = signal.getsignal(signal.SIGINT)
     assert sim(trace) == (130, "", "Interrupted.\n")
     assert not seen[0].exists()
@@ -368,7 +368,7 @@ def test_ctrl_c_while_an_equal_run_is_removed_leaves_no_folder(
             os.kill(os.getpid(), signal.SIGINT)
         remove(folder, **options)
 
-    monkeypatch.setattr(replay.shutil, "rmtree", interrupted)
+    monkeypatch.setattr(rtl_replay.shutil, "rmtree", interrupted)
     code, _, err = sim(trace)
     assert (code, err) == (130, "Interrupted.\n")
     assert not seen[0].exists()

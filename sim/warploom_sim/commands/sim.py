@@ -87,9 +87,9 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> Non
     refuse_overwriting(json_file, request.traces)
     require(request.simulator)
     # The replay pulls in Amaranth and NumPy: --help and refusals need neither.
-    from warploom_sim import replay
+    from warploom_sim import rtl_replay
 
-    sys.exit(replay.run(request))
+    sys.exit(rtl_replay.run(request))
 
 
 def default_traces() -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from warploom_golden.replay import event_model
 from warploom_sim import figures, traces
 from warploom_sim.launches import make_launches
 from warploom_sim.merge.task_file import load_tasks
-from warploom_sim.replay import MOST_BLOCKS
+from warploom_sim.rtl_replay import MOST_BLOCKS
 from warploom_spec import Config, WarploomError, preset
 
 #: Ending of a task file; any other file is a trace.

@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
 from warploom_sim.records import ERROR_COUNTS, record_packets
 from warploom_sim.recount import KernelCount
+from warploom_sim.replay_columns import block_columns, launch_columns
+from warploom_sim.replay_result import Replay, Settings
 from warploom_sim.simulation_run import (
     Flip,
     Recorded,
@@ -53,14 +56,17 @@ class Outcome:
         What ``--json`` gets.
     problems : list of str
         Why the verdict is not `EQUAL`, in words; empty if it is.
+    result : Replay or None
+        The RTL's run; None if there are problems: its events may not belong together.
     """
 
     figures: dict[str, Any]
     problems: list[str]
+    result: Replay | None = None
 
 
 @dataclass(frozen=True)
-class _Replay:
+class Job:
     """One trace, ready to run."""
 
     trace: Trace
@@ -68,7 +74,7 @@ class _Replay:
     demanded: Expected
     config: Config
     options: ReplayOptions
-    flip: Flip | None
+    flip: Flip | None = None
 
 
 def run(options: ReplayOptions) -> int:
@@ -89,27 +95,36 @@ def run(options: ReplayOptions) -> int:
     config = config_of(options)
     simulators.require(options.simulator)
     flip = _flip_of(options, config)
-    replays = []
-    for path in options.traces:
-        trace = traces.load(path)
-        launches = make_launches(trace, config, options.time_scale, options.launches)
-        demanded = expected.count(launches, config)
-        if demanded.blocks > MOST_BLOCKS:
-            raise WarploomError(
-                f"{path}: {demanded.blocks:,} blocks to replay; legal: up to {MOST_BLOCKS:,}"
-                " (choose fewer launches)"
-            )
-        replays.append(_Replay(trace, launches, demanded, config, options, flip))
+    jobs = [prepare(path, config, options, flip) for path in options.traces]
     console = Console()
     outcomes = []
-    for replay in replays:
-        outcome = _run_one(replay)
+    for job in jobs:
+        outcome = run_one(job)
         report.show(console, outcome.figures, outcome.problems)
         outcomes.append(outcome)
     verdict = DIFFERENT if any(outcome.problems for outcome in outcomes) else EQUAL
     if options.json:
         _write_json(options.json, outcomes, verdict)
     return int(verdict != EQUAL)
+
+
+def prepare(path: Path, config: Config, options: ReplayOptions, flip: Flip | None = None) -> Job:
+    """Read a trace and make its launches.
+
+    Raises
+    ------
+    WarploomError
+        If the trace is refused, or has more than `MOST_BLOCKS` blocks.
+    """
+    trace = traces.load(path)
+    launches = make_launches(trace, config, options.time_scale, options.launches)
+    demanded = expected.count(launches, config)
+    if demanded.blocks > MOST_BLOCKS:
+        raise WarploomError(
+            f"{path}: {demanded.blocks:,} blocks to replay; legal: up to {MOST_BLOCKS:,}"
+            " (choose fewer launches)"
+        )
+    return Job(trace, launches, demanded, config, options, flip)
 
 
 def config_of(options: ReplayOptions) -> Config:
@@ -141,7 +156,7 @@ def _flip_of(options: ReplayOptions, config: Config) -> Flip | None:
     return Flip(kind, int(rest[0]), int(rest[1]))
 
 
-def _run_one(replay: _Replay) -> Outcome:
+def run_one(replay: Job) -> Outcome:
     """Build, run both sides, compare; the run's folder stays if it is wanted afterwards."""
     began = time.monotonic()
     simulation = _build(replay)
@@ -171,7 +186,7 @@ def _remove(folder: Path) -> None:
         raise
 
 
-def _run_in(folder: Path, replay: _Replay, simulation: Simulation) -> Outcome:
+def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     """Run and compare, with all files in a new folder."""
     began = time.monotonic()
     rtl_folder, model_folder = folder / "rtl", folder / "model"
@@ -187,7 +202,7 @@ def _run_in(folder: Path, replay: _Replay, simulation: Simulation) -> Outcome:
     return outcome
 
 
-def _build(replay: _Replay) -> Simulation:
+def _build(replay: Job) -> Simulation:
     options = replay.options
     fault = None if replay.flip else options.forced_fault
     what = f"building LaunchPath ({options.config}) for {options.simulator}, once"
@@ -197,9 +212,7 @@ def _build(replay: _Replay) -> Simulation:
         )
 
 
-def _run_both(
-    replay: _Replay, simulation: Simulation, rtl_folder: Path, model_folder: Path
-) -> None:
+def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folder: Path) -> None:
     """Run RTL and model side by side, with a progress bar over the blocks."""
     options, config = replay.options, replay.config
     job = ModelJob(
@@ -242,7 +255,7 @@ def _progress() -> Progress:
     )
 
 
-def _judge(replay: _Replay, recorded: Recorded, model: Events) -> Outcome:
+def _judge(replay: Job, recorded: Recorded, model: Events) -> Outcome:
     """Compare, and demand that enough was compared."""
     rtl = recorded.events
     compared = compare(rtl, model)
@@ -255,7 +268,31 @@ def _judge(replay: _Replay, recorded: Recorded, model: Events) -> Outcome:
     problems += shortfalls(compared, replay.demanded, rtl)
     problems += lost_errors(recorded, replay.config)
     problems += unread(replay.trace, replay.demanded.launches, replay.options.launches)
-    return Outcome(_figures(replay, rtl, compared, problems), problems)
+    # A run that went wrong has no offers and reports that belong together.
+    result = None if problems else result_of(replay, rtl, replay.options.simulator)
+    return Outcome(_figures(replay, rtl, compared, result), problems, result)
+
+
+def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
+    """Return a run's events as columns."""
+    blocks = block_columns(events)
+    names = [launch.name for launch in job.trace.launches]
+    options = job.options
+    return Replay(
+        launches=launch_columns(events, blocks, job.launches, names, job.config),
+        blocks=blocks,
+        stalls={name.removeprefix("stall_"): n for name, n in events.stalls.items()},
+        cycles=figures.cycles(events),
+        config=job.config,
+        settings=Settings(
+            trace=job.trace.path,
+            launches=options.launches,
+            time_scale=options.time_scale,
+            seed=options.seed,
+            simulator=simulator,
+        ),
+        events=events,
+    )
 
 
 def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[str]:
@@ -312,7 +349,7 @@ def lost_errors(recorded: Recorded, config: Config) -> list[str]:
 
 
 def _figures(
-    replay: _Replay, rtl: Events, compared: Comparison, problems: list[str]
+    replay: Job, rtl: Events, compared: Comparison, result: Replay | None
 ) -> dict[str, Any]:
     options, config = replay.options, replay.config
     blocks, cycles = len(rtl.tables["offers"]["cycle"]), figures.cycles(rtl)
@@ -329,13 +366,16 @@ def _figures(
         "blocks": blocks,
         "cycles": cycles,
         "blocks_per_cycle": round(blocks / cycles, 4),
-        # A run that went wrong has no offers and reports that belong together.
-        "occupancy": {} if problems else figures.occupancy(rtl, replay.launches, config),
+        "occupancy": _rounded(result.occupancy) if result else {},
         "stalls": {name.removeprefix("stall_"): n for name, n in rtl.stalls.items()},
         "history_hits": int(rtl.tables["decisions"]["hit"].sum()),
         "warps_written": len(rtl.tables["warps"]["cycle"]),
         "compared_events": sum(compared.compared.values()),
         "demanded_events": sum(replay.demanded.events().values()),
         "mismatches": compared.mismatches,
-        "verdict": DIFFERENT if problems else EQUAL,
+        "verdict": EQUAL if result else DIFFERENT,
     }
+
+
+def _rounded(shares: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(share, 4) for name, share in shares.items()}

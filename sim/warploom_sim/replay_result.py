@@ -1,0 +1,241 @@
+"""What a replay gave, as NumPy arrays: a row for each launch, a row for each block."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warploom_golden.replay.event_model import Events
+from warploom_spec import RESOURCES, Config, Fate, capacities
+from warploom_spec.extras import need
+
+Integers = NDArray[np.int64]
+#: In a column of cycles: what never happened, such as a refused launch's first offer.
+NEVER: Final = -1
+#: Fate of a launch that LaunchCheck refused; every other fate is one of `warploom_spec.Fate`.
+REFUSED: Final = -1
+
+
+class _Columns:
+    """Columns of one length."""
+
+    def __len__(self) -> int:
+        first: Any = next(iter(vars(self).values()))
+        return len(first)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return every column of one dimension by name; of wider ones a column for each part."""
+        found: dict[str, NDArray[Any]] = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            column = getattr(self, field.name)
+            if column.ndim == 1:
+                found[field.name] = column
+            else:
+                parts = field.metadata["parts"]
+                found |= {f"{field.name}_{part}": column[:, k] for k, part in enumerate(parts)}
+        return found
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame`` with a row each.
+
+        Raises
+        ------
+        WarploomError
+            If pandas is not installed.
+        """
+        return need("pandas", "compare", "a frame").DataFrame(self.columns())
+
+
+def _parts(*names: str) -> Any:
+    return dataclasses.field(metadata={"parts": names})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Launches(_Columns):
+    """A row for each launch, in the order in which they were sent.
+
+    Cycles count from 0, the first cycle after reset. `NEVER` (-1) stands for what did not happen:
+    a refused launch has neither offers nor an end.
+
+    Attributes
+    ----------
+    name : array of object
+        The kernel's name.
+    stream : array of int64
+        Number of its stream in the replay.
+    arrival : array of int64
+        Cycle from which on it may be sent. Without arrival times of its own it arrives when the
+        launch path has room: ``transfer``.
+    transfer : array of int64
+        Cycle in which it transfers at LaunchPath's port ``launch``.
+    resident : array of int64
+        Cycle from which on it stands in one of the dispatcher's two places.
+    first_offer, last_report : array of int64
+        Cycles of its first block's offer and of its last block's report.
+    half_report : array of int64
+        Cycle by which half of its blocks, rounded up, had been reported: the median block's end.
+    end : array of int64
+        Cycle in which its end record transfers.
+    blocks : array of int64
+        Blocks that were offered.
+    hit : array of bool
+        Whether its thread indices stood in the index memory already.
+    fate : array of int64
+        A `warploom_spec.Fate`, or `REFUSED`.
+    code : array of int64
+        `warploom_spec.ErrorCode` of a refusal, else 0.
+    grid, block : array of int64, shape (launches, 3)
+        Blocks of the grid, threads of a block.
+    takes : array of int64, shape (launches, 5)
+        What one block takes of an SM, in the order and the units of `warploom_spec.RESOURCES`.
+    length : array of int64
+        Base length of its blocks in cycles, before the jitter.
+    """
+
+    name: NDArray[np.object_]
+    stream: Integers
+    arrival: Integers
+    transfer: Integers
+    resident: Integers
+    first_offer: Integers
+    last_report: Integers
+    half_report: Integers
+    end: Integers
+    blocks: Integers
+    hit: NDArray[np.bool_]
+    fate: Integers
+    code: Integers
+    grid: Integers = _parts("x", "y", "z")
+    block: Integers = _parts("x", "y", "z")
+    takes: Integers = _parts(*RESOURCES)
+    length: Integers
+
+    @property
+    def finished(self) -> NDArray[np.bool_]:
+        """Whether each launch ran to its end."""
+        return np.equal(self.fate, Fate.FINISHED)
+
+    @property
+    def latency(self) -> Integers:
+        """Cycles from a launch's arrival to its end; `NEVER` if it did not finish."""
+        return np.where(self.finished, self.end - self.arrival, NEVER)
+
+    @property
+    def tail(self) -> Integers:
+        """Cycles from the median block's end to the last one's; `NEVER` if it did not finish."""
+        return np.where(self.finished, self.last_report - self.half_report, NEVER)
+
+    @property
+    def cycles(self) -> Integers:
+        """Cycles from the first offer to the last report; `NEVER` if it did not finish."""
+        return np.where(self.finished, self.last_report - self.first_offer, NEVER)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocks(_Columns):
+    """A row for each block, in order of its offer.
+
+    Attributes
+    ----------
+    launch : array of int64
+        Row of its launch in `Launches`.
+    place : array of int64, shape (blocks, 3)
+        (bx, by, bz) in the grid.
+    sm, slot : array of int64
+        Where it ran.
+    start, end : array of int64
+        Cycles in which it was offered to its SM, and in which the SM reported it. Its SM's
+        resources count as taken from ``start`` until before ``end``; `NEVER` without a report.
+    """
+
+    launch: Integers
+    place: Integers = _parts("x", "y", "z")
+    sm: Integers
+    slot: Integers
+    start: Integers
+    end: Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a replay can be repeated, beside its `Config`.
+
+    Attributes
+    ----------
+    trace : Path
+        The recording.
+    launches : int or None
+        Only the first launches of the trace; None is all of them.
+    time_scale : Fraction
+        Block lengths are the recorded ones times this.
+    seed : int
+        Seeds the jitter of the block lengths.
+    simulator : str or None
+        What ran the RTL; None if the golden event model ran alone.
+    """
+
+    trace: Path
+    launches: int | None
+    time_scale: Fraction
+    seed: int
+    simulator: str | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Replay:
+    """One replay.
+
+    Attributes
+    ----------
+    launches : Launches
+        A row for each launch.
+    blocks : Blocks
+        A row for each block.
+    stalls : dict of str to int
+        Cycles in which no block was decided, by each of `warploom_spec.STALL_CAUSES`.
+    cycles : int
+        From cycle 0 to the last answer or final record, that one included.
+    config : Config
+        The configuration.
+    settings : Settings
+        Trace, time scale, seed.
+    events : Events
+        Every event as the replay's page lists them.
+    """
+
+    launches: Launches
+    blocks: Blocks
+    stalls: Mapping[str, int]
+    cycles: int
+    config: Config
+    settings: Settings
+    events: Events
+
+    @property
+    def blocks_per_cycle(self) -> float:
+        """Blocks offered a cycle, on average."""
+        return len(self.blocks) / self.cycles
+
+    @property
+    def occupancy(self) -> dict[str, float]:
+        """Part of each resource of all SMs that blocks held, on average over `cycles`."""
+        held = (self.blocks.end - self.blocks.start).astype(float)
+        taken = held @ self.launches.takes[self.blocks.launch]
+        sizes = np.array(list(capacities(self.config).values()))
+        shares = taken / (self.cycles * self.config.sms * sizes)
+        return dict(zip(RESOURCES, shares.tolist(), strict=True))
+
+    def to_pandas(self) -> tuple[Any, Any]:
+        """Return launches and blocks as two frames.
+
+        Raises
+        ------
+        WarploomError
+            If pandas is not installed.
+        """
+        return self.launches.to_pandas(), self.blocks.to_pandas()
