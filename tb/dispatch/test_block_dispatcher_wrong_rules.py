@@ -67,7 +67,9 @@ RTL = {
         stall("places.active & ~placement.decided", "places.active"),
     ),
     "stalls: a stopped head counts": (
-        stall("places.active & ~placement.decided", "places.head_valid & ~placement.decided"),
+        Change(
+            ResidentPlaces, "elaborate", "self.active.eq(stands & ~halt)", "self.active.eq(stands)"
+        ),
     ),
     "stalls: an offer counts where its SM has no room": (
         stall(

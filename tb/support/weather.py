@@ -108,8 +108,11 @@ def wild(rng: random.Random) -> Weather:
 
 
 def lossy(rng: random.Random) -> Weather:
-    """As wild, and SMs fall silent."""
+    """As wild, and SMs fall silent, some while they hold blocks of two launches for long."""
     weather = wild(rng)
+    weather.length = rng.choice((weather.length, (20, 60)))
+    weather.unasked = rng.choice((0.0, 0.0, 0.1))
+    weather.resident = rng.choice((0.0, 0.9))
     weather.silent = rng.choice((0.0, 0.1, 0.5))
     weather.deaf = rng.choice((0.0, 0.0, 0.3))
     weather.answer = rng.choice(((1, 2), (10, 20), (14, 18)))

@@ -25,8 +25,8 @@ class LaunchEnd(wiring.Component):
         Nothing of the launch was left in the last cycle.
     newest : In(1)
         The place occupied last: of two records the other one's is first.
-    accepted : In(2)
-        The place becomes occupied at the end of the cycle.
+    entered : In(2)
+        The place became occupied at the end of the last cycle.
     begun : In(2)
         The launch's first block was decided in the last cycle.
     reported : In(2)
@@ -45,7 +45,7 @@ class LaunchEnd(wiring.Component):
 
     gone: Signal
     newest: Signal
-    accepted: Signal
+    entered: Signal
     begun: Signal
     reported: Signal
     started: Signal
@@ -65,7 +65,7 @@ class LaunchEnd(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         vectors = (
-            *("gone", "accepted", "begun", "reported", "started", "exhausted", "stop_kill"),
+            *("gone", "entered", "begun", "reported", "started", "exhausted", "stop_kill"),
             *("fault", "killed", "struck", "stranded"),
         )
         place = data.StructLayout(dict(zip("xyz", config.grid_bits, strict=True)))
@@ -118,7 +118,7 @@ class LaunchEnd(wiring.Component):
             length = Signal(CYCLES_BITS, name=f"length_{place}")
             with m.If(self.reported[place]):
                 m.d.sync += length.eq(since.values[place])
-            with m.If(self.accepted[place]):
+            with m.If(self.entered[place]):
                 m.d.sync += length.eq(0)
             lengths.append(length)
         return lengths

@@ -46,8 +46,10 @@ class ResidentPlaces(wiring.Component):
         The grid to walk next.
     flush : Out(1)
         The head's launch is stopped: the walker forgets it at the end of the cycle.
-    head, head_valid : In
+    walked, walked_valid : In
         The walker's block.
+    decided : In(1)
+        That block was decided in the last cycle.
     role : Out(1)
         The head's place.
     shift : Out(1)
@@ -65,8 +67,6 @@ class ResidentPlaces(wiring.Component):
         The place's launch is new in this cycle.
     newest : Out(1)
         The place occupied last.
-    decided : In(1)
-        The head is decided in this cycle.
     reported, faulty, killed : In(2)
         A block's report stood at the port three cycles ago; of a fault; of a killed block.
     struck : In(2)
@@ -91,8 +91,8 @@ class ResidentPlaces(wiring.Component):
     boot: Signal
     walk: stream.Interface
     flush: Signal
-    head: data.View
-    head_valid: Signal
+    walked: data.View
+    walked_valid: Signal
     role: Signal
     shift: Signal
     active: Signal
@@ -129,8 +129,8 @@ class ResidentPlaces(wiring.Component):
                 "boot": In(1),
                 "walk": Out(stream.Signature(layouts.grid_walk(config).layout())),
                 "flush": Out(1),
-                "head": In(layouts.walked_block(config).layout()),
-                "head_valid": In(1),
+                "walked": In(layouts.walked_block(config).layout()),
+                "walked_valid": In(1),
                 "role": Out(1),
                 "shift": Out(1),
                 "active": Out(1),
@@ -171,14 +171,16 @@ class ResidentPlaces(wiring.Component):
             self.begun.eq(accepted),
         ]
 
-        own = Cat(~self.role, self.role) & both(self.head_valid)
+        # The walker still shows a block in the cycle after its decision; the head is the next one.
+        stands = Signal()
+        m.d.comb += stands.eq(self.walked_valid & ~(self.walked.last & self.decided))
+        own = Cat(~self.role, self.role) & both(stands)
         started, exhausted, stopped = Signal(2), Signal(2), Signal(2)
-        decided, last = Signal(2), Signal()
-        # All but the walker hears of a decision a cycle later.
-        m.d.sync += [decided.eq(own & both(self.decided)), last.eq(self.head.last)]
+        decided = Cat(~self.role, self.role) & both(self.decided)
+        # A place is free for a cycle at least: its flags are cleared then.
         m.d.sync += [
-            started.eq(~accepted & (started | decided)),
-            exhausted.eq(~accepted & (exhausted | (decided & both(last)))),
+            started.eq(occupied & (started | decided)),
+            exhausted.eq(occupied & (exhausted | (decided & both(self.walked.last)))),
         ]
         m.d.comb += self.resident.eq((occupied & started).any())
         # The head is decided no more from the cycle after its launch's stop on. It is forgotten
@@ -186,12 +188,12 @@ class ResidentPlaces(wiring.Component):
         halt, halt_before = Signal(), Signal()
         m.d.sync += [halt.eq((own & stopped).any()), halt_before.eq(halt)]
         m.d.comb += [
-            self.flush.eq(halt & halt_before & self.head_valid),
-            self.active.eq(self.head_valid & ~halt),
-            self.wanted.eq(self.head_valid & ~self.barred),
+            self.flush.eq(halt & halt_before & stands),
+            self.active.eq(stands & ~halt),
+            self.wanted.eq(stands & ~self.barred),
         ]
         self._keep(m, accepted, own & both(self.flush), end)
-        self._choose(m, accepted, occupied, stopped, end.streams)
+        self._choose(m, stands, accepted, occupied, stopped, end.streams)
         strays = occupied & ~exhausted & both(self.all_lost)
         self._stop(m, accepted, occupied, end.freed, strays, stopped)
         for flag, cause in (
@@ -200,13 +202,13 @@ class ResidentPlaces(wiring.Component):
             (end.struck, self.struck),
             (end.stranded, strays),
         ):
-            m.d.sync += flag.eq(~accepted & (flag | cause))
+            m.d.sync += flag.eq(occupied & (flag | cause))
         over = Signal(2)
         m.d.sync += over.eq(occupied & ~end.freed & ~decided & (exhausted | (stopped & ~own)))
         m.d.comb += [
             end.gone.eq(over & ~self.held),
             end.newest.eq(self.newest),
-            end.accepted.eq(accepted),
+            end.entered.eq(self.begun),
             end.begun.eq(decided & ~started),
             end.started.eq(started),
             end.exhausted.eq(exhausted),
@@ -218,7 +220,7 @@ class ResidentPlaces(wiring.Component):
 
     def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
         """Keep what comes with a launch, and a stopped one's head."""
-        launch, head = self.launch.payload, self.head
+        launch, head = self.launch.payload, self.walked
         for place in range(2):
             words = self.words[place]
             with m.If(accepted[place]):
@@ -236,7 +238,13 @@ class ResidentPlaces(wiring.Component):
                 m.d.sync += [end.following[place][axis].eq(head[f"b{axis}"]) for axis in "xyz"]
 
     def _choose(
-        self, m: Module, accepted: Value, occupied: Signal, stopped: Signal, streams: list[Signal]
+        self,
+        m: Module,
+        stands: Signal,
+        accepted: Value,
+        occupied: Signal,
+        stopped: Signal,
+        streams: list[Signal],
     ) -> None:
         """Give the walker the next grid: leftover policy and stream order."""
         staged, given, after_previous = Signal(2), Signal(2), Signal(2)
@@ -250,7 +258,7 @@ class ResidentPlaces(wiring.Component):
         old: Value = occupied
         for k in range(timing(self._config).stage - 2):
             later = Signal(2, name=f"staged_{k}")
-            m.d.sync += later.eq(old & ~accepted)
+            m.d.sync += later.eq(old & occupied)
             old = later
         m.d.comb += staged.eq(old)
         older = occupied & Cat(self.newest, ~self.newest)
@@ -263,15 +271,15 @@ class ResidentPlaces(wiring.Component):
         m.d.sync += may.eq(candidate & ~held)
         m.d.comb += [
             chosen.eq(may & ~stopped),
-            self.walk.valid.eq(chosen.any() & ~self.head_valid),
+            self.walk.valid.eq(chosen.any() & ~stands),
             moves.eq(self.walk.valid & self.walk.ready),
             self.shift.eq(moves & (chosen[1] ^ self.role)),
-            self.ordered.eq((candidate & held).any() & ~self.head_valid),
+            self.ordered.eq((candidate & held).any() & ~stands),
         ]
         walked = Mux(moves, chosen, Cat(~self.role, self.role))
-        halts = (Cat(~self.role, self.role) & stopped).any() & self.head_valid
+        halts = (Cat(~self.role, self.role) & stopped).any() & stands
         m.d.sync += self.barred.eq(halts | (walked & self.none).any())
-        m.d.sync += given.eq(~accepted & (given | (chosen & both(moves))))
+        m.d.sync += given.eq(occupied & (given | (chosen & both(moves))))
         with m.If(moves):
             m.d.sync += self.role.eq(chosen[1])
         self._queue(m, accepted, ~Mux(self.newest, waits[0], waits[1]), moves, chosen)
@@ -320,7 +328,7 @@ class ResidentPlaces(wiring.Component):
         ]
         faults = self.faulty | self.struck
         m.d.sync += [
-            stopped.eq(~accepted & (stopped | named | strays | faults)),
+            stopped.eq(occupied & (stopped | named | strays | faults)),
             self.kill.eq(occupied & ~freed & (self.kill | to_kill | faults)),
         ]
         limit = self._config.kill_timeout + timing(self._config).loss - 1

@@ -151,17 +151,23 @@ stall_offer : Out(32)
     def _walk(
         self, m: Module, places: ResidentPlaces, walker: GridWalker, placement: Placement
     ) -> None:
-        """Put the walker between the places and the decision."""
+        """Put the walker between the places and the decision.
+
+        Only the SMs and the policy hear of a decision in its own cycle. The walker goes on a cycle
+        later, so that it shows the block that the offer takes.
+        """
+        decided = Signal()
+        m.d.sync += decided.eq(placement.decided)
         wiring.connect(m, places.walk, walker.i)
         wiring.connect(m, wiring.flipped(self.launch), places.launch)
         wiring.connect(m, places.ended, wiring.flipped(self.ended))
         m.d.comb += [
             places.stop.eq(self.stop),
             walker.flush.eq(places.flush),
-            walker.o.ready.eq(placement.decided),
-            places.head.eq(walker.o.payload),
-            places.head_valid.eq(walker.o.valid),
-            places.decided.eq(placement.decided),
+            walker.o.ready.eq(decided),
+            places.walked.eq(walker.o.payload),
+            places.walked_valid.eq(walker.o.valid),
+            places.decided.eq(decided),
             placement.wanted.eq(places.wanted),
             *(self.words[k].eq(places.words[k]) for k in range(PLACES)),
             self.kill.eq(places.kill),
@@ -208,12 +214,9 @@ stall_offer : Out(32)
         m.d.comb += placement.eligible.eq(Cat(port.eligible for port in ports))
         # Of a layout's signal the stubs do not know that it is a view.
         block: Any = Signal(layouts.block_offer(self._config).layout())
-        # The walker goes on; role and launch change two cycles after a decision at the earliest.
-        for axis in "xyz":
-            coordinate = Signal.like(block[f"b{axis}"], name=f"decided_{axis}")
-            m.d.sync += coordinate.eq(walker.o.payload[f"b{axis}"])
-            m.d.comb += block[f"b{axis}"].eq(coordinate)
+        # Role and launch change two cycles after a decision at the earliest.
         m.d.comb += block.place.eq(places.role)
+        m.d.comb += [block[f"b{axis}"].eq(walker.o.payload[f"b{axis}"]) for axis in "xyz"]
         for name in places.offered.shape().members:
             m.d.comb += block[name].eq(places.offered[name])
         for k, port in enumerate(ports):
