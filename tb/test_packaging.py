@@ -328,6 +328,7 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
         "LAUNCHES=3",
         "POLICY=first_fit",
         "RECLAIM=in_order",
+        "SET=sms=4 grid_bits=16,8,8",
         "SEED=7",
         "TIME_SCALE=1/64",
         "WAVES=1",
@@ -336,6 +337,7 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
     ]
     all_set = quiet("make", "-n", "sim", *given, cwd=ROOT, env=clean, check=True).stdout
     expected = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
+    expected += " --set sms=4 --set grid_bits=16,8,8"
     expected += " --seed 7 --time-scale 1/64 --waves --json f.json b.json"
     words = shlex.split(all_set.split("warploom sim ")[1])
     assert words == [*expected.split(), "it's one trace.json"]

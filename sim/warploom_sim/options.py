@@ -23,6 +23,8 @@ class ReplayOptions:
         Only the first launches of each trace; None is all of them.
     policy, reclaim : str or None
         Replace the preset's placement and reclaim policy.
+    settings : tuple[str, ...]
+        Replace other fields of the preset, each ``FIELD=VALUE``.
     seed : int
         Seeds the jitter of the block lengths.
     time_scale : Fraction
@@ -31,6 +33,8 @@ class ReplayOptions:
         Also write a waveform.
     json : Path or None
         Write the figures there.
+    launches_csv : Path or None
+        Write each launch's figures there.
     forced_fault : str or None
         A fault to plant, so that a test can see it found.
     """
@@ -41,8 +45,10 @@ class ReplayOptions:
     launches: int | None = None
     policy: str | None = None
     reclaim: str | None = None
+    settings: tuple[str, ...] = ()
     seed: int = 1
     time_scale: Fraction = Fraction(1, 32)
     waves: bool = False
     json: Path | None = None
+    launches_csv: Path | None = None
     forced_fault: str | None = None

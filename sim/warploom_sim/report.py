@@ -23,6 +23,8 @@ _LABELS: Final = {
     "wall_s": "run and comparison, seconds",
     "build_s": "build, seconds",
 }
+#: Figures that stand in the title, or are too many for a table.
+_UNSHOWN: Final = ("trace", "verdict", "per_launch")
 #: Figures that are paths, too long for the table.
 _PATHS: Final = {"waveform": "waveform", "event_files": "event files"}
 
@@ -43,7 +45,7 @@ def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) 
     """Print one trace's figures and, below, what went wrong."""
     table = Table("figure", "value", title=f"{figures['trace']}: {figures['verdict']}")
     for name, value in figures.items():
-        if name not in ("trace", "verdict", *_PATHS):
+        if name not in (*_UNSHOWN, *_PATHS):
             table.add_row(_LABELS.get(name, name.replace("_", " ")), escape(_text(name, value)))
     console.print(table)
     for name, label in _PATHS.items():
@@ -61,6 +63,8 @@ def _text(name: str, value: Any) -> str:
         return "\n".join(parts) or ("0" if name == "refused" else "-")
     if isinstance(value, float) and name == "occupancy":
         return f"{value:.1%}"
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -105,4 +109,6 @@ def command(options: ReplayOptions) -> str:
     for name, value in given.items():
         if value is not None:
             words += [f"--{name}", str(value)]
+    for setting in options.settings:
+        words += ["--set", setting]
     return shlex.join(words)

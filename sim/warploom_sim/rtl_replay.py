@@ -1,6 +1,5 @@
 """The main job: recorded traces through LaunchPath's RTL, every event compared with the model's."""
 
-import dataclasses
 import shutil
 import time
 import uuid
@@ -21,6 +20,7 @@ from warploom_sim.build_cache import build_root
 from warploom_sim.compare import Comparison, compare
 from warploom_sim.expected import Expected
 from warploom_sim.json_file import write_json
+from warploom_sim.launch_figures import launch_figures, write_launches_csv
 from warploom_sim.launches import make_launches
 from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
@@ -38,7 +38,8 @@ from warploom_sim.simulation_run import (
     wait,
 )
 from warploom_sim.traces import Trace
-from warploom_spec import Config, LaunchDescriptor, WarploomError, preset, timing
+from warploom_sim.variant import variant
+from warploom_spec import Config, LaunchDescriptor, WarploomError, timing
 
 EQUAL: Final = "equal"
 DIFFERENT: Final = "different"
@@ -105,6 +106,11 @@ def run(options: ReplayOptions) -> int:
     verdict = DIFFERENT if any(outcome.problems for outcome in outcomes) else EQUAL
     if options.json:
         _write_json(options.json, outcomes, verdict)
+    if options.launches_csv and verdict == EQUAL:
+        rows = [(one.figures["trace"], one.figures["per_launch"]) for one in outcomes]
+        write_launches_csv(options.launches_csv, rows)
+    elif options.launches_csv:
+        console.print(f"{options.launches_csv} not written: RTL and model differ", style="red")
     return int(verdict != EQUAL)
 
 
@@ -128,13 +134,10 @@ def prepare(path: Path, config: Config, options: ReplayOptions, flip: Flip | Non
 
 
 def config_of(options: ReplayOptions) -> Config:
-    """Return the preset with the policies that the options put in their place."""
-    config = preset(options.config)
-    return dataclasses.replace(
-        config,
-        policy=options.policy or config.policy,
-        reclaim=options.reclaim or config.reclaim,
-    )
+    """Return the preset with the policies and fields that the options put in their place."""
+    chosen = {"policy": options.policy, "reclaim": options.reclaim}
+    policies = [f"{field}={value}" for field, value in chosen.items() if value]
+    return variant(options.config, (*policies, *options.settings)).config
 
 
 def _write_json(path: Path, outcomes: list[Outcome], verdict: str) -> None:
@@ -357,6 +360,7 @@ def _figures(
         "trace": replay.trace.path.name,
         "simulator": options.simulator,
         "config": options.config,
+        **({"set": list(options.settings)} if options.settings else {}),
         "policy": config.policy,
         "reclaim": config.reclaim,
         "seed": options.seed,
@@ -374,6 +378,7 @@ def _figures(
         "demanded_events": sum(replay.demanded.events().values()),
         "mismatches": compared.mismatches,
         "verdict": EQUAL if result else DIFFERENT,
+        "per_launch": launch_figures(result) if result else [],
     }
 
 

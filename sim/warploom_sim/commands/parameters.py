@@ -94,6 +94,14 @@ class Whole(click.IntRange):
         self.name = f"whole number; legal: {low} {'or more' if high is None else f'to {high}'}"
 
 
+set_option = several_option(
+    "--set",
+    "settings",
+    metavar="FIELD=VALUE",
+    help="Change a field of the preset, such as sms=4; may be given more than once.",
+)
+
+
 def number_option(
     flag: str, low: int, high: int | None = None, *, metavar: str = "N", **settings: Any
 ) -> Callable[[Command], Command]:
@@ -148,21 +156,22 @@ class Share(click.ParamType[Fraction]):
         return share
 
 
-def refuse_overwriting(json_file: Path | None, traces: Iterable[Path]) -> None:
-    """Refuse to write figures over a trace that is read."""
+def refuse_overwriting(output: Path | None, traces: Iterable[Path], option: str = "--json") -> None:
+    """Refuse to write an option's output over a trace that is read."""
     for trace in traces:
-        if json_file and json_file.exists() and json_file.samefile(trace):
+        if output and output.exists() and output.samefile(trace):
             raise click.BadParameter(
-                f"{str(json_file)!r} is the trace itself.", param_hint="'--json'"
+                f"{str(output)!r} is the trace itself.", param_hint=f"'{option}'"
             )
 
 
 def refuse_same(**outputs: Path | None) -> None:
     """Refuse to write two outputs, by the names of their options, to one file."""
     taken: dict[Path, str] = {}
-    for option, path in outputs.items():
+    for name, path in outputs.items():
         if path is None:
             continue
+        option = name.replace("_", "-")
         other = taken.setdefault(path.resolve(), option)
         if other != option:
             raise click.BadParameter(

@@ -13,10 +13,13 @@ from warploom_sim.commands.parameters import (
     RECLAIM,
     SIMULATOR,
     TRACE_FILE,
+    OutputFile,
     TimeScale,
     json_option,
     number_option,
     refuse_overwriting,
+    refuse_same,
+    set_option,
 )
 from warploom_sim.options import ReplayOptions
 from warploom_sim.simulators import SIMULATORS, require
@@ -50,6 +53,7 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
 )
 @click.option("--policy", type=POLICY, help="Placement policy instead of the preset's.")
 @click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
+@set_option
 @number_option(
     "--seed",
     0,
@@ -66,7 +70,13 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     help="Block lengths are the recorded ones times this.",
 )
 @click.option("--waves", is_flag=True, help="Also write a waveform.")
-@json_option(help="Also write the figures to FILE.")
+@json_option(help="Also write the figures to FILE, those of each launch among them.")
+@click.option(
+    "--launches-csv",
+    metavar="FILE",
+    type=OutputFile(),
+    help="Also write a row for each launch to FILE.",
+)
 @click.option("--forced-fault", hidden=True, help="Plant a fault, to see it found.")
 def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> None:
     """Replay kernel-launch traces through the RTL and compare it with the golden models.
@@ -82,9 +92,12 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> Non
       warploom sim
       warploom sim --sim icarus --launches 20
       warploom sim mine.json.gz --config large --policy least_loaded --json report.json
+      warploom sim mine.json.gz --set sms=4 --set block_slots=16 --launches-csv launches.csv
     """
     request = ReplayOptions(traces=traces or default_traces(), json=json_file, **options)
     refuse_overwriting(json_file, request.traces)
+    refuse_overwriting(request.launches_csv, request.traces, "--launches-csv")
+    refuse_same(json=json_file, launches_csv=request.launches_csv)
     require(request.simulator)
     # The replay pulls in Amaranth and NumPy: --help and refusals need neither.
     from warploom_sim import rtl_replay

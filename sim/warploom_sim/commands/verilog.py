@@ -14,6 +14,7 @@ from warploom_sim.commands.parameters import (
     OutputFolder,
     blocks_argument,
     json_option,
+    set_option,
     several_option,
 )
 from warploom_sim.commands.screen import progress_bar, table_console
@@ -31,12 +32,7 @@ from warploom_spec import PRESETS
 )
 @click.option("--policy", type=POLICY, help="Placement policy instead of the preset's.")
 @click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
-@several_option(
-    "--set",
-    "settings",
-    metavar="FIELD=VALUE",
-    help="Change a field of the preset, such as sms=4; may be given more than once.",
-)
+@set_option
 @click.option(
     "--out",
     type=OutputFolder(),
