@@ -10,6 +10,7 @@ import click
 from warploom_sim.commands.defer import defer
 from warploom_sim.commands.merge import merge
 from warploom_sim.commands.preempt import preempt
+from warploom_sim.commands.silicon import silicon
 from warploom_sim.commands.sim import sim
 from warploom_sim.commands.steal import steal
 from warploom_sim.commands.trace import trace
@@ -82,6 +83,7 @@ def main() -> None:
       warploom trace info mine.json.gz        what a trace holds
       warploom verilog --config large         Verilog of every block
       warploom steal merge_sort --workers 8   work stealing in front of execution units
+      warploom silicon                        a real GPU's dispatching beside the model's
       warploom defer program                  loops of a CUDA program that can be deferred
     """
 
@@ -89,6 +91,7 @@ def main() -> None:
 main.add_command(defer)
 main.add_command(merge)
 main.add_command(preempt)
+main.add_command(silicon)
 main.add_command(sim)
 main.add_command(steal)
 main.add_command(trace)

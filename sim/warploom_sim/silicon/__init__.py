@@ -1,0 +1,1 @@
+"""Recordings of a real GPU's block dispatcher beside the golden one."""
