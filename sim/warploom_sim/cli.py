@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from warploom_sim.commands.defer import defer
+from warploom_sim.commands.map import register_map
 from warploom_sim.commands.merge import merge
 from warploom_sim.commands.preempt import preempt
 from warploom_sim.commands.silicon import silicon
@@ -82,6 +83,7 @@ def main() -> None:
       warploom sim mine.json.gz --json r.json your own trace, figures to a file
       warploom trace info mine.json.gz        what a trace holds
       warploom verilog --config large         Verilog of every block
+      warploom map --config default           registers as a C header and SystemRDL
       warploom steal merge_sort --workers 8   work stealing in front of execution units
       warploom silicon                        a real GPU's dispatching beside the model's
       warploom defer program                  loops of a CUDA program that can be deferred
@@ -89,6 +91,7 @@ def main() -> None:
 
 
 main.add_command(defer)
+main.add_command(register_map)
 main.add_command(merge)
 main.add_command(preempt)
 main.add_command(silicon)

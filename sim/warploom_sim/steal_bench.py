@@ -20,7 +20,8 @@ from warploom_golden.stealing.worker import Worker
 from warploom_sim.json_file import write_json
 from warploom_sim.lockstep.cocotb_entry import PLAN
 from warploom_spec import Config, host_packets
-from warploom_spec.host_map import Opcode, section_address
+from warploom_spec.host_commands import Opcode
+from warploom_spec.host_map import section_address
 
 PERIOD_NS: Final = 2
 #: Cycles between two reads of a doorbell.

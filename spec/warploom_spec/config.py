@@ -85,6 +85,9 @@ class Config:
         Cores of one execution unit; the status word has a bit for each.
     core_timeout : int
         Cycles after which a unit's core that has not arrived is missing; 0: never.
+    queue_depth : int
+        Launches of one priority that the completion queue has records for, a power of two: it holds
+        4 of it plus 4.
     step_from_host : bool
         Whether an index configuration carries the index of thread W, as in the source.
     """
@@ -101,7 +104,7 @@ class Config:
     history_entries: int = _int(8, 1, 64)
     index_memory_warps: int = _int(512, 2, 65536)
     word_bits: int = _int(16, 8, 32)
-    inline_args: int = _int(4, 0, 16)
+    inline_args: int = _int(4, 0, 10)
     stream_bits: int = _int(4, 1, 8)
     priority_bits: int = _int(2, 1, 4)
     task_bits: int = _int(4, 1, 8)
@@ -113,6 +116,7 @@ class Config:
     units: int = _int(4, 1, 8)
     cores_per_unit: int = _int(32, 1, 32)
     core_timeout: int = _int(1 << 20, 0, 1 << 30)
+    queue_depth: int = _int(16, 1, 1024)
     policy: str = "round_robin"
     reclaim: str = "out_of_order"
     step_from_host: bool = False
@@ -126,6 +130,9 @@ class Config:
         if self.kill_timeout < least:
             legal = f"{least} (2 block_slots + 8) to 65535"
             raise WarploomError(f"kill_timeout is {self.kill_timeout!r}; legal: {legal}")
+        if self.queue_depth & (self.queue_depth - 1):
+            legal = "powers of two from 1 to 1024"
+            raise WarploomError(f"queue_depth is {self.queue_depth!r}; legal: {legal}")
         _check_choice("warp_size", self.warp_size, WARP_SIZES)
         _check_choice("policy", self.policy, POLICIES)
         _check_choice("reclaim", self.reclaim, RECLAIMS)
@@ -155,6 +162,11 @@ class Config:
     def index_address_bits(self) -> int:
         """Width of an address in the index memory, in warps."""
         return (self.index_memory_warps - 1).bit_length()
+
+    @property
+    def records(self) -> int:
+        """Final records that the completion queue holds."""
+        return 4 * self.queue_depth + 4
 
     @property
     def slot_bits(self) -> int:
@@ -215,6 +227,7 @@ PRESETS: Final[dict[str, Config]] = {
         units=1,
         cores_per_unit=4,
         core_timeout=1 << 10,
+        queue_depth=4,
     ),
     "default": Config(),
     "large": Config(sms=132, index_memory_warps=4096, task_bits=6, sections=32, units=8),

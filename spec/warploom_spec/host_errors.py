@@ -21,6 +21,7 @@ class HostError(IntEnum):
     CORE_FAILED = 53
     CORE_TIMEOUT = 54
     RESET = 55
+    FIELD_RANGE = 56
 
 
 #: For each code: (cause, cure).
@@ -55,7 +56,11 @@ HOST_EXPLANATIONS: Final[dict[HostError, tuple[str, str]]] = {
         "the task is perhaps partly run: repeat it only if that does no harm",
     ),
     HostError.RESET: (
-        "the unit was reset while the task ran",
-        "the task is perhaps partly run: repeat it only if that does no harm",
+        "a soft reset, or a reset of the unit, met the command",
+        "a task is perhaps partly run: repeat it only if that does no harm",
+    ),
+    HostError.FIELD_RANGE: (
+        "a value of the task register is too large for this configuration (argument: its word)",
+        "use a smaller value, or build with more bits for it",
     ),
 }

@@ -18,8 +18,9 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from warploom_sim.json_file import write_json
 from warploom_sim.lockstep.cocotb_entry import PLAN
 from warploom_spec import host_packets, preset
+from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HostError
-from warploom_spec.host_map import Opcode, section_address
+from warploom_spec.host_map import section_address
 
 TINY = preset("tiny")
 START = host_packets.core_start(TINY)

@@ -1,7 +1,8 @@
 """What hosts write and read: commands and their doorbells, among accesses that are refused."""
 
 from warploom_spec import host_packets, preset
-from warploom_spec.host_map import OFFSETS, Opcode, section_address
+from warploom_spec.host_commands import Opcode
+from warploom_spec.host_map import OFFSETS, section_address
 
 # The bus is the same in every configuration.
 WRITE, READ = host_packets.bus_write(preset("tiny")), host_packets.bus_read(preset("tiny"))

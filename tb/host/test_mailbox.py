@@ -15,8 +15,9 @@ from warploom_golden.host import Mailbox as Model
 from warploom_sim.lockstep import Case, Pace, run
 from warploom_sim.lockstep.events import require
 from warploom_spec import host_packets
+from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HostError
-from warploom_spec.host_map import OFFSETS, Opcode
+from warploom_spec.host_map import OFFSETS
 
 TINY = config_of("tiny")
 #: Three units, and sections without one; odd in every number.

@@ -3,8 +3,9 @@
 import pytest
 
 from warploom_spec import Config, ErrorCode, WarploomError, preset
+from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HOST_CODE_BITS, HOST_EXPLANATIONS, HostError
-from warploom_spec.host_map import SECTION_WORDS, Opcode, section_address
+from warploom_spec.host_map import SECTION_WORDS, section_address
 from warploom_spec.queue import QueueCode
 from warploom_spec.table_errors import TableCode
 
@@ -37,13 +38,16 @@ def test_codes_literal_and_apart_from_the_others():
     names = " ".join(code.name for code in HostError)
     assert names == (
         "OK BAD_OPCODE NO_UNIT DISCONNECTED CORE_MISSING BAD_SPLIT CORE_FAILED CORE_TIMEOUT RESET"
+        " FIELD_RANGE"
     )
-    assert [int(code) for code in HostError] == [0, *range(48, 56)]
+    assert [int(code) for code in HostError] == [0, *range(48, 57)]
     assert HOST_EXPLANATIONS.keys() == set(HostError)
     assert all(0 <= code < 1 << HOST_CODE_BITS for code in HostError)
     assert [(code.name, int(code)) for code in Opcode] == [
         ("NOP", 0),
         ("RUN", 1),
+        ("LAUNCH", 2),
+        ("ABORT", 7),
         ("DISCONNECT", 8),
     ]
 
@@ -59,14 +63,23 @@ def test_no_code_has_two_meanings():
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("tiny", (2, 1, 4, 1024)), ("default", (8, 4, 32, 1 << 20)), ("large", (32, 8, 32, 1 << 20))],
+    [
+        ("tiny", (2, 1, 4, 1024, 20)),
+        ("default", (8, 4, 32, 1 << 20, 68)),
+        ("large", (32, 8, 32, 1 << 20, 68)),
+    ],
 )
 def test_presets(name, expected):
     config = preset(name)
-    found = (config.sections, config.units, config.cores_per_unit, config.core_timeout)
-    assert found == expected
+    cores = config.cores_per_unit, config.core_timeout
+    assert (config.sections, config.units, *cores, config.records) == expected
 
 
 def test_more_units_than_sections_are_refused():
     with pytest.raises(WarploomError, match=r"units is 3; legal: 1 to 2 \(sections\)"):
         Config(sections=2, units=3)
+
+
+def test_records_are_planned_for_a_power_of_two():
+    with pytest.raises(WarploomError, match="queue_depth is 12; legal: powers of two from 1 to"):
+        Config(queue_depth=12)

@@ -4,6 +4,7 @@ import click
 
 from warploom_dev.commands.bench import bench
 from warploom_dev.commands.formal import formal
+from warploom_dev.commands.map import register_map
 from warploom_dev.commands.mutate import mutate
 from warploom_dev.commands.synth import synth
 from warploom_sim.cli import CommandGroup
@@ -20,6 +21,7 @@ def main() -> None:
     Examples:
       python -m warploom_dev formal grid_walker --quick
       python -m warploom_dev mutate grid_walker --mutants 50
+      python -m warploom_dev map --update
       python -m warploom_dev synth --block GridWalker
       python -m warploom_dev bench --sim verilator
     """
@@ -27,5 +29,6 @@ def main() -> None:
 
 main.add_command(bench)
 main.add_command(formal)
+main.add_command(register_map)
 main.add_command(mutate)
 main.add_command(synth)

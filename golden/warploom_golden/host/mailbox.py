@@ -5,17 +5,9 @@ from dataclasses import dataclass, field
 
 from warploom_spec import host_packets
 from warploom_spec.config import Config
+from warploom_spec.host_commands import FLAG_SKIP_PRIMARY, TASK_WORDS, Opcode
 from warploom_spec.host_errors import HostError
-from warploom_spec.host_map import (
-    FLAG_SKIP_PRIMARY,
-    OFFSETS,
-    RESULT_WORDS,
-    SECTION_BASE,
-    SECTION_BYTES,
-    SECTION_WORDS,
-    TASK_WORDS,
-    Opcode,
-)
+from warploom_spec.host_map import OFFSETS, RESULT_WORDS, SECTION_BASE, SECTION_BYTES, SECTION_WORDS
 
 ALL_STROBES = 0b1111
 

@@ -8,15 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.host._outcome import Outcome
 from warploom_spec import Config, host_packets
+from warploom_spec.host_commands import FLAG_SKIP_PRIMARY, Opcode
 from warploom_spec.host_errors import HostError
-from warploom_spec.host_map import (
-    FLAG_SKIP_PRIMARY,
-    OFFSETS,
-    SECTION_BASE,
-    SECTION_BYTES,
-    SECTION_WORDS,
-    Opcode,
-)
+from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, SECTION_WORDS
 
 #: Words of the task register that a command uses.
 USED_WORDS: Final = 8

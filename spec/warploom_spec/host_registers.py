@@ -1,0 +1,250 @@
+"""The registers below the mailbox's sections, as data, and what names a configuration."""
+
+import dataclasses
+import zlib
+from enum import IntEnum
+from typing import Final
+
+from warploom_spec.config import Config
+from warploom_spec.host_commands import RECORD_WORDS, record_words
+from warploom_spec.host_map import Word, bits
+from warploom_spec.resources import STALL_CAUSES
+from warploom_spec.word_layout import WORD_BITS, WordField
+
+#: 'WARP'.
+IDENTITY: Final = 0x57415250
+#: Major [31:16] and minor [15:0] number of the map; another major number is another map.
+MAP_VERSION: Final = 0x0001_0000
+
+
+class Interrupt(IntEnum):
+    """Bits of IRQ_ENABLE and IRQ_STATUS."""
+
+    RECORDS = 0
+    ERROR = 1
+    SM_LOST = 2
+    RESET_DONE = 3
+
+
+class ErrorBlock(IntEnum):
+    """Whose error record ERROR_LAST shows."""
+
+    NONE = 0
+    DISPATCHER = 1
+    INDEX = 2
+
+
+_INTERRUPTS: Final = {
+    Interrupt.RECORDS: ("records", "RECORDS >= max(1, IRQ_THRESHOLD); a level"),
+    Interrupt.ERROR: ("error", "a block gave an error record"),
+    Interrupt.SM_LOST: ("sm_lost", "an SM was lost"),
+    Interrupt.RESET_DONE: ("reset_done", "a soft reset is over"),
+}
+
+
+def config_text(config: Config) -> str:
+    """Return a configuration as text, a line for each field: what CONFIG_CRC is made of."""
+    return "".join(
+        f"{field.name}={getattr(config, field.name)}\n" for field in dataclasses.fields(Config)
+    )
+
+
+def config_crc(config: Config) -> int:
+    """Return the CRC-32 (polynomial 0x04C11DB7, as in zlib and PNG) of `config_text`."""
+    return zlib.crc32(config_text(config).encode())
+
+
+def params(config: Config) -> tuple[tuple[WordField, int], ...]:
+    """Return fields and values of PARAMS0 to PARAMS2; ``word`` is the register's number."""
+    values = (
+        (0, 0, 8, "sections", "sections of the mailbox"),
+        (0, 8, 8, "units", "execution units"),
+        (0, 16, 8, "cores_per_unit", "cores of one execution unit"),
+        (0, 24, 8, "warp_size", "lanes of a warp"),
+        (1, 0, 16, "sms", "SMs"),
+        (1, 16, 8, "block_slots", "block slots of one SM"),
+        (1, 24, 8, "warp_slots", "warps of one SM"),
+        (2, 0, 16, "records", "final records that the completion queue holds"),
+        (2, 16, 8, "inline_args", "argument words of 64 bits in a launch"),
+        (2, 24, 8, "stream_bits", "streams are numbered with so many bits"),
+    )
+    return tuple(
+        (WordField(name, word, low, width, meaning), int(getattr(config, name)))
+        for word, low, width, name, meaning in values
+    )
+
+
+def registers(config: Config) -> tuple[Word, ...]:
+    """Return every register of a configuration, by rising address."""
+    words = (
+        *_identification(config),
+        *_control(),
+        *_records(config),
+        *_errors(),
+        *_streams_and_units(config),
+        *_sms(config),
+        *_counters(config),
+    )
+    return tuple(sorted(words, key=lambda word: word.offset))
+
+
+def register_addresses(config: Config) -> dict[str, int]:
+    """Return each register's byte address by its name."""
+    return {word.name: word.offset for word in registers(config)}
+
+
+def _value(name: str, offset: int, access: str, meaning: str, width: int = WORD_BITS) -> Word:
+    """Return a register that is one number."""
+    return Word(name, offset, access, meaning, (bits("value", 0, width, meaning),))
+
+
+def _identification(config: Config) -> tuple[Word, ...]:
+    fields = [field for field, _ in params(config)]
+    return (
+        _value("ID", 0x000, "ro", "0x57415250, 'WARP'"),
+        Word(
+            "VERSION",
+            0x004,
+            "ro",
+            "version of this map",
+            (
+                bits("minor", 0, 16, "additions to the map"),
+                bits("major", 16, 16, "another one is another map"),
+            ),
+        ),
+        _value("CONFIG_CRC", 0x008, "ro", "CRC-32 of the configuration's text"),
+        *(
+            Word(
+                f"PARAMS{k}",
+                0x00C + 4 * k,
+                "ro",
+                "numbers of the configuration",
+                tuple(bits(f.name, f.low, f.bits, f.meaning) for f in fields if f.word == k),
+            )
+            for k in range(3)
+        ),
+    )
+
+
+def _control() -> tuple[Word, ...]:
+    reset = bits("soft_reset", 0, 1, "1: begin a soft reset")
+    running = bits("resetting", 0, 1, "1: a soft reset is running")
+    epoch = bits("epoch", 16, 16, "soft resets that are over; wraps")
+    flags = tuple(bits(name, bit, 1, text) for bit, (name, text) in _INTERRUPTS.items())
+    return (
+        Word("CONTROL", 0x018, "wo", "starts a soft reset", (reset,), acts=True),
+        Word("STATE", 0x01C, "ro", "soft reset and epoch", (running, epoch)),
+        Word("IRQ_ENABLE", 0x020, "rw", "which bits of IRQ_STATUS raise `irq`", flags),
+        Word("IRQ_STATUS", 0x024, "w1c", "what happened; bit 0 is a level", flags, acts=True),
+        _value("IRQ_THRESHOLD", 0x028, "rw", "records that raise bit 0 of IRQ_STATUS", 16),
+    )
+
+
+def _records(config: Config) -> tuple[Word, ...]:
+    layout = record_words(config)
+    pop = bits("pop", 0, 1, "1: forget the oldest record")
+    return (
+        _value("RECORDS", 0x030, "ro", "final records that wait", 16),
+        Word("RECORD_POP", 0x034, "wo", "forgets the oldest record", (pop,), acts=True),
+        *(
+            Word(
+                f"RECORD{k}",
+                0x040 + 4 * k,
+                "ro",
+                f"word {k} of the oldest record; 0 if there is none",
+                tuple(bits(f.name, f.low, f.bits, f.meaning) for f in layout.in_word(k)),
+            )
+            for k in range(RECORD_WORDS)
+        ),
+    )
+
+
+def _errors() -> tuple[Word, ...]:
+    return (
+        Word(
+            "ROOM",
+            0x05C,
+            "ro",
+            "whether a launch is taken",
+            (bits("room", 0, 1, "1: a launch rung now finds a place, if no other comes before"),),
+        ),
+        _value("REFUSED", 0x060, "ro", "accesses that were refused; wraps"),
+        Word(
+            "ERROR_LAST",
+            0x064,
+            "ro",
+            "the last error record",
+            (
+                bits("code", 0, 8, "its code"),
+                bits("block", 8, 8, "1 the dispatcher, 2 the index generator; 0: none yet"),
+                bits("argument", 16, 16, "argument of the code"),
+            ),
+        ),
+        _value("ERROR_COUNT", 0x068, "ro", "error records; wraps"),
+    )
+
+
+def _streams_and_units(config: Config) -> tuple[Word, ...]:
+    stream = bits("stream", 0, 8, "the stream")
+    units = config.units
+    first = bits("first", 0, 8, "one position")
+    second = bits("second", 8, 8, "the other position")
+    swap = Word("ORDER_SWAP", 0x074, "wo", "swaps two SMs' turns", (first, second), acts=True)
+    return (
+        Word("CLEAR_STREAM", 0x070, "wo", "mends a broken stream", (stream,), acts=True),
+        *((swap,) if config.policy == "freed_first" else ()),
+        Word(
+            "UNIT_RESET",
+            0x078,
+            "wo",
+            "bit k: reset unit k",
+            (bits("units", 0, units, "bit k: reset unit k"),),
+            acts=True,
+        ),
+        Word(
+            "UNIT_STATE",
+            0x07C,
+            "ro",
+            "a bit for each unit",
+            (
+                bits("busy", 0, units, "a task runs"),
+                bits("disconnected", 8, units, "the section runs no commands"),
+                bits("missing", 16, units, "a core has not answered since a time-out"),
+            ),
+        ),
+    )
+
+
+def _sms(config: Config) -> tuple[Word, ...]:
+    """Return the masks with a bit for each SM: SM n stands in bit n mod 32 of word n / 32."""
+    words = []
+    for k in range(-(-config.sms // WORD_BITS)):
+        here = bits("sms", 0, min(WORD_BITS, config.sms - WORD_BITS * k), f"SM {WORD_BITS * k} on")
+        words += [
+            Word(f"SM_ENABLE{k}", 0x080 + 4 * k, "rw", "1: the SM gets blocks", (here,)),
+            Word(f"SM_LOST{k}", 0x0C0 + 4 * k, "ro", "1: the SM is lost", (here,)),
+        ]
+    return tuple(words)
+
+
+def _counters(config: Config) -> tuple[Word, ...]:
+    return (
+        *(
+            _value(
+                f"STALL_{cause.upper()}", 0x100 + 4 * k, "ro", f"cycles stalled for {cause}; wraps"
+            )
+            for k, cause in enumerate(STALL_CAUSES)
+        ),
+        _value("DISPATCHER_ERRORS", 0x140, "ro", "error records; stays at its highest value", 16),
+        _value("INDEX_ERRORS", 0x144, "ro", "error records; stays at its highest value", 16),
+        *(
+            _value(
+                f"STRAYS{k}",
+                0x180 + 4 * k,
+                "ro",
+                f"arrivals at unit {k} without a part; stays at its highest value",
+                16,
+            )
+            for k in range(config.units)
+        ),
+    )
