@@ -122,12 +122,19 @@ def decode(rows: NDArray[np.uint64], packet: Packet) -> Table:
 
     Events are put in order of cycle, and of SM where there is one: the SMs write side by side.
     """
-    table = {
+    rows = in_order(rows, packet)
+    return {
         field.name: _field(rows, packet.offsets[field.name], field.bits) for field in packet.present
     }
-    keys = [table[name] for name in ("sm", "cycle") if name in table]
-    order = np.lexsort(keys)
-    return {name: column[order] for name, column in table.items()}
+
+
+def in_order(rows: NDArray[np.uint64], packet: Packet) -> NDArray[np.uint64]:
+    """Return records in order of cycle, and of SM where there is one."""
+    bits = {field.name: field.bits for field in packet.present}
+    keys = [
+        _field(rows, packet.offsets[name], bits[name]) for name in ("sm", "cycle") if name in bits
+    ]
+    return rows[np.lexsort(keys)]
 
 
 def _field(rows: NDArray[np.uint64], low: int, bits: int) -> NDArray[np.uint64]:

@@ -24,6 +24,7 @@ from warploom_sim.records import (
     SILENT,
     STALLS,
     decode,
+    in_order,
     read_end,
     read_event_file,
     record_packets,
@@ -208,6 +209,7 @@ def _read_recorded(folder: Path, config: Config, flip: Flip | None) -> Recorded:
         # A run that is given up may offer a block while its files are closed.
         rows = read_event_file(folder / f"{kind}.bin", packet, counted=not why)
         if flip and flip.kind == kind:
+            rows = in_order(rows, packet)
             flip.apply(rows, packet)
         tables[kind] = decode(rows, packet)
     return Recorded(
