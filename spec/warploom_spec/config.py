@@ -174,6 +174,11 @@ class Config:
         return max(1, (self.block_slots - 1).bit_length())
 
     @property
+    def policy_class(self) -> str:
+        """Name of the policy's class, in RTL and models: ``RoundRobin`` for ``round_robin``."""
+        return self.policy.title().replace("_", "")
+
+    @property
     def sm_bits(self) -> int:
         """Width of an SM's number (at least 1)."""
         return max(1, (self.sms - 1).bit_length())

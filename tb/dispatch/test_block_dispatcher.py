@@ -85,6 +85,17 @@ def squall_case(config, seed, cycles=8000, edges=True):
     return replace(case, options={**case.options, "streams": 8, "edges": edges})
 
 
+def loss_case(config, seed, cycles=4000):
+    """Return a case in which SMs get lost, many with blocks of two launches."""
+    case = dispatcher_case(config, "fading", seed, cycles)
+    return replace(case, resets=40, options={**case.options, "streams": 8, "busy": True})
+
+
+def hard_cases(config, seed):
+    """Return the cases that together meet every hard case, with few seeds that miss one."""
+    return [*cases(config, seed, 6000), loss_case(config, seed), storm_case(config, seed, 4000)]
+
+
 def merged(results):
     total = Counter()
     for result in results:
@@ -96,7 +107,7 @@ def merged(results):
 def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
     results = []
     for number, mode in enumerate(m for m in POLICIES_AND_RECLAIMS if policy in m):
-        results += run(cases(soon(f"tiny,{mode}"), seed + number, 6000), "verilator")
+        results += run(hard_cases(soon(f"tiny,{mode}"), seed + number), "verilator")
     require(DISPATCH_CASES, merged(results))
     require(["ledger: nothing open", "ledger: fate drained"], merged(results))
     require((*ERROR_CASES, *ORDER_CASES * (policy == "freed_first")), merged(results))

@@ -11,10 +11,10 @@ from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.dispatch import BlockDispatcher
 from warploom.dispatch._resident_places import ResidentPlaces
-from warploom.dispatch.placement import placement
-from warploom.dispatch.placement.placement import Placement
+from warploom.dispatch.placement import freed_first as freed_first_rtl
+from warploom.dispatch.placement.freed_first import FreedFirst as FreedFirstRtl
 from warploom_golden.dispatch import BlockDispatcher as Model
-from warploom_golden.dispatch.placement.placement import FreedFirst
+from warploom_golden.dispatch.placement.freed_first import FreedFirst
 
 MOVES = "self._entry_pointer = (entering + 1) % len(self._waiting)"
 FOLLOWING = "Cat(C(0, 1), Mux(some_ahead, ahead_up_to, up_to))"
@@ -35,24 +35,24 @@ def causes(old: str, new: str) -> Change:
 RTL = {
     "freed_first: of several that wait the lowest enters": (
         Change(
-            Placement,
+            FreedFirstRtl,
             "_queue",
-            '_rotating(m, "waiting", waiting, enters)',
-            'first_of(m, "waiting", waiting)',
+            'rotating(m, "waiting", waiting, enters)',
+            "waiting & (~waiting + 1)",
         ),
     ),
     "freed_first: the SM that entered is first again": (
-        Change(placement, "_rotating", FOLLOWING, STAYING),
+        Change(freed_first_rtl, "rotating", FOLLOWING, STAYING),
     ),
     "freed_first: the rotating pointer stays while nothing is resident": (
-        Change(Placement, "_queue", "waiting, enters)", "waiting, enters & self.resident)"),
+        Change(FreedFirstRtl, "_queue", "waiting, enters)", "waiting, enters & self.resident)"),
     ),
     "order_table: the second position that does not exist is told": (
         Change(
-            Placement,
-            "_freed_first",
-            "Mux(bad[0], self.first, self.second)",
-            "Mux(bad[1], self.second, self.first)",
+            FreedFirstRtl,
+            "_swap",
+            "Mux(bad[0], first, second)",
+            "Mux(bad[1], second, first)",
         ),
     ),
     "error_count wraps": (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from warploom_golden.dispatch.calendar import Calendar
 from warploom_golden.dispatch.grid_walker import Walk
 from warploom_golden.dispatch.place import Need, Place
-from warploom_golden.dispatch.placement.placement import FreedFirst, policy
+from warploom_golden.dispatch.placement import policy
 from warploom_golden.dispatch.reclaim import reclaim
 from warploom_golden.dispatch.reports import Error, Reports
 from warploom_golden.dispatch.sm.sm import Block, Sm
@@ -92,7 +92,7 @@ class BlockDispatcher:
             values[f"words__{place}"] = words
         for cause, count in self._counters.items():
             values[f"stall_{cause}"] = count
-        if isinstance(self._policy, FreedFirst):
+        if self._policy.HAS_ORDER_TABLE:
             values["order_table__ready"] = 1
         for n, sm in enumerate(self._sms):
             values[f"offer__{n}__valid"] = int(sm.standing is not None)
@@ -115,8 +115,8 @@ class BlockDispatcher:
         self._return_blocks(self._look_up())
         # Changed at the end of the cycle:
         self._reports.register(inputs, self.kill, cycle)
-        if isinstance(self._policy, FreedFirst) and inputs["order_table__valid"]:
-            self._swap(self._policy, inputs["order_table__payload"], resident)
+        if self._policy.HAS_ORDER_TABLE and inputs["order_table__valid"]:
+            self._swap(inputs["order_table__payload"], resident)
         self._take_stops(inputs)
         self._move_offers(inputs)
         self._move_head(chosen, given, candidate)
@@ -394,7 +394,7 @@ class BlockDispatcher:
             causes |= {resource for resource, limits in limiting if limits}
         return causes
 
-    def _swap(self, table: FreedFirst, payload: int, resident: bool) -> None:
+    def _swap(self, payload: int, resident: bool) -> None:
         """Swap two positions of the order table, which this cycle's decision has used (22)."""
         fields = self._swap_packet.unpack(payload)
         positions = fields["first"], fields["second"]
@@ -404,7 +404,7 @@ class BlockDispatcher:
         elif resident:
             self._note_error(ErrorCode.ORDER_BUSY, 0)
         else:
-            table.swap(*positions)
+            self._policy.swap(*positions)
 
     def _note_error(self, code: ErrorCode, argument: int) -> None:
         """Note an error whose cause stands at a port in this cycle."""

@@ -12,7 +12,7 @@ from warploom.dispatch._fit_table import FitTable
 from warploom.dispatch._resident_places import ResidentPlaces
 from warploom.dispatch._retire_queue import RetireQueue
 from warploom.dispatch.grid_walker import GridWalker
-from warploom.dispatch.placement.placement import Placement
+from warploom.dispatch.placement import PlacementPolicy, policy_class
 from warploom.dispatch.sm.port import SmPort
 from warploom.lib import faults
 from warploom.lib.bits import lowest_number, number_of
@@ -55,7 +55,7 @@ class BlockDispatcher(wiring.Component):
     kill : Out(2)
         Bit p: the launch of place p is being killed; two cycles after a stop.
     order_table : In(stream of order_swap)
-        ``freed_first`` alone: swap two positions while nothing is resident.
+        Of a policy with an order table: swap two positions while nothing is resident.
     stall_order, stall_slots, stall_warps, stall_registers, stall_shared, stall_barriers, \
 stall_offer : Out(32)
         Counters of stalled cycles by cause, three cycles later, wrapping.
@@ -92,7 +92,7 @@ stall_offer : Out(32)
             "error": Out(layouts.error_record(config).layout()),
             "error_count": Out(timing(config).error_counter_bits),
         }
-        if config.policy == "freed_first":
+        if policy_class(config).HAS_ORDER_TABLE:
             ports["order_table"] = In(stream.Signature(layouts.order_swap(config).layout()))
         super().__init__(ports)
 
@@ -104,7 +104,7 @@ stall_offer : Out(32)
         m.submodules.walker = walker = GridWalker(
             config, fault=faults.for_child(fault, "grid_walker")
         )
-        m.submodules.placement = placement = Placement(config, fault=fault)
+        m.submodules.placement = placement = policy_class(config)(config, fault=fault)
         m.submodules.table = table = FitTable(config, fault=fault)
         ports = []
         for k in range(config.sms):
@@ -120,15 +120,7 @@ stall_offer : Out(32)
         self._gather(m, places, ports)
         if config.reclaim == "in_order":
             self._retire(m, places, placement, ports)
-        if config.policy == "least_loaded":
-            for k, port in enumerate(ports):
-                m.d.comb += [
-                    placement.loads[k].eq(port.load),
-                    port.warps_placed.eq(places.offered.index_warps),
-                    *(port.warps[p].eq(places.needs[p].warps) for p in range(PLACES)),
-                ]
-        if config.policy == "freed_first":
-            self._order(m, places, placement, ports)
+        self._inform(m, places, placement, ports)
         self._report(m, placement, ports)
         self._count_stalls(m, places, placement, table, ports)
         return m
@@ -149,7 +141,7 @@ stall_offer : Out(32)
             ]
 
     def _walk(
-        self, m: Module, places: ResidentPlaces, walker: GridWalker, placement: Placement
+        self, m: Module, places: ResidentPlaces, walker: GridWalker, placement: PlacementPolicy
     ) -> None:
         """Put the walker between the places and the decision.
 
@@ -207,7 +199,7 @@ stall_offer : Out(32)
         m: Module,
         places: ResidentPlaces,
         walker: GridWalker,
-        placement: Placement,
+        placement: PlacementPolicy,
         ports: list[SmPort],
     ) -> None:
         """Offer the head to the SM that the policy chooses."""
@@ -237,7 +229,7 @@ stall_offer : Out(32)
         ]
 
     def _retire(
-        self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
+        self, m: Module, places: ResidentPlaces, placement: PlacementPolicy, ports: list[SmPort]
     ) -> None:
         """Return resources in the order of the decisions."""
         m.submodules.queue = queue = RetireQueue(self._config)
@@ -253,21 +245,25 @@ stall_offer : Out(32)
                 port.retired.eq(queue.retired[k]),
             ]
 
-    def _order(
-        self, m: Module, places: ResidentPlaces, placement: Placement, ports: list[SmPort]
+    def _inform(
+        self, m: Module, places: ResidentPlaces, placement: PlacementPolicy, ports: list[SmPort]
     ) -> None:
-        """Connect what `freed_first` alone needs."""
-        swaps = self.order_table
+        """Tell the policy what it chooses by."""
         m.d.comb += [
-            swaps.ready.eq(1),
-            placement.swap.eq(swaps.valid),
-            placement.first.eq(swaps.payload.first),
-            placement.second.eq(swaps.payload.second),
             placement.resident.eq(places.resident),
             *(placement.freed[k].eq(port.returned.any()) for k, port in enumerate(ports)),
         ]
+        if placement.HAS_ORDER_TABLE:
+            wiring.connect(m, wiring.flipped(self.order_table), placement.swap)
+        if placement.READS_LOADS:
+            for k, port in enumerate(ports):
+                m.d.comb += [
+                    placement.loads[k].eq(port.load),
+                    port.warps_placed.eq(places.offered.index_warps),
+                    *(port.warps[p].eq(places.needs[p].warps) for p in range(PLACES)),
+                ]
 
-    def _report(self, m: Module, placement: Placement, ports: list[SmPort]) -> None:
+    def _report(self, m: Module, placement: PlacementPolicy, ports: list[SmPort]) -> None:
         """Register the lowest SM of each code, then the lowest code's."""
         codes = (
             ErrorCode.REPORT_NOT_RUNNING,
@@ -278,13 +274,12 @@ stall_offer : Out(32)
         for index, code in enumerate(codes):
             causes = Cat(port.errors[index] for port in ports)
             errors.append(self._registered(m, code, causes.any(), lowest_number(causes), 1))
-        if self._config.policy == "freed_first":
+        if placement.HAS_ORDER_TABLE:
             # These come straight from the port, the others two cycles after it.
+            refused = placement.refused
             errors += [
-                self._registered(
-                    m, ErrorCode.ORDER_RANGE, placement.bad_range, placement.bad_position, 3
-                ),
-                self._registered(m, ErrorCode.ORDER_BUSY, placement.busy, C(0), 3),
+                self._registered(m, ErrorCode.ORDER_RANGE, refused.range, refused.position, 3),
+                self._registered(m, ErrorCode.ORDER_BUSY, refused.busy, C(0), 3),
             ]
         code, argument = Signal.like(self.error.code), Signal.like(self.error.argument)
         for number, some, own in reversed(errors):
@@ -314,7 +309,7 @@ stall_offer : Out(32)
         self,
         m: Module,
         places: ResidentPlaces,
-        placement: Placement,
+        placement: PlacementPolicy,
         table: FitTable,
         ports: list[SmPort],
     ) -> None:

@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.dispatch._fit_table import fit_news
+from warploom.dispatch.placement import policy_class
 from warploom.dispatch.sm.counts import SmCounts, both
 from warploom.dispatch.sm.slots import SmSlots
 from warploom_spec import BlockStatus, Config, layouts
@@ -42,7 +43,8 @@ class SmPort(wiring.Component):
     retire, retired : In
         ``in_order``: the oldest block is retired in this cycle; by place, one was in the last.
     warps, warps_placed : In
-        ``least_loaded``: warps of one block of each place, of the block decided in the last cycle.
+        With a policy that reads loads: warps of one block of each place, of the block decided in
+        the last cycle.
     eligible, in_use, closed : Out(1)
         The head can be decided for the SM in this cycle; the SM is in use; it is not in use, or has
         no room. The last two are registers.
@@ -61,7 +63,7 @@ class SmPort(wiring.Component):
     done : Out(1)
         ``in_order``: the oldest block may be retired.
     load : Out
-        ``least_loaded``: warps of the blocks that the SM holds.
+        With a policy that reads loads: warps of the blocks that the SM holds.
     """
 
     def __init__(self, config: Config, *, fault: str | None = None) -> None:
@@ -69,7 +71,7 @@ class SmPort(wiring.Component):
         self._fault = fault
         block = layouts.block_offer(config).layout()
         extra = {}
-        if config.policy == "least_loaded":
+        if policy_class(config).READS_LOADS:
             extra = {
                 "warps": In(config.warps_bits).array(2),
                 "warps_placed": In(config.warps_bits),
@@ -142,7 +144,7 @@ class SmPort(wiring.Component):
             counts.shift.eq(self.shift),
         ]
         self._judge(m, counts, placed)
-        if self._config.policy == "least_loaded":
+        if policy_class(self._config).READS_LOADS:
             self._load(m, placed, returned)
         return m
 
