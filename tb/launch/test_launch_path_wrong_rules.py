@@ -28,8 +28,8 @@ WRONG = {
         rules.test_a_stream_that_breaks_and_is_mended_in_one_cycle_is_broken,
         (
             streams(
-                "m.If(ends & self.record_breaks)",
-                "m.If(ends & self.record_breaks & ~(self.mend & (self.mend_stream == n)))",
+                "m.If(state.breaks & (state.broken == n))",
+                "m.If(state.breaks & (state.broken == n) & ~(state.mends & (state.mended == n)))",
             ),
             Change(Model, "_end", ENDS, f"{ENDS}\n        {CLEARS}\n            {MENDS}"),
         ),
@@ -38,7 +38,7 @@ WRONG = {
     "a break keeps every stream from being mended": WrongRule(
         rules.test_a_break_of_one_stream_lets_another_one_be_mended_in_its_cycle,
         (
-            streams("m.Elif(self.mend &", "m.Elif(self.mend & ~self.record_breaks &"),
+            streams("m.Elif(state.mends &", "m.Elif(state.mends & ~state.breaks &"),
             Change(
                 Model,
                 "_end",
@@ -67,9 +67,9 @@ WRONG = {
         (
             Change(
                 LaunchPath,
-                "_end_here",
-                "Mux(queue.torn, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)",
-                "Mux(streams.no_sm, ErrorCode.NO_SM, ErrorCode.STREAM_BROKEN)",
+                "_record_here",
+                "Mux(oldest.stream_broken, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)",
+                "Mux(self._dispatcher.lost.all(), ErrorCode.NO_SM, ErrorCode.STREAM_BROKEN)",
             ),
             Change(
                 Model,
@@ -94,7 +94,7 @@ WRONG = {
     "after the highest ticket comes 0": WrongRule(
         rules.test_after_the_highest_ticket_comes_1,
         (
-            Change(LaunchPath, "_answer", "ticket + 1 + ticket.all()", "ticket + 1"),
+            Change(LaunchPath, "_tickets", "ticket + 1 + ticket.all()", "ticket + 1"),
             Change(
                 Model,
                 "_answer_leaving",

@@ -253,14 +253,14 @@ class LaunchPath:
             decision = self._decision.unpack(indexed["decision__payload"] or 0)
 
         oldest = self._queue[0] if self._queue else None
-        doomed = oldest is not None and self._is_doomed(oldest)
-        offered = oldest if oldest is not None and oldest.prepared and not doomed else None
+        ending = oldest is not None and self._is_ending(oldest)
+        offered = oldest if oldest is not None and oldest.prepared and not ending else None
         handed = offered if dispatched["launch__ready"] else None
         record = ended_place = None
         if dispatched["ended__valid"]:
             end = self._dispatch_end.unpack(dispatched["ended__payload"] or 0)
             record, ended_place = Record.of_dispatched(end), end["place"]
-        elif oldest is not None and doomed and oldest is not self._in_flight:
+        elif oldest is not None and ending and oldest is not self._in_flight:
             record = Record.of_waiting(oldest, self._streams.is_broken(oldest.launch["stream"]))
 
         accepted = self._ticket if leaving is not None and not code else None
@@ -346,7 +346,7 @@ class LaunchPath:
         fields = {name: waiting.launch[name] for name in ("dx", "dy", "dz", "warps")}
         return self._index_config.pack(fields | {"address": waiting.launch["index_address"]})
 
-    def _is_doomed(self, waiting: Waiting) -> bool:
+    def _is_ending(self, waiting: Waiting) -> bool:
         """Tell whether the oldest launch ends from here (12)."""
         broken = self._streams.is_broken(waiting.launch["stream"])
         return waiting.taken_back or (waiting.prepared and (self._no_sm or broken))

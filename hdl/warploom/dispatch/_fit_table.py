@@ -175,7 +175,7 @@ class FitTable(wiring.Component):
     ) -> Value:
         """Subtract a block from each resource, or add one; return the signs of what is left."""
         own, other = self.needs[place], self.needs[1 - place]
-        moves = counts | back | grows
+        steps = counts | back | grows
         signs, carries = [], []
         for resource, capacity in capacities(self._config).items():
             capacity += int(self._fault == "overcommit" and resource == "warps")
@@ -191,13 +191,13 @@ class FitTable(wiring.Component):
                 step.eq(amount ^ (~under).replicate(bits)),
                 after.eq(Cat(~under, left) + Cat(~under, step)),
             ]
-            with m.If(moves):
+            with m.If(steps):
                 m.d.sync += left.eq(after[1:])
             with m.If(self.begun[place]):
                 m.d.sync += left.eq(capacity)
             signs.append(left[-1])
             carries.append(after[bits])
-        m.d.sync += under.eq(moves & Cat(carries).any() & ~self.begun[place])
+        m.d.sync += under.eq(steps & Cat(carries).any() & ~self.begun[place])
         return Cat(signs)
 
 

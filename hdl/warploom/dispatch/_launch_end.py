@@ -1,5 +1,7 @@
 """A resident launch's end: when it is gone, what its record says."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -7,6 +9,41 @@ from amaranth.lib.wiring import In, Out
 from warploom.lib.counters import WideCounters
 from warploom_spec import Config, ErrorCode, Fate, layouts
 from warploom_spec.layouts import CYCLES_BITS, FATE_BITS, TICKET_BITS
+
+
+class LaunchFlags(wiring.Signature):
+    """What is known of the launches, by place.
+
+    Members: ``started``, ``exhausted``: the first, the last block was decided; ``stop_kill``: it is
+    stopped by a kill; ``fault``, ``killed``, ``sm_loss``: a block was a fault, was killed, was on
+    an SM that was lost; ``no_sm_left``: all SMs were lost before the last block.
+    """
+
+    def __init__(self) -> None:
+        names = (
+            *("started", "exhausted", "stop_kill"),
+            *("fault", "killed", "sm_loss", "no_sm_left"),
+        )
+        super().__init__({name: Out(2) for name in names})
+
+
+class RecordWords(wiring.Signature):
+    """What a launch's record repeats.
+
+    Members: ``ticket``, ``entries`` and ``stream`` of the launch; ``next``: the block that stood as
+    the head when the launch was stopped.
+    """
+
+    def __init__(self, config: Config) -> None:
+        block = data.StructLayout(dict(zip("xyz", config.grid_bits, strict=True)))
+        super().__init__(
+            {
+                "ticket": Out(TICKET_BITS),
+                "entries": Out(config.history_entries),
+                "stream": Out(config.stream_bits),
+                "next": Out(block),
+            }
+        )
 
 
 class LaunchEnd(wiring.Component):
@@ -31,12 +68,10 @@ class LaunchEnd(wiring.Component):
         The launch's first block was decided in the last cycle.
     reported : In(2)
         A report that counts stood at the port three cycles ago.
-    started, exhausted, stop_kill : In(2)
-        The place's state.
-    fault, killed, struck, stranded : In(2)
-        A block was faulty, was killed, was on a lost SM; all SMs were lost before the last block.
-    tickets, entries, streams, following : In(array of 2)
-        What the record repeats; the block that stood as the head when the launch was stopped.
+    flags : In(LaunchFlags)
+        What the record's fate follows from.
+    words : In(array of 2 RecordWords)
+        What the record repeats.
     ended : Out(stream of dispatch_end)
         The record.
     freed : Out(2)
@@ -48,35 +83,20 @@ class LaunchEnd(wiring.Component):
     entered: Signal
     begun: Signal
     reported: Signal
-    started: Signal
-    exhausted: Signal
-    stop_kill: Signal
-    fault: Signal
-    killed: Signal
-    struck: Signal
-    stranded: Signal
-    tickets: list[Signal]
-    entries: list[Signal]
-    streams: list[Signal]
-    following: "list[data.View[data.StructLayout]]"
+    flags: Any
+    words: Any
     ended: stream.Interface
     freed: Signal
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        vectors = (
-            *("gone", "entered", "begun", "reported", "started", "exhausted", "stop_kill"),
-            *("fault", "killed", "struck", "stranded"),
-        )
-        place = data.StructLayout(dict(zip("xyz", config.grid_bits, strict=True)))
+        vectors = ("gone", "entered", "begun", "reported")
         super().__init__(
             {
                 **{name: In(2) for name in vectors},
                 "newest": In(1),
-                "tickets": In(TICKET_BITS).array(2),
-                "entries": In(config.history_entries).array(2),
-                "streams": In(config.stream_bits).array(2),
-                "following": In(place).array(2),
+                "flags": In(LaunchFlags()),
+                "words": In(RecordWords(config)).array(2),
                 "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
                 "freed": Out(2),
             }
@@ -87,14 +107,14 @@ class LaunchEnd(wiring.Component):
         m = Module()
         # In which order two records go is known when both are: both places are occupied then, and
         # stay so.
-        ripe, pick, load = Signal(2), Signal(), Signal()
+        end_ready, pick, load = Signal(2), Signal(), Signal()
         following = self.gone & ~self.freed
         m.d.sync += [
-            ripe.eq(following),
+            end_ready.eq(following),
             pick.eq(Mux(following.all(), ~self.newest, following[1])),
         ]
         m.d.comb += [
-            load.eq(ripe.any() & (~self.ended.valid | self.ended.ready)),
+            load.eq(end_ready.any() & (~self.ended.valid | self.ended.ready)),
             self.freed.eq(Mux(load, Mux(pick, 2, 1), 0)),
         ]
         with m.If(load):
@@ -127,44 +147,45 @@ class LaunchEnd(wiring.Component):
         """Load the picked place's record."""
         # What became of either launch stands in registers before its record is loaded.
         fates, codes, others = [], [], Signal(2)
+        flags, first, second = self.flags, self.words[0], self.words[1]
         for place in range(2):
             fate = Signal(FATE_BITS, name=f"fate_{place}")
             code = Signal(len(self.ended.payload.code), name=f"code_{place}")
-            struck, fault = self.struck[place], self.fault[place]
-            exhausted, started = self.exhausted[place], self.started[place]
-            stranded = self.stranded[place] & ~exhausted
-            failed = struck | fault | stranded
-            finished = exhausted & ~self.killed[place]
+            sm_loss, fault = flags.sm_loss[place], flags.fault[place]
+            exhausted, started = flags.exhausted[place], flags.started[place]
+            no_sm_left = flags.no_sm_left[place] & ~exhausted
+            failed = sm_loss | fault | no_sm_left
+            finished = exhausted & ~flags.killed[place]
             with m.If(failed):
                 m.d.sync += fate.eq(int(Fate.FAILED))
             with m.Elif(finished):
                 m.d.sync += fate.eq(int(Fate.FINISHED))
             with m.Elif(~started):
                 m.d.sync += fate.eq(int(Fate.SKIPPED))
-            with m.Elif(self.stop_kill[place]):
+            with m.Elif(flags.stop_kill[place]):
                 m.d.sync += fate.eq(int(Fate.KILLED))
             with m.Else():
                 m.d.sync += fate.eq(int(Fate.DRAINED))
             why = Mux(fault, int(ErrorCode.BLOCK_FAULT), int(ErrorCode.NO_SM))
             m.d.sync += [
-                code.eq(Mux(failed, Mux(struck, int(ErrorCode.SM_LOST), why), 0)),
-                others[place].eq(failed | finished | ~started | self.stop_kill[place]),
+                code.eq(Mux(failed, Mux(sm_loss, int(ErrorCode.SM_LOST), why), 0)),
+                others[place].eq(failed | finished | ~started | flags.stop_kill[place]),
             ]
             fates.append(fate)
             codes.append(code)
         record = self.ended.payload
         with m.If(load):
             m.d.sync += [
-                record.ticket.eq(Mux(pick, self.tickets[1], self.tickets[0])),
+                record.ticket.eq(Mux(pick, second.ticket, first.ticket)),
                 record.fate.eq(Mux(pick, fates[1], fates[0])),
                 record.code.eq(Mux(pick, codes[1], codes[0])),
                 record.cycles.eq(Mux(pick, cycles[1], cycles[0])),
                 record.place.eq(pick),
-                record.entries.eq(Mux(pick, self.entries[1], self.entries[0])),
-                record.stream.eq(Mux(pick, self.streams[1], self.streams[0])),
+                record.entries.eq(Mux(pick, second.entries, first.entries)),
+                record.stream.eq(Mux(pick, second.stream, first.stream)),
             ]
             for axis in "xyz":
-                following = Mux(pick, self.following[1][axis], self.following[0][axis])
-                m.d.sync += record[f"next_{axis}"].eq(following)
+                block = Mux(pick, second.next[axis], first.next[axis])
+                m.d.sync += record[f"next_{axis}"].eq(block)
         with m.If(load & Mux(pick, others[1], others[0])):
             m.d.sync += [record[f"next_{axis}"].eq(0) for axis in "xyz"]

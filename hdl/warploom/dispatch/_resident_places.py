@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from warploom.dispatch._fit_table import amounts
 from warploom.dispatch._launch_end import LaunchEnd
 from warploom.dispatch.sm.counts import both
+from warploom.dispatch.sm.port import SmEvents
 from warploom.lib.timers import timer
 from warploom_spec import Config, layouts, timing
 
@@ -20,6 +21,26 @@ _OFFERED = (
     ("width_y", "width_y"),
     ("width_z", "width_z"),
 )
+
+
+class WalkerPort(wiring.Signature):
+    """What the places tell the walker, and what the walker shows them.
+
+    Members: ``grid``, the stream of the grid to walk next; ``flush``, the walked launch is stopped
+    and the walker forgets it at the end of the cycle; ``block`` and ``valid``, the walker's block;
+    ``decided``, that block was decided in the last cycle.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "grid": Out(stream.Signature(layouts.grid_walk(config).layout())),
+                "flush": Out(1),
+                "block": In(layouts.walked_block(config).layout()),
+                "valid": In(1),
+                "decided": In(1),
+            }
+        )
 
 
 class ResidentPlaces(wiring.Component):
@@ -42,14 +63,8 @@ class ResidentPlaces(wiring.Component):
         The dispatcher's ports.
     boot : In(1)
         No launch is taken.
-    walk : Out(stream of grid_walk)
-        The grid to walk next.
-    flush : Out(1)
-        The head's launch is stopped: the walker forgets it at the end of the cycle.
-    walked, walked_valid : In
-        The walker's block.
-    decided : In(1)
-        That block was decided in the last cycle.
+    walker : Out(WalkerPort)
+        The grid to walk next, and the walker's block.
     role : Out(1)
         The head's place.
     shift : Out(1)
@@ -67,12 +82,8 @@ class ResidentPlaces(wiring.Component):
         The place's launch is new in this cycle.
     newest : Out(1)
         The place occupied last.
-    reported, faulty, killed : In(2)
-        A block's report stood at the port three cycles ago; of a fault; of a killed block.
-    struck : In(2)
-        An SM was lost three cycles ago with unreported blocks.
-    held : In(2)
-        Blocks were out in the last cycle.
+    events : In(SmEvents)
+        What happens on any SM. ``hits``, ``faulty`` and ``killed`` come a cycle later than of one.
     all_lost : In(1)
         No SM is left.
     late : Out(2)
@@ -89,10 +100,7 @@ class ResidentPlaces(wiring.Component):
     words: "list[data.View[data.StructLayout]]"
     kill: Signal
     boot: Signal
-    walk: stream.Interface
-    flush: Signal
-    walked: data.View
-    walked_valid: Signal
+    walker: Any
     role: Signal
     shift: Signal
     active: Signal
@@ -103,12 +111,7 @@ class ResidentPlaces(wiring.Component):
     needs: "list[data.View[data.StructLayout]]"
     begun: Signal
     newest: Signal
-    decided: Signal
-    reported: Signal
-    faulty: Signal
-    killed: Signal
-    struck: Signal
-    held: Signal
+    events: Any
     all_lost: Signal
     late: Signal
     resident: Signal
@@ -127,10 +130,7 @@ class ResidentPlaces(wiring.Component):
                 "words": Out(layouts.launch_words(config).layout()).array(2),
                 "kill": Out(2),
                 "boot": In(1),
-                "walk": Out(stream.Signature(layouts.grid_walk(config).layout())),
-                "flush": Out(1),
-                "walked": In(layouts.walked_block(config).layout()),
-                "walked_valid": In(1),
+                "walker": Out(WalkerPort(config)),
                 "role": Out(1),
                 "shift": Out(1),
                 "active": Out(1),
@@ -141,12 +141,7 @@ class ResidentPlaces(wiring.Component):
                 "needs": Out(amounts(config)).array(2),
                 "begun": Out(2),
                 "newest": Out(1),
-                "decided": In(1),
-                "reported": In(2),
-                "faulty": In(2),
-                "killed": In(2),
-                "struck": In(2),
-                "held": In(2),
+                "events": In(SmEvents()),
                 "all_lost": In(1),
                 "late": Out(2),
                 "resident": Out(1),
@@ -172,15 +167,15 @@ class ResidentPlaces(wiring.Component):
         ]
 
         # The walker still shows a block in the cycle after its decision; the head is the next one.
-        stands = Signal()
-        m.d.comb += stands.eq(self.walked_valid & ~(self.walked.last & self.decided))
+        walker, flags, stands = self.walker, end.flags, Signal()
+        m.d.comb += stands.eq(walker.valid & ~(walker.block.last & walker.decided))
         own = Cat(~self.role, self.role) & both(stands)
         started, exhausted, stopped = Signal(2), Signal(2), Signal(2)
-        decided = Cat(~self.role, self.role) & both(self.decided)
+        decided = Cat(~self.role, self.role) & both(walker.decided)
         # A place is free for a cycle at least: its flags are cleared then.
         m.d.sync += [
             started.eq(occupied & (started | decided)),
-            exhausted.eq(occupied & (exhausted | (decided & both(self.walked.last)))),
+            exhausted.eq(occupied & (exhausted | (decided & both(walker.block.last)))),
         ]
         m.d.comb += self.resident.eq((occupied & started).any())
         # The head is decided no more from the cycle after its launch's stop on. It is forgotten
@@ -188,41 +183,41 @@ class ResidentPlaces(wiring.Component):
         halt, halt_before = Signal(), Signal()
         m.d.sync += [halt.eq((own & stopped).any()), halt_before.eq(halt)]
         m.d.comb += [
-            self.flush.eq(halt & halt_before & stands),
+            walker.flush.eq(halt & halt_before & stands),
             self.active.eq(stands & ~halt),
             self.wanted.eq(stands & ~self.barred),
         ]
-        self._keep(m, accepted, own & both(self.flush), end)
-        self._choose(m, stands, accepted, occupied, stopped, end.streams)
-        strays = occupied & ~exhausted & both(self.all_lost)
-        self._stop(m, accepted, occupied, end.freed, strays, stopped)
+        self._keep(m, accepted, own & both(walker.flush), end)
+        self._choose(m, stands, accepted, occupied, stopped, end.words)
+        no_sm_left = occupied & ~exhausted & both(self.all_lost)
+        self._stop(m, accepted, occupied, end.freed, no_sm_left, stopped)
         for flag, cause in (
-            (end.fault, self.faulty),
-            (end.killed, self.killed),
-            (end.struck, self.struck),
-            (end.stranded, strays),
+            (flags.fault, self.events.faulty),
+            (flags.killed, self.events.killed),
+            (flags.sm_loss, self.events.sm_loss),
+            (flags.no_sm_left, no_sm_left),
         ):
             m.d.sync += flag.eq(occupied & (flag | cause))
         over = Signal(2)
         m.d.sync += over.eq(occupied & ~end.freed & ~decided & (exhausted | (stopped & ~own)))
         m.d.comb += [
-            end.gone.eq(over & ~self.held),
+            end.gone.eq(over & ~self.events.held),
             end.newest.eq(self.newest),
             end.entered.eq(self.begun),
             end.begun.eq(decided & ~started),
-            end.started.eq(started),
-            end.exhausted.eq(exhausted),
-            end.stop_kill.eq(self.kill),
-            end.reported.eq(self.reported),
+            flags.started.eq(started),
+            flags.exhausted.eq(exhausted),
+            flags.stop_kill.eq(self.kill),
+            end.reported.eq(self.events.hits),
         ]
         wiring.connect(m, end.ended, wiring.flipped(self.ended))
         return m
 
     def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
         """Keep what comes with a launch, and a stopped one's head."""
-        launch, head = self.launch.payload, self.walked
+        launch, head = self.launch.payload, self.walker.block
         for place in range(2):
-            words = self.words[place]
+            words, kept = self.words[place], end.words[place]
             with m.If(accepted[place]):
                 m.d.sync += [words[name].eq(launch[name]) for name in words.shape().members]
                 m.d.sync += [
@@ -230,12 +225,12 @@ class ResidentPlaces(wiring.Component):
                     for name in self.needs[place].shape().members
                 ]
                 m.d.sync += [
-                    end.entries[place].eq(launch.entries),
-                    end.streams[place].eq(launch.stream),
+                    kept.entries.eq(launch.entries),
+                    kept.stream.eq(launch.stream),
                 ]
-            m.d.comb += end.tickets[place].eq(words.ticket)
+            m.d.comb += kept.ticket.eq(words.ticket)
             with m.If(flushed[place]):
-                m.d.sync += [end.following[place][axis].eq(head[f"b{axis}"]) for axis in "xyz"]
+                m.d.sync += [kept.next[axis].eq(head[f"b{axis}"]) for axis in "xyz"]
 
     def _choose(
         self,
@@ -244,11 +239,11 @@ class ResidentPlaces(wiring.Component):
         accepted: Value,
         occupied: Signal,
         stopped: Signal,
-        streams: list[Signal],
+        words: Any,
     ) -> None:
         """Give the walker the next grid: leftover policy and stream order."""
         staged, given, after_previous = Signal(2), Signal(2), Signal(2)
-        same_stream: Value = streams[0] == streams[1]
+        same_stream: Value = words[0].stream == words[1].stream
         if self._fault == "stream_order":
             same_stream = ~same_stream
         for place in range(2):
@@ -267,32 +262,33 @@ class ResidentPlaces(wiring.Component):
         first = waits & ~Cat(older[1] & waits[1], older[0] & waits[0])
         candidate = first & staged
         held = after_previous & Cat(older[1], older[0]) & both(same_stream)
-        may, chosen, moves = Signal(2), Signal(2), Signal()
+        may, chosen, walk_fire = Signal(2), Signal(2), Signal()
+        walk = self.walker.grid
         m.d.sync += may.eq(candidate & ~held)
         m.d.comb += [
             chosen.eq(may & ~stopped),
-            self.walk.valid.eq(chosen.any() & ~stands),
-            moves.eq(self.walk.valid & self.walk.ready),
-            self.shift.eq(moves & (chosen[1] ^ self.role)),
+            walk.valid.eq(chosen.any() & ~stands),
+            walk_fire.eq(walk.valid & walk.ready),
+            self.shift.eq(walk_fire & (chosen[1] ^ self.role)),
             self.ordered.eq((candidate & held).any() & ~stands),
         ]
-        walked = Mux(moves, chosen, Cat(~self.role, self.role))
+        walked = Mux(walk_fire, chosen, Cat(~self.role, self.role))
         halts = (Cat(~self.role, self.role) & stopped).any() & stands
         m.d.sync += self.barred.eq(halts | (walked & self.none).any())
-        m.d.sync += given.eq(occupied & (given | (chosen & both(moves))))
-        with m.If(moves):
+        m.d.sync += given.eq(occupied & (given | (chosen & both(walk_fire))))
+        with m.If(walk_fire):
             m.d.sync += self.role.eq(chosen[1])
-        self._queue(m, accepted, ~Mux(self.newest, waits[0], waits[1]), moves, chosen)
+        self._queue(m, accepted, ~Mux(self.newest, waits[0], waits[1]), walk_fire, chosen)
 
     def _queue(
-        self, m: Module, accepted: Value, ready: Value, moves: Value, chosen: Signal
+        self, m: Module, accepted: Value, ready: Value, walk_fire: Value, chosen: Signal
     ) -> None:
         """Keep what the walk and the offers take from a launch: newest, next, that of the head.
 
         Registers in a row, for their inputs are no choices: a multiplexer of two places would take
         a gate a bit. The newest launch is next when the other place's does not wait.
         """
-        launch, walk = self.launch.payload, self.walk.payload
+        launch, walk = self.launch.payload, self.walker.grid.payload
         fields = walk.shape().members
         # Of a layout's signal the stubs do not know that it is a view.
         newest: Any = Signal(data.StructLayout({"walk": walk.shape(), "offered": self._offered}))
@@ -304,9 +300,9 @@ class ResidentPlaces(wiring.Component):
             m.d.sync += following.eq(newest)
         m.d.comb += walk.eq(following.walk)
         for name, _ in _OFFERED:
-            loads = moves
+            loads = walk_fire
             if self._fault == "stale_address" and name == "index_address":
-                loads = moves & chosen[0]
+                loads = walk_fire & chosen[0]
             with m.If(loads):
                 m.d.sync += self.offered[name].eq(following.offered[name])
 
@@ -316,7 +312,7 @@ class ResidentPlaces(wiring.Component):
         accepted: Value,
         occupied: Value,
         freed: Value,
-        strays: Value,
+        no_sm_left: Value,
         stopped: Signal,
     ) -> None:
         """Set each place's stop: kill wins over drain and stays."""
@@ -326,12 +322,12 @@ class ResidentPlaces(wiring.Component):
             named.eq(Cat(one.any() for one in asked)),
             to_kill.eq(Cat(one[1] for one in asked)),
         ]
-        faults = self.faulty | self.struck
+        faults = self.events.faulty | self.events.sm_loss
         m.d.sync += [
-            stopped.eq(occupied & (stopped | named | strays | faults)),
+            stopped.eq(occupied & (stopped | named | no_sm_left | faults)),
             self.kill.eq(occupied & ~freed & (self.kill | to_kill | faults)),
         ]
         limit = self._config.kill_timeout + timing(self._config).loss - 1
         for place in range(2):
-            over = timer(m, f"patience_{place}", limit, ~self.kill[place])
+            over = timer(m, f"kill_timer_{place}", limit, ~self.kill[place])
             m.d.comb += self.late[place].eq(over)

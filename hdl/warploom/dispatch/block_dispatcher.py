@@ -127,17 +127,17 @@ stall_offer : Out(32)
 
     def _boot(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
         """After a reset go through all slots; no launch is taken, no report looked at."""
-        boot, enter = Signal(init=1), Signal()
+        boot, entered = Signal(init=1), Signal()
         slot = Signal(self._config.slot_bits, name="boot_slot")
-        m.d.sync += [slot.eq(slot + 1), enter.eq(boot)]
+        m.d.sync += [slot.eq(slot + 1), entered.eq(boot)]
         with m.If(slot == self._config.block_slots - 1):
             m.d.sync += boot.eq(0)
         m.d.comb += places.boot.eq(boot)
         for port in ports:
             m.d.comb += [
-                port.boot.eq(boot),
-                port.enter.eq(enter),
-                port.boot_slot.eq(slot),
+                port.boot.active.eq(boot),
+                port.boot.entered.eq(entered),
+                port.boot.slot.eq(slot),
             ]
 
     def _walk(
@@ -150,16 +150,16 @@ stall_offer : Out(32)
         """
         decided = Signal()
         m.d.sync += decided.eq(placement.decided)
-        wiring.connect(m, places.walk, walker.i)
+        wiring.connect(m, places.walker.grid, walker.i)
         wiring.connect(m, wiring.flipped(self.launch), places.launch)
         wiring.connect(m, places.ended, wiring.flipped(self.ended))
         m.d.comb += [
             places.stop.eq(self.stop),
-            walker.flush.eq(places.flush),
+            walker.flush.eq(places.walker.flush),
             walker.o.ready.eq(decided),
-            places.walked.eq(walker.o.payload),
-            places.walked_valid.eq(walker.o.valid),
-            places.decided.eq(decided),
+            places.walker.block.eq(walker.o.payload),
+            places.walker.valid.eq(walker.o.valid),
+            places.walker.decided.eq(decided),
             placement.wanted.eq(places.wanted),
             *(self.words[k].eq(places.words[k]) for k in range(PLACES)),
             self.kill.eq(places.kill),
@@ -187,11 +187,11 @@ stall_offer : Out(32)
             m.d.comb += [
                 port.enable.eq(self.enable[k]),
                 self.lost[k].eq(port.lost),
-                port.fit.eq(table.news),
-                port.role.eq(places.role),
-                port.shift.eq(places.shift),
-                port.late.eq(places.late),
-                port.kill_before.eq(kill_before),
+                port.news.fit.eq(table.news),
+                port.news.role.eq(places.role),
+                port.news.shift.eq(places.shift),
+                port.news.late.eq(places.late),
+                port.news.kill_before.eq(kill_before),
             ]
 
     def _decide(
@@ -217,16 +217,14 @@ stall_offer : Out(32)
     def _gather(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
         """Tell the places what happens on any SM."""
         # What is reported is told a cycle later.
-        m.d.sync += [
-            places.reported.eq(reduce(or_, (port.hits for port in ports))),
-            places.faulty.eq(reduce(or_, (port.faulty for port in ports))),
-            places.killed.eq(reduce(or_, (port.killed for port in ports))),
-        ]
-        m.d.comb += [
-            places.struck.eq(reduce(or_, (port.struck for port in ports))),
-            places.held.eq(reduce(or_, (port.held for port in ports))),
-            places.all_lost.eq(self.lost.all()),
-        ]
+        for domain, names in (
+            ("sync", ("hits", "faulty", "killed")),
+            ("comb", ("sm_loss", "held")),
+        ):
+            for name in names:
+                on_any = reduce(or_, (getattr(port.events, name) for port in ports))
+                m.d[domain] += getattr(places.events, name).eq(on_any)
+        m.d.comb += places.all_lost.eq(self.lost.all())
 
     def _retire(
         self, m: Module, places: ResidentPlaces, placement: PlacementPolicy, ports: list[SmPort]

@@ -1,9 +1,13 @@
 """LaunchPath's waiting queue: launches that are accepted and not yet handed over."""
 
+from dataclasses import dataclass
+from typing import Any
+
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.launch._launch_streams import StreamState
 from warploom.lib.bits import lowest_number
 from warploom_spec import Config, layouts, timing
 from warploom_spec.layouts import TICKET_BITS
@@ -17,6 +21,79 @@ def waiting_launch(config: Config) -> data.StructLayout:
     )
 
 
+class Acceptance(wiring.Signature):
+    """A launch that is accepted in this cycle, with its ticket."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "valid": Out(1),
+                "launch": Out(waiting_launch(config)),
+                "ticket": Out(TICKET_BITS),
+            }
+        )
+
+
+class OldestLaunch(wiring.Signature):
+    """The launch that has waited longest.
+
+    Members: ``launch``, ``ticket``, ``entry``, the history entry of its indices; ``prepared``, its
+    indices are decided; ``ready_to_go``, and nobody took it back; ``taken_back``, it was taken back
+    and no configuration of it is in flight; ``stream_broken``.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "launch": Out(waiting_launch(config)),
+                "ticket": Out(TICKET_BITS),
+                "entry": Out(config.entry_bits),
+                "prepared": Out(1),
+                "ready_to_go": Out(1),
+                "taken_back": Out(1),
+                "stream_broken": Out(1),
+            }
+        )
+
+
+class TicketSearch(wiring.Signature):
+    """Search for a ticket, combinational.
+
+    Members: ``ticket``; ``take_back``, the launch is taken back if it is here; ``found``, it is
+    here; ``is_oldest``, it is the oldest one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "ticket": Out(TICKET_BITS),
+                "take_back": Out(1),
+                "found": In(1),
+                "is_oldest": In(1),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """What is known of each place of the queue, and which places are meant.
+
+    ``head`` and ``tail``: places of the oldest launch and of the next one. ``in_flight``: a
+    configuration is; ``in_flight_place``: its launch's place.
+    """
+
+    head: Signal
+    tail: Signal
+    in_flight: Signal
+    in_flight_place: Signal
+    occupied: Array
+    tickets: Array
+    presented: Array
+    prepared: Array
+    taken_back: Array
+    entries: Array
+
+
 class LaunchQueue(wiring.Component):
     """Hold accepted launches in order; present their configurations; take launches back.
 
@@ -27,7 +104,7 @@ class LaunchQueue(wiring.Component):
 
     Attributes
     ----------
-    accept, launch, ticket : In
+    accepted : In(Acceptance)
         A launch enters at the end of this cycle; only while not ``full``.
     full : Out(1)
         As many launches wait as there are places (state).
@@ -35,53 +112,46 @@ class LaunchQueue(wiring.Component):
         Configuration to look up. ``valid`` may fall when its launch is taken back.
     cancel : Out(1)
         Take the configuration in flight back. A decision in the same cycle comes first.
-    decision, decision_valid : In
-        The index generator's decision; ``decided_ticket`` says whose it is.
-    oldest, oldest_ticket, oldest_entry : Out
+    decision : In(stream of index_decision)
+        The index generator's decision, always taken.
+    decided_ticket : Out
+        Whose decision it is.
+    oldest : Out(OldestLaunch)
         The oldest launch.
-    ready_to_go, taken_back, prepared, torn : Out(1)
-        Of the oldest launch: its indices are decided and nobody took it back; it was taken back
-        and no configuration of it is in flight; its indices are decided; its stream is broken.
-    breaks, break_stream, mends, mend_stream : In
-        The stream is broken, or mended, at the end of the cycle; a break wins.
     leave : In(1)
         The oldest launch leaves.
-    sought, mark : In
-        Take the launch with the ticket ``sought`` back, if it is here (``found``).
-    found, found_oldest : Out(1)
-        The launch ``sought`` is in the queue; it is the oldest one.
+    state : In(StreamState)
+        Streams that are broken or mended.
+    search : In(TicketSearch)
+        Whether a launch is here; take it back.
     """
+
+    accepted: Any
+    full: Signal
+    request: stream.Interface
+    cancel: Signal
+    decision: stream.Interface
+    decided_ticket: Signal
+    oldest: Any
+    leave: Signal
+    state: Any
+    search: Any
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._depth = timing(config).launch_queue
         super().__init__(
             {
-                "accept": In(1),
-                "launch": In(waiting_launch(config)),
-                "ticket": In(TICKET_BITS),
+                "accepted": In(Acceptance(config)),
                 "full": Out(1),
                 "request": Out(stream.Signature(layouts.index_config(config).layout())),
                 "cancel": Out(1),
-                "decision": In(layouts.index_decision(config).layout()),
-                "decision_valid": In(1),
+                "decision": In(stream.Signature(layouts.index_decision(config).layout())),
                 "decided_ticket": Out(TICKET_BITS),
-                "oldest": Out(waiting_launch(config)),
-                "oldest_ticket": Out(TICKET_BITS),
-                "oldest_entry": Out(config.entry_bits),
-                "ready_to_go": Out(1),
-                "taken_back": Out(1),
-                "prepared": Out(1),
-                "torn": Out(1),
-                "breaks": In(1),
-                "break_stream": In(config.stream_bits),
-                "mends": In(1),
-                "mend_stream": In(config.stream_bits),
+                "oldest": Out(OldestLaunch(config)),
                 "leave": In(1),
-                "sought": In(TICKET_BITS),
-                "mark": In(1),
-                "found": Out(1),
-                "found_oldest": Out(1),
+                "state": In(StreamState(config)),
+                "search": In(TicketSearch()),
             }
         )
 
@@ -89,50 +159,59 @@ class LaunchQueue(wiring.Component):
         """Build the block."""
         del platform
         m = Module()
-        slots = range(self._depth)
-        self._head = Signal(range(self._depth))
-        self._occupied = Array(Signal(name=f"occupied_{n}") for n in slots)
-        self._tickets = Array(Signal(TICKET_BITS, name=f"ticket_{n}") for n in slots)
-        self._presented = Array(Signal(name=f"presented_{n}") for n in slots)
-        self._prepared = Array(Signal(name=f"prepared_{n}") for n in slots)
-        self._marked = Array(Signal(name=f"marked_{n}") for n in slots)
-        self._entries = Array(Signal(self._config.entry_bits, name=f"entry_{n}") for n in slots)
-        flying = Signal()
-        flight = Signal(range(self._depth))
-
-        tail = self._enter(m)
-        self._present(m, flying, flight, tail)
-        self._decide(m, flying, flight)
-        self._show_oldest(m, tail, flying, flight)
-        self._mark(m)
-        self._tear(m, tail)
+        waiting = self._waiting()
+        self._enter(m, waiting)
+        self._present(m, waiting)
+        self._decide(m, waiting)
+        self._show_oldest(m, waiting)
+        self._take_back(m, waiting)
+        self._break(m, waiting)
         return m
 
-    def _enter(self, m: Module) -> Signal:
-        """Let an accepted launch enter; return the place where the next one will stand."""
-        tail = Signal(range(self._depth))
-        m.d.comb += self.full.eq(Cat(self._occupied).all())
-        with m.If(self.accept):
+    def _waiting(self) -> _Waiting:
+        places = range(self._depth)
+
+        def bit(name: str) -> Array:
+            return Array(Signal(name=f"{name}_{n}") for n in places)
+
+        entry_bits = self._config.entry_bits
+        return _Waiting(
+            head=Signal(places, name="head"),
+            tail=Signal(places, name="tail"),
+            in_flight=Signal(name="in_flight"),
+            in_flight_place=Signal(places, name="in_flight_place"),
+            occupied=bit("occupied"),
+            tickets=Array(Signal(TICKET_BITS, name=f"ticket_{n}") for n in places),
+            presented=bit("presented"),
+            prepared=bit("prepared"),
+            taken_back=bit("taken_back"),
+            entries=Array(Signal(entry_bits, name=f"entry_{n}") for n in places),
+        )
+
+    def _enter(self, m: Module, waiting: _Waiting) -> None:
+        """Let an accepted launch enter at the tail, and the oldest one leave."""
+        head, tail = waiting.head, waiting.tail
+        m.d.comb += self.full.eq(Cat(waiting.occupied).all())
+        with m.If(self.accepted.valid):
             m.d.sync += [
                 tail.eq(tail + 1),
-                self._occupied[tail].eq(1),
-                self._tickets[tail].eq(self.ticket),
-                self._presented[tail].eq(0),
-                self._prepared[tail].eq(0),
-                self._marked[tail].eq(0),
+                waiting.occupied[tail].eq(1),
+                waiting.tickets[tail].eq(self.accepted.ticket),
+                waiting.presented[tail].eq(0),
+                waiting.prepared[tail].eq(0),
+                waiting.taken_back[tail].eq(0),
             ]
         with m.If(self.leave):
-            m.d.sync += [self._head.eq(self._head + 1), self._occupied[self._head].eq(0)]
-        return tail
+            m.d.sync += [head.eq(head + 1), waiting.occupied[head].eq(0)]
 
-    def _present(self, m: Module, flying: Signal, flight: Signal, tail: Signal) -> None:
+    def _present(self, m: Module, waiting: _Waiting) -> None:
         """Present the oldest configuration that was not presented, one at a time."""
         shape = self.request.payload.shape()
         shapes: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
         m.submodules.shapes = shapes
         write, read = shapes.write_port(), shapes.read_port(domain="comb")
-        launch = self.launch
-        m.d.comb += [write.addr.eq(tail), write.en.eq(self.accept)]
+        launch = self.accepted.launch
+        m.d.comb += [write.addr.eq(waiting.tail), write.en.eq(self.accepted.valid)]
         m.d.comb += [
             write.data.address.eq(launch.index_address),
             *(write.data[f"d{axis}"].eq(launch[f"d{axis}"]) for axis in "xyz"),
@@ -144,12 +223,12 @@ class LaunchQueue(wiring.Component):
         candidate, exists = Signal(range(self._depth)), Signal()
         with m.If(self.leave):
             m.d.sync += from_head.eq(Cat(C(0, 1), from_head[:-1]))
-            with m.If(self._head == self._depth - 1):
+            with m.If(waiting.head == self._depth - 1):
                 m.d.sync += from_head.eq(-1)
         m.d.comb += [
             waits.eq(
                 Cat(
-                    self._occupied[n] & ~self._presented[n] & ~self._marked[n]
+                    waiting.occupied[n] & ~waiting.presented[n] & ~waiting.taken_back[n]
                     for n in range(self._depth)
                 )
             ),
@@ -160,77 +239,86 @@ class LaunchQueue(wiring.Component):
         m.d.comb += [
             read.addr.eq(candidate),
             self.request.payload.eq(read.data),
-            self.request.valid.eq(exists & ~flying),
+            self.request.valid.eq(exists & ~waiting.in_flight),
         ]
         with m.If(self.request.valid & self.request.ready):
-            m.d.sync += [flying.eq(1), flight.eq(candidate), self._presented[candidate].eq(1)]
+            m.d.sync += [
+                waiting.in_flight.eq(1),
+                waiting.in_flight_place.eq(candidate),
+                waiting.presented[candidate].eq(1),
+            ]
 
-    def _decide(self, m: Module, flying: Signal, flight: Signal) -> None:
+    def _decide(self, m: Module, waiting: _Waiting) -> None:
         """Follow the configuration in flight to its decision, or take it back."""
-        cancelled = Signal()
+        cancelled, place = Signal(), waiting.in_flight_place
+        decided = self.decision.valid
         m.d.comb += [
-            self.cancel.eq(flying & self._marked[flight] & ~cancelled & ~self.decision_valid),
-            self.decided_ticket.eq(self._tickets[flight]),
+            self.decision.ready.eq(1),
+            self.cancel.eq(waiting.in_flight & waiting.taken_back[place] & ~cancelled & ~decided),
+            self.decided_ticket.eq(waiting.tickets[place]),
         ]
         m.d.sync += cancelled.eq(self.cancel)
-        with m.If(flying & self.decision_valid):
+        with m.If(waiting.in_flight & decided):
             m.d.sync += [
-                flying.eq(0),
-                self._prepared[flight].eq(1),
-                self._entries[flight].eq(self.decision.entry),
+                waiting.in_flight.eq(0),
+                waiting.prepared[place].eq(1),
+                waiting.entries[place].eq(self.decision.payload.entry),
             ]
         with m.Elif(cancelled):
-            m.d.sync += flying.eq(0)
+            m.d.sync += waiting.in_flight.eq(0)
 
-    def _show_oldest(self, m: Module, tail: Signal, flying: Signal, flight: Signal) -> None:
-        shape = self.launch.shape()
+    def _show_oldest(self, m: Module, waiting: _Waiting) -> None:
+        """Show the launch at the head."""
+        shape = waiting_launch(self._config)
         bodies: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
         m.submodules.bodies = bodies
         write, read = bodies.write_port(), bodies.read_port(domain="comb")
+        head, oldest = waiting.head, self.oldest
         m.d.comb += [
-            write.addr.eq(tail),
-            write.en.eq(self.accept),
-            write.data.eq(self.launch),
-            read.addr.eq(self._head),
-            self.oldest.eq(read.data),
+            write.addr.eq(waiting.tail),
+            write.en.eq(self.accepted.valid),
+            write.data.eq(self.accepted.launch),
+            read.addr.eq(head),
+            oldest.launch.eq(read.data),
         ]
-        head = self._head
-        here = self._occupied[head]
+        here = waiting.occupied[head]
+        looked_up = waiting.in_flight & (waiting.in_flight_place == head)
         m.d.comb += [
-            self.oldest_ticket.eq(self._tickets[head]),
-            self.oldest_entry.eq(self._entries[head]),
-            self.prepared.eq(here & self._prepared[head]),
-            self.ready_to_go.eq(self.prepared & ~self._marked[head]),
-            self.taken_back.eq(here & self._marked[head] & ~(flying & (flight == head))),
+            oldest.ticket.eq(waiting.tickets[head]),
+            oldest.entry.eq(waiting.entries[head]),
+            oldest.prepared.eq(here & waiting.prepared[head]),
+            oldest.ready_to_go.eq(oldest.prepared & ~waiting.taken_back[head]),
+            oldest.taken_back.eq(here & waiting.taken_back[head] & ~looked_up),
         ]
 
-    def _mark(self, m: Module) -> None:
+    def _take_back(self, m: Module, waiting: _Waiting) -> None:
         """Mark the launch that is sought; one that enters in this cycle is not here yet."""
-        hits = [self._occupied[n] & (self._tickets[n] == self.sought) for n in range(self._depth)]
+        search = self.search
+        hits = [
+            waiting.occupied[n] & (waiting.tickets[n] == search.ticket) for n in range(self._depth)
+        ]
         for n, hit in enumerate(hits):
-            with m.If(self.mark & hit):
-                m.d.sync += self._marked[n].eq(1)
+            with m.If(search.take_back & hit):
+                m.d.sync += waiting.taken_back[n].eq(1)
         m.d.comb += [
-            self.found.eq(Cat(hits).any()),
-            self.found_oldest.eq(Array(hits)[self._head]),
+            search.found.eq(Cat(hits).any()),
+            search.is_oldest.eq(Array(hits)[waiting.head]),
         ]
 
-    def _tear(self, m: Module, tail: Signal) -> None:
+    def _break(self, m: Module, waiting: _Waiting) -> None:
         """Keep for each launch whether its stream is broken."""
-        torn = Array(Signal(name=f"torn_{n}") for n in range(self._depth))
-        streams = Array(
-            Signal.like(self.break_stream, name=f"stream_{n}") for n in range(self._depth)
-        )
+        state, stream_ = self.state, self.accepted.launch.stream
+        broken = Array(Signal(name=f"stream_broken_{n}") for n in range(self._depth))
+        streams = Array(Signal.like(stream_, name=f"stream_{n}") for n in range(self._depth))
         for n in range(self._depth):
-            with m.If(self.breaks & (streams[n] == self.break_stream)):
-                m.d.sync += torn[n].eq(1)
-            with m.Elif(self.mends & (streams[n] == self.mend_stream)):
-                m.d.sync += torn[n].eq(0)
-        with m.If(self.accept):
+            with m.If(state.breaks & (streams[n] == state.broken)):
+                m.d.sync += broken[n].eq(1)
+            with m.Elif(state.mends & (streams[n] == state.mended)):
+                m.d.sync += broken[n].eq(0)
+        with m.If(self.accepted.valid):
             # A launch of a broken stream is refused.
-            stream_ = self.launch.stream
             m.d.sync += [
-                streams[tail].eq(stream_),
-                torn[tail].eq(self.breaks & (stream_ == self.break_stream)),
+                streams[waiting.tail].eq(stream_),
+                broken[waiting.tail].eq(state.breaks & (stream_ == state.broken)),
             ]
-        m.d.comb += self.torn.eq(torn[self._head])
+        m.d.comb += self.oldest.stream_broken.eq(broken[waiting.head])

@@ -1,11 +1,30 @@
 """What LaunchPath knows of streams and final records: who may be accepted."""
 
+from typing import Any
+
 from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config, ErrorCode, timing
 from warploom_spec.errors import ERROR_CODE_BITS
+
+
+class StreamState(wiring.Signature):
+    """A stream is broken, or mended, at the end of this cycle; of the same stream the break wins.
+
+    Members: ``breaks`` and ``broken``, the stream; ``mends`` and ``mended``, the stream.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "breaks": Out(1),
+                "broken": Out(config.stream_bits),
+                "mends": Out(1),
+                "mended": Out(config.stream_bits),
+            }
+        )
 
 
 class LaunchStreams(wiring.Component):
@@ -28,15 +47,27 @@ class LaunchStreams(wiring.Component):
         0, or the first code that refuses it (combinational, on the state).
     accept : In(1)
         It is accepted in this cycle.
-    record, record_stream, record_breaks : In
-        A launch of that stream ends in this cycle; with ``record_breaks`` its stream is broken.
+    record, record_stream : In
+        A launch of that stream ends in this cycle.
     taken : In(1)
         A final record is taken in this cycle.
-    mend, mend_stream : In
-        Mend a broken stream. A break of the same stream in the same cycle wins.
+    state : In(StreamState)
+        Streams that are broken or mended.
     no_sm : Out(1)
         Every SM was lost in the last cycle.
     """
+
+    stream: Signal
+    priority: Signal
+    lost: Signal
+    queue_full: Signal
+    refusal: Signal
+    accept: Signal
+    record: Signal
+    record_stream: Signal
+    taken: Signal
+    state: Any
+    no_sm: Signal
 
     def __init__(self, config: Config) -> None:
         bits = config.stream_bits
@@ -51,10 +82,8 @@ class LaunchStreams(wiring.Component):
                 "accept": In(1),
                 "record": In(1),
                 "record_stream": In(bits),
-                "record_breaks": In(1),
                 "taken": In(1),
-                "mend": In(1),
-                "mend_stream": In(bits),
+                "state": In(StreamState(config)),
                 "no_sm": Out(1),
             }
         )
@@ -70,15 +99,16 @@ class LaunchStreams(wiring.Component):
         broken = Array(Signal(name=f"broken_{n}") for n in streams)
         reserved = Signal(range(places + 1))
 
+        state = self.state
         with m.If(self.accept):
             m.d.sync += priority[self.stream].eq(self.priority)
         for n in streams:
             rises = self.accept & (self.stream == n)
             ends = self.record & (self.record_stream == n)
             m.d.sync += unfinished[n].eq(unfinished[n] + rises - ends)
-            with m.If(ends & self.record_breaks):
+            with m.If(state.breaks & (state.broken == n)):
                 m.d.sync += broken[n].eq(1)
-            with m.Elif(self.mend & (self.mend_stream == n)):
+            with m.Elif(state.mends & (state.mended == n)):
                 m.d.sync += broken[n].eq(0)
         m.d.sync += reserved.eq(reserved + self.accept - self.taken)
 
@@ -86,7 +116,7 @@ class LaunchStreams(wiring.Component):
         waits = Mux(self.queue_full, ErrorCode.QUEUE_FULL, ErrorCode.OK)
         full = Mux(reserved == places, ErrorCode.COMPLETION_FULL, waits)
         lost = Mux(self.no_sm, ErrorCode.NO_SM, full)
-        torn = Mux(broken[self.stream], ErrorCode.STREAM_BROKEN, lost)
+        refused = Mux(broken[self.stream], ErrorCode.STREAM_BROKEN, lost)
         m.d.sync += self.no_sm.eq(self.lost.all())
-        m.d.comb += self.refusal.eq(Mux(other, ErrorCode.STREAM_PRIORITY, torn))
+        m.d.comb += self.refusal.eq(Mux(other, ErrorCode.STREAM_PRIORITY, refused))
         return m

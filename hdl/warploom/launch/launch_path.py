@@ -1,8 +1,8 @@
 """LaunchCheck, IndexGenerator and BlockDispatcher in a row: who owns a launch to its end."""
 
-from typing import Final
+from typing import Any, Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -89,9 +89,9 @@ class LaunchPath(wiring.Component):
         dispatcher = self._dispatcher.signature.members
         super().__init__(
             {
-                # The stubs lack `init`.
                 "launch": In(stream.Signature(layouts.launch_descriptor(config).layout())),
                 "tables": In(config.max_tables),
+                # The stubs lack `init`.
                 "room": Out(1, init=1),  # type: ignore[call-arg]
                 "answer": Out(layouts.launch_answer(config).layout()),
                 "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
@@ -129,16 +129,20 @@ class LaunchPath(wiring.Component):
         m.submodules.check = self._check
         m.submodules.generator = self._generator
         m.submodules.dispatcher = self._dispatcher
-        m.submodules.queue = self._queue = LaunchQueue(self._config)
-        m.submodules.streams = self._streams = LaunchStreams(self._config)
+        m.submodules.queue = queue = LaunchQueue(self._config)
+        m.submodules.streams = streams = LaunchStreams(self._config)
+        handed, ends_here = Signal(name="handed_over"), Signal()
         self._connect_dispatcher(m)
-        self._connect_generator(m)
-        self._answer(m)
-        self._room(m)
-        self._hand_over(m)
-        record, doomed = self._end_here(m)
-        self._stop(m)
-        self._record(m, record, doomed)
+        self._connect_generator(m, queue)
+        refused = self._answer(m, queue, streams)
+        self._room(m, queue, refused)
+        m.d.comb += streams.lost.eq(self._dispatcher.lost)
+        self._hand_over(m, queue, streams, handed)
+        self._end_here(m, queue, streams, ends_here)
+        leaves = handed if self._fault == "ends_twice" else ends_here | handed
+        m.d.comb += queue.leave.eq(leaves)
+        self._stop(m, queue, handed)
+        self._record(m, queue, streams, ends_here)
         return m
 
     def _connect_dispatcher(self, m: Module) -> None:
@@ -155,25 +159,22 @@ class LaunchPath(wiring.Component):
             dispatcher.enable.eq(self.enable),
             self.kill.eq(dispatcher.kill),
             self.lost.eq(dispatcher.lost),
-            self._streams.lost.eq(dispatcher.lost),
             self.dispatch_error.eq(dispatcher.error),
             self.dispatch_error_count.eq(dispatcher.error_count),
         ]
         if self._has_order_table:
             connect(m, dispatcher.order_table, flipped(self.order_table))
 
-    def _connect_generator(self, m: Module) -> None:
+    def _connect_generator(self, m: Module, queue: LaunchQueue) -> None:
         """Let the queue ask for indices; show what the generator does."""
-        generator, queue = self._generator, self._queue
+        generator = self._generator
         connect(m, queue.request, generator.i)
+        connect(m, generator.decision, queue.decision)
         connect(m, generator.read, flipped(self.read))
         connect(m, generator.data, flipped(self.data))
         m.d.comb += [
             generator.cancel.eq(queue.cancel),
-            generator.decision.ready.eq(1),
             generator.done.ready.eq(1),
-            queue.decision.eq(generator.decision.payload),
-            queue.decision_valid.eq(generator.decision.valid),
             self.decided.eq(generator.decision.payload),
             self.decided_valid.eq(generator.decision.valid),
             self.decided_ticket.eq(queue.decided_ticket),
@@ -185,28 +186,28 @@ class LaunchPath(wiring.Component):
             self.index_error_count.eq(generator.error_count),
         ]
 
-    def _answer(self, m: Module) -> None:
-        """Give a ticket, or say why not; one launch a cycle."""
-        checked, streams = self._check.o, self._streams
+    def _answer(self, m: Module, queue: LaunchQueue, streams: LaunchStreams) -> Signal:
+        """Give a ticket, or say why not; one launch a cycle. Return when one is refused."""
+        checked, accepted = self._check.o, queue.accepted
         launch = checked.payload
         connect(m, flipped(self.launch), self._check.i)
         m.d.comb += self._check.tables.eq(self.tables)
-        ticket = Signal(TICKET_BITS, init=self._first_ticket)
         wrong, refused, accept = Signal(), Signal(), Signal()
+        ticket = self._tickets(m, accept)
         m.d.comb += [
             checked.ready.eq(1),
             streams.stream.eq(launch.stream),
             streams.priority.eq(launch.priority),
-            streams.queue_full.eq(self._queue.full),
+            streams.queue_full.eq(queue.full),
             wrong.eq(launch.error != 0),
             refused.eq(checked.valid & (wrong | (streams.refusal != 0))),
             accept.eq(checked.valid & ~refused),
             streams.accept.eq(accept),
-            self._queue.accept.eq(accept),
-            self._queue.ticket.eq(ticket),
+            accepted.valid.eq(accept),
+            accepted.ticket.eq(ticket),
         ]
         fields = waiting_launch(self._config)
-        m.d.comb += [self._queue.launch[name].eq(launch[name]) for name, _ in fields]
+        m.d.comb += [accepted.launch[name].eq(launch[name]) for name, _ in fields]
         # The fields of a pulse that is not valid are 0.
         m.d.sync += [
             self.answer.valid.eq(checked.valid),
@@ -216,18 +217,23 @@ class LaunchPath(wiring.Component):
             ),
             self.answer.argument.eq(Mux(refused & wrong, launch.argument, 0)),
         ]
+        return refused
+
+    def _tickets(self, m: Module, accept: Signal) -> Signal:
+        """Return the ticket of the next launch that is accepted."""
+        ticket = Signal(TICKET_BITS, init=self._first_ticket)
         with m.If(accept):
             # 0 is no ticket: after the highest comes 1.
             m.d.sync += ticket.eq(ticket + 1 + ticket.all())
-        self._next_ticket, self._accepted, self._refused = ticket, accept, refused
+        return ticket
 
-    def _room(self, m: Module) -> None:
+    def _room(self, m: Module, queue: LaunchQueue, refused: Signal) -> None:
         """Say whether a launch finds a place whatever the launches in LaunchCheck get."""
         limits = timing(self._config)
-        sent, refused, leaves = self.launch.valid, self._refused, self._queue.leave
+        sent = self.launch.valid
         enough = []
         for name, places, gone in (
-            ("queue", limits.launch_queue, leaves),
+            ("queue", limits.launch_queue, queue.leave),
             ("records", limits.end_records, self.ended.valid & self.ended.ready),
         ):
             most = places + limits.launch_check
@@ -238,67 +244,70 @@ class LaunchPath(wiring.Component):
             enough.append(following < places)
         m.d.sync += self.room.eq(enough[0] & enough[1])
 
-    def _hand_over(self, m: Module) -> None:
+    def _hand_over(
+        self, m: Module, queue: LaunchQueue, streams: LaunchStreams, handed: Signal
+    ) -> None:
         """Hand the oldest launch to the dispatcher once its indices are decided."""
-        queue, launch = self._queue, self._dispatcher.launch
+        oldest, launch = queue.oldest, self._dispatcher.launch
         m.d.comb += [
-            launch.valid.eq(queue.ready_to_go & ~queue.torn & ~self._streams.no_sm),
-            launch.payload.ticket.eq(queue.oldest_ticket),
-            launch.payload.entries.eq(1 << queue.oldest_entry),
+            launch.valid.eq(oldest.ready_to_go & ~oldest.stream_broken & ~streams.no_sm),
+            launch.payload.ticket.eq(oldest.ticket),
+            launch.payload.entries.eq(1 << oldest.entry),
+            handed.eq(launch.valid & launch.ready),
         ]
         m.d.comb += [
-            launch.payload[name].eq(queue.oldest[name]) for name, _ in waiting_launch(self._config)
+            launch.payload[name].eq(oldest.launch[name]) for name, _ in waiting_launch(self._config)
         ]
 
-    def _end_here(self, m: Module) -> tuple[Value, Signal]:
-        """End the oldest launch from the queue when it is doomed; return its record and when."""
-        queue, streams = self._queue, self._streams
-        doomed = Signal()
-        m.d.comb += doomed.eq(
-            (queue.taken_back | (queue.ready_to_go & (queue.torn | streams.no_sm)))
-            & ~self._dispatcher.ended.valid
-        )
-        handed = self._dispatcher.launch.valid & self._dispatcher.launch.ready
-        leaves = handed if self._fault == "ends_twice" else doomed | handed
-        m.d.comb += queue.leave.eq(leaves)
-        record = Signal(layouts.end_record(self._config).layout(), name="from_queue")
-        failure = Mux(queue.torn, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)
-        m.d.comb += [
-            record.ticket.eq(queue.oldest_ticket),
-            record.fate.eq(Mux(queue.taken_back, Fate.SKIPPED, Fate.FAILED)),
-            record.code.eq(Mux(queue.taken_back, ErrorCode.OK, failure)),
-        ]
-        self._handed = handed
-        return record, doomed
+    def _end_here(
+        self, m: Module, queue: LaunchQueue, streams: LaunchStreams, ends_here: Signal
+    ) -> None:
+        """End the oldest launch from the queue: it was taken back, or can never start."""
+        oldest = queue.oldest
+        fails = oldest.ready_to_go & (oldest.stream_broken | streams.no_sm)
+        m.d.comb += ends_here.eq((oldest.taken_back | fails) & ~self._dispatcher.ended.valid)
 
-    def _stop(self, m: Module) -> None:
+    def _record_here(self, m: Module, oldest: Any) -> data.View:
+        """Return the oldest launch's record, if it ends from the queue."""
+        # Of a layout's signal the stubs do not know that it is a view.
+        record: Any = Signal(layouts.end_record(self._config).layout(), name="from_queue")
+        failure = Mux(oldest.stream_broken, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)
+        m.d.comb += [
+            record.ticket.eq(oldest.ticket),
+            record.fate.eq(Mux(oldest.taken_back, Fate.SKIPPED, Fate.FAILED)),
+            record.code.eq(Mux(oldest.taken_back, ErrorCode.OK, failure)),
+        ]
+        found: data.View = record
+        return found
+
+    def _stop(self, m: Module, queue: LaunchQueue, handed: Signal) -> None:
         """Look at one stop: mark its launch in the queue, or name its place to the dispatcher."""
-        queue, dispatcher = self._queue, self._dispatcher
+        dispatcher, search, accepted = self._dispatcher, queue.search, queue.accepted
         held = Signal()
         stop = Signal(layouts.launch_stop(self._config).layout())
-        moves, look, unknown = Signal(), Signal(), Signal()
-        resident = self._places(m)
+        waits, look, unknown = Signal(), Signal(), Signal()
+        resident = self._places(m, handed)
         m.d.comb += [
-            moves.eq(
-                (self._handed & queue.found_oldest)
-                | (self._accepted & (self._next_ticket == stop.ticket))
+            # The launch moves in this cycle: look again in the next one.
+            waits.eq(
+                (handed & search.is_oldest) | (accepted.valid & (accepted.ticket == stop.ticket))
             ),
             self.stop.ready.eq(~held),
-            look.eq(held & ~moves),
-            queue.sought.eq(stop.ticket),
-            queue.mark.eq(look),
+            look.eq(held & ~waits),
+            search.ticket.eq(stop.ticket),
+            search.take_back.eq(look),
         ]
         named = Signal(PLACES)
         for place in range(PLACES):
             ticket = dispatcher.words[place].ticket
             m.d.comb += named[place].eq(
-                look & ~queue.found & resident[place] & (ticket == stop.ticket)
+                look & ~search.found & resident[place] & (ticket == stop.ticket)
             )
             with m.If(named[place]):
                 m.d.comb += dispatcher.stop[f"place{place}"].eq(
                     Mux(stop.drain, Stop.DRAIN, Stop.KILL)
                 )
-        m.d.comb += unknown.eq(look & ~queue.found & ~named.any())
+        m.d.comb += unknown.eq(look & ~search.found & ~named.any())
         m.d.sync += [
             self.error.valid.eq(unknown),
             self.error.code.eq(Mux(unknown, ErrorCode.STOP_UNKNOWN, ErrorCode.OK)),
@@ -310,21 +319,23 @@ class LaunchPath(wiring.Component):
         with m.Elif(self.stop.valid & ~held):
             m.d.sync += [held.eq(1), stop.eq(self.stop.payload)]
 
-    def _places(self, m: Module) -> Signal:
+    def _places(self, m: Module, handed: Signal) -> Signal:
         """Return which places of the dispatcher have a launch, up to its record inclusive."""
         ended = self._dispatcher.ended
         resident, free, taken = Signal(PLACES), Signal(PLACES), Signal(PLACES)
         leaves = Cat(ended.valid & (ended.payload.place == place) for place in range(PLACES))
         m.d.comb += [
             free.eq(~resident | leaves),
-            taken.eq(Cat(free[0], ~free[0]) & self._handed.replicate(PLACES)),
+            taken.eq(Cat(free[0], ~free[0]) & handed.replicate(PLACES)),
         ]
         m.d.sync += resident.eq(~free | taken)
         return resident
 
-    def _record(self, m: Module, record: Value | data.View, doomed: Signal) -> None:
+    def _record(
+        self, m: Module, queue: LaunchQueue, streams: LaunchStreams, ends_here: Signal
+    ) -> None:
         """Queue the final record, release its indices, settle its stream."""
-        ended, streams = self._dispatcher.ended, self._streams
+        ended, record = self._dispatcher.ended, self._record_here(m, queue.oldest)
         ends = Signal(layouts.end_record(self._config).layout(), name="final_record")
         shape = layouts.end_record(self._config)
         m.submodules.records = records = SyncFIFO(
@@ -338,34 +349,34 @@ class LaunchPath(wiring.Component):
         m.d.comb += [
             ended.ready.eq(1),
             records.w_data.eq(ends),
-            records.w_en.eq(ended.valid | doomed),
+            records.w_en.eq(ended.valid | ends_here),
             self.ended.payload.eq(records.r_data),
             self.ended.valid.eq(records.r_rdy),
             records.r_en.eq(self.ended.ready),
             streams.taken.eq(self.ended.valid & self.ended.ready),
             streams.record.eq(records.w_en),
             streams.record_stream.eq(
-                Mux(ended.valid, ended.payload.stream, self._queue.oldest.stream)
+                Mux(ended.valid, ended.payload.stream, queue.oldest.launch.stream)
             ),
-            streams.record_breaks.eq(ended.valid & (ended.payload.code == ErrorCode.SM_LOST)),
             self.clear_stream.ready.eq(1),
-            streams.mend.eq(self.clear_stream.valid),
-            streams.mend_stream.eq(self.clear_stream.payload),
-            self._queue.breaks.eq(streams.record_breaks),
-            self._queue.break_stream.eq(ended.payload.stream),
-            self._queue.mends.eq(self.clear_stream.valid),
-            self._queue.mend_stream.eq(self.clear_stream.payload),
         ]
-        self._release(m, ended, doomed)
+        for state in (streams.state, queue.state):
+            m.d.comb += [
+                state.breaks.eq(ended.valid & (ended.payload.code == ErrorCode.SM_LOST)),
+                state.broken.eq(ended.payload.stream),
+                state.mends.eq(self.clear_stream.valid),
+                state.mended.eq(self.clear_stream.payload),
+            ]
+        self._release(m, queue.oldest, ends_here)
 
-    def _release(self, m: Module, ended: stream.Interface, doomed: Signal) -> None:
+    def _release(self, m: Module, oldest: Any, ends_here: Signal) -> None:
         """Give the reference on the ended launch's indices back, one cycle later."""
-        release = self._generator.release
+        release, ended = self._generator.release, self._dispatcher.ended
         from_dispatcher = Signal(self._config.entry_bits)
         for n in range(self._config.history_entries):
             with m.If(ended.payload.entries[n]):
                 m.d.comb += from_dispatcher.eq(n)
         m.d.sync += [
-            release.valid.eq(ended.valid | (doomed & self._queue.prepared)),
-            release.payload.eq(Mux(ended.valid, from_dispatcher, self._queue.oldest_entry)),
+            release.valid.eq(ended.valid | (ends_here & oldest.prepared)),
+            release.payload.eq(Mux(ended.valid, from_dispatcher, oldest.entry)),
         ]

@@ -5,11 +5,11 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from warploom.lib.bits import any_up_to
 
 
-def rotating(m: Module, name: str, requests: Value, moves: Value, stuck: bool = False) -> Value:
+def rotating(m: Module, name: str, requests: Value, advance: Value, stuck: bool = False) -> Value:
     """Return the first request at or above a pointer, cyclically.
 
     The pointer is kept as the mask of places at and above it, none standing for place 0; with
-    ``moves`` it becomes one past the request returned. Requests are late: two searches, from the
+    ``advance`` it becomes one past the request returned. Requests are late: two searches, from the
     pointer and from place 0, go side by side, and a place waits for the one that it needs.
     """
     width = len(requests)
@@ -34,7 +34,7 @@ def rotating(m: Module, name: str, requests: Value, moves: Value, stuck: bool = 
         ),
     ]
     if stuck:
-        moves = moves & some_ahead
-    with m.If(moves):
+        advance = advance & some_ahead
+    with m.If(advance):
         m.d.sync += above.eq(following)
     return granted

@@ -82,9 +82,9 @@ class FreedFirst(PlacementPolicy):
             m.d.comb += waiting[k].eq(counter != 0)
             m.d.sync += counter.eq(Mux(empty, 0, counter + self.freed[k] - entering[k]))
         m.d.sync += entries.eq(Mux(empty, 0, entries + enters - leaves))
-        for port, moves in ((write, enters), (read, leaves)):
+        for port, step in ((write, enters), (read, leaves)):
             with m.If(empty):
                 m.d.sync += port.addr.eq(0)
-            with m.Elif(moves):
+            with m.Elif(step):
                 m.d.sync += port.addr.eq(Mux(port.addr == depth - 1, 0, port.addr + 1))
         return read.data, entries != 0

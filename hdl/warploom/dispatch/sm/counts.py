@@ -1,5 +1,7 @@
 """How many blocks one SM holds, and whether it has room for one more."""
 
+from typing import Any
+
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
@@ -27,6 +29,26 @@ def count(m: Module, name: str, bits: int, up: Value, down: Value) -> Signal:
     return counter
 
 
+class LaunchNews(wiring.Signature):
+    """What all SMs hear of the resident launches.
+
+    Members: ``fit``, how many blocks fit; ``role``, the head's place; ``shift``, the other place
+    becomes the head's at the end of the cycle; ``late``, by place, an SM with an unreported block
+    of it is lost at the end of the cycle; ``kill_before``, by place, ``kill`` of the last cycle.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "fit": Out(fit_news(config)),
+                "role": Out(1),
+                "shift": Out(1),
+                "late": Out(2),
+                "kill_before": Out(2),
+            }
+        )
+
+
 class SmCounts(wiring.Component):
     """Count the blocks of the launch that is being placed, and of the other one.
 
@@ -45,12 +67,8 @@ class SmCounts(wiring.Component):
         By place: a block returned; counted in the next cycle.
     hits : In(2)
         By place: a block was reported; counted in the next cycle.
-    fit : In(fit_news)
-        How many blocks fit.
-    role : In(1)
-        The head's place.
-    shift : In(1)
-        The other place becomes the head's at the end of the cycle.
+    news : In(LaunchNews)
+        The head's place, and how many blocks fit.
     full : Out(1)
         In the next cycle the SM has no room for the head (combinational).
     held, out : Out(2)
@@ -60,9 +78,7 @@ class SmCounts(wiring.Component):
     placed: Signal
     returned: Signal
     hits: Signal
-    fit: "Value"
-    role: Signal
-    shift: Signal
+    news: Any
     full: Signal
     held: Signal
     out: Signal
@@ -74,9 +90,7 @@ class SmCounts(wiring.Component):
                 "placed": In(1),
                 "returned": In(2),
                 "hits": In(2),
-                "fit": In(fit_news(config)),
-                "role": In(1),
-                "shift": In(1),
+                "news": In(LaunchNews(config)),
                 "full": Out(1),
                 "held": Out(2),
                 "out": Out(2),
@@ -90,22 +104,23 @@ class SmCounts(wiring.Component):
         placing, other = Signal(bits), Signal(bits)
         back, other_back = Signal(), Signal()
         following = Signal(bits)
+        role = self.news.role
         m.d.comb += [
-            back.eq(Mux(self.role, self.returned[1], self.returned[0])),
-            other_back.eq(Mux(self.role, self.returned[0], self.returned[1])),
+            back.eq(Mux(role, self.returned[1], self.returned[0])),
+            other_back.eq(Mux(role, self.returned[0], self.returned[1])),
             following.eq(
                 placing + Cat(self.placed ^ back, (back & ~self.placed).replicate(bits - 1))
             ),
         ]
         m.d.sync += [placing.eq(following), other.eq(other - other_back)]
-        with m.If(self.shift):
+        with m.If(self.news.shift):
             m.d.sync += [placing.eq(0), other.eq(following)]
         some, other_some = placing.any(), other.any()
-        m.d.comb += self.held.eq(by_place(self.role, some, other_some))
+        m.d.comb += self.held.eq(by_place(role, some, other_some))
         self._room(m, placing, other, other_some)
         if self._config.reclaim == "in_order":
             for place in range(2):
-                up = self.placed & (self.role == place)
+                up = self.placed & (role == place)
                 unreported = count(m, f"unreported_{place}", bits, up, self.hits[place])
                 m.d.comb += self.out[place].eq(unreported.any())
         else:
@@ -114,7 +129,7 @@ class SmCounts(wiring.Component):
 
     def _room(self, m: Module, placing: Signal, other: Signal, other_some: Value) -> None:
         """Judge whether one block more fits beside the other launch's."""
-        news = self.fit
+        news = self.news.fit
         bits = self._config.slot_bits
         table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
         m.submodules.table = table
@@ -134,5 +149,5 @@ class SmCounts(wiring.Component):
             # The present launch's blocks beside one of the next launch.
             over_other.eq(Cat(C(0, 1), placing) + Cat(C(0, 1), ~news.beside)),
             over_switched.eq(self.placed | (placing.any() & (~news.known | over_other[bits + 2]))),
-            self.full.eq(Mux(self.shift, over_switched, over)),
+            self.full.eq(Mux(self.news.shift, over_switched, over)),
         ]

@@ -4,11 +4,23 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.dispatch._fit_table import fit_news
 from warploom.dispatch.placement import policy_class
-from warploom.dispatch.sm.counts import SmCounts, both
-from warploom.dispatch.sm.slots import SmSlots
+from warploom.dispatch.sm.counts import LaunchNews, SmCounts, both
+from warploom.dispatch.sm.slots import Boot, SmSlots
 from warploom_spec import BlockStatus, Config, layouts
+
+
+class SmEvents(wiring.Signature):
+    """What SMs tell the places, by place.
+
+    Members: ``hits``, a block whose report stood at the port two cycles ago; ``faulty`` and
+    ``killed``, whether that was a fault or of a killed block; ``held``, blocks were out in the last
+    cycle; ``sm_loss``, the SM was lost three cycles ago, with blocks that nobody reported.
+    """
+
+    def __init__(self) -> None:
+        names = ("hits", "faulty", "killed", "held", "sm_loss")
+        super().__init__({name: Out(2) for name in names})
 
 
 class SmPort(wiring.Component):
@@ -28,18 +40,14 @@ class SmPort(wiring.Component):
     Attributes
     ----------
     offer, report, enable : the dispatcher's ports.
-    boot, enter, boot_slot : In
-        See `SmSlots`; reports are ignored under ``boot``.
+    boot : In(Boot)
+        Reports are ignored while it is active.
     placed : In(1)
         The head is decided for the SM in this cycle.
     block : In(block_offer)
         The block decided in the last cycle; its slot is not looked at.
-    fit, role, shift : In
-        See `SmCounts`.
-    late : In(2)
-        An SM with an unreported block of the place is lost at the end of the cycle.
-    kill_before : In(2)
-        ``kill`` of the last cycle.
+    news : In(LaunchNews)
+        What the SM must know of the resident launches.
     retire, retired : In
         ``in_order``: the oldest block is retired in this cycle; by place, one was in the last.
     warps, warps_placed : In
@@ -50,12 +58,8 @@ class SmPort(wiring.Component):
         no room. The last two are registers.
     lost : Out(1)
         The SM is lost.
-    hits, faulty, killed : Out(2)
-        A block whose report stood at the port two cycles ago; whether it was a fault or killed.
-    held : Out(2)
-        Blocks that were out in the last cycle.
-    struck : Out(2)
-        The SM was lost three cycles ago, with blocks that nobody reported.
+    events : Out(SmEvents)
+        What the SM's reports, or its loss, mean to the places.
     returned : Out(2)
         A block that returned two cycles ago, unless the SM is lost.
     errors : Out(3)
@@ -82,16 +86,10 @@ class SmPort(wiring.Component):
                 "offer": Out(stream.Signature(block)),
                 "report": In(stream.Signature(layouts.block_report(config).layout())),
                 "enable": In(1),
-                "boot": In(1),
-                "enter": In(1),
-                "boot_slot": In(config.slot_bits),
+                "boot": In(Boot(config)),
                 "placed": In(1),
                 "block": In(block),
-                "fit": In(fit_news(config)),
-                "role": In(1),
-                "shift": In(1),
-                "late": In(2),
-                "kill_before": In(2),
+                "news": In(LaunchNews(config)),
                 "retire": In(1),
                 "retired": In(2),
                 "eligible": Out(1),
@@ -99,11 +97,7 @@ class SmPort(wiring.Component):
                 # The stubs lack `init`.
                 "closed": Out(1, init=1),  # type: ignore[call-arg]
                 "lost": Out(1),
-                "hits": Out(2),
-                "faulty": Out(2),
-                "killed": Out(2),
-                "held": Out(2),
-                "struck": Out(2),
+                "events": Out(SmEvents()),
                 "returned": Out(2),
                 "errors": Out(3),
                 "done": Out(1),
@@ -129,7 +123,7 @@ class SmPort(wiring.Component):
             ]
             m.d.sync += returned.eq(self.retired)
         else:
-            m.d.comb += returned.eq(self.hits)
+            m.d.comb += returned.eq(self.events.hits)
         m.d.comb += self.returned.eq(returned & both(~self.lost))
         if self._fault == "late_return":
             late = Signal(2)
@@ -138,11 +132,9 @@ class SmPort(wiring.Component):
         m.d.comb += [
             counts.placed.eq(placed),
             counts.returned.eq(returned),
-            counts.hits.eq(self.hits),
-            counts.fit.eq(self.fit),
-            counts.role.eq(self.role),
-            counts.shift.eq(self.shift),
+            counts.hits.eq(self.events.hits),
         ]
+        wiring.connect(m, wiring.flipped(self.news), counts.news)
         self._judge(m, counts, placed)
         if policy_class(self._config).READS_LOADS:
             self._load(m, placed, returned)
@@ -169,36 +161,35 @@ class SmPort(wiring.Component):
             m.d.sync += offer.valid.eq(0)
         m.d.comb += [
             slots.pop.eq(placed),
-            slots.offered.eq(offer.payload.slot),
-            slots.offered_toggle.eq(toggle),
-            slots.offered_place.eq(offer.payload.place),
-            slots.standing.eq(offer.valid),
+            slots.standing.valid.eq(offer.valid),
+            slots.standing.slot.eq(offer.payload.slot),
+            slots.standing.toggle.eq(toggle),
+            slots.standing.place.eq(offer.payload.place),
         ]
 
     def _look_up(self, m: Module, slots: SmSlots) -> None:
         """Find out whose block a report means: register it, look it up, say what it was."""
-        report = self.report
+        report, boot, events, kill = self.report, self.boot, self.events, self.news.kill_before
         sent, slot = Signal(), Signal(self._config.slot_bits)
         status = Signal.like(report.payload.status)
         hit, killed, asked = Signal(), Signal(), Signal()
         m.d.comb += [
             report.ready.eq(1),
-            slots.boot.eq(self.boot),
-            slots.enter.eq(self.enter),
+            slots.entered.eq(boot.entered),
             slots.slot.eq(slot),
             hit.eq(sent & ~self.lost & slots.runs),
             slots.hit.eq(hit),
             killed.eq(status == int(BlockStatus.KILLED)),
-            asked.eq(Mux(slots.place, self.kill_before[1], self.kill_before[0])),
+            asked.eq(Mux(slots.place, kill[1], kill[0])),
         ]
         ended = Cat(hit & ~slots.place, hit & slots.place)
         m.d.sync += [
-            sent.eq(report.valid & ~self.boot),
-            slot.eq(Mux(self.boot, self.boot_slot, report.payload.slot)),
+            sent.eq(report.valid & ~boot.active),
+            slot.eq(Mux(boot.active, boot.slot, report.payload.slot)),
             status.eq(report.payload.status),
-            self.hits.eq(ended),
-            self.faulty.eq(ended & both(status[0] | (killed & ~asked))),
-            self.killed.eq(ended & both(killed)),
+            events.hits.eq(ended),
+            events.faulty.eq(ended & both(status[0] | (killed & ~asked))),
+            events.killed.eq(ended & both(killed)),
             self.errors.eq(
                 Cat(
                     sent & ~self.lost & ~slots.runs,
@@ -213,7 +204,7 @@ class SmPort(wiring.Component):
         lose, used = Signal(), Signal()
         lost_1, lost_2 = Signal(), Signal()
         m.d.comb += [
-            lose.eq((self.late & counts.out).any()),
+            lose.eq((self.news.late & counts.out).any()),
             used.eq(self.enable & ~self.lost & ~lose),
             self.eligible.eq(~self.closed & ~placed & (~self.offer.valid | self.offer.ready)),
         ]
@@ -223,8 +214,8 @@ class SmPort(wiring.Component):
             lost_2.eq(lost_1),
             self.in_use.eq(used),
             self.closed.eq(~used | counts.full),
-            self.held.eq(counts.held & both(~lost_2)),
-            self.struck.eq(counts.out & both(lost_1 & ~lost_2)),
+            self.events.held.eq(counts.held & both(~lost_2)),
+            self.events.sm_loss.eq(counts.out & both(lost_1 & ~lost_2)),
         ]
 
     def _load(self, m: Module, placed: Signal, returned: Signal) -> None:

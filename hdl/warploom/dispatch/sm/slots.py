@@ -1,5 +1,7 @@
 """The block slots of one SM: which is given next, which runs, which has ended."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -28,6 +30,34 @@ def slot_entry(config: Config) -> data.StructLayout:
     return data.StructLayout({"slot": config.slot_bits, "toggle": 1})
 
 
+class Boot(wiring.Signature):
+    """The cycles after a reset, in which the slots are gone through.
+
+    Members: ``active``; ``entered``, which is ``active`` of the cycle before; ``slot``, a slot in
+    each cycle.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__({"active": Out(1), "entered": Out(1), "slot": Out(config.slot_bits)})
+
+
+class StandingOffer(wiring.Signature):
+    """The block at an SM's offer port.
+
+    Members: ``valid``; ``slot``, with the block's ``toggle`` in it; ``place``, its launch's.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "valid": Out(1),
+                "slot": Out(config.slot_bits),
+                "toggle": Out(1),
+                "place": Out(1),
+            }
+        )
+
+
 class SlotQueue(wiring.Component):
     """Free slots, first in first out, for ``out_of_order``.
 
@@ -43,7 +73,7 @@ class SlotQueue(wiring.Component):
     pop : In(1)
         It leaves at the end of the cycle.
     push, back : In
-        A slot enters at the end of the cycle. Registers' depth: all slots fit.
+        A slot enters at the end of the cycle. All slots fit.
     """
 
     front: "data.View[data.StructLayout]"
@@ -138,18 +168,16 @@ class SmSlots(wiring.Component):
 
     Attributes
     ----------
-    boot, boot_slot, enter : In
-        The cycles after a reset, a slot in each; ``enter`` is ``boot`` of the cycle before.
+    entered : In(1)
+        The boot enters ``slot`` in this cycle.
     front : Out(slot_entry)
         The slot that is given next, with the toggle that its block has.
     pop : In(1)
         It is given at the end of the cycle.
-    offered, offered_toggle, offered_place : In
-        The slot of a standing offer, while ``standing``; the block's toggle and place.
-    standing : In(1)
-        An offer is valid.
+    standing : In(StandingOffer)
+        The SM's offer.
     slot : In(slot_bits)
-        The slot of the report that is looked up in this cycle; under ``enter`` the boot's slot.
+        The slot of the report that is looked up in this cycle; under ``entered`` the boot's.
     runs, place : Out(1)
         A block that was taken before this cycle runs in it; the block's place.
     hit : In(1)
@@ -160,19 +188,26 @@ class SmSlots(wiring.Component):
         ``in_order``: the oldest block that is not retired was reported two cycles ago or before.
     """
 
+    entered: Signal
+    front: "data.View[data.StructLayout]"
+    pop: Signal
+    standing: Any
+    slot: Signal
+    runs: Signal
+    place: Signal
+    hit: Signal
+    retire: Signal
+    done: Signal
+
     def __init__(self, config: Config) -> None:
         self._config = config
         self._in_order = config.reclaim == "in_order"
         super().__init__(
             {
-                "boot": In(1),
-                "enter": In(1),
+                "entered": In(1),
                 "front": Out(slot_entry(config)),
                 "pop": In(1),
-                "offered": In(config.slot_bits),
-                "offered_toggle": In(1),
-                "offered_place": In(1),
-                "standing": In(1),
+                "standing": In(StandingOffer(config)),
                 "slot": In(config.slot_bits),
                 "runs": Out(1),
                 "place": Out(1),
@@ -194,17 +229,18 @@ class SmSlots(wiring.Component):
         ended_write, ended_read = ended.write_port(), ended.read_port(domain="comb")
         # What ends in a cycle is written in the next one.
         ending, slot, toggle = Signal(), Signal(bits), Signal()
+        standing = self.standing
         boot_toggle = 0 if self._in_order else 1
         m.d.sync += [
-            ending.eq(self.hit | self.enter),
+            ending.eq(self.hit | self.entered),
             slot.eq(self.slot),
-            toggle.eq(offered_read.data.toggle & (boot_toggle | ~self.enter)),
+            toggle.eq(offered_read.data.toggle & (boot_toggle | ~self.entered)),
         ]
         m.d.comb += [
-            offered_write.addr.eq(self.offered),
-            offered_write.data.toggle.eq(self.offered_toggle),
-            offered_write.data.place.eq(self.offered_place),
-            offered_write.en.eq(self.standing),
+            offered_write.addr.eq(standing.slot),
+            offered_write.data.toggle.eq(standing.toggle),
+            offered_write.data.place.eq(standing.place),
+            offered_write.en.eq(standing.valid),
             offered_read.addr.eq(self.slot),
             ended_read.addr.eq(self.slot),
             ended_write.addr.eq(slot),
@@ -215,7 +251,7 @@ class SmSlots(wiring.Component):
             # toggles say that later.
             self.runs.eq(
                 (offered_read.data.toggle ^ ended_read.data)
-                & ~(self.standing & (self.offered == self.slot))
+                & ~(standing.valid & (standing.slot == self.slot))
                 & ~(ending & (slot == self.slot))
             ),
         ]
@@ -231,7 +267,7 @@ class SmSlots(wiring.Component):
             ]
             return m
         # All toggles are 0 when the boot is over, for the first lap's toggle is 1.
-        with m.If(self.enter):
+        with m.If(self.entered):
             m.d.comb += [
                 offered_write.addr.eq(self.slot),
                 offered_write.data.eq(0),

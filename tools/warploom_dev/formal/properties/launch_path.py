@@ -5,6 +5,8 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Module, Signal, Value
 
 from warploom.launch import LaunchPath
+from warploom.launch._launch_queue import LaunchQueue
+from warploom.launch._launch_streams import LaunchStreams
 from warploom_dev.formal.bench import Bench
 from warploom_spec import Config, Fate, timing
 from warploom_spec.layouts import TICKET_BITS
@@ -66,15 +68,18 @@ class _Seeded(LaunchPath):
         super().__init__(config)
         self._bug = bug
 
-    def _answer(self, m: Module) -> None:
-        super()._answer(m)
+    def _tickets(self, m: Module, accept: Signal) -> Signal:
+        ticket = super()._tickets(m, accept)
         if self._bug == "same_ticket":
-            streams: Any = self._streams
-            with m.If(streams.stream == 1):
-                m.d.sync += self._next_ticket.eq(self._next_ticket)
+            checked: Any = self._check.o
+            with m.If(checked.payload.stream == 1):
+                m.d.sync += ticket.eq(ticket)
+        return ticket
 
-    def _hand_over(self, m: Module) -> None:
-        super()._hand_over(m)
+    def _hand_over(
+        self, m: Module, queue: LaunchQueue, streams: LaunchStreams, handed: Signal
+    ) -> None:
+        super()._hand_over(m, queue, streams, handed)
         if self._bug == "no_grid":
             dispatcher: Any = self._dispatcher
             m.d.comb += dispatcher.launch.payload.gx.eq(0)
