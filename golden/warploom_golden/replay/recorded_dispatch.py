@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.dispatch.placement.placement import Policy, policy
+from warploom_golden.dispatch.placement import Policy, policy
 from warploom_spec import Config, preset
 
 Times = NDArray[np.float64]
@@ -249,7 +249,7 @@ class _Load:
         self.occupied_warps = blocks
 
 
-class _Chance:
+class _Chance(Policy):
     """An SM is drawn for each block, whether it has room or not."""
 
     def __init__(self, sms: int):
@@ -262,9 +262,6 @@ class _Chance:
         sm = self._draws.randrange(self._sms) if self._drawn is None else self._drawn
         self._drawn = None if eligible[sm] else sm
         return sm
-
-    def tick(self, resident: bool, freed: Sequence[int]) -> None:
-        """Remember nothing."""
 
 
 def _left_by_sm(grid: RecordedGrid, wave: int) -> list[deque[float]]:
