@@ -1,0 +1,173 @@
+"""What limits each cycle: against a reading of the page cycle by cycle, and the stall counters."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb.replay.test_event_model import random_launches
+from tb.support.replays import model_replay
+from warploom_sim.analysis import limit_walk
+from warploom_sim.analysis.limits import LIMITS, Limits, find_limits, fits
+from warploom_sim.replay_result import Replay
+from warploom_spec import RESOURCES, capacities, preset, timing
+from warploom_spec.config import POLICIES, RECLAIMS
+
+
+def random_replay(name: str, policy: str, reclaim: str, rng: random.Random, **more: Any) -> Replay:
+    config = replace(preset(name), policy=policy, reclaim=reclaim)
+    launches = [
+        replace(launch, after_previous=1)
+        for launch in random_launches(rng, config, rng.randint(8, 16), **more)
+    ]
+    return model_replay(launches, config, rng.randrange(1 << 32))
+
+
+class Reference:
+    """The page's questions, asked in each cycle of all blocks: slow and plain."""
+
+    def __init__(self, replay: Replay):
+        self.replay, self.config = replay, replay.config
+        self.t = timing(replay.config)
+        self.sizes = list(capacities(replay.config).values())
+        self.launches, self.blocks = replay.launches, replay.blocks
+        self.decided = (self.blocks.start - self.t.offer).tolist()
+        self.takes = self.launches.takes.tolist()
+        self.most = fits(self.launches, self.config).tolist()
+        self.last: dict[int, int] = {}
+        self.first: dict[int, int] = {}
+        self.cycles = set(self.decided)
+        for row, cycle in zip(self.blocks.launch.tolist(), self.decided, strict=True):
+            self.last[row] = cycle
+            self.first.setdefault(row, cycle)
+
+    def limits(self) -> list[tuple[str, int]]:
+        return [self.limit(cycle) for cycle in range(self.replay.cycles)]
+
+    def limit(self, cycle: int) -> tuple[str, int]:
+        row = next((row for row in sorted(self.last) if self.last[row] >= cycle), None)
+        if row is None:
+            return "nothing_left", -1
+        if cycle in self.cycles:
+            return "rate", row
+        earlier = [other for other in self.last if other < row]
+        there = [other for other in earlier if self.end(other) > cycle]
+        if 1 < self.launches.arrival[row] and cycle < self.launches.arrival[row]:
+            return "arrivals", row
+        if any(self.launches.stream[other] == self.launches.stream[row] for other in there):
+            return "order", row
+        if len(there) == 2:
+            return "places", row
+        if cycle < self.head(row, earlier):
+            return "path", row
+        return self.of_head(cycle, row, earlier), row
+
+    def end(self, row: int) -> int:
+        """The first cycle in which a launch's place is free."""
+        return int(self.launches.end[row]) - 1
+
+    def transfer(self, row: int) -> int:
+        return int(self.launches.resident[row]) - 1
+
+    def head(self, row: int, earlier: list[int]) -> int:
+        """The dispatcher's page, rules 7 to 9."""
+        cycle = self.transfer(row) + self.t.stage
+        stream = self.launches.stream
+        while any(
+            self.last[other] >= cycle or (stream[other] == stream[row] and self.end(other) >= cycle)
+            for other in earlier
+            if other in self.last
+        ):
+            cycle += 1
+        return cycle + 1
+
+    def of_head(self, cycle: int, row: int, earlier: list[int]) -> str:
+        free = [list(self.sizes) for _ in range(self.config.sms)]
+        decided = self.blocks.start - self.t.offer
+        for number in np.flatnonzero((decided < cycle) & (cycle < self.blocks.end)).tolist():
+            sm = int(self.blocks.sm[number])
+            for k, one in enumerate(self.takes[self.blocks.launch[number]]):
+                free[sm][k] -= one
+        just = self.blocks.sm[decided == cycle - 1].tolist()
+        need = self.takes[row]
+        rooms = [all(a >= b for a, b in zip(sm, need, strict=True)) for sm in free]
+        if just and rooms[just[0]]:
+            return "rate"
+        if any(rooms):
+            given = self.head(row, earlier) - 1
+            beside = [other for other in earlier if self.end(other) > given]
+            known = self.transfer(row) + self.t.fit_table + 2 * self.most[row]
+            known += self.most[beside[0]] if beside else 0
+            return "path" if cycle < known else "reclaim"
+        short = [sum(sm[k] < need[k] for sm in free) for k in range(len(need))]
+        return RESOURCES[short.index(max(short))]
+
+
+def by_cycle(limits: Limits) -> list[tuple[str, int]]:
+    names = [LIMITS[number] for number in np.repeat(limits.limit, limits.length)]
+    return list(zip(names, np.repeat(limits.launch, limits.length).tolist(), strict=True))
+
+
+def test_limits_have_the_numbers_of_the_walk() -> None:
+    numbers = {
+        "rate": limit_walk.RATE,
+        "reclaim": limit_walk.RECLAIM,
+        "order": limit_walk.ORDER,
+        "places": limit_walk.PLACES,
+        "path": limit_walk.PATH,
+        "arrivals": limit_walk.ARRIVALS,
+        "nothing_left": limit_walk.NOTHING_LEFT,
+    }
+    numbers |= {name: limit_walk.FIRST_RESOURCE + k for k, name in enumerate(RESOURCES)}
+    assert numbers == {name: number for number, name in enumerate(LIMITS)}
+
+
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+def test_every_cycle_has_the_limit_that_the_page_says(reclaim: str, seed: int) -> None:
+    seen: Counter[str] = Counter()
+    for k, policy in enumerate(POLICIES):
+        rng = random.Random(f"{seed}-{policy}-{reclaim}")
+        replay = random_replay("tiny", policy, reclaim, rng, crowded=k % 2 == 0)
+        found, expected = by_cycle(find_limits(replay)), Reference(replay).limits()
+        assert len(found) == replay.cycles
+        for cycle, (one, other) in enumerate(zip(found, expected, strict=True)):
+            assert one == other, f"seed {seed}, {policy}, cycle {cycle}"
+        seen += Counter(name for name, _ in found)
+    assert {"rate", "reclaim", "order", "path", "nothing_left"} <= set(seen), seen
+    assert any(seen[name] for name in RESOURCES), seen
+
+
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+@pytest.mark.parametrize("name", ["tiny", "default"])
+def test_stretches_agree_with_the_stall_counters(name: str, reclaim: str, seed: int) -> None:
+    """The counters count other cycles than the limits do: of the same waits, by their own rules."""
+    for k, policy in enumerate(POLICIES):
+        rng = random.Random(f"{seed}-{name}-{policy}-{reclaim}")
+        replay = random_replay(name, policy, reclaim, rng, crowded=k == 0)
+        assert counters(replay, find_limits(replay)) == replay.stalls, f"seed {seed}, {policy}"
+
+
+def counters(replay: Replay, limits: Limits) -> dict[str, int]:
+    """The stall counters, rules 40 to 43 of the dispatcher's page, from the stretches."""
+    t, launches = timing(replay.config), replay.launches
+    most = fits(launches, replay.config)
+    sizes = np.array(list(capacities(replay.config).values()))
+    decided = set((replay.blocks.start - t.offer).tolist())
+    reference = Reference(replay)
+    heads = {row: reference.head(row, list(range(row))) for row in reference.last}
+    found = Counter(dict.fromkeys(replay.stalls, 0))
+    for cycle, (name, row) in enumerate(by_cycle(limits)):
+        transfer = launches.resident[row] - 1
+        if name == "order" and cycle >= transfer + t.stage - 1 and row >= 0:
+            found["order"] += 1
+        if cycle in decided or row < 0 or cycle < heads[row]:
+            continue
+        if cycle - 1 in decided:
+            found["offer"] += 1
+        if cycle >= transfer + most[row] + 3 and replay.config.sms > 1:
+            limiting = (most[row] + 1) * launches.takes[row] > sizes
+            found.update(name for name, yes in zip(RESOURCES, limiting, strict=True) if yes)
+    return dict(found)

@@ -1,0 +1,30 @@
+"""Whole replays by the event model, as `warploom_sim` hands them out."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+
+from warploom_golden.replay import event_model
+from warploom_sim import figures
+from warploom_sim.replay_columns import block_columns, launch_columns
+from warploom_sim.replay_result import Replay, Settings
+from warploom_spec import Config, LaunchDescriptor
+
+
+def model_replay(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Replay:
+    """Return what the event model makes of launches; kernel k is named ``kernel k``."""
+    events = event_model.run(launches, config, seed)
+    blocks = block_columns(events)
+    names = [f"kernel {number}" for number in range(len(launches))]
+    settings = Settings(
+        trace=Path("made.json"), launches=None, time_scale=Fraction(1), seed=seed, simulator=None
+    )
+    return Replay(
+        launches=launch_columns(events, blocks, launches, names, config),
+        blocks=blocks,
+        stalls={name.removeprefix("stall_"): n for name, n in events.stalls.items()},
+        cycles=figures.cycles(events),
+        config=config,
+        settings=settings,
+        events=events,
+    )
