@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from warploom_golden.replay.event_model import Events
+from warploom_sim.analysis.limits import LABELS as LIMIT_LABELS
 from warploom_sim.compare import Mismatch
 from warploom_sim.options import ReplayOptions
 from warploom_sim.trace_file import shown
@@ -19,12 +20,18 @@ from warploom_spec import ErrorCode
 _LABELS: Final = {
     "time_scale": "time scale (of the recorded time)",
     "blocks_per_cycle": "blocks a cycle",
+    "limits": "what limits, part of the time",
+    "rate_by_time_scale": "dispatch rate for the time scale's sake",
     "demanded_events": "events demanded by the launches",
     "wall_s": "run and comparison, seconds",
     "build_s": "build, seconds",
 }
 #: Figures that stand in the title, or are too many for a table.
 _UNSHOWN: Final = ("trace", "verdict", "per_launch")
+#: Figures that are parts of a whole.
+_SHARES: Final = ("occupancy", "limits", "rate_by_time_scale")
+#: From this part of the run on, what the time scale makes is warned of.
+_WARN_FROM: Final = 0.1
 #: Figures that are paths, too long for the table.
 _PATHS: Final = {"waveform": "waveform", "event_files": "event files"}
 
@@ -53,15 +60,30 @@ def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) 
             console.print(f"{label}: {figures[name]}", markup=False, soft_wrap=True)
     if figures.get("blocks") == 0:
         console.print("no block was dispatched: nothing to compare but answers", style="yellow")
+    if warning := time_scale_warning(figures):
+        console.print(warning, style="yellow", markup=False, highlight=False, soft_wrap=True)
     for problem in problems:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
+def time_scale_warning(figures: Mapping[str, Any]) -> str:
+    """Return a line that says that the time scale limits the run; empty if it does not."""
+    share = figures.get("rate_by_time_scale", 0)
+    if share < _WARN_FROM:
+        return ""
+    return (
+        f"the time scale of {figures['time_scale']} makes {share:.1%} of the time: blocks that short"
+        " end before one a cycle fills the SMs; --time-scale 1 shows them at their recorded length"
+    )
+
+
 def _text(name: str, value: Any) -> str:
+    if name == "limits":
+        value = {LIMIT_LABELS[limit]: share for limit, share in value.items() if share}
     if isinstance(value, dict):
         parts = (f"{key} {_text(name, part)}" for key, part in value.items())
         return "\n".join(parts) or ("0" if name == "refused" else "-")
-    if isinstance(value, float) and name == "occupancy":
+    if isinstance(value, float) and name in _SHARES:
         return f"{value:.1%}"
     if isinstance(value, list):
         return "\n".join(map(str, value))

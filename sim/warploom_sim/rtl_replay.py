@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from warploom_golden.replay.event_model import Events
 from warploom_sim import bench_build, expected, figures, recount, report, simulators, traces
+from warploom_sim.analysis.limits import find_limits, rate_by_time_scale
 from warploom_sim.bench_build import Simulation
 from warploom_sim.build_cache import build_root
 from warploom_sim.compare import Comparison, compare
@@ -371,6 +372,7 @@ def _figures(
         "cycles": cycles,
         "blocks_per_cycle": round(blocks / cycles, 4),
         "occupancy": _rounded(result.occupancy) if result else {},
+        **_limit_figures(result),
         "stalls": {name.removeprefix("stall_"): n for name, n in rtl.stalls.items()},
         "history_hits": int(rtl.tables["decisions"]["hit"].sum()),
         "warps_written": len(rtl.tables["warps"]["cycle"]),
@@ -380,6 +382,15 @@ def _figures(
         "verdict": EQUAL if result else DIFFERENT,
         "per_launch": launch_figures(result) if result else [],
     }
+
+
+def _limit_figures(result: Replay | None) -> dict[str, Any]:
+    """Return for which part of the run each limit holds."""
+    if result is None:
+        return {"limits": {}}
+    limits = find_limits(result)
+    by_scale = round(rate_by_time_scale(result, limits), 4)
+    return {"limits": _rounded(limits.shares()), "rate_by_time_scale": by_scale}
 
 
 def _rounded(shares: Mapping[str, float]) -> dict[str, float]:

@@ -34,9 +34,14 @@ class Reference:
         self.t = timing(replay.config)
         self.sizes = list(capacities(replay.config).values())
         self.launches, self.blocks = replay.launches, replay.blocks
+        self.stream = self.launches.stream.tolist()
+        self.arrival = self.launches.arrival.tolist()
+        # The first cycle in which each launch's place is free.
+        self.ends = [end - 1 for end in self.launches.end.tolist()]
         self.decided = (self.blocks.start - self.t.offer).tolist()
         self.takes = self.launches.takes.tolist()
         self.most = fits(self.launches, self.config).tolist()
+        self.heads: dict[int, int] = {}
         self.last: dict[int, int] = {}
         self.first: dict[int, int] = {}
         self.cycles = set(self.decided)
@@ -54,10 +59,10 @@ class Reference:
         if cycle in self.cycles:
             return "rate", row
         earlier = [other for other in self.last if other < row]
-        there = [other for other in earlier if self.end(other) > cycle]
-        if 1 < self.launches.arrival[row] and cycle < self.launches.arrival[row]:
+        there = [other for other in earlier if self.ends[other] > cycle]
+        if 1 < self.arrival[row] and cycle < self.arrival[row]:
             return "arrivals", row
-        if any(self.launches.stream[other] == self.launches.stream[row] for other in there):
+        if any(self.stream[other] == self.stream[row] for other in there):
             return "order", row
         if len(there) == 2:
             return "places", row
@@ -65,24 +70,20 @@ class Reference:
             return "path", row
         return self.of_head(cycle, row, earlier), row
 
-    def end(self, row: int) -> int:
-        """The first cycle in which a launch's place is free."""
-        return int(self.launches.end[row]) - 1
-
     def transfer(self, row: int) -> int:
         return int(self.launches.resident[row]) - 1
 
     def head(self, row: int, earlier: list[int]) -> int:
         """The dispatcher's page, rules 7 to 9."""
-        cycle = self.transfer(row) + self.t.stage
-        stream = self.launches.stream
-        while any(
-            self.last[other] >= cycle or (stream[other] == stream[row] and self.end(other) >= cycle)
-            for other in earlier
-            if other in self.last
-        ):
-            cycle += 1
-        return cycle + 1
+        if row not in self.heads:
+            cycle = self.transfer(row) + self.t.stage
+            same = [other for other in earlier if self.stream[other] == self.stream[row]]
+            while any(self.last[other] >= cycle for other in earlier) or any(
+                self.ends[other] >= cycle for other in same
+            ):
+                cycle += 1
+            self.heads[row] = cycle + 1
+        return self.heads[row]
 
     def of_head(self, cycle: int, row: int, earlier: list[int]) -> str:
         free = [list(self.sizes) for _ in range(self.config.sms)]
@@ -98,7 +99,7 @@ class Reference:
             return "rate"
         if any(rooms):
             given = self.head(row, earlier) - 1
-            beside = [other for other in earlier if self.end(other) > given]
+            beside = [other for other in earlier if self.ends[other] > given]
             known = self.transfer(row) + self.t.fit_table + 2 * self.most[row]
             known += self.most[beside[0]] if beside else 0
             return "path" if cycle < known else "reclaim"
@@ -157,7 +158,8 @@ def counters(replay: Replay, limits: Limits) -> dict[str, int]:
     sizes = np.array(list(capacities(replay.config).values()))
     decided = set((replay.blocks.start - t.offer).tolist())
     reference = Reference(replay)
-    heads = {row: reference.head(row, list(range(row))) for row in reference.last}
+    launched = list(reference.last)
+    heads = {row: reference.head(row, [o for o in reference.last if o < row]) for row in launched}
     found = Counter(dict.fromkeys(replay.stalls, 0))
     for cycle, (name, row) in enumerate(by_cycle(limits)):
         transfer = launches.resident[row] - 1

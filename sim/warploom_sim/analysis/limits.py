@@ -20,6 +20,21 @@ LIMITS: Final = (
     "arrivals",
     "nothing_left",
 )
+#: What each is called where people read it.
+LABELS: Final = {
+    "rate": "dispatch rate",
+    "slots": "block slots",
+    "warps": "warps",
+    "registers": "registers",
+    "shared": "shared memory",
+    "barriers": "barriers",
+    "reclaim": "reclaim",
+    "order": "stream order",
+    "places": "resident places",
+    "path": "launch path",
+    "arrivals": "arrivals",
+    "nothing_left": "nothing left",
+}
 #: A cycle that no replay reaches.
 _LATER: Final = 1 << 54
 
@@ -59,6 +74,10 @@ class Limits:
         """Return for how many cycles each limit holds; their sum is `cycles`."""
         held = np.bincount(self.limit, self.length, len(LIMITS)).astype(int)
         return dict(zip(LIMITS, held.tolist(), strict=True))
+
+    def shares(self) -> dict[str, float]:
+        """Return for which part of the run each limit holds."""
+        return {name: held / self.cycles for name, held in self.by_limit().items()}
 
 
 @dataclass(frozen=True)
@@ -112,6 +131,21 @@ def find_limits(replay: Replay) -> Limits:
         blocker=blocker[order],
         cycles=replay.cycles,
     )
+
+
+def rate_by_time_scale(replay: Replay, limits: Limits) -> float:
+    """Return for which part of the run the dispatch rate limits only for the time scale's sake.
+
+    At one block a cycle, blocks that are shorter in cycles than there are places for them never
+    fill the SMs. Counted is the time under ``rate`` of launches whose blocks are shorter than that,
+    but would not be at their recorded length.
+    """
+    launches, scale = replay.launches, replay.settings.time_scale
+    places = np.minimum(launches.blocks, replay.config.sms * fits(launches, replay.config))
+    recorded = launches.length * float(1 / scale)
+    made = (launches.length < places) & (recorded >= places)
+    counts = (limits.limit == LIMITS.index("rate")) & made[limits.launch]
+    return float(limits.length[counts].sum() / limits.cycles)
 
 
 def fits(launches: Launches, config: Config) -> Integers:
