@@ -72,13 +72,14 @@ def time_scale_warning(figures: Mapping[str, Any]) -> str:
     if share < _WARN_FROM:
         return ""
     return (
-        f"the time scale of {figures['time_scale']} makes {share:.1%} of the time: blocks that short"
-        " end before one a cycle fills the SMs; --time-scale 1 shows them at their recorded length"
+        f"for {share:.1%} of the time the dispatch rate limits only because of the time scale of"
+        f" {figures['time_scale']}: blocks end before one a cycle fills the SMs; --time-scale 1 has"
+        " the recorded lengths"
     )
 
 
 def _text(name: str, value: Any) -> str:
-    if name == "limits":
+    if name == "limits" and isinstance(value, dict):
         value = {LIMIT_LABELS[limit]: share for limit, share in value.items() if share}
     if isinstance(value, dict):
         parts = (f"{key} {_text(name, part)}" for key, part in value.items())

@@ -1,6 +1,8 @@
 """The main job: recorded traces through LaunchPath's RTL, every event compared with the model's."""
 
+import importlib
 import shutil
+import threading
 import time
 import uuid
 from collections.abc import Mapping
@@ -226,6 +228,10 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
         time_scale=options.time_scale,
         seed=options.seed,
     )
+    # The import of what the figures need takes a while, and the simulator longer: both at once.
+    threading.Thread(
+        target=importlib.import_module, args=("warploom_sim.analysis.limit_walk",), daemon=True
+    ).start()
     with ExitStack() as stack:
         progress = stack.enter_context(_progress())
         name = f"{replay.trace.path.name}: blocks"

@@ -1,19 +1,33 @@
 """What limits each cycle: against a reading of the page cycle by cycle, and the stall counters."""
 
+import json
 import random
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
+from tb.support.trace_files import random_document, write
+from warploom_sim import cli, report
+from warploom_sim import replay as run_replay
 from warploom_sim.analysis import limit_walk
-from warploom_sim.analysis.limits import LIMITS, Limits, find_limits, fits
+from warploom_sim.analysis.limits import (
+    LABELS,
+    LIMITS,
+    Limits,
+    find_limits,
+    fits,
+    rate_by_time_scale,
+)
 from warploom_sim.replay_result import Replay
-from warploom_spec import RESOURCES, capacities, preset, timing
+from warploom_spec import RESOURCES, LaunchDescriptor, capacities, preset, timing
 from warploom_spec.config import POLICIES, RECLAIMS
 
 
@@ -60,7 +74,7 @@ class Reference:
             return "rate", row
         earlier = [other for other in self.last if other < row]
         there = [other for other in earlier if self.ends[other] > cycle]
-        if 1 < self.arrival[row] and cycle < self.arrival[row]:
+        if self.arrival[row] > 1 and cycle < self.arrival[row]:
             return "arrivals", row
         if any(self.stream[other] == self.stream[row] for other in there):
             return "order", row
@@ -105,6 +119,76 @@ class Reference:
             return "path" if cycle < known else "reclaim"
         short = [sum(sm[k] < need[k] for sm in free) for k in range(len(need))]
         return RESOURCES[short.index(max(short))]
+
+
+def one_kernel(blocks: int, length: int, scale: Fraction, **fields: Any) -> Replay:
+    """Return a replay of one launch of blocks of a warp, of which `tiny` holds four an SM."""
+    config = replace(preset("tiny"), **fields)
+    launch = LaunchDescriptor(grid=(blocks, 1, 1), block=(8, 1, 1), arguments=length)
+    replay = model_replay([launch], config, 1)
+    return replace(replay, settings=replace(replay.settings, time_scale=scale))
+
+
+@pytest.mark.parametrize(
+    ("length", "scale", "made"),
+    [
+        # Two SMs have 8 places: 4 cycles are too short for them, 8 recorded ones are not.
+        (4, "1/2", True),
+        (4, "4/7", False),
+        (4, "1", False),
+        (8, "1/32", False),
+    ],
+)
+def test_the_time_scale_makes_what_recorded_lengths_would_not(
+    length: int, scale: str, made: bool
+) -> None:
+    replay = one_kernel(100, length, Fraction(scale))
+    limits = find_limits(replay)
+    assert fits(replay.launches, replay.config).tolist() == [4]
+    rate = limits.shares()["rate"]
+    assert rate > 0.1
+    assert rate_by_time_scale(replay, limits) == (rate if made else 0)
+
+
+def test_few_blocks_need_few_places() -> None:
+    replay = one_kernel(4, 4, Fraction(1, 32))
+    assert rate_by_time_scale(replay, find_limits(replay)) == 0
+
+
+def test_a_launch_by_hand() -> None:
+    """One SM with one place: the page's example of BlockDispatcher, its report times given."""
+    replay = one_kernel(3, 20, Fraction(1), sms=1, block_slots=1)
+    decided = (replay.blocks.start - 2).tolist()
+    ends = replay.blocks.end.tolist()
+    expected = {
+        "path": decided[0],
+        "rate": 3,
+        "slots": sum(end - start - 1 for end, start in zip(ends[:2], decided[:2], strict=True)),
+        # A report is seen by a decision `returns` cycles later.
+        "reclaim": 2 * timing(replay.config).returns,
+        "nothing_left": replay.cycles - decided[2] - 1,
+    }
+    found = {name: held for name, held in find_limits(replay).by_limit().items() if held}
+    assert found == expected
+
+
+def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
+    trace = write(tmp_path, random_document(random.Random(1), 12))
+    file = tmp_path / "figures.json"
+    words = ["sim", str(trace), "--config", "tiny", "--sim", "icarus", "--json", str(file)]
+    result = CliRunner().invoke(cli.main, words)
+    assert result.exit_code == 0, result.output
+    figures = json.loads(file.read_text())
+    shares = find_limits(run_replay(trace, "tiny")).shares()
+    assert figures["limits"] == {name: round(share, 4) for name, share in shares.items()}
+    for name, share in figures["limits"].items():
+        assert (f"{LABELS[name]} {share:.1%}" in result.stdout) == (share > 0)
+
+
+def test_the_table_warns_when_the_time_scale_limits() -> None:
+    warning = report.time_scale_warning({"rate_by_time_scale": 0.8, "time_scale": "1/32"})
+    assert warning.startswith("for 80.0% of the time") and "--time-scale 1" in warning
+    assert report.time_scale_warning({"rate_by_time_scale": 0.0999, "time_scale": "1/32"}) == ""
 
 
 def by_cycle(limits: Limits) -> list[tuple[str, int]]:

@@ -45,7 +45,7 @@ def judge(free: Integers, need: Integers, sm: int, short: Integers, rooms: Integ
         short[len(rooms), k] += lacks - short[sm, k]
         short[sm, k] = lacks
         room &= 1 - lacks
-    changed = room - rooms[sm]
+    changed: int = room - rooms[sm]
     rooms[sm] = room
     return changed
 

@@ -1,6 +1,5 @@
 """Which limit held in each cycle of a replay: ``docs/replay/replay.md``, 'What limits'."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -152,7 +151,8 @@ def fits(launches: Launches, config: Config) -> Integers:
     """Return how many blocks of each launch fit on an empty SM."""
     sizes = np.array(list(capacities(config).values()))
     takes = np.maximum(launches.takes, 1)
-    return np.where(launches.takes > 0, sizes // takes, _LATER).min(axis=1)
+    most: Integers = np.where(launches.takes > 0, sizes // takes, _LATER).min(axis=1)
+    return most
 
 
 def _waits(launches: Launches, blocks: Blocks, decided: Integers, config: Config) -> list[_Waits]:
