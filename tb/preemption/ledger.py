@@ -12,7 +12,7 @@ FINISHED, ABORTED, FAILED = 0, 1, 2
 #: From a command to the first cycle in which no first block of a preempted launch is decided.
 SEEN = 3
 #: From a block's decision to its offer.
-OFFER = 1
+OFFER = 2
 
 
 @dataclass
@@ -172,7 +172,8 @@ class Books:
                 continue
             seen = since + SEEN + OFFER
             started = any(offer[0] < seen for offer in offers)
-            late = [offer for offer in offers if seen <= offer[0] <= until]
+            # A started launch's decision in the first cycle of its stop stands.
+            late = [offer for offer in offers if seen + started <= offer[0] <= until]
             if late and not (ticket.waits and started):
                 self.problems.append(f"ticket {ticket.ticket} is offered while it is preempted")
 

@@ -6,7 +6,7 @@ from typing import Any
 from tb.preemption.ledger import Books, Machine, Ticket
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.preemption import KernelQueue, PreemptionModel
-from warploom_golden.preemption.machine import NEVER
+from warploom_golden.replay.event_constants import NEVER
 from warploom_spec import Config, LaunchDescriptor, preset
 
 TINY = preset("tiny")

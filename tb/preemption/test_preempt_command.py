@@ -52,7 +52,7 @@ def test_each_mode_has_its_figures(trace, tmp_path):
     assert modes["wait"]["kills"] == modes["wait"]["drains"] == 0
     assert modes["reset"]["p99"] < modes["drain"]["p99"] < modes["wait"]["p99"]
     assert modes["wait"]["max"] < figures["beside"]["window of 8"]["max"]
-    assert figures["law"]["idle_launch"] == 11
+    assert figures["law"]["idle_launch"] == 13
     levels = figures["xsched"]
     assert 7 < levels["same queue"]["p99_commands"] < 9
     assert 0.5 < levels["wait"]["p99_commands"] < 1.1
@@ -122,7 +122,7 @@ def test_urgent_launches_have_a_stream_of_their_own_and_addresses_are_shared(tra
         (("--urgent", 20, "--plot", "p.txt"), "legal: a name that ends in .png, .svg, .pdf"),
         (("--urgent", 20, "--idempotent", "1.5"), "'1.5' is no share; legal: 0 to 1"),
         (("--urgent", 20, "--mode", "stop"), "'stop' is not one of 'reset', 'drain', 'wait'"),
-        (("--urgent", 20, "--policy", "freed_first"), "'freed_first' is not one of 'first_fit'"),
+        (("--urgent", 20, "--policy", "random"), "'random' is not one of 'first_fit'"),
         (("--urgent", 20, "--urgent-launches", 0), "0 is not in the range"),
         (("--urgent", 20, "--distance", 0), "'0' is not a fraction above 0"),
         (("--urgent", 20, "--config", "tiny"), "the configuration refuses the launch: BLOCK_WARPS"),

@@ -8,6 +8,7 @@ import pytest
 from tb.preemption.script import books, kernel, run
 from warploom_golden.preemption import QueueParameters, SmBehaviour
 from warploom_spec import preset
+from warploom_spec.config import POLICIES, RECLAIMS
 from warploom_spec.queue import RecordKind
 
 BLOCKS = [(8, 1, 1), (16, 2, 1), (64, 1, 1)]
@@ -40,8 +41,8 @@ def preemptions(rng):
         yield 3000, "resume", priority
 
 
-@pytest.mark.parametrize("reclaim", ["in_order", "out_of_order"])
-@pytest.mark.parametrize("policy", ["first_fit", "round_robin", "least_loaded"])
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+@pytest.mark.parametrize("policy", POLICIES)
 def test_launches_of_all_priorities_and_preemptions(policy, reclaim, seed):
     rng = random.Random(f"{seed} {policy} {reclaim}")
     config = replace(preset("tiny"), policy=policy, reclaim=reclaim)
@@ -54,7 +55,7 @@ def test_launches_of_all_priorities_and_preemptions(policy, reclaim, seed):
         assert all(record.fate == 0 for record in kinds)
 
 
-@pytest.mark.parametrize("reclaim", ["in_order", "out_of_order"])
+@pytest.mark.parametrize("reclaim", RECLAIMS)
 def test_aborts_time_outs_faults_and_lost_sms(reclaim, seed):
     rng = random.Random(f"{seed} {reclaim}")
     config = replace(preset("tiny"), reclaim=reclaim, kill_timeout=64)

@@ -4,10 +4,11 @@ import ast
 import importlib
 import os
 import random
+import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -15,8 +16,9 @@ from types import FunctionType, ModuleType
 import numba
 import pytest
 
-from warploom_golden.replay import compiled, event_dispatch, event_model
+from warploom_golden.replay import compiled, event_machine, event_model
 from warploom_spec import Config, LaunchDescriptor, preset
+from warploom_spec.config import POLICIES
 
 GOLDEN = Path(compiled.__file__).parents[1]
 ROOT = GOLDEN.parents[1]
@@ -37,9 +39,9 @@ PROGRAM = """
 """
 
 
-def printed(script: Path, *arguments: str, **variables: str) -> str:
+def printed(script: Path, *arguments: str, golden: Path = ROOT / "golden", **variables: str) -> str:
     """Run a program in a process of its own and return what it prints."""
-    folders = os.pathsep.join(str(ROOT / name) for name in ("spec", "golden"))
+    folders = os.pathsep.join(str(folder) for folder in (ROOT / "spec", golden))
     environment = os.environ | {"PYTHONPATH": folders} | variables
     command = [sys.executable, str(script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -69,21 +71,19 @@ def test_it_is_compiled_even_where_nothing_can_be_kept() -> None:
     assert len(increased.signatures) == 1
 
 
-# --- what stands in another file would be out of date unnoticed -----------------------------------
-def imported(source: str) -> set[str]:
-    """Return the names that a module imports."""
-    statements = ast.walk(ast.parse(source))
-    aliases = (a for s in statements if isinstance(s, ast.Import | ast.ImportFrom) for a in s.names)
-    return {alias.asname or alias.name for alias in aliases}
+# --- what stands in another file must be counted in -----------------------------------------------
+def imported(source: str) -> dict[str, str]:
+    """Return the names that a module imports from others, each with the module's name."""
+    statements = (s for s in ast.walk(ast.parse(source)) if isinstance(s, ast.ImportFrom))
+    return {a.asname or a.name: s.module or "" for s in statements for a in s.names}
 
 
-def foreign(module: ModuleType) -> set[tuple[str, str]]:
-    """Return each compiled function of a module with each imported name that its code uses."""
+def foreign(module: ModuleType, parts: Collection[str]) -> set[tuple[str, str]]:
+    """Return each compiled function that uses a name of a file that is none of the parts."""
     assert module.__file__
     names = imported(Path(module.__file__).read_text(encoding="utf-8"))
-    return {
-        (f.__name__, name) for f in functions(module) for name in names & {*f.__code__.co_names}
-    }
+    used = ((f, name) for f in functions(module) for name in {*names} & {*f.__code__.co_names})
+    return {(f.__name__, name) for f, name in used if names[name] not in parts}
 
 
 def functions(module: ModuleType) -> Iterator[FunctionType]:
@@ -92,36 +92,78 @@ def functions(module: ModuleType) -> Iterator[FunctionType]:
 
 
 def users() -> list[str]:
-    """Return the names of the models' modules that import `compiled`."""
-    using = [path for path in GOLDEN.rglob("*.py") if "compiled" in imported(path.read_text())]
+    """Return the names of the models' modules that import `compiled` or `inlined`."""
+    using = [
+        path
+        for path in GOLDEN.rglob("*.py")
+        if {"compiled", "inlined"} & {*imported(path.read_text())}
+    ]
     return sorted(".".join(path.relative_to(GOLDEN.parent).with_suffix("").parts) for path in using)
 
 
-def test_the_machines_alone_are_compiled() -> None:
-    assert users() == [
-        f"warploom_golden.{m}" for m in ("preemption.machine", "replay.event_machine")
-    ]
+PARTS = [part.__name__ for part in event_machine.PARTS]
+
+
+def test_the_event_machine_alone_is_compiled() -> None:
+    assert {*users()} <= {event_machine.__name__, *PARTS}
+    assert len(users()) == 4
 
 
 @pytest.mark.parametrize("name", users())
-def test_compiled_functions_use_nothing_of_another_file(name: str) -> None:
+def test_compiled_functions_use_the_machines_own_files_alone(name: str) -> None:
     module = importlib.import_module(name)
     assert len([*functions(module)]) > 1
-    assert not foreign(module)
+    assert not foreign(module, PARTS)
 
 
 def test_a_constant_of_another_file_is_found(tmp_path: Path) -> None:
     module = ModuleType("other")
     module.__file__ = str(tmp_path / "other.py")
-    source = "from warploom_golden.replay.event_machine import NEVER\ndef late(): return NEVER\n"
+    source = "from warploom_golden.replay.event_constants import NEVER\ndef late(): return NEVER\n"
     Path(module.__file__).write_text(source)
     exec(source, vars(module))
     vars(module)["late"] = compiled.inlined(vars(module)["late"])
-    assert foreign(module) == {("late", "NEVER")}
+    assert foreign(module, ()) == {("late", "NEVER")}
+    assert not foreign(module, PARTS)
+
+
+#: Runs a replay; prints whether its machine was compiled here.
+MACHINE = """
+    from warploom_golden.replay import event_machine, event_model
+    from warploom_spec import LaunchDescriptor, preset
+
+    event_model.run([LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1))], preset("tiny"), 1)
+    print(sum(event_machine.advance.stats.cache_misses.values()))
+"""
+
+
+def test_a_change_of_any_part_is_compiled_again(tmp_path: Path) -> None:
+    package = tmp_path / "warploom_golden"
+    shutil.copytree(GOLDEN, package, ignore=shutil.ignore_patterns("__pycache__"))
+    script = tmp_path / "machine.py"
+    script.write_text(textwrap.dedent(MACHINE))
+    assert [printed(script, golden=tmp_path), printed(script, golden=tmp_path)] == ["1", "0"]
+    part = package / "replay" / "event_constants.py"
+    part.write_text(part.read_text() + "# Changed.\n")
+    assert printed(script, golden=tmp_path) == "1"
+
+
+def test_the_number_of_the_sources_depends_on_each_part(tmp_path: Path) -> None:
+    modules = [ModuleType(name) for name in ("one", "two", "three")]
+    for module in modules:
+        module.__file__ = str(tmp_path / module.__name__)
+        Path(module.__file__).write_text("")
+    numbers = {compiled.source_number(*modules)}
+    for module in modules:
+        assert module.__file__
+        Path(module.__file__).write_text("changed")
+        numbers.add(compiled.source_number(*modules))
+    assert len(numbers) == 4
+    assert all(0 <= number < 1 << 56 for number in numbers)
 
 
 # --- indices are not checked ---------------------------------------------------------------------
-@pytest.mark.parametrize("policy", event_dispatch.POLICIES)
+@pytest.mark.parametrize("policy", POLICIES)
 def test_the_largest_configuration_has_room(policy: str) -> None:
     most = {f.name: f.metadata["high"] for f in fields(Config) if f.metadata}
     slots = most["block_slots"]
@@ -160,8 +202,9 @@ REPLAYS = """
     ]
     for policy, reclaim in itertools.product(POLICIES, RECLAIMS):
         config = replace(preset("tiny"), policy=policy, reclaim=reclaim)
-        events = event_model.run(launches, config, 3)
-        print(events.stalls, [[*map(list, table.values())] for table in events.tables.values()])
+        for every in (None, 2):
+            events = event_model.run(launches, config, 3, every)
+            print(events.stalls, [[*map(list, t.values())] for t in events.tables.values()])
 """
 
 
@@ -173,4 +216,4 @@ def test_compiled_or_not_the_replay_is_the_same(tmp_path: Path, seed: int) -> No
     lengths = [str(rng.choice((4, 40, 400))) for _ in range(8)]
     compiled_here = printed(script, *lengths)
     assert printed(script, *lengths, NUMBA_DISABLE_JIT="1", PYTHONWARNINGS="error") == compiled_here
-    assert len(compiled_here.splitlines()) == 8 and len(compiled_here) > 100_000
+    assert len(compiled_here.splitlines()) == 16 and len(compiled_here) > 200_000

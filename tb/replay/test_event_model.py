@@ -11,8 +11,9 @@ import pytest
 from tb.support.replay_reference import Replay
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.kills import kill_block
 from warploom_sim.compare import compare
-from warploom_spec import Config, LaunchDescriptor, WarploomError, preset
+from warploom_spec import Config, Fate, LaunchDescriptor, WarploomError, preset
 from warploom_spec.config import POLICIES, RECLAIMS
 
 #: Shapes that differ in warps, dimensions and words.
@@ -108,6 +109,96 @@ def test_every_event_of_random_replays(name: str, policy: str, reclaim: str, see
     # Nothing was compared where nothing happened.
     demanded = ("offers", "warps", "hits", "refused", "stall_order", "stall_any", "both resident")
     assert all(happened[what] for what in demanded), happened
+
+
+#: Hard cases of kills: each comes up in the random replays below.
+KILL_CASES = ("ok while killed", "taken while killed", "reported when taken")
+
+
+def quick_launches(rng: random.Random, config: Config, count: int) -> list[LaunchDescriptor]:
+    """Draw launches of small blocks that overlap; SMs have room when they are killed."""
+    return [
+        LaunchDescriptor(
+            grid=(rng.randint(1, 3 * config.sms), 1, 1),
+            block=(8, 1, 1),
+            stream=number % 4,
+            after_previous=0,
+            code=number,
+            arguments=rng.choice((4, 8, 40)),
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize(("name", "policy", "reclaim"), cases(), ids=lambda case: case)
+def test_every_event_of_random_replays_with_kills(
+    name: str, policy: str, reclaim: str, seed: int
+) -> None:
+    config = replace(preset(name), policy=policy, reclaim=reclaim)
+    happened: Counter[str] = Counter()
+    for k in range(4 if name == "tiny" else 2):
+        rng = random.Random(f"{seed}-kills-{name}-{policy}-{reclaim}-{k}")
+        if k % 2:
+            launches = random_launches(rng, config, rng.randint(10, 25), crowded=True)
+        else:
+            launches = quick_launches(rng, config, 40)
+        replay_seed, every = rng.randrange(1 << 32), 1 + k % 2
+        model = event_model.run(launches, config, replay_seed, every)
+        replay = Replay(launches, config, replay_seed, every)
+        assert_equal(replay.run(), model, f"seed {seed}, replay {k}, every {every}")
+        happened += replay.seen
+        happened += Counter(Fate(int(fate)).name for fate in model.tables["ended"]["fate"])
+    assert all(happened[what] for what in (*KILL_CASES, "KILLED", "FINISHED")), happened
+
+
+def test_two_places_are_killed_at_once() -> None:
+    """While SMs report a killed launch's blocks, one a cycle each, the next one is killed."""
+    config = replace(preset("tiny"), block_slots=16)
+    one = LaunchDescriptor(grid=(90, 1, 1), block=(8, 1, 1), stream=1, code=1, arguments=40)
+    two = replace(one, grid=(6, 1, 1), stream=2, code=2)
+    seed = next(
+        seed
+        for seed in itertools.count()
+        if _kills(seed, one) in range(60, 80) and _kills(seed, two) == 0
+    )
+    replay = Replay([one, two], config, seed, 1)
+    assert_equal(replay.run(), event_model.run([one, two], config, seed, 1), f"seed {seed}")
+    assert replay.seen["both killed"] > 0
+
+
+def _kills(seed: int, launch: LaunchDescriptor) -> int:
+    block = kill_block(seed, launch.code, launch.grid[0], 1)
+    assert block is not None
+    return block
+
+
+def test_a_kill_stands_where_the_pages_put_it() -> None:
+    """By hand: offer taken 18, stop 19, looked at 20, `kill` from 22 on, reported there."""
+    launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), arguments=100, code=3)
+    config = replace(preset("default"), block_slots=12)
+    tables = event_model.run([launch], config, 0, 3).tables
+    assert tables["offers"]["cycle"].tolist() == [18]
+    assert tables["reports"]["cycle"].tolist() == [22]
+    assert tables["reports"]["status"].tolist() == [2]
+    # The record of the path, as ever, seven cycles after the last report.
+    assert tables["ended"]["cycle"].tolist() == [29]
+    assert tables["ended"]["fate"].tolist() == [Fate.KILLED]
+    assert event_model.run([launch], config, 0, 2).tables["ended"]["fate"].tolist() == [0]
+
+
+def test_a_killed_launch_keeps_at_least_the_blocks_that_were_offered_before(seed: int) -> None:
+    launches = [
+        LaunchDescriptor(grid=(40, 1, 1), block=(32, 1, 1), arguments=30, code=number)
+        for number in range(40)
+    ]
+    tables = event_model.run(launches, preset("tiny"), seed, 1).tables
+    offered = np.bincount(tables["offers"]["ticket"].astype(int), minlength=41)[1:]
+    least = [kill_block(seed, number, 40, 1) for number in range(40)]
+    assert least[0] is None
+    assert len({*least}) > 15
+    for number, last in enumerate(least):
+        killed = tables["ended"]["fate"][number] == Fate.KILLED
+        assert offered[number] == 40 if not killed else offered[number] > last
 
 
 def both_resident(events: Events) -> int:

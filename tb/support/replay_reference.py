@@ -4,6 +4,7 @@ Slow and simple, written from ``docs/replay/replay.md`` beside the event model, 
 against it.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from warploom_golden.launch import LaunchPath
 from warploom_golden.replay.event_model import Events, Table
 from warploom_sim.records import STALLS, record_packets
-from warploom_spec import Config, LaunchDescriptor, layouts
+from warploom_spec import BlockStatus, Config, LaunchDescriptor, layouts
 
 WORD = 0xFFFF_FFFF
 #: Cycles after the last record, above the warps of two blocks, whose indices may still be written.
@@ -38,29 +39,78 @@ class SmCore:
     """One SM's stand-in: due blocks, the one that is due first goes first."""
 
     def __init__(self) -> None:
-        self.due: dict[int, int] = {}
+        # By slot: cycle in which it is due, place, status.
+        self.blocks: dict[int, tuple[int, int, BlockStatus]] = {}
 
-    def send(self, cycle: int) -> int | None:
-        """Return the slot that is reported in this cycle."""
-        ready = [(due, slot) for slot, due in self.due.items() if due <= cycle]
+    def kill(self, cycle: int, level: int) -> None:
+        """End the blocks of killed places that are not due."""
+        for slot, (due, place, _) in self.blocks.items():
+            if level >> place & 1 and due > cycle:
+                self.blocks[slot] = cycle, place, BlockStatus.KILLED
+
+    def send(self, cycle: int) -> tuple[int, int, BlockStatus] | None:
+        """Return slot, place and status of the block that is reported in this cycle."""
+        ready = [(due, slot) for slot, (due, _, _) in self.blocks.items() if due <= cycle]
         if not ready:
             return None
         _, slot = min(ready)
-        del self.due[slot]
-        return slot
+        _, place, status = self.blocks.pop(slot)
+        return slot, place, status
+
+
+class Killer:
+    """The source of stops: kills launches after a seeded number of their blocks.
+
+    It sees the ports alone: launch words, offers that are taken, `stop`.
+    """
+
+    def __init__(self, config: Config, seed: int, every: int | None):
+        self.config, self.seed, self.every = config, seed, every
+        self.taken: Counter[int] = Counter()
+        self.waiting: list[int] = []
+
+    def take(self, words: Mapping[str, int]) -> None:
+        """Count an offer; the stop is valid from the next cycle on."""
+        launch, ticket = words["code"], words["ticket"]
+        self.taken[ticket] += 1
+        if not self.every or not launch or launch % self.every:
+            return
+        blocks = words["gx"] * words["gy"] * words["gz"]
+        after = 1 + (mix(mix(self.seed ^ launch)) * blocks >> 32)
+        if self.taken[ticket] == after:
+            # A lower ticket is the older launch.
+            self.waiting = sorted([*self.waiting, ticket])
+
+    def stop(self) -> tuple[int, int]:
+        """Return valid and payload of `stop`."""
+        if not self.waiting:
+            return 0, 0
+        fields = {"ticket": self.waiting[0], "drain": 0}
+        return 1, layouts.launch_stop(self.config).pack(fields)
 
 
 class Replay:
-    """One run of the cycle model; `run` returns what a recorder at its ports sees."""
+    """One run of the cycle model; `run` returns what a recorder at its ports sees.
 
-    def __init__(self, launches: Sequence[LaunchDescriptor], config: Config, seed: int):
+    ``seen`` counts the hard cases of kills that came up.
+    """
+
+    def __init__(
+        self,
+        launches: Sequence[LaunchDescriptor],
+        config: Config,
+        seed: int,
+        kill_every: int | None = None,
+    ):
         self.launches, self.config, self.seed = launches, config, seed
         self.model = LaunchPath(config)
         self.sms = [SmCore() for _ in range(config.sms)]
+        self.killer = Killer(config, seed, kill_every)
         self.rows: dict[str, list[dict[str, int]]] = {kind: [] for kind in record_packets(config)}
         self.words = [0, 0]
         self.sent = 0
         self.accepted = 0
+        self.seen: Counter[str] = Counter()
 
     def run(self) -> Events:
         rest = 0
@@ -70,7 +120,9 @@ class Replay:
             if not outputs["room"]:
                 # A register's value: the source sends nothing in this cycle.
                 inputs |= {"launch__valid": 0, "launch__payload": 0}
-                outputs = self.model.outputs(inputs)
+            # Offers and `kill` are registers: an SM answers in the cycle in which it sees them.
+            self._run_sms(cycle, inputs, outputs)
+            outputs = self.model.outputs(inputs)
             self._see(cycle, inputs, outputs)
             self.model.tick(inputs)
             answered = len(self.rows["answers"]) == len(self.launches)
@@ -87,20 +139,45 @@ class Replay:
             "launch__payload": self.launches[self.sent].pack(config) if sending else 0,
             "enable": (1 << config.sms) - 1,
             **dict.fromkeys(("ended__ready", "data__ready"), 1),
-            **dict.fromkeys(("tables", "stop__valid", "stop__payload"), 0),
+            "tables": 0,
             **dict.fromkeys(("clear_stream__valid", "clear_stream__payload"), 0),
             **dict.fromkeys(("order_table__valid", "order_table__payload"), 0),
             **dict.fromkeys(("read__valid", "read__payload"), 0),
         }
-        for number, sm in enumerate(self.sms):
-            slot = sm.send(cycle)
+        valid, payload = self.killer.stop()
+        inputs |= {"stop__valid": valid, "stop__payload": payload}
+        for number in range(config.sms):
             inputs[f"offer__{number}__ready"] = 1
-            inputs[f"report__{number}__valid"] = int(slot is not None)
-            inputs[f"report__{number}__payload"] = slot or 0
-            if slot is not None:
-                row = {"cycle": cycle, "sm": number, "slot": slot, "status": 0}
-                self.rows["reports"].append(row)
+            inputs[f"report__{number}__valid"] = inputs[f"report__{number}__payload"] = 0
         return inputs
+
+    def _run_sms(
+        self, cycle: int, inputs: dict[str, int], outputs: Mapping[str, int | None]
+    ) -> None:
+        """Let the SMs take offers and report."""
+        if inputs["stop__valid"] and outputs["stop__ready"]:
+            self.killer.waiting.pop(0)
+        kill = outputs["kill"] or 0
+        self.seen["both killed"] += kill == 3
+        for place in range(2):
+            self._note_words(cycle, place, outputs[f"words__{place}"] or 0)
+        for number, sm in enumerate(self.sms):
+            taken = None
+            if outputs[f"offer__{number}__valid"]:
+                offer = self._take(cycle, number, outputs[f"offer__{number}__payload"] or 0)
+                self.seen["taken while killed"] += kill >> offer["place"] & 1
+                taken = offer["slot"]
+            sm.kill(cycle, kill)
+            sent = sm.send(cycle)
+            if sent is None:
+                continue
+            slot, place, status = sent
+            self.seen["ok while killed"] += kill >> place & 1 and status == BlockStatus.OK
+            self.seen["reported when taken"] += slot == taken
+            row = {"slot": slot, "status": int(status)}
+            inputs[f"report__{number}__valid"] = 1
+            inputs[f"report__{number}__payload"] = layouts.block_report(self.config).pack(row)
+            self.rows["reports"].append({"cycle": cycle, "sm": number, **row})
 
     def _see(
         self, cycle: int, inputs: Mapping[str, int], outputs: Mapping[str, int | None]
@@ -125,28 +202,30 @@ class Replay:
             note("done", decision, outputs["done"])
         if outputs["written_valid"]:
             note("warps", layouts.packed_warp(config), outputs["written"])
-        for place in range(2):
-            words = outputs[f"words__{place}"] or 0
-            if words != self.words[place]:
-                note("words", layouts.launch_words(config), words, place=place)
-            self.words[place] = words
         for source, port in enumerate(("dispatch_error", "index_error", "error")):
             error = layouts.error_record(config).unpack(outputs[port] or 0)
             if error.pop("valid"):
                 self.rows["errors"].append({"cycle": cycle, "source": source, **error})
-        for number in range(config.sms):
-            if outputs[f"offer__{number}__valid"]:
-                self._take(cycle, number, outputs[f"offer__{number}__payload"] or 0)
 
-    def _take(self, cycle: int, number: int, payload: int) -> None:
+    def _note_words(self, cycle: int, place: int, words: int) -> None:
+        """Note a place's launch words in the cycle in which they change."""
+        if words != self.words[place]:
+            fields = layouts.launch_words(self.config).unpack(words)
+            self.rows["words"].append({"cycle": cycle, "place": place, **fields})
+        self.words[place] = words
+
+    def _take(self, cycle: int, number: int, payload: int) -> dict[str, int]:
+        """Take an offer; return its fields."""
         offer = layouts.block_offer(self.config).unpack(payload)
         words = layouts.launch_words(self.config).unpack(self.words[offer["place"]])
         place = offer["bx"], offer["by"], offer["bz"]
         length = block_length(self.seed, words["code"], words["arguments"], place)
-        self.sms[number].due[offer["slot"]] = cycle + length
+        self.sms[number].blocks[offer["slot"]] = cycle + length, offer["place"], BlockStatus.OK
+        self.killer.take(words)
         self.rows["offers"].append(
             {"cycle": cycle, "sm": number, "ticket": words["ticket"], **offer}
         )
+        return offer
 
     def _tables(self) -> dict[str, Table]:
         return {

@@ -7,8 +7,8 @@ from warploom_golden.merging.mapping_table import MappingTable
 from warploom_golden.merging.merged_dispatcher import MergedDispatcher
 from warploom_golden.merging.merged_work import MergedWork, merged_work, plain_work
 from warploom_golden.merging.sm_stand_in import NEVER
+from warploom_golden.replay.event_constants import NEVER as FRONT_NEVER
 from warploom_golden.replay.event_front import EventFront, Waiting
-from warploom_golden.replay.event_machine import NEVER as FRONT_NEVER
 from warploom_spec import Config, LaunchDescriptor
 
 #: What runs: a launch by itself, or a table.

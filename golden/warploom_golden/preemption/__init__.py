@@ -6,9 +6,9 @@ from warploom_golden.preemption.model import Host, PreemptionModel, StandsStill
 from warploom_golden.preemption.parameters import (
     QueueLatency,
     QueueParameters,
-    SmBehaviour,
     SourceRules,
 )
+from warploom_golden.replay.event_dispatcher import SmBehaviour
 
 __all__ = [
     "Host",

@@ -10,19 +10,22 @@ from itertools import chain, islice
 
 from warploom_golden.launch.launch_check import refusals
 from warploom_golden.oracles.index_reference import warps
-from warploom_golden.preemption.dispatcher import End, EventDispatcher
+from warploom_golden.preemption.completion_queue import CompletionQueue
 from warploom_golden.preemption.index_path import IndexPath
 from warploom_golden.preemption.launch import READY, Launch, State
-from warploom_golden.preemption.machine import NEVER
 from warploom_golden.preemption.parameters import QueueParameters, SourceRules
 from warploom_golden.preemption.records import FinalRecord, Preemption, PutBack
-from warploom_spec import Config, ErrorCode, Fate, LaunchDescriptor
+from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.event_dispatcher import End, EventDispatcher
+from warploom_spec import Config, ErrorCode, Fate, LaunchDescriptor, Stop, timing
 from warploom_spec.queue import PRIORITIES, FinalFate, Mode, QueueCode
 
 #: Ticket (0: none) and code (0: accepted).
 Answer = tuple[int, int]
 #: What a launch is after it left the dispatcher and is not finished.
 _SUSPENDED = {Fate.KILLED: State.KILLED, Fate.DRAINED: State.DRAINED}
+#: What a launch that has started is sent.
+_STOPS = {Mode.RESET: Stop.KILL, Mode.DRAIN: Stop.DRAIN, Mode.WAIT: Stop.NONE}
 #: Failures after which a launch's stream is broken.
 _BREAKING = (ErrorCode.SM_LOST, ErrorCode.NO_SM)
 
@@ -45,8 +48,6 @@ class KernelQueue:
     ----------
     wake : int
         Next cycle in which `step` must be called, whatever the dispatcher does.
-    records : list of FinalRecord
-        Final records, in order.
     put_back : list of PutBack
         The observer's stream.
     searched : list of tuple
@@ -75,20 +76,21 @@ class KernelQueue:
         self._preemptions: list[Preemption | None] = [None] * PRIORITIES
         self._in_places: list[Launch | None] = [None, None]
         self._broken: set[int] = set()
-        self._next_ticket = parameters.first_ticket
-        # Places of final records that are promised or not taken; records that the host took.
-        self._reserved = self._taken = 0
+        self._completion = CompletionQueue(parameters)
         self._aborts: deque[int] = deque()
         self._search = -1
         # What this cycle's commands change at its end.
         self._effects: list[Callable[[], None]] = []
-        self._made: list[FinalRecord] = []
         self.wake = 0
         self.path = IndexPath(config)
-        self.records: list[FinalRecord] = []
         self.put_back: list[PutBack] = []
         self.starts: list[tuple[int, int]] = []
         self.searched: list[tuple[int, int, int]] = []
+
+    @property
+    def records(self) -> list[FinalRecord]:
+        """Final records, in order."""
+        return self._completion.records
 
     # --- what the state says ---------------------------------------------------------------------
     def unfinished(self, priority: int) -> Iterator[Launch]:
@@ -123,7 +125,7 @@ class KernelQueue:
         code = self._refusal(launch)
         if code:
             return 0, code
-        ticket = self._take_ticket()
+        ticket = self._completion.reserve()
         entry = Launch(ticket, launch, warps(launch.block, self._config.warp_size))
 
         def accept() -> None:
@@ -150,35 +152,21 @@ class KernelQueue:
             return ErrorCode.STREAM_BROKEN
         if self._no_sm:
             return ErrorCode.NO_SM
-        if self._completion_full:
+        if self._completion.is_full:
             return ErrorCode.COMPLETION_FULL
         return 0 if self.room(launch.priority) else QueueCode.QUEUE_FULL
 
-    @property
-    def _completion_full(self) -> bool:
-        return self._reserved >= self._parameters.completion_places
-
-    def _take_ticket(self) -> int:
-        ticket = self._next_ticket
-        self._next_ticket = ticket % 0xFFFF_FFFF + 1
-        self._reserved += 1
-        return ticket
-
     def take_record(self) -> FinalRecord | None:
         """Take the oldest final record that the host has not taken; its place is free again."""
-        if self._taken == len(self.records):
-            return None
-        self._reserved -= 1
-        self._taken += 1
-        return self.records[self._taken - 1]
+        return self._completion.take()
 
     def preempt(self, priority: int) -> Answer:
         """Preempt a queue by command, from the next cycle on."""
         if self._preemptions[priority] is not None:
             return 0, QueueCode.PREEMPT_PENDING
-        if self._completion_full:
+        if self._completion.is_full:
             return 0, ErrorCode.COMPLETION_FULL
-        ticket = self._take_ticket()
+        ticket = self._completion.reserve()
 
         def begin() -> None:
             self._by_command[priority] = True
@@ -225,7 +213,7 @@ class KernelQueue:
         self.path.step(cycle)
         moved |= top is not None and self._hand_on(cycle, top, preempted[top])
         moved |= self._report_preemptions(cycle)
-        self._make_records()
+        self._completion.send()
         for effect in self._effects:
             effect()
         self._effects.clear()
@@ -273,10 +261,12 @@ class KernelQueue:
         return next((each for each in window if each.state in READY), None)
 
     def _take_place(self, cycle: int) -> bool:
-        """Let the first prepared launch take the lowest free place."""
+        """Let the first prepared launch take the lowest free place, once the dispatcher booted."""
         launch = self.path.prepared(cycle)
         if launch is None or None not in self._in_places:
             return False
+        if cycle < timing(self._config).boot:
+            return True
         number = self._in_places.index(None)
         self.path.leave(launch)
         launch.place = number
@@ -311,7 +301,6 @@ class KernelQueue:
 
     def _deal_with(self, cycle: int, launch: Launch) -> None:
         """Stop a launch in its own mode."""
-        assert launch.place is not None
         way_out = launch.way_out(self._parameters.max_kills)
         if self._rules.flag_check_block:
             way_out = Mode.DRAIN
@@ -321,7 +310,12 @@ class KernelQueue:
         launch.dealt_with = True
         launch.stopping = way_out is not Mode.WAIT
         launch.killing |= way_out is Mode.RESET
-        self._dispatcher.stop(cycle, launch.place, way_out)
+        self._stop(cycle, launch, _STOPS[way_out])
+
+    def _stop(self, cycle: int, launch: Launch, how: Stop) -> None:
+        """Send a stop to a launch in a place; one that has not started by then is taken back."""
+        assert launch.place is not None
+        self._dispatcher.stop(cycle, launch.place, how, take_back=True)
 
     def _put_back(
         self, cycle: int, launch: Launch, fate: Fate, next_block: int, end: End | None = None
@@ -374,7 +368,7 @@ class KernelQueue:
         """Make a launch's final record; its place in the queue is free at the cycle's end."""
         if fate is FinalFate.FINISHED:
             self._count(launch, Fate.FINISHED)
-        self._made.append(
+        self._completion.make(
             FinalRecord(
                 cycle=cycle,
                 ticket=launch.ticket,
@@ -394,19 +388,13 @@ class KernelQueue:
         while queue and queue[0].state is State.FINISHED:
             queue.popleft()
 
-    def _make_records(self) -> None:
-        """Send this cycle's final records, the older ticket first."""
-        made = sorted(self._made, key=lambda record: record.ticket)
-        self.records += made
-        self._made.clear()
-
     def _report_preemptions(self, cycle: int) -> bool:
         """Report each PREEMPT whose queue has nothing handed on or started."""
         moved = False
         for priority, preemption in enumerate(self._preemptions):
             flying = (State.HANDED, State.STARTED)
             if preemption and not any(e.state in flying for e in self.unfinished(priority)):
-                self._made.append(preemption.record(cycle))
+                self._completion.make(preemption.record(cycle))
                 self._preemptions[priority] = None
                 if self._resuming[priority]:
                     self._resume(priority)
@@ -436,7 +424,7 @@ class KernelQueue:
     def _end_by_abort(self, cycle: int, launch: Launch) -> None:
         if launch.place is not None:
             launch.aborted = launch.killing = True
-            self._dispatcher.stop(cycle, launch.place, Mode.RESET)
+            self._stop(cycle, launch, Stop.KILL)
             return
         if launch.state is State.HANDED:
             self.path.leave(launch)
@@ -448,6 +436,5 @@ class KernelQueue:
             if launch and launch.timeout_at is not None and cycle >= launch.timeout_at:
                 launch.timeout_at = None
                 if not launch.killing:
-                    assert launch.place is not None
                     launch.timed_out = launch.killing = True
-                    self._dispatcher.stop(cycle, launch.place, Mode.RESET)
+                    self._stop(cycle, launch, Stop.KILL)

@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from warploom_golden.preemption.dispatcher import EventDispatcher
 from warploom_golden.preemption.kernel_queue import KernelQueue
-from warploom_golden.preemption.machine import NEVER
-from warploom_golden.preemption.parameters import QueueParameters, SmBehaviour, SourceRules
+from warploom_golden.preemption.parameters import QueueParameters, SourceRules
+from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.event_dispatcher import EventDispatcher, SmBehaviour
 from warploom_golden.replay.event_state import Integers
 from warploom_spec import Config
 
@@ -63,7 +63,7 @@ class PreemptionModel:
         seed: int = 1,
         log: int = 0,
     ):
-        self.dispatcher = EventDispatcher(config, sm or SmBehaviour(), seed, log)
+        self.dispatcher = EventDispatcher(config, seed, sm, log)
         self.queue = KernelQueue(
             config,
             self.dispatcher,

@@ -91,16 +91,11 @@ class QueueLatency:
         return self.flag + timing(self.config).stop
 
     @property
-    def place_to_offer(self) -> int:
-        """Launch taken by a place to its first offer: walker, head, decision, offer."""
-        latencies = timing(self.config)
-        return latencies.stage + 1 + latencies.offer
-
-    @property
     def idle_launch(self) -> int:
         """Acceptance by an idle machine to the first offer, indices a hit; the page allows 14."""
-        lookup = timing(self.config).filter_lookup
-        return self.choose + self.present + lookup + self.prepared + self.place_to_offer
+        latencies = timing(self.config)
+        way = self.choose + self.present + latencies.filter_lookup + self.prepared
+        return way + latencies.first_offer
 
     @property
     def report_to_offer(self) -> int:
@@ -110,9 +105,13 @@ class QueueLatency:
 
     @property
     def next_launch(self) -> int:
-        """Last report of a launch to its place's next first offer; the page allows 12."""
+        """Last report of a launch to its place's next first offer; the page allows 12.
+
+        The launch is gone ``returns`` - 1 cycles after the report, its place is free ``end`` cycles
+        later, and then takes the next launch.
+        """
         latencies = timing(self.config)
-        return latencies.returns + latencies.end + self.place_to_offer
+        return latencies.returns - 1 + latencies.end + latencies.first_offer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,22 +134,3 @@ class SourceRules:
     all_submitted: bool = False
     one_flag: bool = False
     only_not_executed: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class SmBehaviour:
-    """How the SMs' stand-ins behave.
-
-    Attributes
-    ----------
-    report_time : int
-        Cycles from the kill of a block to its report.
-    silent_from : dict of int to int
-        SM number to the first cycle from which on it sends no report.
-    faults : dict of int to int
-        Launch number (``code``) to the number of its block that reports a fault.
-    """
-
-    report_time: int = 0
-    silent_from: dict[int, int] = field(default_factory=dict)
-    faults: dict[int, int] = field(default_factory=dict)

@@ -4,7 +4,10 @@ Integers are 64 bits wide and wrap, and indices are not checked. With ``NUMBA_DI
 it stays plain Python, some hundred times slower, for a debugger.
 """
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import TypeVar, cast
 
 import numba
@@ -15,8 +18,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def compiled(function: Function) -> Function:
     """Compile a function when it is first called, and keep the result for the next process.
 
-    What is kept is discarded when the function's own file changes, and that file alone: the
-    `inlined` functions that it calls, and the constants that these use, must stand in it as well.
+    What is kept is discarded when the function's own file changes. The `inlined` functions that it
+    calls, and the constants that these use, may stand in other files if `source_number` of those
+    is the default value of a parameter: Numba keeps a result for each such value.
     """
     try:
         return cast(Function, numba.njit(cache=True)(function))
@@ -28,3 +32,12 @@ def compiled(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """Let a function become part of the `compiled` ones that call it."""
     return cast(Function, numba.njit(forceinline=True)(function))
+
+
+def source_number(*modules: ModuleType) -> int:
+    """Return a number of 56 bits that differs when the source of one of the modules does."""
+    total = hashlib.sha256()
+    for module in modules:
+        assert module.__file__
+        total.update(Path(module.__file__).read_bytes())
+    return int.from_bytes(total.digest()[:7], "little")

@@ -11,8 +11,8 @@ from math import prod
 
 from warploom_golden.launch.launch_check import refusals
 from warploom_golden.oracles.index_reference import Dims, warps
+from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_filter import Accepted, EventFilter
-from warploom_golden.replay.event_machine import NEVER
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, timing
 
 #: An index configuration: address and block.

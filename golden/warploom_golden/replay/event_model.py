@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from warploom_golden.oracles.index_reference import packed_warps, warps, widths
 from warploom_golden.replay.block_length import grid_places
 from warploom_golden.replay.event_state import Integers
-from warploom_spec import BlockStatus, Config, Fate, LaunchDescriptor, WarploomError, layouts
+from warploom_spec import Config, LaunchDescriptor, WarploomError, layouts
 
 if TYPE_CHECKING:
     from warploom_golden.replay.event_dispatch import EventDispatch
@@ -42,7 +42,12 @@ class Events:
     stalls: dict[str, int]
 
 
-def run(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Events:
+def run(
+    launches: Sequence[LaunchDescriptor],
+    config: Config,
+    seed: int,
+    kill_every: int | None = None,
+) -> Events:
     """Replay launches.
 
     Parameters
@@ -52,7 +57,9 @@ def run(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Even
     config : Config
         The configuration.
     seed : int
-        Seed of the block lengths.
+        Seed of the block lengths, and of the blocks after which launches are killed.
+    kill_every : int or None
+        Launches ``kill_every``, twice as much and so on are killed; None: no one.
 
     Raises
     ------
@@ -65,7 +72,7 @@ def run(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Even
     # Numba's import takes a while: whoever reads events alone goes without.
     from warploom_golden.replay.event_dispatch import EventDispatch
 
-    dispatch = EventDispatch(launches, config, seed)
+    dispatch = EventDispatch(launches, config, seed, kill_every)
     dispatch.run()
     tables = {
         "answers": _columns(dispatch.front.answers, ("cycle", "ticket", "code", "argument")),
@@ -162,18 +169,17 @@ def _words(
 
 
 def _placed(log: Integers) -> Table:
-    return dict(zip(("cycle", "sm", "slot"), log.view(np.uint64), strict=True))
+    return dict(zip(("cycle", "sm", "slot"), log[:3].view(np.uint64), strict=True))
 
 
 def _reports(dispatch: "EventDispatch") -> Table:
-    table = _placed(dispatch.reports)
-    return table | {"status": np.full(len(table["cycle"]), BlockStatus.OK, np.uint64)}
+    return _placed(dispatch.reports) | {"status": dispatch.reports[3].view(np.uint64)}
 
 
 def _offers(
     dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
 ) -> Table:
-    """Return every offer: all blocks of a launch in a row, in order of their id."""
+    """Return every offer, in order of decision."""
     rows = []
     places = [(np.zeros(0, np.uint32),) * 3]
     for _, place, ticket, number in dispatch.words:
@@ -182,19 +188,22 @@ def _offers(
         rows.append((place, ticket, launch.index_address, count, *widths(launch.block)))
         places.append(grid_places(launch.grid))
     names = ("place", "ticket", "index_address", "index_warps", "width_x", "width_y", "width_z")
-    each = [len(part[0]) for part in places[1:]]
+    launched = _columns(rows, names)
+    # Tickets rise in order of hand-over: of each offer its launch, and its block among all grids'.
+    nth = np.searchsorted(launched["ticket"], dispatch.offers[3].view(np.uint64))
+    before = np.cumsum([0, *(len(part[0]) for part in places[1:])])
+    block = before[nth] + dispatch.offers[4]
     table = _placed(dispatch.offers)
     table["task"] = _zeros(len(table["cycle"]))
-    for name, column in _columns(rows, names).items():
-        table[name] = np.repeat(column, each)
+    for name, column in launched.items():
+        table[name] = column[nth]
     for axis, name in enumerate(("bx", "by", "bz")):
-        table[name] = np.concatenate([part[axis] for part in places]).astype(np.uint64)
+        table[name] = np.concatenate([part[axis] for part in places])[block].astype(np.uint64)
     return table
 
 
 def _ended(dispatch: "EventDispatch") -> Table:
-    table = _columns(dispatch.ended, ("cycle", "ticket", "cycles"))
-    fate = np.full(len(dispatch.ended), Fate.FINISHED, np.uint64)
-    # A finished launch has neither a code nor a next block.
+    table = _columns(dispatch.ended, ("cycle", "ticket", "fate", "cycles"))
+    # No launch of a replay fails or is drained: none has a code or a next block.
     nothing = ("code", "next_x", "next_y", "next_z")
-    return table | {"fate": fate} | {name: _zeros(len(fate)) for name in nothing}
+    return table | {name: _zeros(len(dispatch.ended)) for name in nothing}

@@ -46,29 +46,37 @@ class Grid(Protocol[Row]):
 
 
 class Rules:
-    """What the configuration fixes.
+    """What the configuration and the SMs' stand-ins fix.
 
     Attributes
     ----------
-    sms, block_slots : int
-        SMs, and slots of each.
+    sms, block_slots, kill_timeout : int
+        As in `Config`.
     policy : int
-        Placement policy, a constant of ``event_machine``.
+        Placement policy, a constant of ``event_constants``.
     in_order : bool
         The reclaim policy.
-    stage, fit_table, offer, returns, end : int
+    stage, fit_table, offer, returns, stop, fault, loss, loss_kill, end : int
         Latencies in cycles, as in ``timing``.
+    report_time : int
+        Cycles from the kill of a block to its report.
     """
 
     sms: int
     block_slots: int
+    kill_timeout: int
     policy: int
     in_order: bool
     stage: int
     fit_table: int
     offer: int
     returns: int
+    stop: int
+    fault: int
+    loss: int
+    loss_kill: int
     end: int
+    report_time: int
 
 
 class Place:
@@ -80,38 +88,67 @@ class Place:
         A launch is in it.
     since : int
         Cycle in which that was transferred.
-    stream, awaits : int
-        The stream it belongs to, and the one it waits for, `NONE` if it waits for none.
+    ticket, stream, awaits : int
+        Of its launch; ``awaits`` is the stream that it waits for, `NONE` if it waits for none.
     need, limiting : Amounts
         What one of its blocks takes; 1 for each resource of which one block more than fit on an
         empty SM would take too much.
     most : int
         Most blocks that fit on an empty SM.
-    end : int
-        Number that the next launch's first block has among all blocks.
+    origin, first, next, end : int
+        Where the lengths of its grid's blocks begin, and with them its blocks' numbers; those of
+        the block that it began with, of the next one, and past the last one.
+    kill_block, fault_block : int
+        Blocks by the same numbers: with the offer of the one a kill is asked for, the other one
+        reports a fault; `NONE` for none.
     walking : bool
         Given to the walker.
     out : int
         Blocks that are out.
     started, last_report : int
         Cycles of its first decision and of its last report.
+    skip_at, stop_at, kill_at : int
+        First cycle in which it is taken back unless it has started, in which it is stopped, and in
+        which its stop is a kill; `NEVER` if that is not known to come.
     load : int
         First cycle in which its end may be loaded.
+    killed, faults : int
+        Blocks that were reported so.
+    held : int
+        Sum over its reported blocks of the cycles from offer to report.
+    sm_lost : bool
+        A block of it is on a lost SM.
+    no_sm_at : int
+        First cycle in which it has blocks left and no SM is, `NEVER` if that did not come.
     """
 
     occupied: bool
     since: int
+    ticket: int
     stream: int
     awaits: int
     need: Amounts
     limiting: Amounts
     most: int
+    origin: int
+    first: int
+    next: int
     end: int
+    kill_block: int
+    fault_block: int
     walking: bool
     out: int
     started: int
     last_report: int
+    skip_at: int
+    stop_at: int
+    kill_at: int
     load: int
+    killed: int
+    faults: int
+    held: int
+    sm_lost: bool
+    no_sm_at: int
 
 
 class Sm:
@@ -129,6 +166,10 @@ class Sm:
         Where its ring of free slots begins; their number is that of `free`.
     waiting : int
         ``freed_first``: its entries that wait for the queue.
+    lost_at : int
+        First cycle in which it is lost, `NEVER` if that did not come.
+    silent_from : int
+        It sends no report from this cycle on.
     """
 
     free: Amounts
@@ -136,6 +177,8 @@ class Sm:
     room: int
     front: int
     waiting: int
+    lost_at: int
+    silent_from: int
 
 
 class Slot:
@@ -144,7 +187,13 @@ class Slot:
     Attributes
     ----------
     place : int
-        Its block's place.
+        Its block's place, `NONE` while no block holds it.
+    offer, reported : int
+        Cycles of the block's offer and of its report; the latter `NEVER` as long as there is none.
+    status : int
+        What the report will say.
+    out : bool
+        The block is out.
     done : int
         In order: cycle from which on it may be retired.
     returns : int
@@ -152,6 +201,10 @@ class Slot:
     """
 
     place: int
+    offer: int
+    reported: int
+    status: int
+    out: bool
     done: int
     returns: int
 
@@ -171,17 +224,27 @@ class State:
         Cycle from which on it is known what fits beside an older launch's blocks.
     held : bool
         Stream order alone holds a launch back.
+    alarm : int
+        Next cycle in which a stop acts, a head is forgotten, or a kill's time is over.
+    flushed : int
+        Last cycle in which the head of a launch that was taken back still stands.
+    stop_free : int
+        First cycle in which LaunchPath takes the next stop.
     need : Amounts
         What the next block takes of an SM, or the last one took.
     rooms : int
         SMs that have room for it.
+    alive, dead_at : int
+        SMs that are not lost; the first cycle in which all are.
     last, last_cycle : int
         The SM of the last decision, and its cycle.
     decided, retired, counted, returned : int
         Blocks that got so far, in order of decision; the latter three in order alone.
     sent, processed, given : int
-        Blocks that got so far, in order of their reports: sent, no longer out (in order: seen),
-        and, out of order, given back.
+        Blocks whose reports count that got so far, in order of their reports: sent, no longer out,
+        and given back. The latter two out of order alone.
+    offers, reports, ignored : int
+        Columns of the logs that are filled in; reports of lost SMs.
     pointer : int
         SM at which ``round_robin`` and the order table begin.
     waiting, entry_pointer, queued, front : int
@@ -203,6 +266,9 @@ class State:
         For each SM a ring of its free slots, the one that has been free longest first.
     queue : array
         ``freed_first``: a ring of SM numbers.
+    pipe, order : array
+        Rings: of reports that were sent, cycle, SM and slot; of blocks in order of decision, SM and
+        slot.
     """
 
     rules: Rules
@@ -210,8 +276,13 @@ class State:
     older: int
     known: int
     held: bool
+    alarm: int
+    flushed: int
+    stop_free: int
     need: Amounts
     rooms: int
+    alive: int
+    dead_at: int
     last: int
     last_cycle: int
     decided: int
@@ -221,6 +292,9 @@ class State:
     sent: int
     processed: int
     given: int
+    offers: int
+    reports: int
+    ignored: int
     pointer: int
     waiting: int
     entry_pointer: int
@@ -236,6 +310,8 @@ class State:
     calendar: Annotated[Integers, 2 * MOST_SMS]
     fifo: Annotated[Integers, MOST_SMS, MOST_SLOTS]
     queue: Annotated[Integers, MOST_SMS * MOST_SLOTS]
+    pipe: Annotated[Integers, 4 * MOST_SMS, 3]
+    order: Annotated[Integers, MOST_SMS * MOST_SLOTS, 2]
 
 
 def record(kind: type) -> np.dtype[np.void]:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from warploom_sim.commands.parameters import (
+    POLICY,
     PRESET,
     RECLAIM,
     TRACE_FILE,
@@ -21,8 +22,6 @@ from warploom_sim.commands.parameters import (
 from warploom_spec import preset
 
 MODES: Final = ("reset", "drain", "wait", "auto")
-#: Placement policies that the model covers.
-POLICIES: Final = ("first_fit", "round_robin", "least_loaded")
 
 
 @click.command()
@@ -50,7 +49,7 @@ POLICIES: Final = ("first_fit", "round_robin", "least_loaded")
 @click.option(
     "--config", type=PRESET, default="default", show_default=True, help="Preset of the machine."
 )
-@click.option("--policy", type=click.Choice(POLICIES), help="Placement instead of the preset's.")
+@click.option("--policy", type=POLICY, help="Placement instead of the preset's.")
 @click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
 @click.option(
     "--time-scale",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import cycle as endless
 
 from warploom_golden.preemption import KernelQueue
-from warploom_golden.preemption.machine import NEVER
+from warploom_golden.replay.event_constants import NEVER
 from warploom_spec import LaunchDescriptor
 from warploom_spec.queue import FinalFate, RecordKind
 

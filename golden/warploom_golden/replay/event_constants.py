@@ -1,0 +1,34 @@
+"""Numbers that the event model's compiled functions share."""
+
+from typing import Final
+
+#: A cycle that never comes.
+NEVER: Final = 1 << 54
+#: No SM, no place, no stream, no block.
+NONE: Final = -1
+#: Placement policies.
+FIRST_FIT: Final = 0
+ROUND_ROBIN: Final = 1
+LEAST_LOADED: Final = 2
+FREED_FIRST: Final = 3
+#: A key of a tournament is a cycle, and below it the number of a slot or an SM.
+SLOT_BITS: Final = 6
+SM_BITS: Final = 8
+SLOT_MASK: Final = (1 << SLOT_BITS) - 1
+SM_MASK: Final = (1 << SM_BITS) - 1
+#: Rows of the logs of offers and reports, which have a column for each block.
+CYCLE: Final = 0
+SM: Final = 1
+SLOT: Final = 2
+TICKET: Final = 3
+BLOCK: Final = 4
+STATUS: Final = 3
+#: Cycles from a launch's transfer, beside the most blocks that fit, until its limit is known.
+LIMIT_KNOWN: Final = 3
+#: Resources by number.
+SLOTS: Final = 0
+WARPS: Final = 1
+#: What a report says, as in ``warploom_spec.BlockStatus``.
+OK: Final = 0
+FAULT: Final = 1
+KILLED: Final = 2

@@ -1,0 +1,191 @@
+"""The SMs' stand-in of the event model, what it reports, and when what a block took returns.
+
+Follows ``docs/replay/replay.md`` and ``docs/dispatch/block_dispatcher.md``, rules 23 to 27 and 35.
+Compiled as a part of ``event_machine``.
+"""
+
+from warploom_golden.replay.compiled import inlined
+from warploom_golden.replay.event_constants import (
+    CYCLE,
+    FAULT,
+    FREED_FIRST,
+    KILLED,
+    NEVER,
+    NONE,
+    SLOT,
+    SLOT_BITS,
+    SLOT_MASK,
+    SM,
+    SM_BITS,
+    SM_MASK,
+    STATUS,
+)
+from warploom_golden.replay.event_placement import give_back
+from warploom_golden.replay.event_state import Integers, Slot, State
+from warploom_golden.replay.event_stops import gone_from, stop_from
+
+
+# --- what an SM holds ----------------------------------------------------------------------------
+@inlined
+def enter_key(tournament: Integers, players: int, player: int, key: int) -> None:
+    """Change the key of one player of a tournament, whose element 1 is the least of all keys."""
+    node = players + player
+    tournament[node] = key
+    while node > 1:
+        node >>= 1
+        tournament[node] = min(tournament[2 * node], tournament[2 * node + 1])
+
+
+@inlined
+def plan(s: State, number: int, cycle: int) -> None:
+    """Find the cycle of an SM's next report, ``cycle`` or later, unless it is silent then."""
+    planned = max(s.due[number][1] >> SLOT_BITS, cycle)
+    if planned >= s.sms[number].silent_from:
+        planned = NEVER
+    enter_key(s.calendar, s.rules.sms, number, planned << SM_BITS | number)
+
+
+@inlined
+def hold(s: State, number: int, slot: int, due: int) -> None:
+    """Let an SM hold a block until it is due, in a later cycle."""
+    enter_key(s.due[number], s.rules.block_slots, slot, due << SLOT_BITS | slot)
+    planned = s.calendar[s.rules.sms + number]
+    if due < s.sms[number].silent_from:
+        enter_key(s.calendar, s.rules.sms, number, min(planned, due << SM_BITS | number))
+
+
+@inlined
+def begin_kill(s: State, number: int, cycle: int) -> None:
+    """End the blocks of a place whose kill level rises: those that are not due by themselves."""
+    for n in range(s.rules.sms):
+        if s.sms[n].lost_at != NEVER:
+            continue
+        for k in range(s.rules.block_slots):
+            slot = s.slots[n, k]
+            if slot.place != number or slot.reported != NEVER:
+                continue
+            ended = max(cycle, slot.offer)
+            if s.due[n, s.rules.block_slots + k] >> SLOT_BITS > ended:
+                slot.status = KILLED
+                due = ended + s.rules.report_time
+                enter_key(s.due[n], s.rules.block_slots, k, due << SLOT_BITS | k)
+        plan(s, n, cycle)
+
+
+@inlined
+def send(s: State, reports: Integers, cycle: int) -> None:
+    """Let each SM report one block that is due: the first due, then of the lowest slot."""
+    while s.calendar[1] >> SM_BITS <= cycle:
+        number = s.calendar[1] & SM_MASK
+        slot = s.due[number][1] & SLOT_MASK
+        block = s.slots[number, slot]
+        if s.reports < reports.shape[1]:
+            reports[CYCLE, s.reports] = cycle
+            reports[SM, s.reports] = number
+            reports[SLOT, s.reports] = slot
+            reports[STATUS, s.reports] = block.status
+            s.reports += 1
+        if s.sms[number].lost_at <= cycle + 1:
+            s.ignored += 1
+        else:
+            report(s, block, number, slot, cycle)
+        enter_key(s.due[number], s.rules.block_slots, slot, NEVER << SLOT_BITS | slot)
+        # One that is overdue waits for the next cycle.
+        plan(s, number, cycle + 1)
+
+
+@inlined
+def report(s: State, block: Slot, number: int, slot: int, cycle: int) -> None:
+    """Count a block's report; a fault kills its launch."""
+    place = s.places[block.place]
+    place.last_report = cycle
+    place.held += cycle - block.offer
+    block.reported = cycle
+    block.done = cycle + s.rules.returns - 2
+    if block.status == KILLED:
+        place.killed += 1
+    elif block.status == FAULT:
+        place.faults += 1
+        stop_from(s, block.place, cycle + s.rules.fault, True)
+    if not s.rules.in_order:
+        row = s.pipe[s.sent % len(s.pipe)]
+        row[CYCLE], row[SM], row[SLOT] = cycle, number, slot
+        s.sent += 1
+
+
+# --- what was reported ---------------------------------------------------------------------------
+@inlined
+def leave(s: State, number: int, slot: int, cycle: int) -> None:
+    """Let a block be out no longer, from the next cycle on; count its slot as free."""
+    if s.rules.policy == FREED_FIRST and s.sms[number].lost_at > cycle:
+        s.sms[number].waiting += 1
+        s.waiting += 1
+    block = s.slots[number, slot]
+    if block.out:
+        block.out = False
+        s.places[block.place].out -= 1
+        gone_from(s, block.place, cycle + 1)
+
+
+@inlined
+def leave_lost(s: State, cycle: int) -> None:
+    """Let the blocks of SMs that are lost for so long be out no longer, from the next cycle on."""
+    for n in range(s.rules.sms):
+        if s.sms[n].lost_at + s.rules.loss_kill - 2 != cycle:
+            continue
+        for k in range(s.rules.block_slots):
+            block = s.slots[n, k]
+            if block.place != NONE and block.out:
+                block.out = False
+                s.places[block.place].out -= 1
+                gone_from(s, block.place, cycle + 1)
+
+
+@inlined
+def process(s: State, cycle: int) -> bool:
+    """Process earlier reports at the end of a cycle; return whether the next one may differ."""
+    if s.rules.in_order:
+        return reclaim(s, cycle)
+    first, given = s.processed, s.given
+    while s.processed < s.sent:
+        row = s.pipe[s.processed % len(s.pipe)]
+        if row[CYCLE] != cycle - (s.rules.returns - 2):
+            break
+        leave(s, row[SM], row[SLOT], cycle)
+        s.processed += 1
+    while s.given < first:
+        row = s.pipe[s.given % len(s.pipe)]
+        if row[CYCLE] != cycle - (s.rules.returns - 1):
+            break
+        give_back(s, row[SM], row[SLOT])
+        s.given += 1
+    return s.processed > first or s.given > given
+
+
+@inlined
+def reclaim(s: State, cycle: int) -> bool:
+    """Retire one block in order, and return earlier ones; return whether the next cycle may differ.
+
+    A block that retires in u is out no longer at the end of u + `returns` - 2, and has returned
+    what it took a cycle later.
+    """
+    while s.counted < s.retired:
+        row = s.order[s.counted % len(s.order)]
+        if s.slots[row[0], row[1]].returns - 1 > cycle:
+            break
+        leave(s, row[0], row[1], cycle)
+        s.counted += 1
+    pending = s.returned < s.retired
+    while s.returned < s.retired:
+        row = s.order[s.returned % len(s.order)]
+        if s.slots[row[0], row[1]].returns > cycle:
+            break
+        give_back(s, row[0], row[1])
+        s.returned += 1
+    if s.retired < s.decided:
+        row = s.order[s.retired % len(s.order)]
+        block = s.slots[row[0], row[1]]
+        if block.done <= cycle or s.sms[row[0]].lost_at <= cycle:
+            block.returns = cycle + s.rules.returns - 1
+            s.retired += 1
+    return pending or s.returned < s.retired
