@@ -154,7 +154,9 @@ def test_every_event_of_random_replays_with_kills(
 def test_two_places_are_killed_at_once() -> None:
     """While SMs report a killed launch's blocks, one a cycle each, the next one is killed."""
     config = replace(preset("tiny"), block_slots=16)
-    one = LaunchDescriptor(grid=(90, 1, 1), block=(8, 1, 1), stream=1, code=1, arguments=40)
+    one = LaunchDescriptor(
+        grid=(90, 1, 1), block=(8, 1, 1), barriers=0, stream=1, code=1, arguments=40
+    )
     two = replace(one, grid=(6, 1, 1), stream=2, code=2)
     seed = next(
         seed
