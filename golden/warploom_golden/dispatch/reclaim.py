@@ -1,6 +1,6 @@
 """Reclaim policies of BlockDispatcher's cycle model: when ended blocks return what they take.
 
-The event model has the same two policies in `event_machine`, written apart on purpose: each of
+The event model has the same two policies in `event_sms`, written apart on purpose: each of
 the two models is evidence for the other.
 """
 
