@@ -17,7 +17,7 @@ import numpy as np
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
 from warploom_sim import traces
-from warploom_sim.launches import make_launches
+from warploom_sim.trace_launches import make_launches
 from warploom_spec import Config
 
 

@@ -16,19 +16,26 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from warploom_golden.replay.event_model import Events
-from warploom_sim import bench_build, expected, figures, recount, report, simulators, traces
+from warploom_sim import (
+    expected,
+    recount,
+    replay_bench_build,
+    replay_figures,
+    replay_report,
+    simulators,
+    traces,
+)
 from warploom_sim.analysis.limits import find_limits, rate_by_time_scale
-from warploom_sim.bench_build import Simulation
 from warploom_sim.build_cache import build_root
 from warploom_sim.compare import Comparison, compare
 from warploom_sim.expected import Expected
 from warploom_sim.json_file import write_json
 from warploom_sim.launch_figures import launch_figures, write_launches_csv
-from warploom_sim.launches import make_launches
 from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
 from warploom_sim.records import ERROR_COUNTS, record_packets
 from warploom_sim.recount import KernelCount
+from warploom_sim.replay_bench_build import Simulation
 from warploom_sim.replay_columns import block_columns, launch_columns
 from warploom_sim.replay_result import Replay, Settings
 from warploom_sim.simulation_run import (
@@ -40,6 +47,7 @@ from warploom_sim.simulation_run import (
     simulation_process,
     wait,
 )
+from warploom_sim.trace_launches import make_launches
 from warploom_sim.traces import Trace
 from warploom_sim.variant import variant
 from warploom_spec import Config, LaunchDescriptor, WarploomError, timing
@@ -104,7 +112,7 @@ def run(options: ReplayOptions) -> int:
     outcomes = []
     for job in jobs:
         outcome = run_one(job)
-        report.show(console, outcome.figures, outcome.problems)
+        replay_report.show(console, outcome.figures, outcome.problems)
         outcomes.append(outcome)
     verdict = DIFFERENT if any(outcome.problems for outcome in outcomes) else EQUAL
     if options.json:
@@ -213,7 +221,7 @@ def _build(replay: Job) -> Simulation:
     fault = None if replay.flip else options.forced_fault
     what = f"building LaunchPath ({options.config}) for {options.simulator}, once"
     with Console(stderr=True).status(what):
-        return bench_build.build(
+        return replay_bench_build.build(
             replay.config, options.simulator, len(replay.launches), fault, options.waves
         )
 
@@ -272,7 +280,7 @@ def _judge(replay: Job, recorded: Recorded, model: Events) -> Outcome:
     problems = []
     if compared.first:
         names = [launch.name for launch in replay.trace.launches]
-        problems.append(report.describe(compared.first, names, replay.options))
+        problems.append(replay_report.describe(compared.first, names, replay.options))
     if recorded.stopped:
         problems.append(recorded.stopped)
     problems += shortfalls(compared, replay.demanded, rtl)
@@ -292,7 +300,7 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
         launches=launch_columns(events, blocks, job.launches, names, job.config),
         blocks=blocks,
         stalls={name.removeprefix("stall_"): n for name, n in events.stalls.items()},
-        cycles=figures.cycles(events),
+        cycles=replay_figures.cycles(events),
         config=job.config,
         settings=Settings(
             trace=job.trace.path,
@@ -316,7 +324,7 @@ def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[st
                 f"{kind}: {got:,} compared, but the launches alone demand"
                 f" {'' if exact else 'at least '}{least:,}"
             )
-    refused = report.refused_by_code(rtl)
+    refused = replay_report.refused_by_code(rtl)
     if refused != demanded.refused:
         problems.append(f"refused: {refused}, but the launches alone demand {demanded.refused}")
     return problems
@@ -362,7 +370,7 @@ def _figures(
     replay: Job, rtl: Events, compared: Comparison, result: Replay | None
 ) -> dict[str, Any]:
     options, config = replay.options, replay.config
-    blocks, cycles = len(rtl.tables["offers"]["cycle"]), figures.cycles(rtl)
+    blocks, cycles = len(rtl.tables["offers"]["cycle"]), replay_figures.cycles(rtl)
     return {
         "trace": replay.trace.path.name,
         "simulator": options.simulator,
@@ -373,7 +381,7 @@ def _figures(
         "seed": options.seed,
         "time_scale": str(options.time_scale),
         "launches": len(rtl.tables["answers"]["cycle"]),
-        "refused": report.refused_by_code(rtl),
+        "refused": replay_report.refused_by_code(rtl),
         "blocks": blocks,
         "cycles": cycles,
         "blocks_per_cycle": round(blocks / cycles, 4),

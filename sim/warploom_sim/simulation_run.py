@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from warploom_golden.replay.event_model import Events
 from warploom_sim import model_run, simulators
-from warploom_sim.bench_build import Simulation
 from warploom_sim.failure import ProgramError, how_it_ended, is_full
 from warploom_sim.model_run import ModelJob
 from warploom_sim.records import (
@@ -30,6 +29,7 @@ from warploom_sim.records import (
     record_packets,
     record_words,
 )
+from warploom_sim.replay_bench_build import Simulation
 from warploom_spec import Config, LaunchDescriptor, Packet, WarploomError
 
 Process = subprocess.Popen[str]

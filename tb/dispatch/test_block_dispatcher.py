@@ -10,7 +10,7 @@ from tb.support.dispatch_configs import ODD, POLICIES_AND_RECLAIMS, config_of, s
 from tb.support.dispatch_events import DISPATCH_CASES, ERROR_CASES, LONG, ORDER_CASES
 from tb.support.dispatch_stimulus import DispatcherHost
 from tb.support.error_events import UNCOUNTED
-from tb.support.weather import Forecast
+from tb.support.sm_behaviour import BehaviourSource
 from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_sim.lockstep import LockstepError, run
@@ -18,23 +18,23 @@ from warploom_sim.lockstep.events import require
 from warploom_spec import WarploomError, preset
 from warploom_spec.config import POLICIES
 
-CLIMATES = ("calm", "wild", "lossy")
+PROFILES = ("no_stops", "mixed", "sm_loss")
 
 
 def cases(config, seed, cycles):
-    """Return a case for each climate, all on one build."""
-    return [dispatcher_case(config, climate, seed, cycles) for climate in CLIMATES]
+    """Return a case for each profile, all on one build."""
+    return [dispatcher_case(config, profile, seed, cycles) for profile in PROFILES]
 
 
-class LongFirst(Forecast):
+class LongFirst(BehaviourSource):
     """Blocks hold their slots for more than 2**14 cycles until it is told that one has begun."""
 
     begun = False
 
     def next(self):
-        spell, weather = self.spell, super().next()
-        if self.spell != spell:
-            self._drawn = weather
+        period, behaviour = self.period, super().next()
+        if self.period != period:
+            self._drawn = behaviour
         self.now = self._drawn if self.begun else replace(self._drawn, length=(17_000, 18_000))
         return self.now
 
@@ -44,56 +44,57 @@ class LongFirstBlock(DispatcherHost):
 
     def __init__(self, context):
         super().__init__(context)
-        self.forecast = LongFirst(context.case.rng("weather"), self.climate)
+        self.behaviours = LongFirst(context.case.rng("behaviour"), self.profile)
 
     def next(self, outputs):
         values = super().next(outputs)
         for n in range(self.config.sms):
-            self.forecast.begun |= bool(outputs and outputs[f"offer__{n}__valid"])
+            self.behaviours.begun |= bool(outputs and outputs[f"offer__{n}__valid"])
         return values
 
 
 def slow_case(config, seed):
     """Return a case with a launch of more than 2**14 cycles."""
-    case = dispatcher_case(config, "slow", seed, 20_000)
+    case = dispatcher_case(config, "very_long_blocks", seed, 20_000)
     return replace(case, resets=0, stimulus=LongFirstBlock)
 
 
-def noisy_case(config, seed):
+def stray_report_case(config, seed):
     """Return a case with more errors than are counted."""
-    return replace(dispatcher_case(config, "noisy", seed, 110_000), resets=0)
+    return replace(dispatcher_case(config, "stray_reports", seed, 110_000), resets=0)
 
 
-def storm_case(config, seed, cycles=8000):
+def kill_burst_case(config, seed, cycles=8000):
     """Return a case with kills one upon the other."""
-    case = dispatcher_case(config, "stormy", seed, cycles)
+    case = dispatcher_case(config, "kill_bursts", seed, cycles)
     return replace(case, options={**case.options, "streams": 6})
 
 
 def tight_case(config, seed, cycles=8000):
     """Return a case with launches whose blocks fill an SM to the last unit."""
-    case = dispatcher_case(config, "calm", seed, cycles)
+    case = dispatcher_case(config, "no_stops", seed, cycles)
     return replace(case, options={**case.options, "tight": True})
 
 
-def squall_case(config, seed, cycles=8000, edges=True):
+def dual_kill_case(config, seed, cycles=8000, edges=True):
     """Return a case in which both resident launches are killed at once, on slow SMs.
 
     With ``edges`` all launches begin near their grid's end, or near what resembles it.
     """
-    case = dispatcher_case(config, "squally", seed, cycles)
+    case = dispatcher_case(config, "dual_kill", seed, cycles)
     return replace(case, options={**case.options, "streams": 8, "edges": edges})
 
 
 def loss_case(config, seed, cycles=4000):
     """Return a case in which SMs get lost, many with blocks of two launches."""
-    case = dispatcher_case(config, "fading", seed, cycles)
+    case = dispatcher_case(config, "frequent_sm_loss", seed, cycles)
     return replace(case, resets=40, options={**case.options, "streams": 8, "busy": True})
 
 
 def hard_cases(config, seed):
     """Return the cases that together meet every hard case, with few seeds that miss one."""
-    return [*cases(config, seed, 6000), loss_case(config, seed), storm_case(config, seed, 4000)]
+    more = (loss_case(config, seed), kill_burst_case(config, seed, 4000))
+    return [*cases(config, seed, 6000), *more]
 
 
 def merged(results):
@@ -118,13 +119,15 @@ def test_long_launches_equal_their_model(seed):
 
 
 def test_more_errors_than_are_counted_equal_their_model(seed):
-    run([noisy_case(soon("tiny,policy=round_robin"), seed)], "verilator")[0].require(UNCOUNTED)
+    run([stray_report_case(soon("tiny,policy=round_robin"), seed)], "verilator")[0].require(
+        UNCOUNTED
+    )
 
 
 @pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
 def test_storms_squalls_and_tight_launches_equal_their_model(mode, seed):
     config = soon(f"tiny,{mode}")
-    kinds = (storm_case, tight_case, squall_case)
+    kinds = (kill_burst_case, tight_case, dual_kill_case)
     for result in run([make(config, seed, 5000) for make in kinds], "verilator"):
         result.require("transfers of ended", "ledger: blocks ok")
 
@@ -185,7 +188,7 @@ def test_faults_are_refused_by_name():
 @pytest.mark.parametrize("fault", BlockDispatcher.FAULTS)
 def test_a_seeded_fault_is_found(fault, seed):
     config = WHERE.get(fault, "tiny")
-    tries = [dispatcher_case(config, "calm", seed + n, 2000, fault=fault) for n in range(6)]
+    tries = [dispatcher_case(config, "no_stops", seed + n, 2000, fault=fault) for n in range(6)]
     with pytest.raises(LockstepError):
         run(tries, "icarus", waves=False)
 
@@ -205,7 +208,7 @@ def make_blind(config, **fault):
 @pytest.mark.parametrize("fault", SEEN_BY_THE_LEDGER)
 def test_the_ledger_alone_finds_a_seeded_fault(fault, seed):
     config = WHERE.get(fault, "tiny")
-    cases = (dispatcher_case(config, "calm", seed + n, 4000, fault=fault) for n in range(24))
+    cases = (dispatcher_case(config, "no_stops", seed + n, 4000, fault=fault) for n in range(24))
     tries = [replace(case, make=make_blind) for case in cases]
     # A slot that is given twice may also show as a launch that never ends.
     complaint = "LedgerError: ledger, cycle|launches without a final record"

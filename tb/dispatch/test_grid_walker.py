@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tb.support.dispatch_cases import make_walker
 from tb.support.dispatch_configs import config_of
-from tb.support.launches import edge_grid, random_grid
+from tb.support.launch_cases import edge_grid, random_grid
 from tb.support.record import Sender, record
 from warploom.dispatch import GridWalker
 from warploom_golden.dispatch import GridWalker as Model

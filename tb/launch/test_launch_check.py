@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tb.support.dispatch_cases import make_check
 from tb.support.dispatch_configs import config_of
-from tb.support.launches import legal_launch, random_fields, sharp_launch, spoiled_launch
+from tb.support.launch_cases import legal_launch, random_fields, sharp_launch, spoiled_launch
 from tb.support.record import Sender, record
 from warploom.launch import LaunchCheck
 from warploom_golden.launch import LaunchCheck as Model

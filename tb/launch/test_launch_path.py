@@ -27,49 +27,49 @@ from warploom_sim.lockstep import LockstepError, run
 from warploom_sim.lockstep.events import require
 from warploom_spec import ErrorCode, Fate, WarploomError, preset
 
-CLIMATES = ("calm", "wild", "lossy")
+PROFILES = ("no_stops", "mixed", "sm_loss")
 
 
 def cases(config, seed, cycles):
-    return [path_case(config, climate, seed, cycles) for climate in CLIMATES]
+    return [path_case(config, profile, seed, cycles) for profile in PROFILES]
 
 
-#: What else can be hard: climate, cycles, resets, and options of the stimulus.
+#: What else can be hard: profile, cycles, resets, and options of the stimulus.
 STRESSES = (
     # Many short launches, their indices at few places.
-    ("brisk", 6000, 2, {"varied": True, "sharp": 0.175, "busy": True}),
-    ("wild", 4000, 2, {}),
-    ("lossy", 4000, 8, {}),
-    ("stormy", 4000, 8, {"varied": True, "sharp": 0.175}),
+    ("few_stops", 6000, 2, {"varied": True, "sharp": 0.175, "busy": True}),
+    ("mixed", 4000, 2, {}),
+    ("sm_loss", 4000, 8, {}),
+    ("kill_bursts", 4000, 8, {"varied": True, "sharp": 0.175}),
     # Blocks that fill an SM to the last unit.
-    ("calm", 3000, 2, {"tight": True, "busy": True}),
+    ("no_stops", 3000, 2, {"tight": True, "busy": True}),
     # Limits of LaunchCheck; a shape for each launch; no room for final records.
-    ("brisk", 4000, 2, {"varied": True, "sharp": 0.8, "busy": True}),
-    ("brisk", 4000, 2, {"varied": True, "shapes": True, "busy": True}),
-    ("brisk", 2000, 2, {"varied": True, "hoard": True, "busy": True}),
+    ("few_stops", 4000, 2, {"varied": True, "sharp": 0.8, "busy": True}),
+    ("few_stops", 4000, 2, {"varied": True, "shapes": True, "busy": True}),
+    ("few_stops", 2000, 2, {"varied": True, "hoard": True, "busy": True}),
     # Launches of thousands of cycles and blocks.
-    ("steady", 8000, 0, {"endless": True, "busy": True}),
+    ("short_blocks", 8000, 0, {"endless": True, "busy": True}),
     # Kills one upon the other, on SMs that come back soon.
-    ("stormy", 8000, 60, {"busy": True}),
-    ("stormy", 8000, 60, {"busy": True}),
+    ("kill_bursts", 8000, 60, {"busy": True}),
+    ("kill_bursts", 8000, 60, {"busy": True}),
     # Two launches on each SM: killed both, with offers that stand; SMs that get lost on the way.
-    ("squally", 9000, 100, {"slim": 9, "busy": True}),
-    ("fading", 5000, 60, {"slim": 4, "busy": True}),
-    ("fading", 5000, 60, {"slim": 12, "busy": True}),
+    ("dual_kill", 9000, 100, {"slim": 9, "busy": True}),
+    ("frequent_sm_loss", 5000, 60, {"slim": 4, "busy": True}),
+    ("frequent_sm_loss", 5000, 60, {"slim": 12, "busy": True}),
     # One launch waits for another for thousands of cycles, in either place.
-    ("lasting", 9000, 0, {"streams": 1, "slim": 4, "busy": True}),
+    ("long_blocks", 9000, 0, {"streams": 1, "slim": 4, "busy": True}),
     # Each limit of LaunchCheck by itself.
-    ("steady", 3200, 0, {"limits": True, "busy": True}),
+    ("short_blocks", 3200, 0, {"limits": True, "busy": True}),
     # Drained at any place of grids along any axis; stops of tickets that differ in one bit.
-    ("ebbing", 8000, 0, {"deep": 255, "astray": 0.5, "busy": True}),
+    ("drains", 8000, 0, {"deep": 255, "astray": 0.5, "busy": True}),
 )
 
 
 def stress_cases(config, seed, part=1):
     """Return a case for each of `STRESSES`, one ``part``-th as long but for the end."""
     found = []
-    for number, (climate, cycles, resets, options) in enumerate(STRESSES):
-        case = path_case(config, climate, seed + number, PATH_DRAIN + (cycles - PATH_DRAIN) // part)
+    for number, (profile, cycles, resets, options) in enumerate(STRESSES):
+        case = path_case(config, profile, seed + number, PATH_DRAIN + (cycles - PATH_DRAIN) // part)
         options = {**case.options, "streams": 8, **options}
         found.append(replace(case, resets=resets // part, options=options))
     return found
@@ -96,7 +96,7 @@ def test_default_equals_its_model_on_icarus(seed):
 
 
 def test_equals_its_model_on_amaranth(seed):
-    for result in run([path_case(soon("tiny"), "wild", seed, 1600)], "amaranth"):
+    for result in run([path_case(soon("tiny"), "mixed", seed, 1600)], "amaranth"):
         result.require("transfers of launch")
 
 
@@ -109,12 +109,12 @@ def test_equals_its_model_for_long(config, mode, seed):
         run(stress_cases(soon(f"{config},{mode}"), seed + n), "verilator")
 
 
-#: Its own, and one fault of each part (the parts' own tests find the rest), with its climate.
+#: Its own, and one fault of each part (the parts' own tests find the rest), with its profile.
 FAULTS = {
-    "ends_twice": "wild",
-    "launch_check.warps": "calm",
-    "block_dispatcher.wrong_slot": "calm",
-    "block_dispatcher.stale_address": "calm",
+    "ends_twice": "mixed",
+    "launch_check.warps": "no_stops",
+    "block_dispatcher.wrong_slot": "no_stops",
+    "block_dispatcher.stale_address": "no_stops",
 }
 
 

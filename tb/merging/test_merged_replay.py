@@ -22,7 +22,7 @@ from warploom_golden.merging.table_check import TableError
 from warploom_golden.merging.tags_and_marks import permuted
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_front import EventFront
-from warploom_sim.figures import cycles
+from warploom_sim.replay_figures import cycles
 from warploom_spec import Config, WarploomError, preset, timing
 from warploom_spec.config import POLICIES, RECLAIMS
 

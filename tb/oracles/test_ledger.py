@@ -56,15 +56,15 @@ def watch(case, change=lambda cycle, inputs, outputs: None):
 
 
 @pytest.mark.parametrize("make", [dispatcher_case, path_case])
-@pytest.mark.parametrize("climate", ["calm", "wild", "lossy"])
-def test_the_model_keeps_its_books(make, climate, seed):
+@pytest.mark.parametrize("profile", ["no_stops", "mixed", "sm_loss"])
+def test_the_model_keeps_its_books(make, profile, seed):
     counts = Counter()
-    for n in range(3):  # a wild run may be stopped again and again
-        outcome = watch(make(CONFIG, climate, seed + n))
+    for n in range(3):  # a mixed run may be stopped again and again
+        outcome = watch(make(CONFIG, profile, seed + n))
         assert outcome.failure is None, outcome.failure.problems
         counts += Counter(outcome.counts)
     assert counts["ledger: blocks ok"] > 50
-    if climate == "calm":
+    if profile == "no_stops":
         assert counts["ledger: fate finished"] > 10
         assert counts["ledger: nothing open"] > 0
 
@@ -190,7 +190,7 @@ CHANGES = {
 def test_a_wrong_entry_is_found(change):
     apply, complaint = CHANGES[change]
     case = replace(
-        dispatcher_case(CONFIG, "calm", 5, 2000),
+        dispatcher_case(CONFIG, "no_stops", 5, 2000),
         resets=0,
         withdrawable=dict.fromkeys(
             ("offer__0", "ended"), "the ledger is to find it, not the check of streams"
@@ -201,9 +201,9 @@ def test_a_wrong_entry_is_found(change):
     assert any(part in failure.problems[0] for part in complaint.split("|")), failure.problems[0]
 
 
-def complaints(seed, climate="wild", runs=4):
+def complaints(seed, profile="mixed", runs=4):
     """Return what the ledger says of the model in some runs."""
-    failures = [watch(dispatcher_case(CONFIG, climate, seed + n)).failure for n in range(runs)]
+    failures = [watch(dispatcher_case(CONFIG, profile, seed + n)).failure for n in range(runs)]
     return " ".join(failure.problems[0] for failure in failures if failure)
 
 
@@ -226,8 +226,8 @@ def test_it_holds_when_things_count(constant, wrong, monkeypatch, seed):
     off = replace(timing(TINY), **{constant: getattr(timing(TINY), constant) + wrong})
     for module in (ledger_module, places_module):
         monkeypatch.setattr(module, "timing", lambda config: off)
-    climate = "fading" if constant.startswith("loss") else "wild"
-    said = complaints(seed, climate, 6)
+    profile = "frequent_sm_loss" if constant.startswith("loss") else "mixed"
+    said = complaints(seed, profile, 6)
     assert any(part in said for part in TIMES[constant, wrong].split("|")), said
 
 
@@ -255,7 +255,9 @@ def test_it_holds_that_no_sm_is_over_committed(monkeypatch, seed):
             real(self, block)
 
     monkeypatch.setattr(Sm, "take", forgetful)
-    assert "over-committed" in complaints(seed, "calm") or "is held" in complaints(seed, "calm")
+    assert "over-committed" in complaints(seed, "no_stops") or "is held" in complaints(
+        seed, "no_stops"
+    )
 
 
 def test_it_holds_which_slot_is_given(monkeypatch, seed):
@@ -269,7 +271,7 @@ def test_it_holds_which_slot_is_given(monkeypatch, seed):
             self.free[n] += amount
 
     monkeypatch.setattr(Sm, "give", give)
-    assert "free longest" in complaints(seed, "calm")
+    assert "free longest" in complaints(seed, "no_stops")
 
 
 def test_it_holds_what_a_killed_block_makes_of_its_launch(monkeypatch, seed):
@@ -283,7 +285,7 @@ def test_it_holds_what_a_killed_block_makes_of_its_launch(monkeypatch, seed):
         return verdict
 
     monkeypatch.setattr(place_module.Place, "judge", lenient)
-    assert "fate FINISHED" in complaints(seed, "squally", 6)
+    assert "fate FINISHED" in complaints(seed, "dual_kill", 6)
 
 
 #: A stall counter's wrong rule in the model, and what the ledger says of it.
@@ -322,8 +324,8 @@ def test_it_holds_that_a_stall_counts_once(monkeypatch, seed):
 def test_rare_cases_are_counted(seed):
     counts = dict.fromkeys(RARE, 0)
     for n in range(3):
-        for climate in ("wild", "lossy", "squally", "fading"):
-            outcome = watch(dispatcher_case(CONFIG, climate, seed + n, 6000))
+        for profile in ("mixed", "sm_loss", "dual_kill", "frequent_sm_loss"):
+            outcome = watch(dispatcher_case(CONFIG, profile, seed + n, 6000))
             assert outcome.failure is None, outcome.failure.problems
             for name in RARE:
                 counts[name] += outcome.counts[name]

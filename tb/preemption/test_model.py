@@ -10,8 +10,8 @@ import pytest
 from warploom_golden.preemption import PreemptionModel
 from warploom_golden.replay import event_model
 from warploom_sim import traces
-from warploom_sim.launches import make_launches
 from warploom_sim.preemption.host import MeasuringHost
+from warploom_sim.trace_launches import make_launches
 from warploom_spec import preset
 from warploom_spec.config import POLICIES, RECLAIMS
 

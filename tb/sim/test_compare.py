@@ -10,7 +10,7 @@ from rich.console import Console
 from tb.support.trace_files import document, write
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
-from warploom_sim import report, rtl_replay
+from warploom_sim import replay_report, rtl_replay
 from warploom_sim.compare import Comparison, compare
 from warploom_sim.expected import count
 from warploom_sim.options import ReplayOptions
@@ -146,7 +146,7 @@ def test_a_mismatch_says_everything(model: Events, tmp_path) -> None:
     options = ReplayOptions(traces=(path,), policy="first_fit", seed=9)
     outcome = compare(changed(model, "offers", "sm", 11, 7), model)
     assert outcome.first is not None
-    text = report.describe(outcome.first, ["conv", "relu", "pool", "add"], options)
+    text = replay_report.describe(outcome.first, ["conv", "relu", "pool", "add"], options)
     cycle = int(model.tables["offers"]["cycle"][11])
     first, rtl, golden, differs, again = text.splitlines()
     block = outcome.first.block
@@ -164,7 +164,7 @@ def test_a_mismatch_says_everything(model: Events, tmp_path) -> None:
 def test_a_replay_in_which_nothing_was_dispatched_says_so(blocks: int, said: bool) -> None:
     console = Console(file=io.StringIO(), width=100)
     figures = {"trace": "t.json", "verdict": "equal", "refused": {"THREADS": 2}, "blocks": blocks}
-    report.show(console, figures, [])
+    replay_report.show(console, figures, [])
     text = cast(io.StringIO, console.file).getvalue()
     assert "THREADS 2" in text
     assert ("no block was dispatched" in text) == said

@@ -10,7 +10,7 @@ import pytest
 from warploom_golden.replay import event_model
 from warploom_sim import expected, traces
 from warploom_sim.expected import Expected
-from warploom_sim.launches import make_launches
+from warploom_sim.trace_launches import make_launches
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, preset
 
 TRACES = Path(__file__).parents[2] / "traces"

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support.trace_files import random_document, write
-from warploom_sim import cli, replay, report
+from warploom_sim import cli, replay, replay_report
 from warploom_sim.launch_figures import FIGURES, launch_figures, write_launches_csv
 from warploom_sim.options import ReplayOptions
 
@@ -104,7 +104,7 @@ def test_set_changes_the_preset(tmp_path: Path, trace: Path) -> None:
     assert "sms=3" in result.stdout
     # The command that repeats a replay names the fields.
     options = ReplayOptions(traces=(trace,), config="tiny", settings=("sms=3",))
-    assert "--set sms=3" in report.command(options)
+    assert "--set sms=3" in replay_report.command(options)
 
 
 @pytest.mark.parametrize(

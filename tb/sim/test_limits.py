@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from tb.support.trace_files import random_document, write
-from warploom_sim import cli, report
+from warploom_sim import cli, replay_report
 from warploom_sim import replay as run_replay
 from warploom_sim.analysis import limit_walk
 from warploom_sim.analysis.limits import (
@@ -186,9 +186,10 @@ def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
 
 
 def test_the_table_warns_when_the_time_scale_limits() -> None:
-    warning = report.time_scale_warning({"rate_by_time_scale": 0.8, "time_scale": "1/32"})
+    warning = replay_report.time_scale_warning({"rate_by_time_scale": 0.8, "time_scale": "1/32"})
     assert warning.startswith("for 80.0% of the time") and "--time-scale 1" in warning
-    assert report.time_scale_warning({"rate_by_time_scale": 0.0999, "time_scale": "1/32"}) == ""
+    few = {"rate_by_time_scale": 0.0999, "time_scale": "1/32"}
+    assert replay_report.time_scale_warning(few) == ""
 
 
 def by_cycle(limits: Limits) -> list[tuple[str, int]]:

@@ -16,9 +16,9 @@ from tb.support import replay_reference
 from tb.support.trace_files import random_document, write
 from warploom_sim import replay, rtl_replay, traces
 from warploom_sim.failure import MismatchError
-from warploom_sim.launches import make_launches
 from warploom_sim.replay_columns import block_columns
 from warploom_sim.replay_result import NEVER, REFUSED, Replay
+from warploom_sim.trace_launches import make_launches
 from warploom_spec import RESOURCES, Fate, WarploomError, capacities, preset
 
 LAUNCHES = 16

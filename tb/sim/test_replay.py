@@ -16,10 +16,10 @@ from tb.support.trace_files import random_document, write
 from warploom_golden.replay import event_model
 from warploom_sim import cli, rtl_replay, traces
 from warploom_sim.failure import ProgramError
-from warploom_sim.launches import make_launches
 from warploom_sim.model_run import ModelJob, read_events
 from warploom_sim.options import ReplayOptions
 from warploom_sim.simulation_run import model_process
+from warploom_sim.trace_launches import make_launches
 from warploom_spec import WarploomError, preset
 from warploom_spec.config import POLICIES, RECLAIMS
 

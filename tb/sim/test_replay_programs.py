@@ -14,11 +14,19 @@ import pytest
 from click.testing import CliRunner
 
 from tb.support.trace_files import call, document, kernel, write
-from warploom_sim import bench_build, cli, failure, recount, rtl_replay, simulation_run, traces
-from warploom_sim.bench_build import Simulation
+from warploom_sim import (
+    cli,
+    failure,
+    recount,
+    replay_bench_build,
+    rtl_replay,
+    simulation_run,
+    traces,
+)
 from warploom_sim.failure import ProgramError
 from warploom_sim.model_run import ModelJob
 from warploom_sim.records import record_packets, record_words
+from warploom_sim.replay_bench_build import Simulation
 from warploom_spec import LaunchDescriptor, preset
 
 ROOT = Path(__file__).parents[2]
@@ -158,14 +166,14 @@ def test_error_records_that_are_not_written_are_missed(
     code: int,
     message: str,
 ) -> None:
-    generate = bench_build._generate
+    generate = replay_bench_build._generate
 
     def planted(job: dict[str, object], folder: Path) -> None:
         generate(job, folder)
         bench = folder / "bench.v"
         bench.write_text(plant(an_sm_reports_what_does_not_run(bench.read_text())))
 
-    monkeypatch.setattr(bench_build, "_generate", planted)
+    monkeypatch.setattr(replay_bench_build, "_generate", planted)
     seen, out, err = sim(trace)
     assert seen == code, out + err
     assert re.search(message, out + err), out + err
@@ -180,7 +188,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = preset("tiny")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        simulation = bench_build.build(config, "icarus", len(launches))
+        simulation = replay_bench_build.build(config, "icarus", len(launches))
     with simulation_run.simulation_process(
         simulation, launches, config, "icarus", 1, folder
     ) as process:
@@ -254,7 +262,7 @@ def test_a_program_that_is_killed_is_told_by_its_signal(
     monkeypatch.setattr(rtl_replay, "wait", killing)
     # It must not be through before.
     endless = Simulation(("sh", "-c", "exec sleep 1000"), "")
-    monkeypatch.setattr(bench_build, "build", lambda *_: endless)
+    monkeypatch.setattr(replay_bench_build, "build", lambda *_: endless)
     assert sim(trace) == (3, "", f"Error: the {victim} was killed by SIGKILL\n")
 
 
@@ -262,7 +270,7 @@ def test_a_simulator_that_fails_is_told_by_its_status_and_last_line(
     trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dying = Simulation(("sh", "-c", "echo one; echo out of luck; echo; exit 7"), "")
-    monkeypatch.setattr(bench_build, "build", lambda *_: dying)
+    monkeypatch.setattr(replay_bench_build, "build", lambda *_: dying)
     said = "Error: the simulator ended with status 7: out of luck\n"
     assert sim(trace) == (3, "", said)
 
@@ -301,7 +309,7 @@ def test_a_program_that_dies_of_a_full_disk_is_told(
     trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dying = Simulation(("sh", "-c", "ln -s /dev/full probe; echo puzzling; exit 1"), "")
-    monkeypatch.setattr(bench_build, "build", lambda *_: dying)
+    monkeypatch.setattr(replay_bench_build, "build", lambda *_: dying)
     code, out, err = sim(trace)
     assert (code, out) == (3, "")
     assert re.fullmatch(

@@ -32,31 +32,31 @@ def make_path(config: str, **fault: str) -> tuple[LaunchPath, LaunchPathModel]:
 
 
 def _surrounded(
-    climate: str, config: str, seed: int, cycles: int, params: dict[str, str], path: bool
+    profile: str, config: str, seed: int, cycles: int, params: dict[str, str], path: bool
 ) -> Case:
     """Return a case; where SMs fall silent that is found soon, and resets bring them back."""
-    lossy = climate in ("lossy", "stormy", "squally", "fading")
-    if lossy and "kill_timeout" not in config:
+    loses_sms = profile in ("sm_loss", "kill_bursts", "dual_kill", "frequent_sm_loss")
+    if loses_sms and "kill_timeout" not in config:
         config = soon(config)
     return Case(
         make=make_path if path else make_dispatcher,
         params={"config": config, **params},
         seed=seed,
         cycles=cycles,
-        resets=8 if lossy else 2,
+        resets=8 if loses_sms else 2,
         stimulus=PathHost if path else DispatcherHost,
-        options={"climate": climate},
+        options={"profile": profile},
         events=observers(config, path),
     )
 
 
 def dispatcher_case(
-    config: str, climate: str, seed: int, cycles: int = 4000, **params: str
+    config: str, profile: str, seed: int, cycles: int = 4000, **params: str
 ) -> Case:
-    """Return a case of BlockDispatcher in a climate of `tb.support.weather`."""
-    return _surrounded(climate, config, seed, cycles, params, path=False)
+    """Return a case of BlockDispatcher with a profile of `tb.support.sm_behaviour`."""
+    return _surrounded(profile, config, seed, cycles, params, path=False)
 
 
-def path_case(config: str, climate: str, seed: int, cycles: int = 4000, **params: str) -> Case:
-    """Return a case of LaunchPath in a climate of `tb.support.weather`."""
-    return _surrounded(climate, config, seed, cycles, params, path=True)
+def path_case(config: str, profile: str, seed: int, cycles: int = 4000, **params: str) -> Case:
+    """Return a case of LaunchPath with a profile of `tb.support.sm_behaviour`."""
+    return _surrounded(profile, config, seed, cycles, params, path=True)

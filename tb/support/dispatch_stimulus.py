@@ -8,7 +8,7 @@ from math import prod
 
 from tb.support.dispatch_configs import config_of
 from tb.support.index_cases import few_places, random_shape, reads_of, widest_shapes
-from tb.support.launches import (
+from tb.support.launch_cases import (
     FEW_BLOCKS,
     dispatch_launches,
     legal_launch,
@@ -18,8 +18,8 @@ from tb.support.launches import (
     spoiled_launch,
     tight_needs,
 )
+from tb.support.sm_behaviour import BehaviourSource, SmBehaviour
 from tb.support.sm_cores import SmCores
-from tb.support.weather import Forecast, Weather
 from warploom_golden.oracles.index_reference import Dims, is_legal, warps
 from warploom_sim.lockstep import Context, Pace
 from warploom_spec import Config, Stop, layouts
@@ -53,12 +53,12 @@ class Chance:
 class Host:
     """Random launches, stops and changes, with the SMs behind the dispatcher.
 
-    Options: ``climate`` (`tb.support.weather`), ``streams``, ``busy`` (launches as fast as there is
-    room), ``hoard`` (final records are taken seldom), ``tight`` (launches whose blocks fill an SM
-    to the last unit).
+    Options: ``profile`` (`tb.support.sm_behaviour`), ``streams``, ``busy`` (launches as fast as
+    there is room), ``hoard`` (final records are taken seldom), ``tight`` (launches whose blocks
+    fill an SM to the last unit).
 
-    In the last `drain` cycles nothing new comes, and at the end nothing may be left. In calm runs,
-    where nobody stops anything, this begins sooner if the launches under way need longer.
+    In the last `drain` cycles nothing new comes, and at the end nothing may be left. In runs
+    without stops this begins sooner if the launches under way need longer.
     """
 
     drain = DRAIN
@@ -67,10 +67,10 @@ class Host:
         rng = context.rng
         self.rng = rng
         self.config: Config = config_of(context.params["config"])
-        self.climate: str = context.options["climate"]
+        self.profile: str = context.options["profile"]
         self.streams: int = context.options.get("streams", 3)
         self.tight: bool = context.options.get("tight", False)
-        self.forecast = Forecast(context.case.rng("weather"), self.climate)
+        self.behaviours = BehaviourSource(context.case.rng("behaviour"), self.profile)
         self._cores = SmCores(self.config, context.case.rng("cores"))
         self._cycles = context.case.cycles
         self._cycle = -1
@@ -103,7 +103,7 @@ class Host:
         """Tell whether a launch is sent in this cycle."""
         return self.launching()
 
-    def stops(self, weather: Weather) -> dict[str, int]:
+    def stops(self, behaviour: SmBehaviour) -> dict[str, int]:
         """Return what stands at the port ``stop``."""
         raise NotImplementedError
 
@@ -133,7 +133,7 @@ class Host:
     def _begins_to_drain(self) -> bool:
         """Tell whether the time left, for what is under way and one more launch, is needed."""
         need = self.drain
-        if self.climate == "calm":
+        if self.profile == "no_stops":
             more = LAUNCH_TAKES + BLOCK_TAKES * -(-FEW_BLOCKS // self.config.sms)
             under_way = sum(self._asked) + sum(self._needs.values())
             need = max(need, SETTLES + under_way + more * bool(under_way))
@@ -145,12 +145,12 @@ class Host:
         self.outputs = outputs
         if self._begins_to_drain():
             self.draining = True
-            self.forecast.clear_up()
+            self.behaviours.end_all()
         if outputs is None:
             self.open.clear()
             self._asked.clear()
             self._needs.clear()
-        weather = self.forecast.next()
+        behaviour = self.behaviours.next()
         self.other.probability = 0.05
         if self.draining:
             self._drain()
@@ -158,9 +158,9 @@ class Host:
         if self._swaps is not None:
             values |= self._swaps.next(outputs)
         self.settle()
-        values |= self.stops(weather)
-        values |= self._cores.next(self._cycle, outputs, self.forecast)
-        values["enable"] = self._next_enable(weather.enable)
+        values |= self.stops(behaviour)
+        values |= self._cores.next(self._cycle, outputs, self.behaviours)
+        values["enable"] = self._next_enable(behaviour.enable)
         if self._cycle == self._cycles - 1:
             assert not self.open, f"launches without a final record: {sorted(self.open)}"
         return values
@@ -197,7 +197,7 @@ class DispatcherHost(Host):
 
     def launches(self) -> Iterator[int]:
         """Yield launches that LaunchCheck let through."""
-        huge = self.climate != "calm"
+        huge = self.profile != "no_stops"
         wishes = (huge, self.tight, self._edges)
         for fields in dispatch_launches(self.rng, self.config, self.streams, *wishes):
             yield self._packet.pack(fields)
@@ -211,24 +211,24 @@ class DispatcherHost(Host):
             count *= fields[f"g{axis}"]
         return count - first
 
-    def stops(self, weather: Weather) -> dict[str, int]:
+    def stops(self, behaviour: SmBehaviour) -> dict[str, int]:
         """Return a stop for one place or both, or for none; what goes on for ever ends at last."""
         places = set()
         if self.draining:
-            if self.climate != "calm" and self.rng.random() < 0.05:
+            if self.profile != "no_stops" and self.rng.random() < 0.05:
                 places = set(range(PLACES))
-        elif self._burst or self.rng.random() < weather.stop:
+        elif self._burst or self.rng.random() < behaviour.stop:
             places = {1 - self._stopped if self._burst else self.rng.randrange(PLACES)}
-            self._burst = not self._burst and self.rng.random() < weather.burst
+            self._burst = not self._burst and self.rng.random() < behaviour.burst
             self._stopped = min(places)
-            if self.rng.random() < max(weather.pair, 0.05):
+            if self.rng.random() < max(behaviour.pair, 0.05):
                 places = set(range(PLACES))
-        fields = {f"place{n}": self._how(weather) if n in places else 0 for n in range(PLACES)}
+        fields = {f"place{n}": self._how(behaviour) if n in places else 0 for n in range(PLACES)}
         return {"stop": self._stop_packet.pack(fields)}
 
-    def _how(self, weather: Weather) -> int:
+    def _how(self, behaviour: SmBehaviour) -> int:
         """Return drain, or one of the two values that mean a kill."""
-        if not self.draining and self.rng.random() < weather.drain:
+        if not self.draining and self.rng.random() < behaviour.drain:
             return int(Stop.DRAIN)
         return self.rng.choice((int(Stop.KILL), int(Stop.KILL), 3))
 
@@ -297,7 +297,7 @@ class PathHost(Host):
 
     def launches(self) -> Iterator[int]:
         """Yield launches, one in eight spoiled."""
-        huge = self.climate != "calm"
+        huge = self.profile != "no_stops"
         limits = limit_launches(self.rng, self.config)
         for place, need in self._wishes():
             fields = legal_launch(self.rng, self.config, self.streams, huge, place, need)
@@ -313,7 +313,7 @@ class PathHost(Host):
             if self._limits:
                 fields |= {"gx": 1, "gy": 1, "gz": 1}
                 changed = fields | next(limits)
-            # Nobody stops a launch that goes on for ever in a calm run, nor soon in a varied one.
+            # A run without stops never stops an endless launch; a varied one does so late.
             if (huge and not (self._varied or self._limits)) or not outlasts(self.config, changed):
                 fields = changed
             yield self._descriptor.pack(fields)
@@ -379,14 +379,14 @@ class PathHost(Host):
         if self.ended.taken is not None:
             self.over(self._ends.unpack(self.ended.taken)["ticket"])
 
-    def stops(self, weather: Weather) -> dict[str, int]:
+    def stops(self, behaviour: SmBehaviour) -> dict[str, int]:
         """Return a stop now and then; what goes on for ever ends at last."""
         if self.outputs is None:
             for known in (self._recent, self._last_stops, self._stopped, self._burst):
                 known.clear()
-        self._stopping.probability = 1.0 if self._burst else weather.stop
+        self._stopping.probability = 1.0 if self._burst else behaviour.stop
         if self.draining:
-            if self.climate != "calm":
+            if self.profile != "no_stops":
                 self._last_stops.extend(sorted(self.open - self._stopped))
                 self._stopped |= self.open
             self._stopping.probability = float(bool(self._last_stops))
@@ -396,19 +396,19 @@ class PathHost(Host):
         """Yield stops of launches that are or were there, now and then of one that never was."""
         while True:
             ticket = self.rng.getrandbits(32)
-            weather = self.forecast.now
-            drain = int(self.rng.random() < weather.drain)
+            behaviour = self.behaviours.now
+            drain = int(self.rng.random() < behaviour.drain)
             if self._last_stops:
                 ticket, drain = self._last_stops.popleft(), 0
             elif self._burst:
                 ticket = self._burst.pop()
             elif self._astray and self._recent and self.rng.random() < self._astray:
                 ticket = self.rng.choice(self._recent) ^ 1 << self.rng.randrange(32)
-            elif weather.resident and self.rng.random() < weather.resident:
-                ticket = self._resident(weather.pair)
+            elif behaviour.resident and self.rng.random() < behaviour.resident:
+                ticket = self._resident(behaviour.pair)
             elif self._recent and self.rng.random() < 0.95:
                 ticket = self.rng.choice(self._recent)
-                if weather.burst and self.rng.random() < weather.burst:
+                if behaviour.burst and self.rng.random() < behaviour.burst:
                     self._burst = sorted(self.open - {ticket})
             yield self._stop_packet.pack({"ticket": ticket, "drain": drain})
 

@@ -39,7 +39,7 @@ def _all(*benches: Bench) -> Bench:
 
 
 def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
-    """Return a bench of ``count`` seeds of a dispatcher in all climates."""
+    """Return a bench of ``count`` seeds of a dispatcher in all profiles."""
     return lambda seed: [case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)]
 
 
@@ -78,12 +78,12 @@ BENCHES: Final[dict[str, Bench]] = {
     ),
     "block_dispatcher": _all(
         _in_turn(test_block_dispatcher.cases, 3),
-        _repeated(test_block_dispatcher.storm_case, DISPATCHER, 8),
+        _repeated(test_block_dispatcher.kill_burst_case, DISPATCHER, 8),
         _repeated(test_block_dispatcher.tight_case, DISPATCHER, 8),
-        _repeated(test_block_dispatcher.squall_case, DISPATCHER, 5),
-        _repeated(test_block_dispatcher.squall_case, DISPATCHER, 3, edges=False),
+        _repeated(test_block_dispatcher.dual_kill_case, DISPATCHER, 5),
+        _repeated(test_block_dispatcher.dual_kill_case, DISPATCHER, 3, edges=False),
         _repeated(test_block_dispatcher.slow_case, DISPATCHER, 1),
-        _repeated(test_block_dispatcher.noisy_case, DISPATCHER, 1),
+        _repeated(test_block_dispatcher.stray_report_case, DISPATCHER, 1),
     ),
     "launch_path": functools.partial(test_launch_path.stress_cases, PATH),
 }

@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from warploom_golden.replay import event_model
-from warploom_sim import figures
+from warploom_sim import replay_figures
 from warploom_sim.replay_columns import block_columns, launch_columns
 from warploom_sim.replay_result import Replay, Settings
 from warploom_spec import Config, LaunchDescriptor
@@ -23,7 +23,7 @@ def model_replay(launches: Sequence[LaunchDescriptor], config: Config, seed: int
         launches=launch_columns(events, blocks, launches, names, config),
         blocks=blocks,
         stalls={name.removeprefix("stall_"): n for name, n in events.stalls.items()},
-        cycles=figures.cycles(events),
+        cycles=replay_figures.cycles(events),
         config=config,
         settings=settings,
         events=events,

@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tb.support.weather import Forecast, Weather
+from tb.support.sm_behaviour import BehaviourSource, SmBehaviour
 from warploom_spec import BlockStatus, Config, layouts
 from warploom_spec.layouts import PLACES
 
@@ -38,7 +38,7 @@ class Running:
 class SmCore:
     """One SM.
 
-    It keeps to ``docs/dispatch/sm/port.md`` except where its weather says otherwise.
+    It keeps to ``docs/dispatch/sm/port.md`` except where its behaviour says otherwise.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class SmCore:
         self._ready = f"offer__{number}__ready"
         self._report_valid = f"report__{number}__valid"
         self._report_payload = f"report__{number}__payload"
-        self._spell = -1
+        self._period = -1
         self._deaf = False
         self.reset()
 
@@ -71,35 +71,37 @@ class SmCore:
         self._kill = 0
         self._silent = [False] * PLACES
 
-    def next(self, cycle: int, outputs: Ports | None, forecast: Forecast) -> dict[str, int]:
+    def next(
+        self, cycle: int, outputs: Ports | None, behaviours: BehaviourSource
+    ) -> dict[str, int]:
         """Return the SM's signals in ``cycle``; ``outputs`` are those of the cycle before."""
-        weather = forecast.now
-        if self._spell != forecast.spell:
-            self._spell = forecast.spell
-            self._deaf = self._rng.random() < weather.deaf
+        behaviour = behaviours.now
+        if self._period != behaviours.period:
+            self._period = behaviours.period
+            self._deaf = self._rng.random() < behaviour.deaf
         refused = None
         if outputs is None:
             self.reset()
         else:
-            self._hear(cycle, outputs["kill"], weather)
-            refused = self._take(cycle, outputs, weather)
-            self._end_killed(cycle, weather)
-        ready = not self._deaf and self._rng.random() < weather.ready
+            self._hear(cycle, outputs["kill"], behaviour)
+            refused = self._take(cycle, outputs, behaviour)
+            self._end_killed(cycle, behaviour)
+        ready = not self._deaf and self._rng.random() < behaviour.ready
         self._reported_at_once = None
-        if refused is not None and ready and self._rng.random() < weather.instant:
+        if refused is not None and ready and self._rng.random() < behaviour.instant:
             self._reported_at_once = refused
         slot = self._reported_at_once
         if slot is None:
-            slot = self._choose(cycle, weather)
+            slot = self._choose(cycle, behaviour)
         self._was_ready = ready
-        return {self._ready: int(ready), **self._send(slot, weather)}
+        return {self._ready: int(ready), **self._send(slot, behaviour)}
 
-    def _hear(self, cycle: int, kill: int, weather: Weather) -> None:
+    def _hear(self, cycle: int, kill: int, behaviour: SmBehaviour) -> None:
         """See the kill level of the cycle before."""
         for place in range(PLACES):
             if kill >> place & 1 and not self._kill >> place & 1:
-                self._silent[place] = self._rng.random() < weather.silent
-                if self._silent[place] and self._rng.random() < weather.last_report:
+                self._silent[place] = self._rng.random() < behaviour.silent
+                if self._silent[place] and self._rng.random() < behaviour.last_report:
                     self._report_last(cycle, place)
         self._kill = kill
 
@@ -109,7 +111,7 @@ class SmCore:
             if block.place != silent:
                 block.due = cycle + self._kill_timeout + self._rng.randint(-3, 3)
 
-    def _take(self, cycle: int, outputs: Ports, weather: Weather) -> int | None:
+    def _take(self, cycle: int, outputs: Ports, behaviour: SmBehaviour) -> int | None:
         """See the offer of the cycle before; return its slot if it was refused."""
         if not outputs[self._valid]:
             return None
@@ -118,11 +120,11 @@ class SmCore:
         if not self._was_ready:
             return slot
         if slot != self._reported_at_once:
-            due = cycle - 1 + self._rng.randint(*weather.length)
+            due = cycle - 1 + self._rng.randint(*behaviour.length)
             self._running[slot] = Running(offer["place"], due)
         return None
 
-    def _end_killed(self, cycle: int, weather: Weather) -> None:
+    def _end_killed(self, cycle: int, behaviour: SmBehaviour) -> None:
         """End the blocks of places that are killed, or leave them without a report."""
         for block in self._running.values():
             if block.seen or not self._kill >> block.place & 1:
@@ -131,34 +133,34 @@ class SmCore:
             if self._silent[block.place]:
                 block.due = None
                 continue
-            answer = cycle - 1 + self._rng.randint(*weather.answer)
+            answer = cycle - 1 + self._rng.randint(*behaviour.answer)
             ended_itself = block.due is not None and block.due <= answer
-            block.killed = not ended_itself and self._rng.random() >= weather.last_moment
+            block.killed = not ended_itself and self._rng.random() >= behaviour.last_moment
             block.due = min(block.due or answer, answer)
 
-    def _choose(self, cycle: int, weather: Weather) -> int | None:
+    def _choose(self, cycle: int, behaviour: SmBehaviour) -> int | None:
         """Return the slot that is reported in this cycle."""
         due = [
             slot
             for slot, block in self._running.items()
             if block.due is not None and block.due <= cycle
         ]
-        if due and (not weather.together or cycle % 8 == 0):
+        if due and (not behaviour.together or cycle % 8 == 0):
             return self._rng.choice(due)
-        if self._rng.random() < weather.bogus:
+        if self._rng.random() < behaviour.bogus:
             return self._rng.randrange(1 << self._report.fields[0].bits)
         return None
 
-    def _send(self, slot: int | None, weather: Weather) -> dict[str, int]:
+    def _send(self, slot: int | None, behaviour: SmBehaviour) -> dict[str, int]:
         """Return the report port's values."""
         if slot is None:
             idle = self._rng.getrandbits(self._report.bits)
             return {self._report_valid: 0, self._report_payload: idle}
         block = self._running.pop(slot, None)
         status = int(BlockStatus.KILLED if block is not None and block.killed else BlockStatus.OK)
-        if self._rng.random() < weather.fault:
+        if self._rng.random() < behaviour.fault:
             status = self._rng.choice(FAULTS)
-        elif self._rng.random() < weather.unasked:
+        elif self._rng.random() < behaviour.unasked:
             status = int(BlockStatus.KILLED)
         payload = self._report.pack({"slot": slot, "status": status})
         return {self._report_valid: 1, self._report_payload: payload}
@@ -180,9 +182,11 @@ class SmCores:
             SmCore(n, config, random.Random(rng.getrandbits(64))) for n in range(config.sms)
         ]
 
-    def next(self, cycle: int, outputs: Ports | None, forecast: Forecast) -> dict[str, int]:
+    def next(
+        self, cycle: int, outputs: Ports | None, behaviours: BehaviourSource
+    ) -> dict[str, int]:
         """Return all SMs' signals in ``cycle``; ``outputs`` are those of the cycle before."""
         values: dict[str, int] = {}
         for core in self._cores:
-            values |= core.next(cycle, outputs, forecast)
+            values |= core.next(cycle, outputs, behaviours)
         return values

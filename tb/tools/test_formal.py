@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from warploom_dev.cli import main
-from warploom_dev.formal import aiger, outcomes, prover, report
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal import aiger, formal_report, outcomes, prover
+from warploom_dev.formal.formal_bench import Bench
 from warploom_dev.pages import END
 from warploom_sim.failure import ProgramError
 from warploom_spec import preset
@@ -65,7 +65,9 @@ def test_what_is_taken_as_given_is_a_check_of_another_block() -> None:
 def test_the_figures_are_of_these_properties() -> None:
     """Every property has one, as stated now and of this RTL; a proof is as deep as it claims."""
     hashes = {name: aiger.bench_hash(outcomes.make(name)) for name in MADE}
-    rows = {(row["bench"], row["check"]): row for row in report.read(ROOT / report.FILE)}
+    rows = {
+        (row["bench"], row["check"]): row for row in formal_report.read(ROOT / formal_report.FILE)
+    }
     assert list(rows) == [(name, check) for name, bench in MADE.items() for check in bench.checks]
     for (name, check_name), row in rows.items():
         check = MADE[name].checks[check_name]
@@ -77,14 +79,14 @@ def test_the_figures_are_of_these_properties() -> None:
 
 
 def test_the_page_has_the_committed_figures() -> None:
-    page = (ROOT / report.PAGE).read_text()
-    rows = report.read(ROOT / report.FILE)
-    assert rows and report.page_text(page, rows) == page
+    page = (ROOT / formal_report.PAGE).read_text()
+    rows = formal_report.read(ROOT / formal_report.FILE)
+    assert rows and formal_report.page_text(page, rows) == page
     proofs = {f"{row['bench']}.{row['check']}": row["proof_answer"] for row in rows}
     for given in (a for bench in MADE.values() for a in bench.assumptions.values()):
         assert f"| {given.text} | `{given.source}` | {proofs[given.source]} |" in page
     rows[0]["proof_seconds"] += 1
-    assert report.page_text(page, rows) != page
+    assert formal_report.page_text(page, rows) != page
 
 
 # --- the prover --------------------------------------------------------------------------------
@@ -181,7 +183,10 @@ def test_an_update_asks_everything() -> None:
 def test_damaged_outcomes_are_refused_before_anything_is_asked(
     damaged: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for file, text in ((report.PAGE, (ROOT / report.PAGE).read_text()), (report.FILE, damaged)):
+    for file, text in (
+        (formal_report.PAGE, (ROOT / formal_report.PAGE).read_text()),
+        (formal_report.FILE, damaged),
+    ):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text)
     monkeypatch.chdir(tmp_path)
@@ -189,7 +194,7 @@ def test_damaged_outcomes_are_refused_before_anything_is_asked(
     result = run("--update")
     assert result.exit_code == 2
     assert "docs/figures/formal.json is no list of outcomes" in result.stderr
-    assert (tmp_path / report.FILE).read_text() == damaged
+    assert (tmp_path / formal_report.FILE).read_text() == damaged
 
 
 def test_an_update_that_cannot_write_is_refused_before_anything_is_asked(
@@ -209,20 +214,23 @@ def test_an_update_keeps_each_good_row_at_once(
 ) -> None:
     """However the run ends; the second check's proof fails, so that its row is not written."""
     monkeypatch.chdir(tmp_path)
-    for module in (outcomes, report):
+    for module in (outcomes, formal_report):
         monkeypatch.setattr(module, "make", lambda _, fault=None: counter(fault))
         monkeypatch.setattr(module, "benches", lambda: ("counter",))
-    report.FILE.parent.mkdir(parents=True)
-    report.PAGE.parent.mkdir(parents=True)
-    report.PAGE.write_text(f"Above\n\n{report._BEGIN}\n{END}\n\nBelow\n")
+    formal_report.FILE.parent.mkdir(parents=True)
+    formal_report.PAGE.parent.mkdir(parents=True)
+    formal_report.PAGE.write_text(f"Above\n\n{formal_report._BEGIN}\n{END}\n\nBelow\n")
     monkeypatch.setattr(outcomes, "outcomes", functools.partial(_some_outcomes, ends))
     result = run("--update")
     assert result.exit_code == {KeyboardInterrupt: 130, OSError: 3, None: 1}[ends]
-    assert [row["check"] for row in report.read()] == ["low"]
-    assert report.page_text(report.PAGE.read_text(), report.read()) == report.PAGE.read_text()
-    assert "| below 6 | proven | 1.0 | `endless` | cycle 7 |" in report.PAGE.read_text()
-    assert [path.name for path in report.PAGE.parent.iterdir()] == ["formal.md"]
-    assert [path.name for path in report.FILE.parent.iterdir()] == ["formal.json"]
+    assert [row["check"] for row in formal_report.read()] == ["low"]
+    assert (
+        formal_report.page_text(formal_report.PAGE.read_text(), formal_report.read())
+        == formal_report.PAGE.read_text()
+    )
+    assert "| below 6 | proven | 1.0 | `endless` | cycle 7 |" in formal_report.PAGE.read_text()
+    assert [path.name for path in formal_report.PAGE.parent.iterdir()] == ["formal.md"]
+    assert [path.name for path in formal_report.FILE.parent.iterdir()] == ["formal.json"]
 
 
 def _some_outcomes(

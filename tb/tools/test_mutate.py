@@ -21,8 +21,8 @@ from click.testing import CliRunner
 from warploom_dev import cli
 from warploom_dev.abc_program import abc_program
 from warploom_dev.formal import aiger
-from warploom_dev.mutate import campaign, equivalence, figures, netlist, runner
-from warploom_dev.mutate.figures import Row, Survivor
+from warploom_dev.mutate import campaign, equivalence, mutate_figures, netlist, runner
+from warploom_dev.mutate.mutate_figures import Row, Survivor
 from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep import Case
 from warploom_spec import WarploomError
@@ -135,7 +135,7 @@ def test_every_mutant_is_killed_or_equivalent_whatever_ran_before_it(seed: int) 
     row = row_of("ToyModel", seed)
     assert row.killed == row.mutants == WANTED
     assert row.equivalent > 0
-    assert row.survivors == [] and figures.shortfalls(row, WANTED) == []
+    assert row.survivors == [] and mutate_figures.shortfalls(row, WANTED) == []
     assert row.median_cycle is not None and 0 < row.median_cycle < row.cycles == 800
 
 
@@ -148,7 +148,7 @@ def test_what_a_bench_does_not_look_at_survives(seed: int) -> None:
     for survivor in row.survivors:
         assert survivor.proven and survivor.shown_after is not None
         assert "tb/tools/test_mutate.py:" in survivor.source
-    assert figures.shortfalls(row, WANTED) == [
+    assert mutate_figures.shortfalls(row, WANTED) == [
         f"toy: its bench notices {row.rate:.1%} of the mutants, not 95%"
     ]
 
@@ -329,7 +329,7 @@ def test_a_reason_stays_with_its_survivor_in_the_same_hardware(
         old.survivors[0], proven=proven, reason="rare", cure="more cycles"
     )
     new = dataclasses.replace(row(["c", "a"]), rtl_hash="same", netlist_hash="moved by a line")
-    kept = figures.keep_reasons(new, {"walker": old})
+    kept = mutate_figures.keep_reasons(new, {"walker": old})
     assert [(s.mutation, s.reason, s.cure) for s in kept.survivors] == [
         ("c", "", ""),
         ("a", reason, "more cycles" if reason else ""),
@@ -338,26 +338,26 @@ def test_a_reason_stays_with_its_survivor_in_the_same_hardware(
 
 def test_figures_read_back_as_written(tmp_path: Path) -> None:
     file = tmp_path / "new" / "figures.json"
-    figures.write(file, [row(["a"])])
-    assert figures.read(file) == {"walker": row(["a"])}
+    mutate_figures.write(file, [row(["a"])])
+    assert mutate_figures.read(file) == {"walker": row(["a"])}
     unhashed = row().to_json()
     del unhashed["rtl_hash"]
     file.write_text(json.dumps([unhashed]))
     with pytest.raises(WarploomError, match="figures.json is no list of figures: .*rtl_hash"):
-        figures.read(file)
+        mutate_figures.read(file)
     file.write_text('{"block": 1}')
     with pytest.raises(WarploomError, match="figures.json is no list of figures"):
-        figures.read(file)
+        mutate_figures.read(file)
 
 
 def test_too_few_mutants_and_too_few_killed_are_said() -> None:
-    assert figures.shortfalls(row(killed=190), 200) == [
+    assert mutate_figures.shortfalls(row(killed=190), 200) == [
         "walker: its netlist gave 190 mutants, not 200"
     ]
-    assert figures.shortfalls(row(map(str, range(11)), killed=189), 200) == [
+    assert mutate_figures.shortfalls(row(map(str, range(11)), killed=189), 200) == [
         "walker: its bench notices 94.5% of the mutants, not 95%"
     ]
-    assert figures.shortfalls(row(map(str, range(10)), killed=190), 200) == []
+    assert mutate_figures.shortfalls(row(map(str, range(10)), killed=190), 200) == []
 
 
 def test_an_unknown_block_is_refused_with_the_legal_ones() -> None:
@@ -366,7 +366,7 @@ def test_an_unknown_block_is_refused_with_the_legal_ones() -> None:
     assert "block is 'grid_runner'; legal: " in result.output and "grid_walker" in result.output
 
 
-@pytest.mark.parametrize("mutants", [10, figures.MUTANTS + 1])
+@pytest.mark.parametrize("mutants", [10, mutate_figures.MUTANTS + 1])
 def test_committed_figures_are_of_one_number_of_mutants(mutants: int) -> None:
     result = CliRunner().invoke(cli.main, ["mutate", "--update", "--mutants", str(mutants)])
     assert result.exit_code == 2
@@ -377,7 +377,7 @@ def test_an_update_that_falls_short_says_that_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    figures.write(figures.FILE, [])
+    mutate_figures.write(mutate_figures.FILE, [])
     short = row(map(str, range(11)), killed=189)
     monkeypatch.setattr(campaign, "benches", lambda: {"walker": None})
     monkeypatch.setattr(campaign, "campaign", lambda *arguments: short)
@@ -387,7 +387,7 @@ def test_an_update_that_falls_short_says_that_it_is_written(
         "walker: its bench notices 94.5% of the mutants, not 95%",
         "docs/figures/mutate.json is written all the same; make test refuses it",
     ]
-    assert figures.read(figures.FILE) == {"walker": short}
+    assert mutate_figures.read(mutate_figures.FILE) == {"walker": short}
 
 
 def test_the_hash_is_of_the_hardware_alone() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tb.support.mutation_benches import BENCHES
-from warploom_dev.mutate import figures, netlist
+from warploom_dev.mutate import mutate_figures, netlist
 from warploom_sim.blocks import BLOCKS
 
 ROOT = Path(__file__).parents[2]
-COMMITTED = figures.read(ROOT / figures.FILE)
+COMMITTED = mutate_figures.read(ROOT / mutate_figures.FILE)
 
 
 def test_every_block_has_a_bench_and_figures() -> None:
@@ -21,7 +21,7 @@ def test_every_block_has_a_bench_and_figures() -> None:
 def test_the_committed_figures_are_of_this_rtl(block: str) -> None:
     component, _ = BENCHES[block](COMMITTED[block].seed)[0].build()
     assert netlist.rtl_hash(component) == COMMITTED[block].rtl_hash, (
-        f'{figures.FILE} is stale; run: make mutate ARGS="{block} --update"'
+        f'{mutate_figures.FILE} is stale; run: make mutate ARGS="{block} --update"'
     )
 
 
@@ -29,7 +29,7 @@ def test_the_committed_figures_are_of_this_rtl(block: str) -> None:
 def test_the_committed_figures_are_of_a_bench_as_long_as_this(block: str) -> None:
     row = COMMITTED[block]
     assert sum(case.cycles for case in BENCHES[block](row.seed)) == row.cycles, (
-        f'{figures.FILE} is stale; run: make mutate ARGS="{block} --update"'
+        f'{mutate_figures.FILE} is stale; run: make mutate ARGS="{block} --update"'
     )
 
 
@@ -43,7 +43,7 @@ def test_the_page_names_the_blocks_without_figures() -> None:
 @pytest.mark.parametrize("block", COMMITTED)
 def test_the_committed_figures_reach_the_goal_and_give_each_survivors_reason(block: str) -> None:
     row = COMMITTED[block]
-    assert figures.shortfalls(row, figures.MUTANTS) == []
+    assert mutate_figures.shortfalls(row, mutate_figures.MUTANTS) == []
     assert row.mutants - row.killed == len(row.survivors)
     for survivor in row.survivors:
         assert survivor.reason and survivor.cure, survivor.mutation

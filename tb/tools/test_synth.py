@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from warploom_dev import cli
-from warploom_dev.synth import costs, figures, flow, measure, report, targets
+from warploom_dev.synth import costs, flow, measure, synth_figures, synth_report, targets
 from warploom_dev.synth.measure import Job, Row, row
 from warploom_dev.synth.port_bits import PORTS
 from warploom_dev.synth.source import Port, Source, check_ports
@@ -143,36 +143,36 @@ def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
     made = measured(fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
     target = next(target for target in all_targets() if target.block == "GridWalker")
     assert target.key == made.key
-    figures.write(tmp_path / "synth.json", [made])
-    assert figures.read(tmp_path / "synth.json") == {made.key: made}
-    assert figures.read(tmp_path / "nothing.json") == {}
+    synth_figures.write(tmp_path / "synth.json", [made])
+    assert synth_figures.read(tmp_path / "synth.json") == {made.key: made}
+    assert synth_figures.read(tmp_path / "nothing.json") == {}
 
 
 @pytest.mark.parametrize("text", ["{", "{}", "[1]", '[{"block": "GridWalker"}]'])
 def test_a_file_that_holds_no_figures_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "synth.json").write_text(text)
     with pytest.raises(WarploomError, match="synth.json is no list of figures"):
-        figures.read(tmp_path / "synth.json")
+        synth_figures.read(tmp_path / "synth.json")
 
 
 def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "synth.json").write_text(json.dumps([measured().to_json()] * 2))
     with pytest.raises(WarploomError, match="two rows for GridWalker default"):
-        figures.read(tmp_path / "synth.json")
+        synth_figures.read(tmp_path / "synth.json")
 
 
 def test_equal_figures_are_not_stale() -> None:
     made = measured()
     placed = dataclasses.replace(made, fmax_mhz=1.0, fmax_each=(1.0,), seeds=(1,))
-    assert not figures.stale({made.key: placed}, [made])
+    assert not synth_figures.stale({made.key: placed}, [made])
 
 
-@pytest.mark.parametrize("field", [*figures.HASHES, *figures.AREA])
+@pytest.mark.parametrize("field", [*synth_figures.HASHES, *synth_figures.AREA])
 def test_each_figure_that_differs_is_stale(field: str) -> None:
     made = measured()
-    value = "0" * 64 if field in figures.HASHES else getattr(made, field) + 1
+    value = "0" * 64 if field in synth_figures.HASHES else getattr(made, field) + 1
     old = dataclasses.replace(made, **{field: value})
-    assert figures.stale({made.key: old}, [made]) == [
+    assert synth_figures.stale({made.key: old}, [made]) == [
         f"GridWalker default: {field} is {value}, measured {getattr(made, field)}"
     ]
 
@@ -198,29 +198,35 @@ def placed(*rates: float, **changed: Any) -> Row:
     ],
 )
 def test_a_clock_rate_that_is_not_its_seeds_is_stale(old: Row, wrong: list[str]) -> None:
-    found = figures.stale({old.key: old}, [figures.keep_rates(measured(), {old.key: old})])
+    found = synth_figures.stale(
+        {old.key: old}, [synth_figures.keep_rates(measured(), {old.key: old})]
+    )
     assert found == [f"GridWalker default: {line}" for line in wrong]
 
 
 def test_a_seed_that_was_placed_again_must_reach_what_it_had_reached() -> None:
     old = placed(100.0, 140.0, 110.0)
-    assert not figures.stale({old.key: old}, [placed(100.0)])
-    assert figures.stale({old.key: old}, [placed(100.0, 141.0)]) == [
+    assert not synth_figures.stale({old.key: old}, [placed(100.0)])
+    assert synth_figures.stale({old.key: old}, [placed(100.0, 141.0)]) == [
         "GridWalker default: seed 2 is said to reach 140.0 MHz, placed again 141.0"
     ]
 
 
 def test_a_row_that_is_not_there_is_stale() -> None:
-    assert figures.stale({}, [measured()]) == ["GridWalker default: not in the committed figures"]
+    assert synth_figures.stale({}, [measured()]) == [
+        "GridWalker default: not in the committed figures"
+    ]
 
 
 def test_rows_with_too_few_seeds_are_named() -> None:
     rows = {t.key: measured(seeds=(1, 2, 3), fmax_mhz=1.0) for t in all_targets()}
-    assert not figures.missing(rows, all_targets())
+    assert not synth_figures.missing(rows, all_targets())
     first = all_targets()[0]
     rows[first.key] = measured(seeds=(1,), fmax_mhz=1.0)
-    assert figures.missing(rows, all_targets()) == [f"{first.name}: placed with 1 seeds, not 3"]
-    assert not figures.missing(rows, all_targets()[1:])
+    assert synth_figures.missing(rows, all_targets()) == [
+        f"{first.name}: placed with 1 seeds, not 3"
+    ]
+    assert not synth_figures.missing(rows, all_targets()[1:])
 
 
 @pytest.mark.parametrize(
@@ -238,31 +244,31 @@ def test_what_does_not_fit_the_device_needs_no_clock_rate(
     largest: dict[str, int], larger: dict[str, int]
 ) -> None:
     rows = {t.key: measured(**larger) for t in all_targets()}
-    assert not figures.missing(rows, all_targets())
+    assert not synth_figures.missing(rows, all_targets())
     assert "does not fit" in shown([rows[WALKER.key]], {})
     rows[all_targets()[0].key] = measured(**largest)
-    assert len(figures.missing(rows, all_targets())) == 1
+    assert len(synth_figures.missing(rows, all_targets())) == 1
 
 
 def test_a_clock_rate_stays_with_its_netlist_and_its_recipe() -> None:
     made = measured()
     placed = dataclasses.replace(made, fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
-    assert figures.keep_rates(made, {made.key: placed}) == placed
-    assert figures.keep_rates(made, {}) == made
-    for field in figures.HASHES:
+    assert synth_figures.keep_rates(made, {made.key: placed}) == placed
+    assert synth_figures.keep_rates(made, {}) == made
+    for field in synth_figures.HASHES:
         other = dataclasses.replace(placed, **{field: "0" * 64})
-        assert figures.keep_rates(made, {made.key: other}) == made
+        assert synth_figures.keep_rates(made, {made.key: other}) == made
     edited = dataclasses.replace(placed, fmax_mhz=999.9)
-    assert figures.keep_rates(made, {made.key: edited}) == placed
+    assert synth_figures.keep_rates(made, {made.key: edited}) == placed
 
 
 # --- tables ------------------------------------------------------------------------------------
 
 
-def shown(rows: list[Row], committed: dict[figures.Key, Row]) -> str:
+def shown(rows: list[Row], committed: dict[synth_figures.Key, Row]) -> str:
     console = Console(width=200, file=io.StringIO())
     with console.capture() as captured:
-        console.print(report.figures_table(rows, committed))
+        console.print(synth_report.figures_table(rows, committed))
     return captured.get()
 
 
@@ -276,13 +282,13 @@ def test_the_table_shows_what_differs() -> None:
 
 
 def test_the_pages_tables_are_written_between_their_lines() -> None:
-    page = (ROOT / report.PAGE).read_text()
-    written = report.page_text(page, [measured()])
+    page = (ROOT / synth_report.PAGE).read_text()
+    written = synth_report.page_text(page, [measured()])
     assert "| GridWalker | default | - | - | 132 | 100 | 10 | 2 | 7 |" in written
     assert "| 16,037 | 15,494 |" in written
-    assert report.page_text(written, [measured()]) == written
+    assert synth_report.page_text(written, [measured()]) == written
     with pytest.raises(WarploomError, match="synth.md lacks a line: <!-- Written"):
-        report.page_text("nothing", [])
+        synth_report.page_text("nothing", [])
 
 
 # --- the command -------------------------------------------------------------------------------
@@ -347,19 +353,19 @@ def test_check_fails_when_figures_are_stale(
     changed: dict[str, int], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    figures.write(figures.FILE, [measured(**changed)])
-    before = figures.FILE.read_text()
+    synth_figures.write(synth_figures.FILE, [measured(**changed)])
+    before = synth_figures.FILE.read_text()
     asked = stub_measure(monkeypatch, measured())
     result = CliRunner().invoke(cli.main, ["synth", "--check", "--block", "GridWalker"])
     assert result.exit_code == code
     assert ("stale: GridWalker default: lut4 is 101, measured 100" in result.stderr) == bool(code)
     assert [target.seeds for target in asked[0]] == [0], "nothing is placed"
-    assert figures.FILE.read_text() == before
+    assert synth_figures.FILE.read_text() == before
 
 
 def copy_pages(folder: Path) -> None:
     """Lay out the pages that hold figures, as in the repository."""
-    for page in (report.PAGE, *costs.PAGES):
+    for page in (synth_report.PAGE, *costs.PAGES):
         (folder / page).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / page, folder / page)
 
@@ -371,9 +377,9 @@ def test_update_writes_figures_and_pages(tmp_path: Path, monkeypatch: pytest.Mon
     out = str(tmp_path / "r.json")
     arguments = ["synth", "--update", "--block", "GridWalker", "--json", out]
     assert CliRunner().invoke(cli.main, arguments).exit_code == 0
-    assert figures.read(figures.FILE) == {WALKER.key: measured()}
+    assert synth_figures.read(synth_figures.FILE) == {WALKER.key: measured()}
     assert json.loads(Path(out).read_text()) == [measured().to_json()]
-    assert "| GridWalker |" in report.PAGE.read_text()
+    assert "| GridWalker |" in synth_report.PAGE.read_text()
     cost = "- `GridWalker`, `default`: 132 LUT4-equivalents (100 LUT4, 10 CCU2C, 2 TRELLIS_DPR16X4)"
     assert f"\n{cost}, 7 flip-flops.\n" in Path("docs/dispatch/grid_walker.md").read_text()
 
@@ -383,12 +389,12 @@ def test_update_refuses_a_page_that_it_cannot_write_before_it_measures(
 ) -> None:
     copy_pages(tmp_path)
     monkeypatch.chdir(tmp_path)
-    report.PAGE.write_text("no place for tables\n")
+    synth_report.PAGE.write_text("no place for tables\n")
     asked = stub_measure(monkeypatch, measured())
     result = CliRunner().invoke(cli.main, ["synth", "--update", "--block", "GridWalker"])
     assert result.exit_code == 2
     assert "docs/tools/synth.md lacks a line" in result.stderr
-    assert not asked and not figures.FILE.exists()
+    assert not asked and not synth_figures.FILE.exists()
 
 
 @pytest.mark.parametrize(("asked", "seeds"), [(1, 1), (2, 2), (9, 3)])
@@ -399,7 +405,7 @@ def test_check_places_up_to_the_rows_own_seeds_again(
     first = all_targets()[0]
     assert first.seeds == 3
     names = {"block": first.block, "config": first.config}
-    figures.write(figures.FILE, [placed(100.0, 140.0, 110.0, **names)])
+    synth_figures.write(synth_figures.FILE, [placed(100.0, 140.0, 110.0, **names)])
     made = stub_measure(monkeypatch, placed(*(100.0, 141.0, 110.0)[:seeds], **names))
     arguments = ["synth", "--check", "--block", first.block, "--config", first.config]
     result = CliRunner().invoke(cli.main, [*arguments, "--seeds", str(asked)])
@@ -409,7 +415,7 @@ def test_check_places_up_to_the_rows_own_seeds_again(
     assert (wrong in result.stderr) == (seeds > 1)
 
 
-@pytest.mark.parametrize("changed", [{}, *({field: "0" * 64} for field in figures.HASHES)])
+@pytest.mark.parametrize("changed", [{}, *({field: "0" * 64} for field in synth_figures.HASHES)])
 def test_update_without_placing_keeps_a_clock_rate_or_writes_nothing(
     changed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -418,12 +424,14 @@ def test_update_without_placing_keeps_a_clock_rate_or_writes_nothing(
     first = all_targets()[0]
     names = {"block": first.block, "config": first.config}
     old = placed(100.0, 140.0, 110.0, **names | changed)
-    figures.write(figures.FILE, [old])
-    before = {path: path.read_text() for path in (figures.FILE, report.PAGE, *costs.PAGES)}
+    synth_figures.write(synth_figures.FILE, [old])
+    before = {
+        path: path.read_text() for path in (synth_figures.FILE, synth_report.PAGE, *costs.PAGES)
+    }
     stub_measure(monkeypatch, measured(**names))
     arguments = ["synth", "--update", "--block", first.block, "--config", first.config]
     result = CliRunner().invoke(cli.main, [*arguments, "--seeds", "0"])
-    assert figures.read(figures.FILE) == {old.key: old}
+    assert synth_figures.read(synth_figures.FILE) == {old.key: old}
     if not changed:
         assert result.exit_code == 0
         return

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom_dev.synth import figures, flow, targets
+from warploom_dev.synth import flow, synth_figures, targets
 from warploom_dev.synth.source import Port, generate, top_module
 from warploom_dev.synth.targets import Target, all_targets
 
@@ -122,7 +122,7 @@ def test_a_failing_tool_shows_its_last_lines(tmp_path: Path) -> None:
 @pytest.mark.fpga
 def test_the_quickest_clock_rate_is_reached_again(tmp_path: Path) -> None:
     """As `make synth CHECK=1 ARGS="... --seeds 1"` does of any row, but in a fresh folder."""
-    committed = figures.read(ROOT / figures.FILE)
+    committed = synth_figures.read(ROOT / synth_figures.FILE)
     rows = [row for row in committed.values() if row.seeds]
     quickest = min(rows, key=lambda row: row.lut4eq)
     target = next(target for target in all_targets() if target.key == quickest.key)

@@ -17,13 +17,13 @@ from amaranth.lib import wiring
 from warploom_golden.dispatch import GridWalker as GridWalkerModel
 from warploom_golden.oracles.index_reference import indices
 from warploom_golden.replay import event_model
-from warploom_sim import bench_build, expected, lockstep, traces
+from warploom_sim import expected, lockstep, replay_bench_build, traces
 from warploom_sim.blocks import block
 from warploom_sim.build_cache import build_root
 from warploom_sim.failure import ProgramError
-from warploom_sim.launches import make_launches
 from warploom_sim.rtl_replay import MOST_BLOCKS
 from warploom_sim.simulation_run import failure, read_recorded, simulation_process
+from warploom_sim.trace_launches import make_launches
 from warploom_spec import LaunchDescriptor, WarploomError, layouts, preset
 
 #: Configuration of everything that is measured.
@@ -139,7 +139,7 @@ def _replay(trace: Path, simulator: str) -> float:
     """Return the simulated cycles a second of a replay's RTL, its start included."""
     config = preset(CONFIG)
     launches = _launches(trace, REPLAYED[simulator])
-    simulation = bench_build.build(config, simulator, len(launches))
+    simulation = replay_bench_build.build(config, simulator, len(launches))
     folder = build_root() / "benchmarks" / uuid.uuid4().hex
     folder.mkdir(parents=True)
     try:

@@ -2,7 +2,7 @@
 
 import click
 
-from warploom_dev.commands.bench import bench
+from warploom_dev.commands.benchmarks import bench
 from warploom_dev.commands.formal import formal
 from warploom_dev.commands.map import register_map
 from warploom_dev.commands.mutate import mutate

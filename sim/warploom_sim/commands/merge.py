@@ -82,7 +82,7 @@ def merge(file: Path, json_file: Path | None, **settings: Any) -> None:
       warploom merge tasks.toml --order interleaved --mode spin
     """
     refuse_overwriting(json_file, [file])
-    from warploom_sim.merge import h200, report
+    from warploom_sim.merge import h200, merge_report
     from warploom_sim.merge.run import TASK_FILE_ENDING, MergeOptions, prepare, run
 
     options = MergeOptions(file=file, **settings)
@@ -91,9 +91,9 @@ def merge(file: Path, json_file: Path | None, **settings: Any) -> None:
         task = progress.add_task("blocks", total=len(MODES) * job.blocks)
         figures = run(options, job, lambda blocks: progress.advance(task, blocks))
     console = table_console()
-    report.show(console, figures)
+    merge_report.show(console, figures)
     if file.suffix != TASK_FILE_ENDING:
         figures["h200"] = list(h200.compare())
-        report.show_h200(console, figures["h200"])
+        merge_report.show_h200(console, figures["h200"])
     if json_file:
         write_json(json_file, figures)

@@ -56,7 +56,7 @@ def silicon(
     refuse_overwriting(plot, paths)
     refuse_same(plot=plot, json=json_file)
     from warploom_sim.plots import check_plot
-    from warploom_sim.silicon import recording, report
+    from warploom_sim.silicon import recording, silicon_report
     from warploom_sim.silicon.comparison import compare, work
 
     if plot:
@@ -68,9 +68,9 @@ def silicon(
         for path, grid in grids.items():
             name = path.name.removesuffix(".gz").removesuffix(".csv")
             compared.append(compare(name, grid, turnaround, lambda n: progress.advance(task, n)))
-    report.show(table_console(), compared)
+    silicon_report.show(table_console(), compared)
     if plot:
-        report.draw(plot, compared)
+        silicon_report.draw(plot, compared)
     if json_file:
         write_json(json_file, [one.figures for one in compared])
 

@@ -14,10 +14,10 @@ from warploom_golden.merging.merged_dispatcher import MODES
 from warploom_golden.merging.merged_replay import Item, MergeRules, run_merged
 from warploom_golden.merging.task import MergeLimits
 from warploom_golden.replay import event_model
-from warploom_sim import figures, traces
-from warploom_sim.launches import make_launches
+from warploom_sim import replay_figures, traces
 from warploom_sim.merge.task_file import load_tasks
 from warploom_sim.rtl_replay import MOST_BLOCKS
+from warploom_sim.trace_launches import make_launches
 from warploom_spec import Config, WarploomError, preset
 
 #: Ending of a task file; any other file is a trace.
@@ -139,7 +139,7 @@ def _trace_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
     return MergeJob(
         items=merged.items,
         blocks=sum(prod(launch.grid) for launch in launches),
-        unmerged=lambda: figures.cycles(event_model.run(launches, config, options.seed)),
+        unmerged=lambda: replay_figures.cycles(event_model.run(launches, config, options.seed)),
         jitter=True,
         figures={
             "seed": options.seed,

@@ -11,9 +11,9 @@ from warploom_golden.preemption import (
     QueueLatency,
     SmBehaviour,
 )
-from warploom_sim.launches import CLOCK_MHZ
 from warploom_sim.preemption.host import MeasuringHost
 from warploom_sim.preemption.workload import Workload
+from warploom_sim.trace_launches import CLOCK_MHZ
 from warploom_spec import Config, Fate
 
 

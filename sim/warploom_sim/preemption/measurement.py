@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_golden.replay import event_model
-from warploom_sim import figures as replay_figures
-from warploom_sim import traces
+from warploom_sim import replay_figures, traces
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
 from warploom_sim.plots import check_plot
-from warploom_sim.preemption import measure, report, xsched
+from warploom_sim.preemption import measure, preempt_report, xsched
 from warploom_sim.preemption.measure import Run, Setting
 from warploom_sim.preemption.plot import draw_latencies
 from warploom_sim.preemption.workload import Workload, make_workload, select
@@ -110,7 +109,7 @@ def run(options: PreemptOptions) -> None:
         figures["xsched"] = xsched.levels(levels, lambda done: progress.advance(task))
     figures["modes"] = {name: runs[name].figures for name in options.modes}
     figures["beside"] = {name: runs[name].figures for name in BESIDE}
-    report.show(table_console(), figures)
+    preempt_report.show(table_console(), figures)
     if options.plot:
         latencies = {name: each.latencies for name, each in runs.items()}
         draw_latencies(options.plot, f"{figures['trace']}, {options.config.sms} SMs", latencies)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from warploom_sim.launches import CLOCK_MHZ
 from warploom_sim.plots import new_figure, write_figure
+from warploom_sim.trace_launches import CLOCK_MHZ
 
 
 def draw_latencies(path: Path, title: str, latencies: Mapping[str, Sequence[int]]) -> None:

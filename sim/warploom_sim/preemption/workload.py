@@ -5,7 +5,7 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 
-from warploom_sim.launches import index_addresses, make_launches
+from warploom_sim.trace_launches import index_addresses, make_launches
 from warploom_sim.traces import KernelLaunch, Trace
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
 from warploom_spec.queue import PRIORITIES, Mode

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
-from warploom_sim.launches import CLOCK_MHZ
 from warploom_sim.preemption.measure import Setting, run
 from warploom_sim.preemption.workload import LOW_PRIORITY, URGENT_PRIORITY, Workload
+from warploom_sim.trace_launches import CLOCK_MHZ
 from warploom_spec import Config, LaunchDescriptor
 from warploom_spec.queue import Mode
 

@@ -58,7 +58,7 @@ def formal(
         raise click.UsageError("--update asks everything: it goes with no other choice.")
     from amaranth.hdl import UnusedElaboratable
 
-    from warploom_dev.formal import outcomes, report
+    from warploom_dev.formal import formal_report, outcomes
 
     # A bench is also made to read what it states.
     warnings.filterwarnings("ignore", category=UnusedElaboratable)
@@ -67,7 +67,7 @@ def formal(
         kinds = list(outcomes.KINDS) if update else ["proof", "cover"]
     names = blocks or outcomes.benches()
     if update:
-        report.check_writable()
+        formal_report.check_writable()
     total = len(kinds) * sum(len(outcomes.chosen(name, quick)) for name in names)
     found = []
     with progress_bar() as progress:
@@ -84,10 +84,10 @@ def formal(
                 found.append(outcome)
                 # What is known is kept, whatever ends the run.
                 if update and len(found) % len(kinds) == 0:
-                    report.keep(found[-len(kinds) :])
-    table_console().print(report.screen_table(found))
+                    formal_report.keep(found[-len(kinds) :])
+    table_console().print(formal_report.screen_table(found))
     if json_file:
-        write_json(json_file, report.rows(found))
+        write_json(json_file, formal_report.rows(found))
     if wrong := [outcome for outcome in found if not outcome.good]:
         for outcome in wrong:
             where = f", see {outcome.waveform}" if outcome.waveform else ""

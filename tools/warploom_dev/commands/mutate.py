@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.progress import Progress, TaskID
 
-from warploom_dev.mutate import figures
+from warploom_dev.mutate import mutate_figures
 from warploom_sim.commands.parameters import (
     blocks_argument,
     json_option,
@@ -24,7 +24,7 @@ from warploom_spec import WarploomError
 @number_option(
     "--mutants",
     1,
-    default=figures.MUTANTS,
+    default=mutate_figures.MUTANTS,
     help="Mutants of each block that are not equivalent to it.",
 )
 @number_option(
@@ -34,7 +34,8 @@ from warploom_spec import WarploomError
     help="Seed of the choice of mutants and of the benches.",
 )
 @update_option(
-    help=f"Write the committed figures, which are of {figures.MUTANTS} mutants of each block."
+    help="Write the committed figures, which are of"
+    f" {mutate_figures.MUTANTS} mutants of each block."
 )
 @json_option(help="Also write the figures to FILE.")
 def mutate(
@@ -56,44 +57,48 @@ def mutate(
       python -m warploom_dev mutate grid_walker index_packer --mutants 50
       python -m warploom_dev mutate block_dispatcher --seed 7 --json dispatcher.json
     """
-    if update and mutants != figures.MUTANTS:
-        raise click.UsageError(f"--mutants is {mutants} with --update; legal: {figures.MUTANTS}.")
+    if update and mutants != mutate_figures.MUTANTS:
+        raise click.UsageError(
+            f"--mutants is {mutants} with --update; legal: {mutate_figures.MUTANTS}."
+        )
     from warploom_spec.extras import need
 
     need("cocotb", "sim", "python -m warploom_dev mutate")
-    from warploom_dev.mutate import report
+    from warploom_dev.mutate import mutate_report
     from warploom_dev.mutate.campaign import benches, campaign
     from warploom_dev.pages import require
 
     if update:
-        require(figures.FILE)
+        require(mutate_figures.FILE)
     known = benches()
     for name in blocks:
         if name not in known:
             raise WarploomError(f"block is {name!r}; legal: {', '.join(known)}")
-    committed = figures.read(figures.FILE)
+    committed = mutate_figures.read(mutate_figures.FILE)
     rows = []
     with progress_bar() as progress:
         for name in blocks or known:
             task = progress.add_task(name, total=mutants)
             step = functools.partial(_show, progress, task, name)
             row = campaign(name, known[name], mutants, seed, step)
-            rows.append(figures.keep_reasons(row, committed))
+            rows.append(mutate_figures.keep_reasons(row, committed))
             if update:
                 committed[name] = rows[-1]
-                figures.write(figures.FILE, committed.values())
+                mutate_figures.write(mutate_figures.FILE, committed.values())
     console = table_console()
-    console.print(report.rates_table(rows))
+    console.print(mutate_report.rates_table(rows))
     if any(row.survivors for row in rows):
-        console.print(report.survivors_table(rows))
+        console.print(mutate_report.survivors_table(rows))
     if json_file:
         write_json(json_file, [row.to_json() for row in rows])
-    short = [line for row in rows for line in figures.shortfalls(row, mutants)]
+    short = [line for row in rows for line in mutate_figures.shortfalls(row, mutants)]
     for line in short:
         click.echo(line, err=True)
     if short:
         if update:
-            click.echo(f"{figures.FILE} is written all the same; make test refuses it", err=True)
+            click.echo(
+                f"{mutate_figures.FILE} is written all the same; make test refuses it", err=True
+            )
         sys.exit(1)
 
 

@@ -95,16 +95,19 @@ def synth(
     if check and update:
         raise click.UsageError("--update goes not with --check, which writes nothing.")
     from warploom_dev.pages import require
-    from warploom_dev.synth import costs, figures, report, targets
+    from warploom_dev.synth import costs, synth_figures, synth_report, targets
 
     # Before any work: the figures are the repository's.
-    require(*((figures.FILE,) if check else ()), *((report.PAGE, *costs.PAGES) if update else ()))
+    require(
+        *((synth_figures.FILE,) if check else ()),
+        *((synth_report.PAGE, *costs.PAGES) if update else ()),
+    )
     chosen = targets.select(block=blocks, config=configs, policy=policies, reclaim=reclaims)
     required = chosen
-    committed = figures.read(figures.FILE)
+    committed = synth_figures.read(synth_figures.FILE)
     if update:
         # A page that cannot be written is told of before an hour's work.
-        report.page_text(report.PAGE.read_text(), list(committed.values()))
+        synth_report.page_text(synth_report.PAGE.read_text(), list(committed.values()))
         costs.page_texts(committed.values())
     if check:
         placed = {key: len(row.seeds) for key, row in committed.items()}
@@ -115,10 +118,10 @@ def synth(
             _refuse_too_few(seeds, required)
         chosen = tuple(dataclasses.replace(t, seeds=seeds) for t in chosen)
     measured = _measure(chosen, jobs)
-    rows = [figures.keep_rates(row, committed) for _, row in measured]
+    rows = [synth_figures.keep_rates(row, committed) for _, row in measured]
     console = table_console()
-    console.print(report.figures_table(rows, committed))
-    if (peers := report.peers_table(row.block for row in rows)).row_count:
+    console.print(synth_report.figures_table(rows, committed))
+    if (peers := synth_report.peers_table(row.block for row in rows)).row_count:
         console.print(peers)
     if breakdown:
         from warploom_dev.synth.breakdown import breakdown_text
@@ -129,21 +132,21 @@ def synth(
         write_json(json_file, [row.to_json() for row in rows])
     if update:
         kept = committed | {row.key: row for row in rows}
-        if lost := figures.missing(kept, required):
+        if lost := synth_figures.missing(kept, required):
             raise WarploomError(
                 f"--seeds is {seeds} with --update, and no clock rate of this Verilog and this flow"
                 f" is there to keep: {'; '.join(lost)}; the committed figures stay as they were;"
                 " leave --seeds out"
             )
-        figures.write(figures.FILE, kept.values())
-        written = figures.read(figures.FILE)
-        report.write_page(written)
+        synth_figures.write(synth_figures.FILE, kept.values())
+        written = synth_figures.read(synth_figures.FILE)
+        synth_report.write_page(written)
         costs.write_pages(written.values())
-    wrong = figures.stale(committed, rows) + figures.missing(committed, required)
+    wrong = synth_figures.stale(committed, rows) + synth_figures.missing(committed, required)
     if check and wrong:
         for line in wrong:
             click.echo(f"stale: {line}", err=True)
-        click.echo(f"{figures.FILE} is stale; run: make synth ARGS=--update", err=True)
+        click.echo(f"{synth_figures.FILE} is stale; run: make synth ARGS=--update", err=True)
         sys.exit(1)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import amaranth.back.rtlil as rtlil
 
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_dev.synth.flow import run_yosys
 from warploom_sim.failure import ProgramError
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config
 
 CONFIG: Final = Config(

@@ -9,7 +9,7 @@ from typing import Final
 
 from warploom_dev.formal import properties
 from warploom_dev.formal.aiger import bench_hash
-from warploom_dev.formal.bench import Bench, Check
+from warploom_dev.formal.formal_bench import Bench, Check
 from warploom_dev.formal.prover import FOLDER, SEARCHED, Answer, Prover, replay
 from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError

@@ -11,7 +11,7 @@ from amaranth.sim import Simulator
 
 from warploom_dev.abc_program import abc_program
 from warploom_dev.formal.aiger import NEVER, Graph, Run, convert, output_literal, read_run
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_sim.failure import ProgramError
 
 #: Where benches, logs and waveforms go.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from warploom_dev.mutate.equivalence import EQUIVALENT, UNKNOWN, Proof, prove
-from warploom_dev.mutate.figures import Row, Survivor
+from warploom_dev.mutate.mutate_figures import Row, Survivor
 from warploom_dev.mutate.netlist import (
     NETLIST,
     Mutation,

@@ -5,7 +5,6 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.dispatch import BlockDispatcher
-from warploom_dev.formal.bench import Bench
 from warploom_dev.formal.dispatcher_view import (
     CAPACITY,
     CONFIG,
@@ -17,6 +16,7 @@ from warploom_dev.formal.dispatcher_view import (
     Ports,
     Stops,
 )
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import ErrorCode, Fate, timing
 
 #: Cycles that are searched of what is not proved for all time. Blocks of two launches meet on an SM

@@ -6,8 +6,8 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Module, Mux, Signal
 
 from warploom.dispatch import BlockDispatcher
-from warploom_dev.formal.bench import Bench
 from warploom_dev.formal.dispatcher_view import CONFIG, SLOTS, OneLaunch, OneSm, Ports, Stops
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config, Fate, layouts, timing
 
 #: Cycles that are searched of what is not proved for all time.

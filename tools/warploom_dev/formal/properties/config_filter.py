@@ -5,7 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import Mux, Value
 
 from warploom.index import ConfigFilter
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config, ErrorCode, timing
 
 CONFIG: Final = Config(

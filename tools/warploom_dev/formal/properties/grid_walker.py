@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.dispatch import GridWalker
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config
 
 CONFIG = Config(grid_bits=(3, 2, 2))

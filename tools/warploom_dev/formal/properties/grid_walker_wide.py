@@ -1,6 +1,6 @@
 """GridWalker's order in grids as large as a launch's, which small ones do not stand for."""
 
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_dev.formal.properties import grid_walker
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.index import IndexMemory
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config
 
 CONFIG: Final = Config(warp_size=8, max_threads=16, index_memory_warps=4, word_bits=8)

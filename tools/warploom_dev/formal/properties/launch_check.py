@@ -5,7 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import C, Cat, Mux, Value
 
 from warploom.launch import LaunchCheck
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config, ErrorCode, layouts, timing
 from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
 

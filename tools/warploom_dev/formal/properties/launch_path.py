@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from warploom.launch import LaunchPath
 from warploom.launch._launch_queue import LaunchQueue
 from warploom.launch._launch_streams import LaunchStreams
-from warploom_dev.formal.bench import Bench
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config, Fate, timing
 from warploom_spec.layouts import TICKET_BITS
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tb.support.trace_files import document, write
-from warploom_sim import launches, traces
-from warploom_sim.launches import make_launches, resident_blocks
+from warploom_sim import trace_launches, traces
+from warploom_sim.trace_launches import make_launches, resident_blocks
 from warploom_sim.traces import KernelLaunch, Trace
 from warploom_spec import WarploomError, preset
 
@@ -67,7 +67,7 @@ def test_base_length(
     tmp_path: Path, duration: float, blocks: int, scale: Fraction, cycles: int
 ) -> None:
     trace = trace_with(tmp_path, duration=duration, grid=(blocks, 1, 1), block=(256, 1, 1))
-    assert launches.base_length(trace, kernel(trace), scale) == cycles
+    assert trace_launches.base_length(trace, kernel(trace), scale) == cycles
 
 
 def test_a_descriptor_says_what_the_trace_says(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Final
 from rich.table import Table
 
 from warploom_dev.pages import markdown_table, section_replaced
-from warploom_dev.synth.figures import Key
 from warploom_dev.synth.measure import Row
 from warploom_dev.synth.peers import PEERS, Peer
+from warploom_dev.synth.synth_figures import Key
 from warploom_sim.json_file import write_whole
 
 #: The page, in the repository, and the line behind which its tables stand.

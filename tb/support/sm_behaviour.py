@@ -1,15 +1,15 @@
-"""How a simulated machine behaves for a while: drawn anew every so often."""
+"""How simulated SMs behave, and how often launches are stopped: drawn anew for each period."""
 
 import random
 from dataclasses import dataclass
 
-#: Shortest and longest spell, in cycles.
-SPELL = (40, 250)
+#: Shortest and longest period, in cycles.
+PERIOD = (40, 250)
 
 
 @dataclass
-class Weather:
-    """What holds for one spell; probabilities are for each cycle and SM unless said otherwise.
+class SmBehaviour:
+    """What holds for one period; probabilities are for each cycle and SM unless said otherwise.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Weather:
     silent : float
         For each kill and SM: none of its blocks is ever reported.
     deaf : float
-        For each SM: it takes no offers during the spell.
+        For each SM: it takes no offers during the period.
     stop, drain : float
         For each cycle: a launch is stopped; for each stop: it drains.
     burst : float
@@ -69,9 +69,9 @@ class Weather:
     enable: float = 0.0
 
 
-def calm(rng: random.Random) -> Weather:
+def no_stops(rng: random.Random) -> SmBehaviour:
     """Blocks come and go; nobody stops anything."""
-    return Weather(
+    return SmBehaviour(
         ready=rng.choice((0.1, 0.5, 0.9, 1.0, 1.0)),
         length=rng.choice(((1, 1), (1, 4), (2, 20), (20, 60))),
         instant=rng.choice((0.0, 0.0, 0.5)),
@@ -79,69 +79,69 @@ def calm(rng: random.Random) -> Weather:
     )
 
 
-def brisk(rng: random.Random) -> Weather:
+def few_stops(rng: random.Random) -> SmBehaviour:
     """Blocks that end at once; a launch is stopped now and then."""
-    return Weather(
+    return SmBehaviour(
         length=rng.choice(((1, 1), (1, 4), (2, 20))),
         stop=rng.choice((0.0, 0.01, 0.03)),
     )
 
 
-def steady(rng: random.Random) -> Weather:
+def short_blocks(rng: random.Random) -> SmBehaviour:
     """Blocks that end at once, and no stops."""
     del rng
-    return Weather()
+    return SmBehaviour()
 
 
-def wild(rng: random.Random) -> Weather:
+def mixed(rng: random.Random) -> SmBehaviour:
     """Stops, faults, reports that nothing asked for, changes of the enable mask."""
-    weather = calm(rng)
-    weather.fault = rng.choice((0.0, 0.0, 0.01, 0.1))
-    weather.unasked = rng.choice((0.0, 0.0, 0.0, 0.02))
-    weather.bogus = rng.choice((0.0, 0.0, 0.01, 0.1))
-    weather.answer = rng.choice(((1, 1), (1, 4), (5, 15)))
-    weather.last_moment = rng.choice((0.3, 0.9))
-    weather.stop = rng.choice((0.0, 0.01, 0.05, 0.2))
-    weather.drain = rng.choice((0.0, 0.5, 1.0))
-    weather.enable = rng.choice((0.0, 0.0, 0.02, 0.2))
-    return weather
+    behaviour = no_stops(rng)
+    behaviour.fault = rng.choice((0.0, 0.0, 0.01, 0.1))
+    behaviour.unasked = rng.choice((0.0, 0.0, 0.0, 0.02))
+    behaviour.bogus = rng.choice((0.0, 0.0, 0.01, 0.1))
+    behaviour.answer = rng.choice(((1, 1), (1, 4), (5, 15)))
+    behaviour.last_moment = rng.choice((0.3, 0.9))
+    behaviour.stop = rng.choice((0.0, 0.01, 0.05, 0.2))
+    behaviour.drain = rng.choice((0.0, 0.5, 1.0))
+    behaviour.enable = rng.choice((0.0, 0.0, 0.02, 0.2))
+    return behaviour
 
 
-def lossy(rng: random.Random) -> Weather:
-    """As wild, and SMs fall silent, some while they hold blocks of two launches for long."""
-    weather = wild(rng)
-    weather.length = rng.choice((weather.length, (20, 60)))
-    weather.unasked = rng.choice((0.0, 0.0, 0.1))
-    weather.resident = rng.choice((0.0, 0.9))
-    weather.silent = rng.choice((0.0, 0.1, 0.5))
-    weather.deaf = rng.choice((0.0, 0.0, 0.3))
-    weather.answer = rng.choice(((1, 2), (10, 20), (14, 18)))
-    return weather
+def sm_loss(rng: random.Random) -> SmBehaviour:
+    """As `mixed`, and SMs fall silent, some while they hold blocks of two launches for long."""
+    behaviour = mixed(rng)
+    behaviour.length = rng.choice((behaviour.length, (20, 60)))
+    behaviour.unasked = rng.choice((0.0, 0.0, 0.1))
+    behaviour.resident = rng.choice((0.0, 0.9))
+    behaviour.silent = rng.choice((0.0, 0.1, 0.5))
+    behaviour.deaf = rng.choice((0.0, 0.0, 0.3))
+    behaviour.answer = rng.choice(((1, 2), (10, 20), (14, 18)))
+    return behaviour
 
 
-def slow(rng: random.Random) -> Weather:
+def very_long_blocks(rng: random.Random) -> SmBehaviour:
     """Blocks that hold their slots for thousands of cycles."""
-    return Weather(length=rng.choice(((1, 3), (300, 3000), (3000, 9000), (17_000, 18_000))))
+    return SmBehaviour(length=rng.choice(((1, 3), (300, 3000), (3000, 9000), (17_000, 18_000))))
 
 
-def noisy(rng: random.Random) -> Weather:
+def stray_reports(rng: random.Random) -> SmBehaviour:
     """Reports that nothing asked for, in nearly every cycle."""
-    return Weather(length=rng.choice(((1, 4), (2, 20))), bogus=1.0)
+    return SmBehaviour(length=rng.choice(((1, 4), (2, 20))), bogus=1.0)
 
 
-def stormy(rng: random.Random) -> Weather:
-    """As wild or lossy, with kills that come one upon the other."""
-    weather = rng.choice((wild, wild, lossy))(rng)
-    weather.length = rng.choice(((1, 4), (2, 20), (20, 60)))
-    weather.stop = rng.choice((0.01, 0.02, 0.05))
-    weather.drain = rng.choice((0.0, 0.0, 0.3))
-    weather.burst = rng.choice((0.0, 0.5, 1.0))
-    return weather
+def kill_bursts(rng: random.Random) -> SmBehaviour:
+    """As `mixed` or `sm_loss`, with kills that come one upon the other."""
+    behaviour = rng.choice((mixed, mixed, sm_loss))(rng)
+    behaviour.length = rng.choice(((1, 4), (2, 20), (20, 60)))
+    behaviour.stop = rng.choice((0.01, 0.02, 0.05))
+    behaviour.drain = rng.choice((0.0, 0.0, 0.3))
+    behaviour.burst = rng.choice((0.0, 0.5, 1.0))
+    return behaviour
 
 
-def squally(rng: random.Random) -> Weather:
+def dual_kill(rng: random.Random) -> SmBehaviour:
     """Both running launches are killed at once, on SMs that take their time."""
-    return Weather(
+    return SmBehaviour(
         ready=rng.choice((0.15, 0.3, 0.5)),
         length=rng.choice(((5, 30), (20, 60))),
         answer=rng.choice(((1, 4), (3, 11))),
@@ -153,9 +153,9 @@ def squally(rng: random.Random) -> Weather:
     )
 
 
-def fading(rng: random.Random) -> Weather:
+def frequent_sm_loss(rng: random.Random) -> SmBehaviour:
     """SMs get lost, in the midst of blocks that come and go."""
-    return Weather(
+    return SmBehaviour(
         length=rng.choice(((1, 1), (1, 4), (20, 60), (20, 60))),
         answer=(1, 4),
         silent=rng.choice((0.7, 1.0)),
@@ -166,14 +166,14 @@ def fading(rng: random.Random) -> Weather:
     )
 
 
-def lasting(rng: random.Random) -> Weather:
+def long_blocks(rng: random.Random) -> SmBehaviour:
     """Blocks that hold their slots for some thousand cycles, or end at once; no stops."""
-    return Weather(length=rng.choice(((1, 3), *[(2000, 4100)] * 3)))
+    return SmBehaviour(length=rng.choice(((1, 3), *[(2000, 4100)] * 3)))
 
 
-def ebbing(rng: random.Random) -> Weather:
+def drains(rng: random.Random) -> SmBehaviour:
     """Launches are drained at any place of their grids."""
-    return Weather(
+    return SmBehaviour(
         length=rng.choice(((1, 3), (1, 8))),
         stop=rng.choice((0.002, 0.004, 0.01)),
         drain=1.0,
@@ -181,57 +181,57 @@ def ebbing(rng: random.Random) -> Weather:
     )
 
 
-CLIMATES = {
-    "calm": calm,
-    "brisk": brisk,
-    "steady": steady,
-    "wild": wild,
-    "lossy": lossy,
-    "slow": slow,
-    "noisy": noisy,
-    "stormy": stormy,
-    "squally": squally,
-    "fading": fading,
-    "lasting": lasting,
-    "ebbing": ebbing,
+PROFILES = {
+    "no_stops": no_stops,
+    "few_stops": few_stops,
+    "short_blocks": short_blocks,
+    "mixed": mixed,
+    "sm_loss": sm_loss,
+    "very_long_blocks": very_long_blocks,
+    "stray_reports": stray_reports,
+    "kill_bursts": kill_bursts,
+    "dual_kill": dual_kill,
+    "frequent_sm_loss": frequent_sm_loss,
+    "long_blocks": long_blocks,
+    "drains": drains,
 }
 
 
-class Forecast:
-    """The weather of each cycle.
+class BehaviourSource:
+    """The behaviour of the SMs in each cycle.
 
     Parameters
     ----------
     rng : random.Random
-        For its changes.
-    climate : str
-        A name in `CLIMATES`.
+        Draws the periods and their behaviour.
+    profile : str
+        A name in `PROFILES`.
 
     Attributes
     ----------
-    now : Weather
-        The current spell's.
-    spell : int
-        Counts the spells.
+    now : SmBehaviour
+        The behaviour in the current period.
+    period : int
+        Counts the periods.
     """
 
-    def __init__(self, rng: random.Random, climate: str):
+    def __init__(self, rng: random.Random, profile: str):
         self._rng = rng
-        self._draw = CLIMATES[climate]
+        self._draw = PROFILES[profile]
         self._left = 0
-        self.now = Weather()
-        self.spell = 0
+        self.now = SmBehaviour()
+        self.period = 0
 
-    def next(self) -> Weather:
+    def next(self) -> SmBehaviour:
         """Move on by a cycle."""
         if not self._left:
-            self._left = self._rng.randint(*SPELL)
+            self._left = self._rng.randint(*PERIOD)
             self.now = self._draw(self._rng)
-            self.spell += 1
+            self.period += 1
         self._left -= 1
         return self.now
 
-    def clear_up(self) -> None:
+    def end_all(self) -> None:
         """Let everything that is under way end, from now on."""
-        self._draw = lambda rng: Weather()
+        self._draw = lambda rng: SmBehaviour()
         self._left = 0

@@ -10,9 +10,9 @@ from amaranth.hdl import Shape
 
 from warploom.launch import LaunchPath
 from warploom_sim import shared_modules
-from warploom_sim.bench import DUT, bench_text
 from warploom_sim.model_run import config_of
 from warploom_sim.portable_verilog import run_at_start
+from warploom_sim.replay_bench import DUT, bench_text
 from warploom_sim.verilog_header import ports
 from warploom_spec import WarploomError
 

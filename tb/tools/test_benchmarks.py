@@ -143,7 +143,7 @@ def test_a_replay_that_was_given_up_is_no_measurement(
         yield SimpleNamespace(wait=lambda: 0)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(benchmarks.bench_build, "build", lambda *_: None)
+    monkeypatch.setattr(benchmarks.replay_bench_build, "build", lambda *_: None)
     monkeypatch.setattr(benchmarks, "simulation_process", running)
     stopped = SimpleNamespace(stopped="given up in cycle 9: nothing happened")
     monkeypatch.setattr(benchmarks, "read_recorded", lambda *_: stopped)

