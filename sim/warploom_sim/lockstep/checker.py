@@ -12,6 +12,7 @@ from typing import Any
 from warploom_sim.lockstep.case import Case, Model
 from warploom_sim.lockstep.events import Observer, make_observers, total
 from warploom_sim.lockstep.names import resolve
+from warploom_sim.lockstep.packet_fields import differing
 from warploom_sim.lockstep.ports import Ports
 from warploom_sim.lockstep.stimulus import Context, RandomStimulus, Stimulus
 from warploom_sim.lockstep.streams import StreamWatches
@@ -49,6 +50,8 @@ class Failure:
         Cycle of the case, the first being 0.
     differences : list of (port, got, want)
         Values as text.
+    fields : list of (port, field, got, want)
+        Of the ports in ``differences`` that are packets, the fields that differ.
     problems : list of str
         Whatever else is wrong in this cycle.
     history : list of str
@@ -59,6 +62,7 @@ class Failure:
     differences: list[tuple[str, str, str]]
     problems: list[str]
     history: list[str]
+    fields: list[tuple[str, str, str, str]] = field(default_factory=list)
 
 
 @dataclass
@@ -95,8 +99,9 @@ class Outcome:
         """Rebuild an outcome from `to_json`'s data."""
         failure = data["failure"]
         if failure is not None:
-            differences = [tuple(difference) for difference in failure["differences"]]
-            failure = Failure(**{**failure, "differences": differences})
+            names = ("differences", "fields")
+            tuples = {name: [tuple(entry) for entry in failure[name]] for name in names}
+            failure = Failure(**{**failure, **tuples})
         return cls(**{**data, "failure": failure})
 
 
@@ -187,7 +192,7 @@ class Checker:
         differences = self._compare(outputs)
         broken = self._watches.see(self.inputs, outputs, rst)
         if differences or broken:
-            self._fail(differences, broken)
+            self._fail(differences, broken, self._differing_fields(outputs))
             return
         for observer in self._observers:
             if rst:
@@ -218,6 +223,15 @@ class Checker:
             if value is not None and value != outputs[name]
         ]
 
+    def _differing_fields(self, outputs: Mapping[str, int]) -> list[tuple[str, str, str, str]]:
+        """Return port, field, got and want of every field of a packet that differs."""
+        return [
+            (name, *found)
+            for name, value in self._model.outputs(self.inputs).items()
+            if value is not None
+            for found in differing(self._ports.fields[name], outputs[name], value)
+        ]
+
     def _draw(self, outputs: Mapping[str, int] | None) -> None:
         """Get the next cycle's inputs."""
         self.inputs = dict(self._stimulus.next(outputs))
@@ -231,9 +245,14 @@ class Checker:
                     f" {(1 << widths[name]) - 1:#x}"
                 )
 
-    def _fail(self, differences: list[tuple[str, str, str]], problems: list[str]) -> None:
+    def _fail(
+        self,
+        differences: list[tuple[str, str, str]],
+        problems: list[str],
+        fields: Sequence[tuple[str, str, str, str]] = (),
+    ) -> None:
         history = [_history_line(*entry) for entry in self._history]
-        self.outcome.failure = Failure(self._cycle, differences, problems, history)
+        self.outcome.failure = Failure(self._cycle, differences, problems, history, list(fields))
         self._end()
 
     def _end(self) -> None:

@@ -8,6 +8,8 @@ from amaranth.hdl import Const, Value
 from amaranth.hdl._ir import PortDirection
 from amaranth.lib import wiring
 
+from warploom_sim.lockstep.packet_fields import PacketField, fields_of
+
 CLOCK, RESET = "clk", "rst"
 
 
@@ -49,11 +51,14 @@ class Ports:
         By flattened name; constants (the ready of a stream that is always ready) are no ports.
     streams : dict of str to Stream
         By flattened name.
+    fields : dict of str to tuple of PacketField
+        Of each port its packet's fields; none if it is a plain number.
     """
 
     inputs: dict[str, Value]
     outputs: dict[str, Value]
     streams: dict[str, Stream]
+    fields: dict[str, tuple[PacketField, ...]]
 
     @classmethod
     def of(cls, component: wiring.Component) -> Ports:
@@ -66,14 +71,16 @@ class Ports:
         """
         inputs: dict[str, Value] = {}
         outputs: dict[str, Value] = {}
+        fields: dict[str, tuple[PacketField, ...]] = {}
         for path, member, value in component.signature.flatten(component):
             name = "__".join(str(part) for part in path)
             if name in (CLOCK, RESET):
                 raise ValueError(f"port {name!r} of {type(component).__name__} has a reserved name")
             side = inputs if member.flow is wiring.In else outputs
             side[name] = Value.cast(value)
+            fields[name] = fields_of(value)
         streams = _streams(inputs, outputs)
-        return cls(_real(inputs), _real(outputs), streams)
+        return cls(_real(inputs), _real(outputs), streams, fields)
 
     def to_convert(self) -> dict[str, tuple[Value, PortDirection]]:
         """Return what Amaranth's back ends take as ``ports``."""

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,12 +102,21 @@ def _mismatch(case: Case, simulator: str, failure: Failure) -> str:
     lines = [
         f"{case.block} on {simulator}, cycle {failure.cycle}:"
         f" seed {case.seed}, params {json.dumps(case.params)}",
-        *(f"  {port}: got {got}, want {want}" for port, got, want in failure.differences),
+        *_differences(failure),
         *(f"  {problem}" for problem in failure.problems),
         f"  last {len(failure.history)} cycles:",
         *(f"  {line}" for line in failure.history),
     ]
     return "\n".join(lines)
+
+
+def _differences(failure: Failure) -> Iterator[str]:
+    """Yield a line for each port that differs, and below a packet's one for each of its fields."""
+    for port, got, want in failure.differences:
+        yield f"  {port}: got {got}, want {want}"
+        for of, name, found, wanted in failure.fields:
+            if of == port:
+                yield f"    {name}: got {found}, want {wanted}"
 
 
 def run(cases: Sequence[Case], simulator: str, *, waves: bool = True) -> list[Result]:

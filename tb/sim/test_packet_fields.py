@@ -1,0 +1,60 @@
+"""Packets in a failure's report: the fields that differ, by name."""
+
+import re
+
+import pytest
+from amaranth.hdl import Signal
+from amaranth.lib import data
+
+from tb.launch.test_launch_check import case
+from warploom.launch import LaunchCheck
+from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.lockstep.packet_fields import differing, fields_of
+from warploom_spec import layouts, preset
+
+NESTED = data.StructLayout(
+    {
+        "valid": 1,
+        "empty": 0,
+        "parts": data.ArrayLayout(3, 2),
+        "inner": data.StructLayout({"low": 4, "high": 8}),
+    }
+)
+
+
+def test_fields_stand_where_the_layout_has_them():
+    assert fields_of(Signal(NESTED)) == (
+        ("valid", 0, 1),
+        ("parts[0]", 1, 3),
+        ("parts[1]", 4, 3),
+        ("inner.low", 7, 4),
+        ("inner.high", 11, 8),
+    )
+    assert fields_of(Signal(8)) == ()
+
+
+def test_the_fields_that_differ_are_named():
+    fields = fields_of(Signal(NESTED))
+    got = 1 | 5 << 4 | 0x7A << 11
+    assert differing(fields, got, 1 | 5 << 4 | 0x7B << 11) == [
+        ("inner.high", "122 (0x7a)", "123 (0x7b)")
+    ]
+    assert differing(fields, got, got ^ 1 ^ 2 << 4) == [("valid", "1", "0"), ("parts[1]", "5", "7")]
+    assert differing(fields, got, got) == []
+    # A value that a simulator could not resolve is -1.
+    assert differing(fields, -1, got) == []
+
+
+@pytest.mark.parametrize("fault", ["warps"])
+def test_a_failures_report_names_the_fields(fault, seed):
+    assert fault in LaunchCheck.FAULTS
+    with pytest.raises(LockstepError) as caught:
+        run([case("tiny", seed + n, fault=fault) for n in range(4)], "amaranth", waves=False)
+    report = str(caught.value)
+    (port,) = re.findall(r"^  (o__payload): got 0x[0-9a-f]+, want 0x[0-9a-f]+$", report, re.M)
+    named = re.findall(r"^    (\w+): got (\d+).*, want (\d+)", report, re.M)
+    names = {field.name for field in layouts.checked_launch(preset("tiny")).present}
+    assert port and named and {name for name, _, _ in named} <= names
+    assert all(got != want for _, got, want in named)
+    assert "warps" in {name for name, _, _ in named}
+    assert caught.value.failure.fields
