@@ -106,7 +106,9 @@ class FitTable(wiring.Component):
             self.lacks.eq(Mux(self.role, b.lacks, a.lacks)),
         ]
         newest = self.newest
-        grows, last, row = Signal(), Signal.like(a.last), Signal.like(a.row)
+        grows = Signal()
+        last = Signal.like(a.last)
+        row = Signal.like(a.row)
         m.d.comb += [
             grows.eq(Mux(newest, b.grows, a.grows)),
             last.eq(Mux(newest, b.last, a.last)),

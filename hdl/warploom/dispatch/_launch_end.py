@@ -107,7 +107,9 @@ class LaunchEnd(wiring.Component):
         m = Module()
         # In which order two records go is known when both are: both places are occupied then, and
         # stay so.
-        end_ready, pick, load = Signal(2), Signal(), Signal()
+        end_ready = Signal(2)
+        pick = Signal()
+        load = Signal()
         following = self.gone & ~self.freed
         m.d.sync += [
             end_ready.eq(following),
@@ -127,7 +129,8 @@ class LaunchEnd(wiring.Component):
 
     def _cycles(self, m: Module) -> list[Value]:
         """Count from a launch's first offer to the last thing an SM sent of it."""
-        offer_next, offered = Signal(2), Signal(2)
+        offer_next = Signal(2)
+        offered = Signal(2)
         # The offer stands two cycles after the decision; its report in the same cycle, the first
         # that can count, is 0 cycles, and is seen three cycles later.
         m.d.sync += [offer_next.eq(self.begun), offered.eq(offer_next)]
@@ -146,7 +149,8 @@ class LaunchEnd(wiring.Component):
     def _record(self, m: Module, pick: Value, load: Value, cycles: list[Value]) -> None:
         """Load the picked place's record."""
         # What became of either launch stands in registers before its record is loaded.
-        fates, codes, others = [], [], Signal(2)
+        fates, codes = [], []
+        others = Signal(2)
         flags, first, second = self.flags, self.words[0], self.words[1]
         for place in range(2):
             fate = Signal(FATE_BITS, name=f"fate_{place}")

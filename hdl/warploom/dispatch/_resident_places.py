@@ -153,7 +153,8 @@ class ResidentPlaces(wiring.Component):
         del platform
         m = Module()
         m.submodules.end = end = LaunchEnd(self._config)
-        occupied, accepted = Signal(2), Signal(2)
+        occupied = Signal(2)
+        accepted = Signal(2)
         free = ~occupied.all() & ~self.boot
         m.d.comb += [
             self.launch.ready.eq(free),
@@ -167,10 +168,13 @@ class ResidentPlaces(wiring.Component):
         ]
 
         # The walker still shows a block in the cycle after its decision; the head is the next one.
-        walker, flags, stands = self.walker, end.flags, Signal()
+        walker, flags = self.walker, end.flags
+        stands = Signal()
         m.d.comb += stands.eq(walker.valid & ~(walker.block.last & walker.decided))
         own = Cat(~self.role, self.role) & both(stands)
-        started, exhausted, stopped = Signal(2), Signal(2), Signal(2)
+        started = Signal(2)
+        exhausted = Signal(2)
+        stopped = Signal(2)
         decided = Cat(~self.role, self.role) & both(walker.decided)
         # A place is free for a cycle at least: its flags are cleared then.
         m.d.sync += [
@@ -180,7 +184,8 @@ class ResidentPlaces(wiring.Component):
         m.d.comb += self.resident.eq((occupied & started).any())
         # The head is decided no more from the cycle after its launch's stop on. It is forgotten
         # when it stands in the one after that.
-        halt, halt_before = Signal(), Signal()
+        halt = Signal()
+        halt_before = Signal()
         m.d.sync += [halt.eq((own & stopped).any()), halt_before.eq(halt)]
         m.d.comb += [
             walker.flush.eq(halt & halt_before & stands),
@@ -242,7 +247,9 @@ class ResidentPlaces(wiring.Component):
         words: Any,
     ) -> None:
         """Give the walker the next grid: leftover policy and stream order."""
-        staged, given, after_previous = Signal(2), Signal(2), Signal(2)
+        staged = Signal(2)
+        given = Signal(2)
+        after_previous = Signal(2)
         same_stream: Value = words[0].stream == words[1].stream
         if self._fault == "stream_order":
             same_stream = ~same_stream
@@ -262,7 +269,9 @@ class ResidentPlaces(wiring.Component):
         first = waits & ~Cat(older[1] & waits[1], older[0] & waits[0])
         candidate = first & staged
         held = after_previous & Cat(older[1], older[0]) & both(same_stream)
-        may, chosen, walk_fire = Signal(2), Signal(2), Signal()
+        may = Signal(2)
+        chosen = Signal(2)
+        walk_fire = Signal()
         walk = self.walker.grid
         m.d.sync += may.eq(candidate & ~held)
         m.d.comb += [
@@ -316,7 +325,8 @@ class ResidentPlaces(wiring.Component):
         stopped: Signal,
     ) -> None:
         """Set each place's stop: kill wins over drain and stays."""
-        named, to_kill = Signal(2), Signal(2)
+        named = Signal(2)
+        to_kill = Signal(2)
         asked = [both(occupied[p]) & self.stop[f"place{p}"] for p in range(2)]
         m.d.sync += [
             named.eq(Cat(one.any() for one in asked)),

@@ -61,8 +61,12 @@ class RetireQueue(wiring.Component):
         write, read = memory.write_port(), memory.read_port(domain="comb")
         entries = Signal(range(depth + 1))
         # The first block stands in a register.
-        some, valid, load, retire = Signal(), Signal(), Signal(), Signal()
-        sm, place = Signal(config.sm_bits), Signal()
+        some = Signal()
+        valid = Signal()
+        load = Signal()
+        retire = Signal()
+        sm = Signal(config.sm_bits)
+        place = Signal()
         m.d.comb += [
             write.data.eq(Cat(self.sm, self.place)),
             write.en.eq(self.push),

@@ -127,7 +127,8 @@ stall_offer : Out(32)
 
     def _boot(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
         """After a reset go through all slots; no launch is taken, no report looked at."""
-        boot, entered = Signal(init=1), Signal()
+        boot = Signal(init=1)
+        entered = Signal()
         slot = Signal(self._config.slot_bits, name="boot_slot")
         m.d.sync += [slot.eq(slot + 1), entered.eq(boot)]
         with m.If(slot == self._config.block_slots - 1):
@@ -247,10 +248,11 @@ stall_offer : Out(32)
         self, m: Module, places: ResidentPlaces, placement: PlacementPolicy, ports: list[SmPort]
     ) -> None:
         """Tell the policy what it chooses by."""
-        m.d.comb += [
-            placement.resident.eq(places.resident),
-            *(placement.freed[k].eq(port.returned.any()) for k, port in enumerate(ports)),
-        ]
+        if placement.READS_RETURNS:
+            m.d.comb += [
+                placement.resident.eq(places.resident),
+                *(placement.freed[k].eq(port.returned.any()) for k, port in enumerate(ports)),
+            ]
         if placement.HAS_ORDER_TABLE:
             wiring.connect(m, wiring.flipped(self.order_table), placement.swap)
         if placement.READS_LOADS:
@@ -279,7 +281,8 @@ stall_offer : Out(32)
                 self._registered(m, ErrorCode.ORDER_RANGE, refused.range, refused.position, 3),
                 self._registered(m, ErrorCode.ORDER_BUSY, refused.busy, C(0), 3),
             ]
-        code, argument = Signal.like(self.error.code), Signal.like(self.error.argument)
+        code = Signal.like(self.error.code)
+        argument = Signal.like(self.error.argument)
         for number, some, own in reversed(errors):
             with m.If(some):
                 m.d.comb += [code.eq(int(number)), argument.eq(own)]
@@ -312,7 +315,10 @@ stall_offer : Out(32)
         ports: list[SmPort],
     ) -> None:
         """Count the cycles in which a head waits, by cause."""
-        stalled, full, blocked, ordered = Signal(), Signal(), Signal(), Signal()
+        stalled = Signal()
+        full = Signal()
+        blocked = Signal()
+        ordered = Signal()
         m.d.sync += [
             stalled.eq(places.active & ~placement.decided),
             full.eq(Cat(port.in_use & (port.closed | places.barred) for port in ports).any()),

@@ -64,7 +64,9 @@ class GridWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        held, last, step = Signal(), Signal(), Signal()
+        held = Signal()
+        last = Signal()
+        step = Signal()
         skip: Value = Signal()
         if skipped := {"skip_block": 2, "skip_x7": 7}.get(self._fault or ""):
             skip = held & ~last & (self.o.payload.bx == skipped)

@@ -218,9 +218,11 @@ class LaunchQueue(wiring.Component):
             write.data.warps.eq(launch.warps),
         ]
         # Launches stand in the order of their places, from the oldest one's on, cyclically.
-        waits, ahead = Signal(self._depth), Signal(self._depth)
+        waits = Signal(self._depth)
+        ahead = Signal(self._depth)
         from_head = Signal(self._depth, init=(1 << self._depth) - 1)
-        candidate, exists = Signal(range(self._depth)), Signal()
+        candidate = Signal(range(self._depth))
+        exists = Signal()
         with m.If(self.leave):
             m.d.sync += from_head.eq(Cat(C(0, 1), from_head[:-1]))
             with m.If(waiting.head == self._depth - 1):
@@ -250,7 +252,8 @@ class LaunchQueue(wiring.Component):
 
     def _decide(self, m: Module, waiting: _Waiting) -> None:
         """Follow the configuration in flight to its decision, or take it back."""
-        cancelled, place = Signal(), waiting.in_flight_place
+        place = waiting.in_flight_place
+        cancelled = Signal()
         decided = self.decision.valid
         m.d.comb += [
             self.decision.ready.eq(1),

@@ -131,7 +131,8 @@ class LaunchPath(wiring.Component):
         m.submodules.dispatcher = self._dispatcher
         m.submodules.queue = queue = LaunchQueue(self._config)
         m.submodules.streams = streams = LaunchStreams(self._config)
-        handed, ends_here = Signal(name="handed_over"), Signal()
+        handed = Signal(name="handed_over")
+        ends_here = Signal()
         self._connect_dispatcher(m)
         self._connect_generator(m, queue)
         refused = self._answer(m, queue, streams)
@@ -192,7 +193,9 @@ class LaunchPath(wiring.Component):
         launch = checked.payload
         connect(m, flipped(self.launch), self._check.i)
         m.d.comb += self._check.tables.eq(self.tables)
-        wrong, refused, accept = Signal(), Signal(), Signal()
+        wrong = Signal()
+        refused = Signal()
+        accept = Signal()
         ticket = self._tickets(m, accept)
         m.d.comb += [
             checked.ready.eq(1),
@@ -285,7 +288,9 @@ class LaunchPath(wiring.Component):
         dispatcher, search, accepted = self._dispatcher, queue.search, queue.accepted
         held = Signal()
         stop = Signal(layouts.launch_stop(self._config).layout())
-        waits, look, unknown = Signal(), Signal(), Signal()
+        waits = Signal()
+        look = Signal()
+        unknown = Signal()
         resident = self._places(m, handed)
         m.d.comb += [
             # The launch moves in this cycle: look again in the next one.
@@ -322,7 +327,9 @@ class LaunchPath(wiring.Component):
     def _places(self, m: Module, handed: Signal) -> Signal:
         """Return which places of the dispatcher have a launch, up to its record inclusive."""
         ended = self._dispatcher.ended
-        resident, free, taken = Signal(PLACES), Signal(PLACES), Signal(PLACES)
+        resident = Signal(PLACES)
+        free = Signal(PLACES)
+        taken = Signal(PLACES)
         leaves = Cat(ended.valid & (ended.payload.place == place) for place in range(PLACES))
         m.d.comb += [
             free.eq(~resident | leaves),

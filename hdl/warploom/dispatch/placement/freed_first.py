@@ -16,6 +16,7 @@ class FreedFirst(PlacementPolicy):
     while a launch is resident.
     """
 
+    READS_RETURNS = True
     HAS_ORDER_TABLE = True
 
     def choose(self, m: Module) -> Value:
@@ -23,7 +24,8 @@ class FreedFirst(PlacementPolicy):
         sms, bits = self._config.sms, self._config.sm_bits
         head, some = self._queue(m)
         order = Array(Signal(bits, name=f"order_{k}", init=k) for k in range(sms))
-        head_fits, use_table = Signal(), Signal()
+        head_fits = Signal()
+        use_table = Signal()
         at_head = decoded(m, "at_head", head, sms, some)
         m.d.comb += [
             head_fits.eq((self.eligible & at_head).any()),

@@ -46,9 +46,9 @@ class PlacementPolicy(wiring.Component):
     loads : In(array of sms)
         With `READS_LOADS`: warps of the blocks that each SM holds.
     freed : In(sms)
-        A block of the SM returned two cycles ago.
+        With `READS_RETURNS`: a block of the SM returned two cycles ago.
     resident : In(1)
-        A launch has started and has not ended.
+        With `READS_RETURNS`: a launch has started and has not ended.
     swap : In(stream of order_swap)
         With `HAS_ORDER_TABLE`: the dispatcher's port.
     refused : Out(SwapErrors)
@@ -57,6 +57,8 @@ class PlacementPolicy(wiring.Component):
 
     #: The dispatcher adds up the warps on each SM.
     READS_LOADS: ClassVar[bool] = False
+    #: The dispatcher tells of blocks that returned, and whether a launch is resident.
+    READS_RETURNS: ClassVar[bool] = False
     #: The dispatcher has the port ``order_table``.
     HAS_ORDER_TABLE: ClassVar[bool] = False
 
@@ -100,8 +102,8 @@ class PlacementPolicy(wiring.Component):
         m = Module()
         chosen = Signal(self._config.sms)
         m.d.comb += [
-            chosen.eq(self.choose(m)),
             self.decided.eq(self.eligible.any() & self.wanted),
             self.placed.eq(Mux(self.wanted, chosen, 0)),
         ]
+        m.d.comb += chosen.eq(self.choose(m))
         return m

@@ -101,8 +101,10 @@ class SmCounts(wiring.Component):
         del platform
         m = Module()
         bits = self._config.slot_bits + 1
-        placing, other = Signal(bits), Signal(bits)
-        back, other_back = Signal(), Signal()
+        placing = Signal(bits)
+        other = Signal(bits)
+        back = Signal()
+        other_back = Signal()
         following = Signal(bits)
         role = self.news.role
         m.d.comb += [
@@ -134,7 +136,9 @@ class SmCounts(wiring.Component):
         table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
         m.submodules.table = table
         write, read = table.write_port(), table.read_port(domain="comb")
-        last, over, over_switched = Signal(bits), Signal(), Signal()
+        last = Signal(bits)
+        over = Signal()
+        over_switched = Signal()
         sum_ = Signal(bits + 3)
         over_other = Signal(bits + 3)
         m.d.comb += [

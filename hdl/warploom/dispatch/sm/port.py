@@ -170,9 +170,12 @@ class SmPort(wiring.Component):
     def _look_up(self, m: Module, slots: SmSlots) -> None:
         """Find out whose block a report means: register it, look it up, say what it was."""
         report, boot, events, kill = self.report, self.boot, self.events, self.news.kill_before
-        sent, slot = Signal(), Signal(self._config.slot_bits)
+        sent = Signal()
+        slot = Signal(self._config.slot_bits)
         status = Signal.like(report.payload.status)
-        hit, killed, asked = Signal(), Signal(), Signal()
+        hit = Signal()
+        killed = Signal()
+        asked = Signal()
         m.d.comb += [
             report.ready.eq(1),
             slots.entered.eq(boot.entered),
@@ -201,8 +204,10 @@ class SmPort(wiring.Component):
 
     def _judge(self, m: Module, counts: SmCounts, placed: Signal) -> None:
         """Lose the SM when it is late; say whether it can get the head."""
-        lose, used = Signal(), Signal()
-        lost_1, lost_2 = Signal(), Signal()
+        lose = Signal()
+        used = Signal()
+        lost_1 = Signal()
+        lost_2 = Signal()
         m.d.comb += [
             lose.eq((self.news.late & counts.out).any()),
             used.eq(self.enable & ~self.lost & ~lose),

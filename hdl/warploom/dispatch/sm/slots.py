@@ -99,7 +99,8 @@ class SlotQueue(wiring.Component):
         memory: Memory = Memory(shape=slot_entry(self._config), depth=1 << bits, init=[])
         m.submodules.memory = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
-        head, tail = Signal(bits), Signal(bits)
+        head = Signal(bits)
+        tail = Signal(bits)
         m.d.comb += [
             read.addr.eq(head),
             self.front.eq(read.data),
@@ -228,7 +229,9 @@ class SmSlots(wiring.Component):
         offered_write, offered_read = offered.write_port(), offered.read_port(domain="comb")
         ended_write, ended_read = ended.write_port(), ended.read_port(domain="comb")
         # What ends in a cycle is written in the next one.
-        ending, slot, toggle = Signal(), Signal(bits), Signal()
+        ending = Signal()
+        slot = Signal(bits)
+        toggle = Signal()
         standing = self.standing
         boot_toggle = 0 if self._in_order else 1
         m.d.sync += [
