@@ -10,7 +10,8 @@ from warploom_spec import BlockStatus, Config, ErrorCode, Stop, timing
 from warploom_spec.layouts import PLACES as PLACE_COUNT
 from warploom_spec.layouts import STOP_BITS
 
-#: Free bits of a launch, if its fields are as wide. One of the ticket is enough: that words keep it is all that is stated.
+#: Free bits of a launch, if its fields are as wide. Of the ticket it is stated that words keep it,
+#: for which one is enough.
 FREE: Final = {
     **dict.fromkeys(("ticket", "gz", "shared", "barriers", "index_address"), 0b1),
     **dict.fromkeys(("gx", "gy", "warps", "registers"), 0b11),

@@ -227,6 +227,7 @@ def _state_launch(ports: Ports, launch: OneLaunch) -> None:
 def _state_stops(ports: Ports, flags: Flags, launch: OneLaunch) -> None:
     """State that a launch that is stopped, for whatever reason, gets no block any more."""
     after = timing(CONFIG)
+    loss = after.loss_kill + after.offer
     check_last_offer(
         ports,
         launch,
@@ -250,7 +251,7 @@ def _state_stops(ports: Ports, flags: Flags, launch: OneLaunch) -> None:
         launch,
         flags.sm_lost,
         "struck",
-        f"a launch has no offer later than {after.loss_kill + after.offer} cycles after its SM's loss",
+        f"a launch has no offer later than {loss} cycles after an SM with a block of it got lost",
         fault="crossed_lost",
         bound=LOSS_BOUND,
     )
