@@ -5,8 +5,6 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Module, Signal, Value
 
 from warploom.launch import LaunchPath
-from warploom.launch._launch_queue import LaunchQueue
-from warploom.launch._launch_streams import LaunchStreams
 from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config, ErrorCode, Fate, timing
 from warploom_spec.layouts import TICKET_BITS
@@ -126,7 +124,6 @@ def _state_answers(b: Bench, dut: Any, sent: Value) -> None:
         dut.launch.ready & (answer.valid == b.past(sent, ANSWER, "sent")),
         fault="phantom_launch",
         cover=("a launch is refused", answer.valid & answer.code.any()),
-        slow=True,
     )
     ticket = Signal(TICKET_BITS, name="bench_next_ticket", init=1)
     given = b.value(answer.valid & answer.ticket.any(), "given_ticket")
