@@ -5,7 +5,6 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.dispatch import BlockDispatcher
-from warploom_dev.formal.formal_bench import Bench
 from warploom_dev.formal.dispatcher_view import (
     AXES,
     PLACES,
@@ -18,6 +17,7 @@ from warploom_dev.formal.dispatcher_view import (
     check_last_offer,
     of_place,
 )
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config, ErrorCode, timing
 
 CONFIG: Final = Config(

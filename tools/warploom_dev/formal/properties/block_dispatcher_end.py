@@ -6,7 +6,6 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Module, Mux, Signal
 
 from warploom.dispatch import BlockDispatcher
-from warploom_dev.formal.formal_bench import Bench
 from warploom_dev.formal.dispatcher_view import (
     AXES,
     PLACES,
@@ -16,6 +15,7 @@ from warploom_dev.formal.dispatcher_view import (
     Ports,
     of_place,
 )
+from warploom_dev.formal.formal_bench import Bench
 from warploom_dev.formal.properties.block_dispatcher import CONFIG, SIZE
 from warploom_spec import Config, ErrorCode, Fate, layouts, timing
 

@@ -6,13 +6,13 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux
 
 from warploom.dispatch import BlockDispatcher
-from warploom_dev.formal.formal_bench import Bench
 from warploom_dev.formal.dispatcher_view import (
     PLACES,
     OneSm,
     Ports,
     check_error,
 )
+from warploom_dev.formal.formal_bench import Bench
 from warploom_spec import Config, ErrorCode, timing
 
 CONFIG: Final = Config(
