@@ -133,3 +133,15 @@ def unit_done(config: Config) -> Packet:
             Field("task", TASK_NUMBER_BITS, "the task's number"),
         ),
     )
+
+
+def stop_answer(config: Config) -> Packet:
+    """A pulse: whether a stop found its launch."""
+    del config
+    return Packet(
+        "stop_answer",
+        (
+            Field("valid", 1, "1 for one cycle"),
+            Field("code", HOST_CODE_BITS, "0, or TICKET_UNKNOWN"),
+        ),
+    )

@@ -1,7 +1,7 @@
 """What hosts write and read: commands and their doorbells, among accesses that are refused."""
 
-from warploom_spec import host_packets, preset
-from warploom_spec.host_commands import Opcode
+from warploom_spec import host_packets, layouts, preset
+from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_map import OFFSETS, section_address
 
 # The bus is the same in every configuration.
@@ -78,7 +78,12 @@ class Commands:
         rng = self._rng
         sections = rng.choice((self._config.units, self._config.units, self._config.sections))
         section = self._section = rng.randrange(sections)
-        opcode = rng.choice((Opcode.RUN,) * 9 + (Opcode.DISCONNECT, Opcode.NOP, 2, 255))
+        opcode = rng.choice(
+            (*(Opcode.RUN,) * 14, *(Opcode.LAUNCH,) * 3, Opcode.ABORT, Opcode.ABORT)
+            + (Opcode.DISCONNECT, Opcode.DISCONNECT, Opcode.NOP, 3, 255)
+        )
+        if opcode == Opcode.LAUNCH:
+            return self._finished(section, self._launch())
         most = self._config.cores_per_unit
         parts = rng.choice((0, 1, most - 1, most, most + 1, rng.randint(1, most), 255))
         larger = rng.choice((0, parts, rng.randint(0, parts), rng.getrandbits(8)))
@@ -90,13 +95,34 @@ class Commands:
         for name in ("T1", "T4", "T5", "T6", "T7"):
             if rng.random() < 0.3:
                 words[name] = rng.getrandbits(32)
+        return self._finished(section, words)
+
+    def _finished(self, section, words):
+        """Return the writes of a task register in any order, and of the doorbell."""
         writes = [a_write(section, name, data) for name, data in words.items()]
-        rng.shuffle(writes)
-        return writes + [a_write(section, "DOORBELL", 1)] * rng.choice((1, 1, 2))
+        self._rng.shuffle(writes)
+        return writes + [a_write(section, "DOORBELL", 1)] * self._rng.choice((1, 1, 2))
+
+    def _launch(self):
+        """Return the words of a launch, now and then with a value too large for its field."""
+        rng, layout = self._rng, launch_words(self._config)
+        descriptor = layouts.launch_descriptor(self._config)
+        values = {field.name: rng.getrandbits(field.bits) for field in descriptor.fields}
+        if rng.random() < 0.3:
+            narrow = [f for f in descriptor.fields if f.bits < layout.by_name[f.name].bits]
+            for field in rng.sample(narrow, rng.choice((1, 1, 2))):
+                values[field.name] |= 1 << rng.randrange(
+                    field.bits, layout.by_name[field.name].bits
+                )
+        head = {"opcode": Opcode.LAUNCH, "flags": rng.getrandbits(8), "parameter": 0}
+        words = layout.pack(values | head)
+        used = {0, *(piece.word for field in layout.fields for piece in field.pieces())}
+        return {f"T{k}": words[k] for k in used}
 
     def read(self):
         rng = self._rng
         if rng.random() < 0.1:
             return READ.pack({"valid": 1, "address": rng.getrandbits(14)})
-        name = rng.choice(("DOORBELL", "STATUS", "ERROR", "ERROR", rng.choice(list(OFFSETS))))
+        words = ("DOORBELL", "STATUS", "ERROR", "ERROR", "RESULT0", rng.choice(list(OFFSETS)))
+        name = rng.choice(words)
         return a_read(self._some_section(), name)

@@ -67,6 +67,6 @@ def test_random_accesses_of_a_foreign_master(simulator, tmp_path, seed):
 
 def test_latencies_are_those_of_the_page(tmp_path):
     assert bench("verilator", tmp_path, scenario="latencies") == {
-        "doorbell_to_first_core": 4,
+        "doorbell_to_first_core": 3,
         "last_core_to_doorbell_clear": 3,
     }

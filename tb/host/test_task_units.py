@@ -81,7 +81,9 @@ class Codes:
     """Counts what hosts read, by the order of the reads."""
 
     def __init__(self):
-        self.counts_of = {f"ERROR reads {c.name}": 0 for c in HostError if c}
+        # Without a launch path nothing is judged by its fields.
+        codes = set(HostError) - {HostError.OK, HostError.FIELD_RANGE}
+        self.counts_of = {f"ERROR reads {code.name}": 0 for code in codes}
         self.counts_of["STATUS reads a success"] = 0
         self.reset()
 
@@ -120,7 +122,7 @@ def case(config, seed, cycles=6000):
 
 @pytest.mark.parametrize("config", [SEVERAL, pytest.param(SHORT, marks=pytest.mark.deep)])
 def test_equals_its_model_and_every_code_is_read(config, seed):
-    results = run([case(config, seed + k) for k in range(2)], "amaranth")
+    results = run([case(config, seed + k) for k in range(3)], "amaranth")
     total = Counter()
     for result in results:
         total.update(result.counts)

@@ -48,7 +48,10 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 #: Blocks of the host's side: they will be written with the core that they are part of.
-NOT_WRITTEN = ("bus_port", "mailbox", "execution_unit", "task_units")
+NOT_WRITTEN = (
+    *("bus_port", "mailbox", "execution_unit", "task_units"),
+    *("completion_queue", "host_registers"),
+)
 #: Gives a core's bus other names.
 WRAPPER = "axil_pins"
 

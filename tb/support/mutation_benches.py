@@ -14,12 +14,11 @@ from tb.index import (
 )
 from tb.launch import test_launch_check, test_launch_path
 from tb.sm_side import test_incremental_scheduler
-from tb.support.dispatch_configs import soon
 from warploom_sim.lockstep import Case
 
 Bench = Callable[[int], list[Case]]
 
-DISPATCHER: Final = soon("tiny,policy=round_robin,reclaim=out_of_order")
+DISPATCHER: Final = f"tiny,policy=round_robin,reclaim=out_of_order,{test_block_dispatcher.SOON}"
 #: As small, but every limit of indices and references can be met.
 PATH: Final = f"{DISPATCHER},history_entries=3,reference_bits=2,cores=3,word_bits=9,stream_bits=3"
 

@@ -44,7 +44,7 @@ class TaskUnits:
 
     def __init__(self, config: Config):
         self._port = BusPort(config)
-        self._mailbox = Mailbox(config)
+        self._mailbox = Mailbox(config, launches=False)
         self._units = [ExecutionUnit(config) for _ in range(config.units)]
 
     def reset(self) -> None:

@@ -7,6 +7,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config, host_packets
+from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS, RESULT_WORDS
 
 _FIRST_RESULT: Final = OFFSETS["RESULT8"] // 4
@@ -26,8 +27,10 @@ class Outcome(wiring.Component):
     ----------
     clear : In(1)
         All words are 0 from the next cycle on.
-    answered, code : In
-        The mailbox itself answers with a code.
+    interrupted : In(1)
+        ERROR is ``RESET`` from the next cycle on, all else 0; wins over ``done`` and ``result``.
+    answered, code, argument : In
+        The command completes with a code and its argument.
     done, result : unit_done, unit_result, in
         The unit's; unused without one.
     doorbell : In(1)
@@ -39,8 +42,10 @@ class Outcome(wiring.Component):
     """
 
     clear: Signal
+    interrupted: Signal
     answered: Signal
     code: Signal
+    argument: Signal
     done: "data.View[data.StructLayout]"
     result: "data.View[data.StructLayout]"
     doorbell: Signal
@@ -52,8 +57,10 @@ class Outcome(wiring.Component):
         super().__init__(
             {
                 "clear": In(1),
+                "interrupted": In(1),
                 "answered": In(1),
                 "code": In(host_packets.HOST_CODE_BITS),
+                "argument": In(host_packets.FAILURE_BITS),
                 "done": In(host_packets.unit_done(config).layout()),
                 "result": In(host_packets.unit_result(config).layout()),
                 "doorbell": In(1),
@@ -66,16 +73,22 @@ class Outcome(wiring.Component):
         del platform
         m = Module()
         code = Signal(host_packets.HOST_CODE_BITS, name="error_code")
+        argument = Signal(host_packets.FAILURE_BITS, name="error_argument")
         with m.If(self.answered):
-            m.d.sync += code.eq(self.code)
-        words: dict[str, Any] = {"DOORBELL": self.doorbell, "ERROR": code}
-        kept: list[Any] = [code]
+            m.d.sync += [code.eq(self.code), argument.eq(self.argument)]
+        words: dict[str, Any] = {
+            "DOORBELL": self.doorbell,
+            "ERROR": Cat(code, C(0, 8), argument),
+        }
+        kept: list[Any] = [code, argument]
         result: Value = C(0, 32)
         if self._has_unit:
-            kept += self._keep(m, code, words)
+            kept += self._keep(m, code, argument, words)
             result = self._keep_results(m)
-        with m.If(self.clear):
+        with m.If(self.clear | self.interrupted):
             m.d.sync += [signal.eq(0) for signal in kept]
+        with m.If(self.interrupted):
+            m.d.sync += code.eq(int(HostError.RESET))
         with m.Switch(self.offset):
             for name, value in words.items():
                 with m.Case(OFFSETS[name] // 4):
@@ -84,13 +97,14 @@ class Outcome(wiring.Component):
                 m.d.comb += self.word.eq(result)
         return m
 
-    def _keep(self, m: Module, code: Signal, words: dict[str, Any]) -> list[Signal]:
+    def _keep(
+        self, m: Module, code: Signal, argument: Signal, words: dict[str, Any]
+    ) -> list[Signal]:
         """Keep what the unit says at a task's end; add its words."""
         cores = self._config.cores_per_unit
         done = self.done
         status, assigned = Signal(cores, name="status"), Signal(cores, name="assigned")
         core = Signal(host_packets.CORE_BITS, name="error_core")
-        argument = Signal(host_packets.FAILURE_BITS, name="error_argument")
         task = Signal(host_packets.TASK_NUMBER_BITS, name="task")
         with m.If(done.valid):
             m.d.sync += [
@@ -108,7 +122,7 @@ class Outcome(wiring.Component):
             "ERROR": Cat(code, core, padding, argument),
             "RESULT1": task,
         }
-        return [status, assigned, core, argument, task]
+        return [status, assigned, core, task]
 
     def _keep_results(self, m: Module) -> Signal:
         """Keep the result words in a memory, and which were written; return the one read."""
@@ -128,6 +142,6 @@ class Outcome(wiring.Component):
             m.d.comb += shown.eq(reader.data)
         with m.If(result.valid):
             m.d.sync += written.bit_select(result.word, 1).eq(1)
-        with m.If(self.clear):
+        with m.If(self.clear | self.interrupted):
             m.d.sync += written.eq(0)
         return shown

@@ -1,19 +1,30 @@
 """A doorbell and a task register for each worker."""
 
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._outcome import Outcome
-from warploom_spec import Config, host_packets
-from warploom_spec.host_commands import FLAG_SKIP_PRIMARY, Opcode
+from warploom.lib.bits import number_of
+from warploom_spec import Config, host_packets, layouts
+from warploom_spec.host_commands import (
+    FLAG_SKIP_PRIMARY,
+    TASK_WORDS,
+    Opcode,
+    abort_words,
+    launch_words,
+    run_words,
+)
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, SECTION_WORDS
 
-#: Words of the task register that a command uses.
-USED_WORDS: Final = 8
+#: Sections that complete, with code and argument.
+_Answer = tuple[Signal, Value, Value]
 _OFFSET_BITS: Final = (SECTION_BYTES // 4 - 1).bit_length()
 _FIRST_TASK_WORD: Final = OFFSETS["T0"] // 4
 
@@ -24,25 +35,28 @@ def _offsets(access: str) -> list[int]:
 
 
 class Mailbox(wiring.Component):
-    """Take the commands of the sections in turn, answer them or hand them to their units.
+    """Answer the sections' commands, or hand them to their units and to the launch path.
 
     Parameters
     ----------
     config : Config
-        ``sections``, ``units``, ``cores_per_unit``.
+        ``sections``, ``units``, ``cores_per_unit``, widths of a launch.
+    launches : bool, optional
+        Whether there is a launch path behind it; without one the ports from ``launch`` on are
+        absent.
 
     Attributes
     ----------
     write : bus_write, in
         A write that commits now.
     write_refused : Out(1)
-        Combinational in ``write`` and the state.
+        Combinational in ``write``, ``closed`` and the state.
     read : bus_read, in
         A read that is sampled now.
     answer : bus_answer, out
         A cycle after ``read``, with the state in ``read``'s cycle.
     run : array of unit_run, out
-        Pulses, three cycles after a doorbell's write commits, at the earliest.
+        Pulses, two cycles after a doorbell's write commits.
     done : array of unit_done, in
         Pulses: the section's doorbell is 0 in the next cycle.
     result : array of unit_result, in
@@ -51,6 +65,17 @@ class Mailbox(wiring.Component):
         A core of the unit is missing; the unit is reset.
     disconnected : Out(units)
         The unit's section runs no commands.
+    launch, launch_valid : launch_descriptor, out, Out(1)
+        A launch, one cycle after its doorbell's write commits; combinational in ``closed``.
+    launch_answer, stop_answer : launch_answer, stop_answer, in
+        Pulses: the doorbell of the section whose turn it is is 0 in the next cycle.
+    stop : Stream[launch_stop], out
+        An abort, two cycles after its doorbell's write commits, at the earliest.
+    closed : In(1)
+        A soft reset is running: accesses are refused, commands end with ``RESET``. An answer of the
+        launch path in the same cycle wins.
+    waiting : Out(1)
+        Some doorbell is 1 (state).
     """
 
     write: "data.View[data.StructLayout]"
@@ -64,10 +89,19 @@ class Mailbox(wiring.Component):
     unit_reset: Signal
     disconnected: Signal
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
+    def __init__(self, config: Config, *, launches: bool = True) -> None:
+        self._config, self._launches = config, launches
         self._bits = max(1, (config.sections - 1).bit_length())
         units = config.units
+        launch_path = {
+            "launch": Out(layouts.launch_descriptor(config).layout()),
+            "launch_valid": Out(1),
+            "launch_answer": In(layouts.launch_answer(config).layout()),
+            "stop": Out(stream.Signature(layouts.launch_stop(config).layout())),
+            "stop_answer": In(host_packets.stop_answer(config).layout()),
+            "closed": In(1),
+            "waiting": Out(1),
+        }
         super().__init__(
             {
                 "write": In(host_packets.bus_write(config).layout()),
@@ -80,44 +114,100 @@ class Mailbox(wiring.Component):
                 "missing": In(units),
                 "unit_reset": In(units),
                 "disconnected": Out(units),
+                **(launch_path if launches else {}),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        config = self._config
-        doorbell, in_service = Signal(config.sections), Signal(config.sections)
-        rings, completes, chosen = (
-            Signal(config.sections, name=name) for name in ("rings", "completes", "chosen")
+        sections = self._config.sections
+        closed: Value = self.closed if self._launches else C(0, 1)
+        doorbell = Signal(sections)
+        rings, completes, serving = (
+            Signal(sections, name=name) for name in ("rings", "completes", "serving")
         )
-        words = self._write(m, doorbell, rings)
-        number = self._take(m, doorbell & ~in_service, chosen)
-        code, serving, hands_over = self._judge(m, chosen, number, words)
-        finished = serving & (~hands_over).replicate(config.sections)
-        for k in range(config.sections):
-            ended = self.done[k].valid if k < config.units else C(0, 1)
-            m.d.comb += completes[k].eq(finished[k] | ended)
-        m.d.sync += [
-            doorbell.eq((doorbell | rings) & ~completes),
-            in_service.eq((in_service | chosen) & ~completes),
-        ]
+        section, words = self._write(m, doorbell, rings, closed)
+        # The section whose doorbell is being written: its task is read in the same cycle.
+        number = Signal(self._bits)
+        m.d.sync += [serving.eq(rings), number.eq(section)]
+        judged = Signal(sections)
+        m.d.comb += judged.eq(serving & ~closed.replicate(sections))
+        task = self._task(m, section, words)
+        code, argument, finishes = self._judge(m, judged, task)
+        m.d.comb += completes.eq(judged & finishes.replicate(sections))
+        answers: list[_Answer] = [(completes, code, argument)]
+        awaits: Value = C(0, sections)
+        ticket: Value = C(0, 32)
+        if self._launches:
+            waits = self._send(m, judged & ~finishes.replicate(sections), number, task)
+            launched = self.launch_answer
+            answers += [
+                (waits.launched, launched.code, launched.argument),
+                (waits.aborted, self.stop_answer.code, C(0, 1)),
+            ]
+            awaits = waits.awaits
+            ticket = self._keep_tickets(m, rings, waits.launched)
+            m.d.comb += self.waiting.eq(doorbell.any())
+        interrupted = Signal(sections)
+        m.d.comb += interrupted.eq(doorbell & ~awaits & closed.replicate(sections))
+        ended = Cat(done.valid & ~closed for done in self.done)
+        m.d.sync += doorbell.eq(
+            (doorbell | rings)
+            & ~(reduce(or_, [mask for mask, _, _ in answers]) | interrupted | ended)
+        )
+        outcomes = self._keep_outcomes(m, doorbell, rings, interrupted, closed, answers)
+        self._read(m, outcomes, ticket, closed)
+        return m
+
+    def _keep_outcomes(
+        self,
+        m: Module,
+        doorbell: Signal,
+        rings: Signal,
+        interrupted: Signal,
+        closed: Value,
+        answers: "list[_Answer]",
+    ) -> list[Outcome]:
+        """Add the words of all sections but their tickets."""
+        config = self._config
         outcomes = []
         for k in range(config.sections):
             outcome = Outcome(config, has_unit=k < config.units)
             m.submodules[f"outcome_{k}"] = outcome
             m.d.comb += [
-                outcome.clear.eq(chosen[k]),
-                outcome.answered.eq(finished[k]),
-                outcome.code.eq(code),
+                outcome.clear.eq(rings[k]),
+                outcome.interrupted.eq(interrupted[k]),
                 outcome.offset.eq(self.read.address[:_OFFSET_BITS]),
                 outcome.doorbell.eq(doorbell[k]),
             ]
+            for mask, code, argument in answers:
+                with m.If(mask[k]):
+                    m.d.comb += [
+                        outcome.answered.eq(1),
+                        outcome.code.eq(code),
+                        outcome.argument.eq(argument),
+                    ]
             if k < config.units:
-                m.d.comb += [outcome.done.eq(self.done[k]), outcome.result.eq(self.result[k])]
+                with m.If(~closed):
+                    m.d.comb += [outcome.done.eq(self.done[k]), outcome.result.eq(self.result[k])]
             outcomes.append(outcome)
-        self._read(m, outcomes)
-        return m
+        return outcomes
+
+    def _keep_tickets(self, m: Module, rings: Signal, launched: Signal) -> Value:
+        """Keep the tickets of the sections' launches; return that of the section that is read."""
+        tickets: memory.Memory = memory.Memory(shape=32, depth=1 << self._bits, init=[])
+        m.submodules.tickets = tickets
+        writer, reader = tickets.write_port(), tickets.read_port(domain="comb")
+        held = Signal(self._config.sections, name="ticket_held")
+        m.d.comb += [
+            writer.addr.eq(number_of(launched)),
+            writer.data.eq(self.launch_answer.ticket),
+            writer.en.eq(launched.any()),
+            reader.addr.eq(self._address(self.read.address)[1]),
+        ]
+        m.d.sync += held.eq((held | launched) & ~rings)
+        return Mux(Array(held)[reader.addr], reader.data, 0)
 
     def _address(self, address: Value) -> tuple[Value, Value, Value]:
         """Return whether a word address is in a section, the section, and the word's offset."""
@@ -126,8 +216,10 @@ class Mailbox(wiring.Component):
         inside = (upper >= first) & (upper < first + self._config.sections)
         return inside, (upper - first)[: self._bits], address[:_OFFSET_BITS]
 
-    def _write(self, m: Module, doorbell: Signal, rings: Signal) -> "list[memory.Memory]":
-        """Answer and perform a write; return the memories of the task register's words."""
+    def _write(
+        self, m: Module, doorbell: Signal, rings: Signal, closed: Value
+    ) -> tuple[Value, "dict[int, memory.Memory]"]:
+        """Answer and perform a write; return its section, and the memories of the task's words."""
         write = self.write
         inside, section, offset = self._address(write.address)
         rung = Signal()
@@ -139,7 +231,8 @@ class Mailbox(wiring.Component):
             self.write_refused.eq(
                 write.valid
                 & (
-                    ~inside
+                    closed
+                    | ~inside
                     | ~writable
                     | (
                         write.strobes.any()
@@ -154,8 +247,8 @@ class Mailbox(wiring.Component):
             m.d.comb += rings[k].eq(
                 performed & is_doorbell & (section == k) & whole & write.data[0]
             )
-        words = []
-        for k in range(USED_WORDS):
+        words = {}
+        for k in self._used_words():
             word: memory.Memory = memory.Memory(shape=32, depth=1 << self._bits, init=[])
             m.submodules[f"task_word_{k}"] = word
             port = word.write_port(granularity=8)
@@ -164,109 +257,134 @@ class Mailbox(wiring.Component):
                 port.data.eq(write.data),
                 port.en.eq(Mux(performed & (offset == _FIRST_TASK_WORD + k), write.strobes, 0)),
             ]
-            words.append(word)
-        return words
+            words[k] = word
+        return section, words
 
-    def _take(self, m: Module, waiting: Value, chosen: Signal) -> Signal:
-        """Choose the first waiting section from the pointer on; return its number."""
-        count = self._config.sections
-        # The sections from the pointer on are 1 in `turn`; they come before those below it.
-        turn = Signal(count, init=(1 << count) - 1)
-        due = Signal(count)
-        m.d.comb += [
-            due.eq(Mux((waiting & turn).any(), waiting & turn, waiting)),
-            chosen.eq(due & -due),
-        ]
-        number = Signal(self._bits)
-        for k in range(count):
-            with m.If(chosen[k]):
-                m.d.comb += number.eq(k)
-                after = (k + 1) % count
-                m.d.sync += turn.eq(((1 << count) - 1) & ~((1 << after) - 1))
-        return number
+    def _used_words(self) -> list[int]:
+        """Return the words of the task register that some command here looks at."""
+        makers = [run_words, *((launch_words, abort_words) if self._launches else ())]
+        fields = [field for make in makers for field in make(self._config).fields]
+        return sorted({piece.word for field in fields for piece in field.pieces()})
 
-    def _judge(
-        self, m: Module, chosen: Signal, number: Signal, words: "list[memory.Memory]"
-    ) -> tuple[Signal, Signal, Signal]:
-        """Judge the command taken in the cycle before; hand a task to its unit.
+    def _task(self, m: Module, section: Value, words: "dict[int, memory.Memory]") -> Signal:
+        """Return the task register of the section that was written to in the cycle before."""
+        task = Signal(32 * TASK_WORDS)
+        for k, word in words.items():
+            port = word.read_port()
+            m.d.comb += [port.addr.eq(section), task.word_select(k, 32).eq(port.data)]
+        return task
 
-        Returns the code, the section that is judged (one-hot; 0: none), and whether a unit takes
-        the task over.
+    def _judge(self, m: Module, judged: Signal, task: Signal) -> tuple[Signal, Signal, Signal]:
+        """Judge the command of the section in ``judged`` (one-hot); hand a task to its unit.
+
+        Returns code and argument, and whether the command completes at once.
         """
         config = self._config
-        serving = Signal(config.sections)
-        m.d.sync += serving.eq(chosen)
-        task = []
-        for word in words:
-            port = word.read_port()
-            m.d.comb += port.addr.eq(number)
-            task.append(port.data)
-        opcode, skip_primary = task[0][:8], task[0][8] & FLAG_SKIP_PRIMARY
-        parts, larger, small = task[2][:8], task[2][8:16], task[3]
+        run: Any = data.View(run_words(config).layout(), task)
+        skip_primary = run.flags[0] & FLAG_SKIP_PRIMARY
         used, room = Signal(8), Signal(8)
         m.d.comb += [
-            used.eq(Mux(~small.any() & (larger < parts), larger, parts)),
+            used.eq(Mux(~run.small.any() & (run.larger < run.parts), run.larger, run.parts)),
             room.eq(config.cores_per_unit - skip_primary),
         ]
-        mine = serving[: config.units]
-        cut, lacks = Signal(), Signal()
-        is_run = opcode == int(Opcode.RUN)
-        leaves = opcode == int(Opcode.DISCONNECT)
-        m.d.comb += [
-            cut.eq((mine & self.disconnected).any()),
-            lacks.eq((mine & self.missing).any()),
-        ]
-        known = is_run | leaves | (opcode == int(Opcode.NOP))
+        mine = judged[: config.units]
+        is_opcode = {opcode: run.opcode == int(opcode) for opcode in Opcode}
+        is_run, leaves = is_opcode[Opcode.RUN], is_opcode[Opcode.DISCONNECT]
+        elsewhere: Value = C(0, 1)
+        too_large: Value = C(0, 1)
+        argument = Signal(host_packets.FAILURE_BITS, name="verdict_argument")
+        if self._launches:
+            elsewhere = is_opcode[Opcode.LAUNCH] | is_opcode[Opcode.ABORT]
+            too_large = is_opcode[Opcode.LAUNCH] & self._too_large(m, task, argument)
+        known = is_opcode[Opcode.NOP] | is_run | leaves | elsewhere
         refusals: tuple[tuple[Value, HostError], ...] = (
-            (cut, HostError.DISCONNECTED),
+            ((mine & self.disconnected).any(), HostError.DISCONNECTED),
             (~known, HostError.BAD_OPCODE),
             ((is_run | leaves) & ~mine.any(), HostError.NO_UNIT),
-            (is_run & lacks, HostError.CORE_MISSING),
+            (is_run & (mine & self.missing).any(), HostError.CORE_MISSING),
             (is_run & (used > room), HostError.BAD_SPLIT),
+            (too_large, HostError.FIELD_RANGE),
         )
-        code, hands_over = Signal(host_packets.HOST_CODE_BITS), Signal()
+        code, runs, finishes = Signal(host_packets.HOST_CODE_BITS), Signal(), Signal()
         verdict: Value = C(0, host_packets.HOST_CODE_BITS)
         for applies, name in reversed(refusals):
             verdict = Mux(applies, int(name), verdict)
-        m.d.comb += [code.eq(verdict), hands_over.eq(is_run & ~code.any() & used.any())]
+        m.d.comb += [
+            code.eq(verdict),
+            runs.eq(is_run & ~code.any() & used.any()),
+            finishes.eq(~runs & (code.any() | ~elsewhere)),
+        ]
         m.d.sync += self.disconnected.eq(
             (self.disconnected | (mine & (leaves & ~code.any()).replicate(config.units)))
             & ~self.unit_reset
         )
-        self._hand_over(m, mine, hands_over, used, skip_primary, task)
-        return code, serving, hands_over
+        self._hand_over(m, mine, runs, used, skip_primary, run)
+        shown = Signal(host_packets.FAILURE_BITS, name="shown_argument")
+        m.d.comb += shown.eq(Mux(code == int(HostError.FIELD_RANGE), argument, 0))
+        return code, shown, finishes
+
+    def _too_large(self, m: Module, task: Signal, argument: Signal) -> Value:
+        """Return whether a launch's value is too large for its field; ``argument``: its word."""
+        words = launch_words(self._config)
+        launch: Any = data.View(words.layout(), task)
+        too_large: Value = C(0, 1)
+        chosen: Value = C(0, host_packets.FAILURE_BITS)
+        fields = layouts.launch_descriptor(self._config).present
+        for field in sorted(fields, key=lambda f: -words.by_name[f.name].word):
+            above = launch[field.name][field.bits :]
+            if len(above):
+                chosen = Mux(above.any(), words.by_name[field.name].word, chosen)
+                too_large = too_large | above.any()
+        m.d.comb += argument.eq(chosen)
+        return too_large
 
     def _hand_over(
-        self,
-        m: Module,
-        mine: Value,
-        hands_over: Value,
-        used: Value,
-        skip_primary: Value,
-        task: list[Value],
+        self, m: Module, mine: Value, runs: Value, used: Value, skip_primary: Value, task: Any
     ) -> None:
+        """Hand a task to its unit."""
         for k in range(self._config.units):
             run: Any = self.run[k]
             m.d.sync += run.eq(0)
-            with m.If(mine[k] & hands_over):
+            with m.If(mine[k] & runs):
                 m.d.sync += [
                     run.valid.eq(1),
                     run.skip_primary.eq(skip_primary),
                     run.parts.eq(used),
-                    run.larger.eq(task[2][8:16]),
-                    run.small.eq(task[3]),
-                    run.first.eq(task[1]),
-                    run.code.eq(Cat(task[4], task[5])),
-                    run.arguments.eq(Cat(task[6], task[7])),
+                    *(
+                        run[name].eq(task[name])
+                        for name in ("larger", "small", "first", "code", "arguments")
+                    ),
                 ]
 
-    def _read(self, m: Module, outcomes: list[Outcome]) -> None:
+    def _send(self, m: Module, judged: Value, number: Signal, task: Signal) -> LaunchAnswers:
+        """Send what does not complete at once to the launch path; return who awaits answers."""
+        config = self._config
+        m.submodules.launch_answers = waits = LaunchAnswers(config)
+        launch: Any = data.View(launch_words(config).layout(), task)
+        abort: Any = data.View(abort_words(config).layout(), task)
+        for field in layouts.launch_descriptor(config).present:
+            m.d.comb += self.launch[field.name].eq(launch[field.name])
+        m.d.comb += [
+            self.launch_valid.eq(judged.any() & (launch.opcode == int(Opcode.LAUNCH))),
+            waits.section.eq(number),
+            waits.launches.eq(self.launch_valid),
+            waits.aborts.eq(judged.any() & (launch.opcode == int(Opcode.ABORT))),
+            waits.ticket.eq(abort.ticket),
+            waits.launch_answer.eq(self.launch_answer),
+            waits.stop_answer.eq(self.stop_answer),
+        ]
+        wiring.connect(m, waits.stop, wiring.flipped(self.stop))
+        return waits
+
+    def _read(self, m: Module, outcomes: list[Outcome], ticket: Value, closed: Value) -> None:
         """Answer a read in the next cycle."""
         inside, section, offset = self._address(self.read.address)
         named = Cat(offset == word.offset // 4 for word in SECTION_WORDS).any()
         shown = Signal(32)
         m.d.comb += shown.eq(Array(outcome.word for outcome in outcomes)[section])
-        here = inside & named
+        with m.If(offset == OFFSETS["RESULT0"] // 4):
+            m.d.comb += shown.eq(ticket)
+        here = inside & named & ~closed
         m.d.sync += [
             self.answer.refused.eq(self.read.valid & ~here),
             self.answer.data.eq(Mux(self.read.valid & here, shown, 0)),

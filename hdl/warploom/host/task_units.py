@@ -80,7 +80,7 @@ class TaskUnits(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.bus_port = port = BusPort(config)
-        m.submodules.mailbox = mailbox = Mailbox(config)
+        m.submodules.mailbox = mailbox = Mailbox(config, launches=False)
         wiring.connect(m, wiring.flipped(self.axil), port.axil)
         m.d.comb += [
             mailbox.write.eq(port.write),

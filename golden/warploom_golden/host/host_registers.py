@@ -1,0 +1,236 @@
+"""Cycle model of HostRegisters: what a host reads to know the core, and writes to control it."""
+
+from collections.abc import Mapping
+
+from warploom_spec import host_packets, layouts
+from warploom_spec.config import Config
+from warploom_spec.host_commands import RECORD_WORDS
+from warploom_spec.host_map import Word
+from warploom_spec.host_registers import (
+    IDENTITY,
+    MAP_VERSION,
+    ErrorBlock,
+    Interrupt,
+    config_crc,
+    params,
+    registers,
+)
+from warploom_spec.resources import STALL_CAUSES
+
+ALL_STROBES = 0b1111
+WORD_MASK = (1 << 32) - 1
+EPOCH_MASK = (1 << 16) - 1
+
+Values = dict[str, int | None]
+
+
+class HostRegisters:
+    """Cycle model of HostRegisters.
+
+    Ports and rules: ``docs/host/host_registers.md``. Every method names the rule that it follows.
+
+    Parameters
+    ----------
+    config : Config
+        All of it: CONFIG_CRC is made of every field.
+    """
+
+    def __init__(self, config: Config):
+        self._config = config
+        self._write = host_packets.bus_write(config)
+        self._read = host_packets.bus_read(config)
+        self._answer = host_packets.bus_answer(config)
+        self._error = layouts.error_record(config)
+        self._swap = layouts.order_swap(config)
+        self._words = {word.offset // 4: word for word in registers(config)}
+        self._all_sms = (1 << config.sms) - 1
+        self.reset()
+
+    def reset(self) -> None:
+        """Take the values after a reset of the machine."""
+        self._answered: int | None = None
+        self._irq = 0
+        self._irq_enable = 0
+        self._threshold = 0
+        #: Bits 1 to 3 of IRQ_STATUS.
+        self._happened: set[Interrupt] = set()
+        self._lost_before = 0
+        self._resetting = self._restart = self._began = False
+        self._epoch = 0
+        self._enable = self._all_sms
+        self._error_last = 0
+        self._error_count = 0
+
+    def outputs(self, inputs: Mapping[str, int]) -> Values:
+        """Return the outputs of this cycle; ``answer`` is compared in the cycle after a read."""
+        write = self._write.unpack(inputs["write"])
+        values: Values = {
+            "write_refused": int(bool(write["valid"]) and self._refuses(write)),
+            "answer": self._answered,
+            "irq": self._irq,
+            "enable": self._enable,
+            "resetting": int(self._resetting),
+            "restart": int(self._restart),
+        }
+        return values | self._actions(self._performed(write), write["data"])
+
+    def tick(self, inputs: Mapping[str, int]) -> None:
+        """Advance by one clock edge; everything is judged by the state before it."""
+        write = self._write.unpack(inputs["write"])
+        read = self._read.unpack(inputs["read"])
+        self._answered = self._read_word(read["address"], inputs) if read["valid"] else None
+        performed = self._performed(write)
+        self._irq = int(self._irq_status(inputs) & self._irq_enable != 0)
+        self._store(performed, write)
+        self._note_events(performed, write["data"], inputs)
+        self._note_errors(inputs)
+        self._advance_reset(performed, write["data"], bool(inputs["idle"]))
+
+    # Writes
+
+    def _refuses(self, write: Mapping[str, int]) -> bool:
+        """Rule 1: the first that holds answers."""
+        word = self._words.get(write["address"])
+        if self._resetting or word is None or word.access == "ro":
+            return True
+        if not write["strobes"]:
+            return False
+        if word.acts and write["strobes"] != ALL_STROBES:
+            return True
+        return self._too_large(word, write["data"])
+
+    def _too_large(self, word: Word, data: int) -> bool:
+        """Rule 1 (e)."""
+        if word.name == "CLEAR_STREAM":
+            return bool((data & 0xFF) >> self._config.stream_bits)
+        if word.name == "ORDER_SWAP":
+            sms = data & 0xFF, data >> 8 & 0xFF
+            return any(sm >> self._config.sm_bits for sm in sms)
+        return False
+
+    def _performed(self, write: Mapping[str, int]) -> str | None:
+        """Return the register whose write is performed in this cycle and does something."""
+        if not write["valid"] or self._refuses(write) or not write["strobes"]:
+            return None
+        return self._words[write["address"]].name
+
+    def _actions(self, performed: str | None, data: int) -> Values:
+        """Rules 3 and 13: what the registers that act do in this cycle."""
+        units = (1 << self._config.units) - 1
+        clears = performed == "CLEAR_STREAM"
+        values: Values = {
+            "pop": int(performed == "RECORD_POP" and data & 1),
+            "clear_stream": data & 0xFF if clears else 0,
+            "clear_stream_valid": int(clears),
+            "unit_reset": (data & units if performed == "UNIT_RESET" else 0)
+            | (units if self._began else 0),
+        }
+        if self._config.policy == "freed_first":
+            swaps = performed == "ORDER_SWAP"
+            swap = {"first": data & 0xFF, "second": data >> 8 & 0xFF}
+            values["order_swap"] = self._swap.pack(swap) if swaps else 0
+            values["order_swap_valid"] = int(swaps)
+        return values
+
+    def _store(self, performed: str | None, write: Mapping[str, int]) -> None:
+        """Rule 1 (f): a register takes the bytes whose strobe is 1."""
+        mask = sum(0xFF << 8 * byte for byte in range(4) if write["strobes"] >> byte & 1)
+
+        def changed(value: int, width: int) -> int:
+            return (value & ~mask | write["data"] & mask) & ((1 << width) - 1)
+
+        if performed == "IRQ_ENABLE":
+            self._irq_enable = changed(self._irq_enable, len(Interrupt))
+        elif performed == "IRQ_THRESHOLD":
+            self._threshold = changed(self._threshold, 16)
+        elif performed is not None and performed.startswith("SM_ENABLE"):
+            low = 32 * int(performed.removeprefix("SM_ENABLE"))
+            word = changed(self._enable >> low & WORD_MASK, 32)
+            self._enable = (self._enable & ~(WORD_MASK << low) | word << low) & self._all_sms
+
+    # Reads
+
+    def _read_word(self, word_address: int, inputs: Mapping[str, int]) -> int:
+        """Rule 4: return the packed answer to a read in this cycle's state."""
+        word = self._words.get(word_address)
+        if word is None or (self._resetting and word.name != "STATE"):
+            return self._answer.pack({"refused": 1, "data": 0})
+        data = 0 if word.access == "wo" else self._values(inputs)[word.name]
+        return self._answer.pack({"refused": 0, "data": data})
+
+    def _values(self, inputs: Mapping[str, int]) -> dict[str, int]:
+        """Return what every register that can be read holds."""
+        found = {
+            "ID": IDENTITY,
+            "VERSION": MAP_VERSION,
+            "CONFIG_CRC": config_crc(self._config),
+            "STATE": int(self._resetting) | self._epoch << 16,
+            "IRQ_ENABLE": self._irq_enable,
+            "IRQ_STATUS": self._irq_status(inputs),
+            "IRQ_THRESHOLD": self._threshold,
+            "RECORDS": inputs["records"],
+            "ROOM": inputs["room"],
+            "REFUSED": inputs["refused"],
+            "ERROR_LAST": self._error_last,
+            "ERROR_COUNT": self._error_count,
+            "UNIT_STATE": inputs["busy"] | inputs["disconnected"] << 8 | inputs["missing"] << 16,
+            "DISPATCHER_ERRORS": inputs["dispatch_error_count"],
+            "INDEX_ERRORS": inputs["index_error_count"],
+        }
+        for field, value in params(self._config):
+            name = f"PARAMS{field.word}"
+            found[name] = found.get(name, 0) | value << field.low
+        for k in range(RECORD_WORDS):
+            found[f"RECORD{k}"] = inputs["oldest"] >> 32 * k & WORD_MASK
+        for cause in STALL_CAUSES:
+            found[f"STALL_{cause.upper()}"] = inputs[f"stall_{cause}"]
+        for unit in range(self._config.units):
+            found[f"STRAYS{unit}"] = inputs[f"strays__{unit}"]
+        for k in range(-(-self._config.sms // 32)):
+            found[f"SM_ENABLE{k}"] = self._enable >> 32 * k & WORD_MASK
+            found[f"SM_LOST{k}"] = inputs["lost"] >> 32 * k & WORD_MASK
+        return found
+
+    # Interrupt, errors, soft reset
+
+    def _irq_status(self, inputs: Mapping[str, int]) -> int:
+        """Rule 5: bit 0 is a level, the others stand until they are cleared."""
+        level = inputs["records"] >= max(1, self._threshold)
+        return int(level) | sum(1 << bit for bit in self._happened)
+
+    def _note_events(self, performed: str | None, data: int, inputs: Mapping[str, int]) -> None:
+        """Rules 6 and 7: an event wins over a write that clears its bit."""
+        if performed == "IRQ_STATUS":
+            self._happened -= {bit for bit in Interrupt if data >> bit & 1}
+        if any(self._errors(inputs)):
+            self._happened.add(Interrupt.ERROR)
+        if inputs["lost"] & ~self._lost_before:
+            self._happened.add(Interrupt.SM_LOST)
+        if self._restart:
+            self._happened.add(Interrupt.RESET_DONE)
+        self._lost_before = inputs["lost"]
+
+    def _errors(self, inputs: Mapping[str, int]) -> list[bool]:
+        names = ("dispatch_error", "index_error")
+        return [bool(self._error.unpack(inputs[name])["valid"]) for name in names]
+
+    def _note_errors(self, inputs: Mapping[str, int]) -> None:
+        """Rules 9 and 12."""
+        self._error_count = (self._error_count + sum(self._errors(inputs))) & WORD_MASK
+        blocks = {"index_error": ErrorBlock.INDEX, "dispatch_error": ErrorBlock.DISPATCHER}
+        for name, block in blocks.items():
+            error = self._error.unpack(inputs[name])
+            if error["valid"]:
+                self._error_last = error["code"] | block << 8 | error["argument"] << 16
+        if self._restart:
+            self._error_last = self._error_count = 0
+
+    def _advance_reset(self, performed: str | None, data: int, idle: bool) -> None:
+        """Rules 10 to 13."""
+        if self._restart:
+            self._epoch = (self._epoch + 1) & EPOCH_MASK
+            self._enable = self._all_sms
+        restarts = self._resetting and idle and not self._restart
+        self._began = performed == "CONTROL" and bool(data & 1)
+        self._resetting = self._began or (self._resetting and not self._restart)
+        self._restart = restarts

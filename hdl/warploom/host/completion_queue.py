@@ -1,0 +1,84 @@
+"""Final records, kept in order until the host has read them."""
+
+from typing import Any, Final
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from warploom_spec import Config, Fate, layouts
+from warploom_spec.host_commands import record_words
+from warploom_spec.queue import FinalFate
+
+#: Fates that are said in one word to the host: only an abort or a soft reset stops a launch.
+_STOPPED: Final = (Fate.KILLED, Fate.DRAINED, Fate.SKIPPED, Fate.ABORTED)
+_FATE_BITS: Final = 2
+
+
+class CompletionQueue(wiring.Component):
+    """Keep final records in block memory, and show the oldest one.
+
+    Parameters
+    ----------
+    config : Config
+        ``queue_depth``: there are 4 of it plus 4 places.
+
+    Attributes
+    ----------
+    ended : Stream[end_record], in
+        LaunchPath's records. ``ready`` is the state of a register.
+    oldest : Out(words of record)
+        The oldest record, from two cycles after it came into an empty queue; 0 if there is none.
+    records : Out
+        Records here, from the cycle after they came.
+    pop : In(1)
+        Forget ``oldest``; the next one is shown in the next cycle if it came before the last cycle.
+    """
+
+    ended: stream.Interface
+    oldest: "data.View[data.FlexibleLayout]"
+    records: Signal
+    pop: Signal
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "ended": In(stream.Signature(layouts.end_record(config).layout())),
+                "oldest": Out(record_words(config).layout()),
+                "records": Out(range(config.records + 1)),
+                "pop": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        ended: Any = self.ended.payload
+        fate = Signal(_FATE_BITS)
+        with m.Switch(ended.fate):
+            with m.Case(Fate.FINISHED):
+                m.d.comb += fate.eq(FinalFate.FINISHED)
+            with m.Case(*_STOPPED):
+                m.d.comb += fate.eq(FinalFate.ABORTED)
+            with m.Default():
+                m.d.comb += fate.eq(FinalFate.FAILED)
+        kept = {"ticket": ended.ticket, "code": ended.code, "fate": fate, "cycles": ended.cycles}
+        width = sum(len(value) for value in kept.values())
+        # The library's FIFO for block memory: its output is a place of its own.
+        m.submodules.queue = queue = SyncFIFOBuffered(width=width, depth=self._config.records)
+        m.d.comb += [
+            queue.w_data.eq(Cat(*kept.values())),
+            queue.w_en.eq(self.ended.valid),
+            self.ended.ready.eq(queue.w_rdy),
+            queue.r_en.eq(self.pop),
+            self.records.eq(queue.level),
+        ]
+        shown = Signal(width)
+        m.d.comb += shown.eq(Mux(queue.r_rdy, queue.r_data, 0))
+        low = 0
+        for name, value in kept.items():
+            m.d.comb += self.oldest[name].eq(shown[low : low + len(value)])
+            low += len(value)
+        return m

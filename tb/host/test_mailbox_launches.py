@@ -1,0 +1,255 @@
+"""Mailbox's launches, aborts and soft reset, of RTL and model alike."""
+
+import pytest
+
+from tb.host.commands import a_read, a_write
+from tb.host.mailbox_script import Script, answers, command, play, reads
+from tb.host.test_mailbox import LAUNCH_ANSWER, RESULT, STOP_ANSWER
+from tb.host.test_mailbox_rules import RUN, RUNS_AT, TINY, done
+from tb.support.record import record
+from warploom.host.mailbox import Mailbox
+from warploom_golden.host import Mailbox as Model
+from warploom_spec import ErrorCode, layouts
+from warploom_spec.host_commands import Opcode, launch_words
+from warploom_spec.host_errors import HostError
+from warploom_spec.queue import QueueCode
+
+
+@pytest.fixture(params=[Mailbox, Model], ids=["rtl", "model"])
+def box(request):
+    return request.param(TINY)
+
+
+# Launches and aborts
+
+LAUNCH = {
+    "code": 0x1122334455667788,
+    "arguments": 0x99AABBCCDDEEFF00,
+    "address_space": 0x1234,
+    "stream": 9,
+    "priority": 2,
+    "after_previous": 1,
+    "idempotent": 0,
+    "mode": 3,
+    "gx": 0x7FFFFFFF,
+    "gy": 0xFFFE,
+    "gz": 0xFFFD,
+    "dx": 1025,
+    "dy": 1026,
+    "dz": 65,
+    "index_address": 63,
+    "table": 5,
+    "warp_registers": 300,
+    "shared": 2000,
+    "barriers": 60,
+    "inline0": 0xFEDCBA9876543210,
+}
+
+
+def task_of(**changes):
+    """Return the words of a launch by their names."""
+    head = {"opcode": Opcode.LAUNCH, "flags": 0xFF, "parameter": 0xABCD}
+    words = launch_words(TINY).pack(head | LAUNCH | changes)
+    return {f"T{k}": word for k, word in enumerate(words) if word}
+
+
+SENT_AT = len(task_of()) + 1
+
+
+def answer(ticket=0, code=0, argument=0):
+    return LAUNCH_ANSWER.pack({"valid": 1, "ticket": ticket, "code": code, "argument": argument})
+
+
+def stop_answer(code=0):
+    return STOP_ANSWER.pack({"valid": 1, "code": code})
+
+
+def test_a_launch_is_sent_a_cycle_after_its_doorbell_with_every_field(box):
+    seen = play(box, write=command(1, task_of()))
+    assert seen.cycles("launch_valid") == [SENT_AT]
+    sent = layouts.launch_descriptor(TINY).unpack(seen.port("launch")[SENT_AT])
+    assert sent == LAUNCH
+    assert seen.cycles("stop__valid") == []
+
+
+TOO_LARGE = {
+    "stream": (16, 5),
+    "priority": (4, 5),
+    "gx": (1 << 31, 6),
+    "index_address": (64, 9),
+}
+
+
+@pytest.mark.parametrize("field", TOO_LARGE)
+def test_a_value_too_large_for_its_field_is_refused_by_its_word(box, field):
+    value, word = TOO_LARGE[field]
+    task = task_of(**{field: value})
+    judged = len(task) + 1
+    seen = play(
+        box,
+        write=command(0, task),
+        read=reads(0, "ERROR", (judged + 1,)) | reads(0, "DOORBELL", (judged + 2,)),
+    )
+    assert answers(seen) == {judged + 1: HostError.FIELD_RANGE | word << 16, judged + 2: 0}
+    assert seen.cycles("launch_valid") == []
+
+
+def test_the_first_word_with_a_value_too_large_is_named(box):
+    task = task_of(index_address=64, gx=1 << 31, priority=15)
+    judged = len(task) + 1
+    seen = play(box, write=command(1, task), read=reads(1, "ERROR", (judged + 1,)))
+    assert answers(seen) == {judged + 1: HostError.FIELD_RANGE | 5 << 16}
+
+
+@pytest.mark.parametrize("name", ["ERROR", "RESULT0", "DOORBELL", "STATUS"])
+def test_the_answer_to_a_launch_is_seen_from_the_next_cycle_on(box, name):
+    x = SENT_AT + 6
+    words = {
+        "ERROR": (0, ErrorCode.INDEX_BITS | 0x1234 << 16),
+        "RESULT0": (0, 0xFEDC0001),
+        "DOORBELL": (1, 0),
+        "STATUS": (0, 0),
+    }
+    seen = play(
+        box,
+        write=command(1, task_of()),
+        launch_answer={x: answer(0xFEDC0001, ErrorCode.INDEX_BITS, 0x1234)},
+        read=reads(1, name, (x, x + 1)),
+        cycles=30,
+    )
+    before, after = words[name]
+    assert answers(seen) == {x: before, x + 1: after}
+
+
+def test_answers_go_to_the_sections_in_the_order_of_the_launches(box):
+    """Section 1's launch is sent before section 0's; a NOP of a later command clears a ticket."""
+    writes = command(1, task_of()) | command(0, task_of(), start=SENT_AT + 1)
+    x = 2 * SENT_AT + 4
+    writes |= {x + 4: a_write(0, "T0", Opcode.NOP), x + 5: a_write(0, "DOORBELL", 1)}
+    seen = play(
+        box,
+        write=writes,
+        launch_answer={x: answer(11), x + 1: answer(12)},
+        read={
+            x + 2: a_read(1, "RESULT0"),
+            x + 3: a_read(0, "RESULT0"),
+            x + 6: a_read(0, "RESULT0"),
+            x + 7: a_read(1, "RESULT0"),
+        },
+        cycles=x + 9,
+    )
+    assert list(answers(seen).values()) == [11, 12, 0, 11]
+
+
+ABORT = {"T0": Opcode.ABORT, "T1": 0x80000005}
+
+
+def test_an_abort_stands_until_it_is_taken_and_answered(box):
+    """Rung in 2, judged in 3, at `stop` from 4 on, taken in 6, answered in 8."""
+    seen = play(
+        box,
+        write=command(1, ABORT),
+        stop__ready={6: 1},
+        stop_answer={8: stop_answer(QueueCode.TICKET_UNKNOWN)},
+        read={8: a_read(1, "DOORBELL"), 9: a_read(1, "DOORBELL"), 10: a_read(1, "ERROR")},
+    )
+    assert seen.cycles("stop__valid") == [4, 5, 6]
+    assert layouts.launch_stop(TINY).unpack(seen.port("stop__payload")[4]) == {
+        "ticket": 0x80000005,
+        "drain": 0,
+    }
+    assert list(answers(seen).values()) == [1, 0, QueueCode.TICKET_UNKNOWN]
+
+
+def test_aborts_keep_their_order_and_do_not_wait_for_launches(box):
+    writes = command(0, task_of())
+    writes |= command(1, ABORT, start=SENT_AT)
+    seen = play(box, write=writes, cycles=SENT_AT + 8)
+    assert seen.cycles("stop__valid") == [SENT_AT + 4]
+
+
+# Soft reset
+
+
+def test_a_task_that_runs_when_the_mailbox_closes_ends_with_reset_and_nothing_else(box):
+    x = RUNS_AT + 3
+    seen = play(
+        box,
+        write=command(0, RUN),
+        result__0={x - 1: RESULT.pack({"valid": 1, "word": 0, "data": 7})},
+        closed={x: 1, x + 1: 1},
+        done__0={x: done(status=5, assigned=7, task=9), x + 1: done(status=5, task=9)},
+        read={
+            x - 1: a_read(0, "DOORBELL"),
+            x: a_read(0, "DOORBELL"),
+            **{x + 2 + k: a_read(0, name) for k, name in enumerate(OUTCOME)},
+        },
+    )
+    found = list(answers(seen).values())
+    assert found == [1, None, *(HostError.RESET if n == "ERROR" else 0 for n in OUTCOME)]
+
+
+OUTCOME = ("DOORBELL", "ERROR", "STATUS", "ASSIGNED", "RESULT1", "RESULT8")
+
+
+@pytest.mark.parametrize("opcode", [Opcode.RUN, Opcode.LAUNCH, Opcode.ABORT, Opcode.NOP])
+def test_a_command_is_not_judged_while_the_mailbox_is_closed(box, opcode):
+    """Rung in 3, judged in 4 if the mailbox were open."""
+    task = {"T0": opcode, "T2": 1, "T3": 1}
+    seen = play(
+        box,
+        write=command(0, task),
+        closed={4: 1},
+        read={5: a_read(0, "DOORBELL"), 6: a_read(0, "ERROR")},
+    )
+    assert answers(seen) == {5: 0, 6: HostError.RESET}
+    for port in ("run__0", "launch_valid", "stop__valid"):
+        assert seen.cycles(port) == []
+
+
+@pytest.mark.parametrize("closed", [1, 0])
+def test_a_launch_that_was_sent_is_answered_while_the_mailbox_is_closed(box, closed):
+    x = SENT_AT + 6
+    seen = play(
+        box,
+        write=command(0, task_of()),
+        closed=dict.fromkeys(range(SENT_AT + 1, x + 1), closed),
+        launch_answer={x: answer(5)},
+        read={x + 1: a_read(0, "RESULT0"), x + 2: a_read(0, "ERROR")},
+        cycles=30,
+    )
+    assert list(answers(seen).values()) == [5, 0]
+    assert seen.cycles("waiting") == list(range(SENT_AT, x + 1))
+
+
+def test_every_access_is_refused_while_the_mailbox_is_closed(box):
+    writes = {k: a_write(1, "T0", 7) for k in range(3)}
+    seen = play(box, write=writes, read=reads(1, "ERROR", range(3)), closed={1: 1})
+    assert seen.cycles("write_refused") == [1]
+    assert answers(seen) == {0: 0, 1: None, 2: 0}
+
+
+def test_a_section_that_was_answered_keeps_its_words_when_the_mailbox_closes(box):
+    x = SENT_AT + 6
+    seen = play(
+        box,
+        write=command(1, task_of()),
+        launch_answer={x: answer(5)},
+        closed={x + 1: 1, x + 2: 1},
+        read={x + 3: a_read(1, "RESULT0"), x + 4: a_read(1, "ERROR")},
+        cycles=30,
+    )
+    assert list(answers(seen).values()) == [5, 0]
+
+
+# Without a launch path
+
+
+@pytest.mark.parametrize("make", [Mailbox, Model], ids=["rtl", "model"])
+@pytest.mark.parametrize("opcode", [Opcode.LAUNCH, Opcode.ABORT])
+def test_launches_are_unknown_without_a_launch_path(make, opcode):
+    box = make(TINY, launches=False)
+    script = Script(write=command(0, {"T0": opcode}), read=reads(0, "ERROR", (3,)))
+    seen = record(box, script, 5)
+    assert answers(seen) == {3: HostError.BAD_OPCODE}
+    assert "launch_valid" not in seen.outputs[0]
