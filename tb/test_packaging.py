@@ -1,4 +1,4 @@
-"""The wheel, the set-up, the direction of imports, the links: what holds the project together."""
+"""The wheel, the set-up, the direction of imports: what holds the project together."""
 
 import os
 import re
@@ -343,25 +343,3 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
     assert words == [*expected.split(), "it's one trace.json"]
     none_set = quiet("make", "-n", "sim", "WAVES=0", cwd=ROOT, env=clean, check=True).stdout
     assert none_set.split("warploom sim")[1].split() == []
-
-
-# --- pages -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "page",
-    [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "traces" / "README.md"],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_links_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
-    assert not [target for target in targets if not (page.parent / target).exists()]
-
-
-def test_the_readme_links_every_blocks_page() -> None:
-    text = (ROOT / "README.md").read_text()
-    rows = re.finditer(r"^\| \[(\w+)\]\(docs/([\w/]+/\1)\.md\)", text, re.MULTILINE)
-    linked = {row[2] for row in rows}
-    hdl = ROOT / "hdl" / "warploom"
-    blocks = {str(path.relative_to(hdl).with_suffix("")) for path in hdl.glob("*/[a-z]*.py")}
-    assert linked and linked == {name for name in blocks if (ROOT / "docs" / f"{name}.md").exists()}

@@ -164,8 +164,8 @@ class StealModel:
 
     Notes
     -----
-    Source: a patent on a cooperative work-stealing scheduler for execution units behind a doorbell
-    mailbox, as corrected on the method's page.
+    Source: patent US 11,340,942 B2, *Cooperative work-stealing scheduler*, as corrected on
+    ``docs/stealing/work_stealing.md``.
     """
 
     def __init__(

@@ -1,0 +1,59 @@
+"""The pages: links lead somewhere, every page is found from README, and each links the glossary."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("docs", "silicon", "traces", ".github")
+PAGES = sorted(
+    {*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))}
+)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+
+
+def links(page: Path) -> list[tuple[Path, str]]:
+    """Return a page's links to files: the file, and the heading behind ``#`` or an empty string."""
+    found = re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)", page.read_text())
+    return [((page.parent / target).resolve() if target else page, mark) for target, mark in found]
+
+
+def headings(page: Path) -> set[str]:
+    """Return the names of a page's headings as GitHub makes them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@each_page
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, heading in links(page):
+        assert target.exists(), target
+        assert not heading or heading in headings(target), f"{target.name} has no #{heading}"
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    found, new = set(), [ROOT / "README.md"]
+    while new:
+        page = new.pop()
+        found.add(page)
+        linked = {target for target, _ in links(page) if target.suffix == ".md"}
+        new += linked - found - {*new}
+    templates = {page for page in PAGES if ".github" in page.parts}
+    assert not [str(page.relative_to(ROOT)) for page in PAGES if page not in found | templates]
+
+
+def test_every_page_of_docs_links_the_glossary() -> None:
+    glossary = ROOT / "docs" / "glossary.md"
+    pages = [page for page in PAGES if ROOT / "docs" in page.parents and page != glossary]
+    without = [page for page in pages if glossary not in {target for target, _ in links(page)}]
+    assert pages and not [str(page.relative_to(ROOT)) for page in without]
+
+
+def test_the_readme_links_every_blocks_page() -> None:
+    text = (ROOT / "README.md").read_text()
+    rows = re.finditer(r"^\| \[(\w+)\]\(docs/([\w/]+/\1)\.md\)", text, re.MULTILINE)
+    linked = {row[2] for row in rows}
+    hdl = ROOT / "hdl" / "warploom"
+    blocks = {str(path.relative_to(hdl).with_suffix("")) for path in hdl.glob("*/[a-z]*.py")}
+    assert linked and linked == {name for name in blocks if (ROOT / "docs" / f"{name}.md").exists()}
