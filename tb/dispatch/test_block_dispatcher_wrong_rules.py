@@ -5,7 +5,7 @@ import pytest
 from tb.dispatch import test_block_dispatcher_error_rules as errors
 from tb.dispatch import test_block_dispatcher_stall_rules as stalls
 from tb.dispatch import test_block_dispatcher_two_kills_rules as two_kills
-from tb.dispatch.placement import test_freed_first_rules as freed_first
+from tb.dispatch.placement import test_freed_first as freed_first
 from tb.support import dispatch_rules
 from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found

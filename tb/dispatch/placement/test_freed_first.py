@@ -1,4 +1,4 @@
-"""`freed_first`: who enters the queue first, and whom a swap's refusal names; RTL and model."""
+"""`freed_first`: whom it gives a block, and what a refused swap names, of RTL and model alike."""
 
 import pytest
 
@@ -28,6 +28,31 @@ def reported(*when, slot=0):
     for sm in range(FREED.sms):
         levels |= reporting(sm, *((cycle, slot) for cycle, sms in when if sm in sms))
     return levels
+
+
+def test_freed_first_takes_the_sm_that_was_freed_first(block):
+    sent = [launch(config=FREED, gx=6, **WHOLE)]
+    levels = {**reporting(3, (20, 0)), **reporting(1, (24, 0))}
+    recording = drive(block, sent, config=FREED, enable=used(15, 40), **levels)
+    assert given(recording) == [0, 1, 2, 3, 3, 1]
+
+
+def test_freed_first_drops_a_head_that_has_no_room_and_takes_the_table_from_its_pointer(block):
+    sent = [launch(config=FREED, gx=7, **WHOLE)]
+    levels = {**reporting(3, (20, 0)), **reporting(2, (24, 0)), **reporting(1, (28, 0))}
+
+    def enable(now: int) -> int:
+        return 0b0111 if now == 40 else used(15, 40)(now)
+
+    # Queue 3, 2, 1. SM 3 is out of use in 41 alone: its entry is dropped, and the table, which
+    # stands at 0, gives SM 1. Then the head is 2. Then 1, which is full: SM 3 by the table.
+    recording = drive(block, sent, config=FREED, enable=enable, **levels)
+    assert given(recording) == [0, 1, 2, 3, 1, 2, 3]
+
+
+def test_the_table_s_pointer_moves_on_from_the_sm_that_was_found_past_the_last_one(block):
+    recording = drive(block, [launch(config=FREED, gx=6)], config=FREED, enable=0b0111)
+    assert given(recording) == [0, 1, 2, 0, 1, 2]
 
 
 def test_of_sms_freed_in_one_cycle_the_first_behind_the_last_one_to_enter_is_first(block):

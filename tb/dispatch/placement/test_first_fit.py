@@ -1,0 +1,18 @@
+"""`first_fit`: whom it gives a block, of RTL and model alike."""
+
+from tb.support.dispatch_rules import (
+    RTL_AND_MODEL,
+    drive,
+    given,
+    launch,
+    policy,
+)
+
+pytestmark = RTL_AND_MODEL
+
+
+def test_first_fit_takes_the_lowest_sm_whose_port_is_open(block):
+    # Each SM takes a block in every second cycle; four blocks fill one.
+    config = policy("first_fit")
+    recording = drive(block, [launch(config=config, gx=10)], config=config)
+    assert given(recording) == [0, 1, 0, 1, 0, 1, 0, 1, 2, 3]

@@ -1,0 +1,50 @@
+"""A new placement policy is a file of RTL, a file of its model, and its name in a list."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tb.support.dispatch_cases import dispatcher_case
+from tb.support.dispatch_rules import RTL_AND_MODEL, drive, given, launch, policy
+from tb.support.planted import Change, plant
+from warploom.dispatch import placement as rtl
+from warploom_golden.dispatch import placement as model
+from warploom_sim.lockstep import LockstepError, run
+from warploom_spec import config
+
+TOY = Path(__file__).with_name("toy")
+NAME = "last_fit"
+CASE = f"tiny,sms=3,policy={NAME}"
+
+
+@pytest.fixture(autouse=True)
+def last_fit(monkeypatch):
+    """Add the policy as a new file on either side and one name in the list."""
+    monkeypatch.setattr(config, "POLICIES", (*config.POLICIES, NAME))
+    for package, folder in ((rtl, "rtl"), (model, "model")):
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(TOY / folder)])
+    yield
+    for package in (rtl, model):
+        sys.modules.pop(f"{package.__name__}.{NAME}", None)
+        vars(package).pop(NAME, None)
+
+
+def test_equals_its_model(seed):
+    for profile in ("no_stops", "mixed"):
+        [result] = run([dispatcher_case(CASE, profile, seed, 1200)], "amaranth")
+        result.require("transfers of launch", "ledger: blocks ok")
+
+
+@RTL_AND_MODEL
+def test_the_highest_sm_whose_port_is_open_is_taken(block):
+    config = policy(NAME)
+    recording = drive(block, [launch(config=config, gx=10)], config=config)
+    assert given(recording) == [3, 2, 3, 2, 3, 2, 3, 2, 1, 0]
+
+
+def test_another_choice_is_found(monkeypatch, seed):
+    made = rtl.policy_class(policy(NAME))
+    plant(monkeypatch, [Change(made, "choose", "self.eligible[::-1])[::-1]", "self.eligible)")])
+    with pytest.raises(LockstepError, match="offer__"):
+        run([dispatcher_case(CASE, "no_stops", seed, 1200)], "amaranth", waves=False)
