@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ class Expected:
         Launches that the configuration refuses, by the code's name.
     blocks : int
         Blocks of the launches that are not refused.
+    least_blocks : tuple of int
+        Of each such launch, in order: blocks that are offered at least. All, or if it is killed
+        those up to the one after whose offer that is.
     warps : int
         Warps of indices to write: at least once for each region and shape in it, and again
         whenever another shape was written over it in between.
@@ -33,6 +37,7 @@ class Expected:
     launches: int
     refused: dict[str, int]
     blocks: int
+    least_blocks: tuple[int, ...]
     warps: int
     warps_exact: bool
 
@@ -42,14 +47,39 @@ class Expected:
         return self.launches - sum(self.refused.values())
 
     def events(self) -> dict[str, int]:
-        """Return the events that must have been compared, by kind; of ``warps`` at least."""
+        """Return the events that must have been compared at least, by kind."""
         accepted = dict.fromkeys(("decisions", "done", "words", "ended"), self.accepted)
-        blocks = dict.fromkeys(("offers", "reports"), self.blocks)
+        blocks = dict.fromkeys(("offers", "reports"), sum(self.least_blocks))
         return {"answers": self.launches, **accepted, **blocks, "warps": self.warps}
 
+    def most(self, kind: str) -> float:
+        """Return how many events of a kind there may be at most."""
+        if kind in ("offers", "reports"):
+            return self.blocks
+        if kind == "warps" and not self.warps_exact:
+            return inf
+        return self.events()[kind]
 
-def count(launches: Sequence[LaunchDescriptor], config: Config) -> Expected:
-    """Count what the launches demand of a configuration."""
+
+def count(
+    launches: Sequence[LaunchDescriptor],
+    config: Config,
+    seed: int = 0,
+    kill_every: int | None = None,
+) -> Expected:
+    """Count what the launches demand of a configuration.
+
+    Parameters
+    ----------
+    launches : sequence of LaunchDescriptor
+        What is sent.
+    config : Config
+        The configuration.
+    seed : int
+        The replay's seed, which says after which block a launch is killed.
+    kill_every : int or None
+        Launches of this number, twice this number and so on are killed; None: no one.
+    """
     codes = refusal_codes(launches, config)
     refused = Counter(ErrorCode(int(code)).name for code in codes[codes > 0])
     accepted = [launch for launch, code in zip(launches, codes, strict=True) if not code]
@@ -57,10 +87,29 @@ def count(launches: Sequence[LaunchDescriptor], config: Config) -> Expected:
     return Expected(
         launches=len(launches),
         refused=dict(sorted(refused.items(), key=lambda item: ErrorCode[item[0]])),
-        blocks=sum(x * y * z for x, y, z in (launch.grid for launch in accepted)),
+        blocks=sum(prod(launch.grid) for launch in accepted),
+        least_blocks=tuple(_least_blocks(launch, seed, kill_every) for launch in accepted),
         warps=warps,
         warps_exact=exact,
     )
+
+
+def _least_blocks(launch: LaunchDescriptor, seed: int, kill_every: int | None) -> int:
+    """Return how many blocks of a launch are offered at least."""
+    blocks = prod(launch.grid)
+    if not kill_every or launch.code == 0 or launch.code % kill_every:
+        return blocks
+    word = _mixed(_mixed(seed ^ launch.code))
+    return 1 + (word * blocks >> 32)
+
+
+def _mixed(word: int) -> int:
+    """Return a word of 32 bits with its bits mixed, as the replay's page has it."""
+    word ^= word >> 16
+    word = word * 0x7FEB_352D % 2**32
+    word ^= word >> 15
+    word = word * 0x846C_A68B % 2**32
+    return word ^ word >> 16
 
 
 def refusal_codes(launches: Sequence[LaunchDescriptor], config: Config) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ class ModelJob:
     launches: int | None
     time_scale: Fraction
     seed: int
+    kill_every: int | None = None
 
     def to_json(self) -> str:
         """Return the job as text."""
@@ -46,13 +47,14 @@ class ModelJob:
             launches=job["launches"],
             time_scale=Fraction(job["time_scale"]),
             seed=job["seed"],
+            kill_every=job["kill_every"],
         )
 
     def run(self) -> Events:
         """Return what the model expects."""
         trace = traces.load(self.trace)
         launches = make_launches(trace, self.config, self.time_scale, self.launches)
-        return event_model.run(launches, self.config, self.seed)
+        return event_model.run(launches, self.config, self.seed, self.kill_every)
 
 
 def config_of(fields: Mapping[str, Any]) -> Config:

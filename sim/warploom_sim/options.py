@@ -26,9 +26,11 @@ class ReplayOptions:
     settings : tuple[str, ...]
         Replace other fields of the preset, each ``FIELD=VALUE``.
     seed : int
-        Seeds the jitter of the block lengths.
+        Seeds the jitter of the block lengths, and after which block a launch is killed.
     time_scale : Fraction
         Block lengths are multiplied by it.
+    kill_every : int or None
+        Launches of this number, twice this number and so on are killed; None: no one.
     waves : bool
         Also write a waveform.
     json : Path or None
@@ -48,6 +50,7 @@ class ReplayOptions:
     settings: tuple[str, ...] = ()
     seed: int = 1
     time_scale: Fraction = Fraction(1, 32)
+    kill_every: int | None = None
     waves: bool = False
     json: Path | None = None
     launches_csv: Path | None = None

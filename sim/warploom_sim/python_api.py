@@ -24,6 +24,7 @@ def replay(
     launches: int | None = None,
     time_scale: Fraction | str | int | float = Fraction(1, 32),
     seed: int = 1,
+    kill_every: int | None = None,
     rtl: bool = False,
     simulator: str = simulators.SIMULATORS[0],
     **fields: Any,
@@ -43,7 +44,9 @@ def replay(
     time_scale : Fraction, str, int or float
         Block lengths are the recorded ones times this; as text such as ``"1/32"``.
     seed : int
-        Seeds the jitter of the block lengths, 0 to 2^32 - 1.
+        Seeds the jitter of the block lengths, and of kills, 0 to 2^32 - 1.
+    kill_every : int or None
+        Kill the launches of this number, twice this number and so on; None is no one.
     rtl : bool
         Also run the RTL, hold every event against the model's, and return the RTL's. The
         simulation is built once for a configuration, under ``build/``.
@@ -76,12 +79,13 @@ def replay(
         launches=_whole("launches", launches, 1) if launches is not None else None,
         seed=_whole("seed", seed, 0, _HIGHEST_SEED),
         time_scale=_scale(time_scale),
+        kill_every=_whole("kill_every", kill_every, 1) if kill_every is not None else None,
     )
     if rtl:
         simulators.require(simulator)
     job = rtl_replay.prepare(Path(trace), chosen, options)
     if not rtl:
-        events = event_model.run(job.launches, chosen, options.seed)
+        events = event_model.run(job.launches, chosen, options.seed, options.kill_every)
         return rtl_replay.result_of(job, events, None)
     outcome = rtl_replay.run_one(job)
     if outcome.result is None:

@@ -29,6 +29,8 @@ Port = tuple[str, str, int]
 RESET_CYCLES: Final = 4
 #: Launches that BlockDispatcher has resident at once.
 PLACES: Final = 2
+#: Ports that the bench drives; the other inputs are idle, and ready.
+DRIVEN: Final = ("launch__", "report__", "stop__")
 
 
 def bench_text(ports: Sequence[Port], config: Config, launches: int) -> str:
@@ -48,6 +50,7 @@ def bench_text(ports: Sequence[Port], config: Config, launches: int) -> str:
         _wires(ports),
         _files(config),
         _source(config, launches),
+        _killer(config),
         *(_sm_core(sm, config) for sm in range(config.sms)),
         _dut(ports, config),
         _stop_task(config),
@@ -67,7 +70,7 @@ def _head() -> Iterator[str]:
 
 def _wires(ports: Sequence[Port]) -> Iterator[str]:
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(("launch__", "report__")):
+        if direction == "out" or name.startswith(DRIVEN):
             yield f"  wire {_range(bits)}{name};"
 
 
@@ -106,6 +109,27 @@ def _source(config: Config, launches: int) -> Iterator[str]:
     yield "    .payload(launch__payload), .launches(launches));"
 
 
+def _killer(config: Config) -> Iterator[str]:
+    """Stop launches by their number; what it sees are the offers and the launch words."""
+    words = layouts.launch_words(config)
+    widths = {field.name: field.bits for field in words.fields}
+    ports = {name: name for name in ("clk", "rst", "seed")}
+    ports |= {"valid": "stop__valid", "ready": "stop__ready", "stop": "stop__payload"}
+    for place in range(PLACES):
+        taken = (
+            f"(offer__{sm}__valid & (offer__{sm}__payload[0] == {place}))"
+            for sm in range(config.sms)
+        )
+        yield f"  wire [15:0] taken_{place} = {' + '.join(taken)};"
+        stands = f"words__{place}"
+        sizes = (f"{stands}[{words.offsets[g]} +: {widths[g]}]" for g in ("gx", "gy", "gz"))
+        yield f"  wire [63:0] blocks_{place} = {' * '.join(sizes)};"
+        ports |= {name: name for name in (f"taken_{place}", f"blocks_{place}")}
+        ports[f"ticket_{place}"] = f"{stands}[{words.offsets['ticket']} +: 32]"
+        ports[f"launch_{place}"] = f"{stands}[{words.offsets['code']} +: 32]"
+    yield f"  launch_killer killer ({_connect(ports)});"
+
+
 def _sm_core(sm: int, config: Config) -> Iterator[str]:
     words = layouts.launch_words(config)
     records = record_packets(config)
@@ -128,6 +152,7 @@ def _sm_core(sm: int, config: Config) -> Iterator[str]:
         "reports": "file_reports",
         "offer_valid": f"offer__{sm}__valid",
         "offer": f"offer__{sm}__payload",
+        "kill": "kill",
         "report_valid": f"report__{sm}__valid",
         "report": f"report__{sm}__payload",
     }
@@ -146,7 +171,7 @@ def _dut(ports: Sequence[Port], config: Config) -> Iterator[str]:
     """Connect LaunchPath: what is not used is idle, every output stream is taken at once."""
     connections = {"clk": "clk", "rst": "rst"}
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(("launch__", "report__")):
+        if direction == "out" or name.startswith(DRIVEN):
             connections[name] = name
         elif name.endswith("__ready"):
             connections[name] = "1'b1"

@@ -87,7 +87,7 @@ def build(
     generator = [_hash(Path(__file__).parent / name) for name in GENERATOR]
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
     text = cached("replay-verilog", parts, functools.partial(_generate, job))
-    files = [*sorted(text.glob("*.v")), *_bench_sources(simulator)]
+    files = [*_bench_sources(simulator), *sorted(text.glob("*.v"))]
     wave = simulators.waveform(simulator)
     flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
     if waves:
@@ -114,7 +114,8 @@ def _rtl_sources() -> Iterator[Path]:
 
 
 def _bench_sources(simulator: str) -> list[Path]:
-    names = ["sm_core.v", "launch_source.v"]
+    # The package comes before those that use it.
+    names = ["mix.v", "sm_core.v", "launch_source.v", "launch_killer.v"]
     names.append("clock.v" if simulator == "icarus" else "clock.cpp")
     return [SOURCES / name for name in names]
 

@@ -14,7 +14,7 @@ from warploom_sim.analysis.limits import LABELS as LIMIT_LABELS
 from warploom_sim.compare import Mismatch
 from warploom_sim.options import ReplayOptions
 from warploom_sim.trace_file import shown
-from warploom_spec import ErrorCode
+from warploom_spec import ErrorCode, Fate
 
 #: Figures whose names alone would not say their unit.
 _LABELS: Final = {
@@ -41,6 +41,17 @@ def refused_by_code(events: Events) -> dict[str, int]:
     codes = events.tables["answers"]["code"]
     counts = Counter(int(code) for code in codes if code)
     return {_code_name(code): counts[code] for code in sorted(counts)}
+
+
+def launches_by_fate(events: Events) -> dict[str, int]:
+    """Return how many accepted launches had each fate, by its name, in order of the numbers."""
+    counts = Counter(int(fate) for fate in events.tables["ended"]["fate"])
+    return {_fate_name(fate): counts[fate] for fate in sorted(counts)}
+
+
+def _fate_name(fate: int) -> str:
+    # A faulty run may show a fate that does not exist.
+    return Fate(fate).name.lower() if fate in list(Fate) else f"fate {fate}"
 
 
 def _code_name(code: int) -> str:
@@ -127,6 +138,7 @@ def command(options: ReplayOptions) -> str:
         "reclaim": options.reclaim,
         "seed": options.seed,
         "time-scale": options.time_scale,
+        "kill-every": options.kill_every,
         "forced-fault": options.forced_fault,
     }
     for name, value in given.items():

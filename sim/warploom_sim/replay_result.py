@@ -174,7 +174,9 @@ class Settings:
     time_scale : Fraction
         Block lengths are the recorded ones times this.
     seed : int
-        Seeds the jitter of the block lengths.
+        Seeds the jitter of the block lengths, and after which block a launch is killed.
+    kill_every : int or None
+        Launches of this number, twice this number and so on were killed; None: no one.
     simulator : str or None
         What ran the RTL; None if the golden event model ran alone.
     """
@@ -183,6 +185,7 @@ class Settings:
     launches: int | None
     time_scale: Fraction
     seed: int
+    kill_every: int | None = None
     simulator: str | None
 
 

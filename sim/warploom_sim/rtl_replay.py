@@ -135,7 +135,7 @@ def prepare(path: Path, config: Config, options: ReplayOptions, flip: Flip | Non
     """
     trace = traces.load(path)
     launches = make_launches(trace, config, options.time_scale, options.launches)
-    demanded = expected.count(launches, config)
+    demanded = expected.count(launches, config, options.seed, options.kill_every)
     if demanded.blocks > MOST_BLOCKS:
         raise WarploomError(
             f"{path}: {demanded.blocks:,} blocks to replay; legal: up to {MOST_BLOCKS:,}"
@@ -235,6 +235,7 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
         launches=options.launches,
         time_scale=options.time_scale,
         seed=options.seed,
+        kill_every=options.kill_every,
     )
     # The import of what the figures need takes a while, and the simulator longer: both at once.
     threading.Thread(
@@ -247,7 +248,13 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
         model = stack.enter_context(model_process(job, model_folder))
         running = stack.enter_context(
             simulation_process(
-                simulation, replay.launches, config, options.simulator, options.seed, rtl_folder
+                simulation,
+                replay.launches,
+                config,
+                options.simulator,
+                options.seed,
+                rtl_folder,
+                options.kill_every,
             )
         )
         wait(
@@ -307,6 +314,7 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
             launches=options.launches,
             time_scale=options.time_scale,
             seed=options.seed,
+            kill_every=options.kill_every,
             simulator=simulator,
         ),
         events=events,
@@ -318,16 +326,28 @@ def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[st
     problems = []
     for kind, least in demanded.events().items():
         got = compared.compared[kind]
-        exact = kind != "warps" or demanded.warps_exact
-        if got < least or (exact and got > least):
+        most = demanded.most(kind)
+        if got < least or got > most:
             problems.append(
                 f"{kind}: {got:,} compared, but the launches alone demand"
-                f" {'' if exact else 'at least '}{least:,}"
+                f" {'' if least == most else 'at least '}{least:,}"
             )
+    problems += short_launches(rtl, demanded)
     refused = replay_report.refused_by_code(rtl)
     if refused != demanded.refused:
         problems.append(f"refused: {refused}, but the launches alone demand {demanded.refused}")
     return problems
+
+
+def short_launches(rtl: Events, demanded: Expected) -> list[str]:
+    """Return in words the first accepted launch of which too few blocks were offered."""
+    # Tickets count from 1, in the order in which launches are accepted.
+    offered = np.bincount(rtl.tables["offers"]["ticket"].astype(int), minlength=1)
+    for ticket, least in enumerate(demanded.least_blocks, 1):
+        got = int(offered[ticket]) if ticket < len(offered) else 0
+        if got < least:
+            return [f"ticket {ticket}: {got:,} blocks offered; its launch alone demands {least:,}"]
+    return []
 
 
 def unread(trace: Trace, launches: int, most: int | None) -> list[str]:
@@ -380,8 +400,10 @@ def _figures(
         "reclaim": config.reclaim,
         "seed": options.seed,
         "time_scale": str(options.time_scale),
+        **({"kill_every": options.kill_every} if options.kill_every else {}),
         "launches": len(rtl.tables["answers"]["cycle"]),
         "refused": replay_report.refused_by_code(rtl),
+        "fates": replay_report.launches_by_fate(rtl),
         "blocks": blocks,
         "cycles": cycles,
         "blocks_per_cycle": round(blocks / cycles, 4),

@@ -114,6 +114,7 @@ def simulation_process(
     simulator: str,
     seed: int,
     folder: Path,
+    kill_every: int | None = None,
 ) -> Iterator[Process]:
     """Run the simulation; it writes its event files into its folder."""
     lines = (f"{launch.pack(config):x}\n" for launch in launches)
@@ -128,6 +129,8 @@ def simulation_process(
         "offer_limit": 1000 + 2 * sum(x * y * z for x, y, z in (n.grid for n in launches)),
         "drain": DRAIN + 2 * config.max_warps,
     }
+    if kill_every:
+        values["kill_every"] = kill_every
     if simulation.waves:
         values["waves"] = simulation.waves
     environment = {**os.environ, **simulators.environment(simulator)}

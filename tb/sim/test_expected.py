@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from warploom_golden.replay import event_model
+from warploom_golden.replay.kills import kill_block
 from warploom_sim import expected, traces
 from warploom_sim.expected import Expected
 from warploom_sim.trace_launches import make_launches
@@ -140,3 +141,20 @@ def test_a_history_that_runs_out_of_entries_makes_the_demand_a_floor(seed: int) 
             assert written == demanded.warps
             exact += 1
     assert 0 < exact < 40
+
+
+def test_a_killed_launch_demands_the_blocks_up_to_its_kill(seed: int) -> None:
+    """Seed 1: mix(mix(1 ^ 3)) = 0x3656ffdd, times 100 / 2^32 is 21; of 6 0x54acea80, 33."""
+    launches = [
+        LaunchDescriptor(grid=(10, 5, 2), block=(32, 1, 1), code=number) for number in range(8)
+    ]
+    demanded = expected.count(launches, preset("default"), 1, 3)
+    assert demanded.least_blocks == (100, 100, 100, 22, 100, 100, 34, 100)
+    assert demanded.blocks == demanded.most("offers") == 800
+    assert demanded.events()["reports"] == sum(demanded.least_blocks)
+    # The golden model's arithmetic is written apart.
+    for kill_every in (1, 2, 3):
+        least = expected.count(launches, preset("default"), seed, kill_every).least_blocks
+        for number, blocks in enumerate(least):
+            last = kill_block(seed, number, 100, kill_every)
+            assert blocks == (100 if last is None else last + 1)

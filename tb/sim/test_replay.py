@@ -116,6 +116,65 @@ def test_the_time_scale_stretches_the_run(tmp_path: Path, trace: Path) -> None:
     assert long["cycles"] > 2 * short["cycles"]
 
 
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+def test_kills_on_icarus(tmp_path: Path, trace: Path, seed: int, reclaim: str) -> None:
+    options = ("--sim", "icarus", "--config", "tiny", "--reclaim", reclaim, "--kill-every", 2)
+    result, figures = sim(tmp_path, trace, *options, "--seed", seed)
+    assert_equal(result, figures)
+    assert figures["kill_every"] == 2
+    assert figures["fates"]["killed"] > 0
+    assert sum(figures["fates"].values()) == LAUNCHES - sum(figures["refused"].values())
+    assert f"killed {figures['fates']['killed']}" in result.stdout
+
+
+def test_kills_on_verilator(tmp_path: Path) -> None:
+    """Numbers 3, 6, 9, 12 and 15 of 16 launches; what was offered is less than all blocks."""
+    result, killed = sim(tmp_path, STENCIL, "--launches", 16, "--kill-every", 3)
+    assert_equal(result, killed)
+    assert killed["fates"] == {"finished": 11, "killed": 5}
+    result, whole = sim(tmp_path, STENCIL, "--launches", 16)
+    assert_equal(result, whole)
+    assert whole["fates"] == {"finished": 16}
+    assert "kill_every" not in whole
+    assert killed["blocks"] < whole["blocks"]
+    by_number = zip(killed["per_launch"], whole["per_launch"], strict=True)
+    for number, (one, other) in enumerate(by_number):
+        wanted = "KILLED" if number % 3 == 0 and number else "FINISHED"
+        assert (one["fate"], other["fate"]) == (wanted, "FINISHED")
+        assert one["blocks"] == other["blocks"] if wanted == "FINISHED" else one["blocks"] >= 1
+
+
+def test_kills_of_other_launches_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The RTL's stops are told another number than the model: a launch has too few blocks, too."""
+    start = rtl_replay.simulation_process
+
+    def other(*arguments: Any) -> Any:
+        return start(*arguments[:-1], 5)
+
+    monkeypatch.setattr(rtl_replay, "simulation_process", other)
+    result, figures = sim(tmp_path, STENCIL, "--launches", 16, "--kill-every", 3)
+    assert (result.exit_code, figures["verdict"]) == (1, "different")
+    assert re.search(
+        r"ticket 6: [\d,]+ blocks offered; its launch alone demands [\d,]+", result.output
+    )
+    assert "--kill-every 3" in result.output
+
+
+@pytest.mark.parametrize("bit", [16, 21])
+def test_a_report_that_says_another_status_is_found(tmp_path: Path, bit: int) -> None:
+    fault = f"event.reports.100.{64 + bit}"
+    options = ("--launches", 4, "--kill-every", 1, "--forced-fault", fault)
+    result, figures = sim(tmp_path, STENCIL, *options)
+    assert (result.exit_code, figures["mismatches"]) == (1, 1)
+    assert f"differs: {'slot' if bit == 16 else 'status'}" in result.output
+
+
+def test_a_kill_of_every_zeroth_launch_is_refused(tmp_path: Path) -> None:
+    result, _ = sim(tmp_path, STENCIL, "--kill-every", 0)
+    assert result.exit_code == 2
+    assert "0 is not in the range x>=1" in result.output
+
+
 # Forced mismatches
 
 

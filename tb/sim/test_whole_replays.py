@@ -61,6 +61,21 @@ def test_every_policy_on_two_streams(tmp_path: Path, policy: str, reclaim: str) 
     assert figures["blocks"] > 10_000
 
 
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+@pytest.mark.parametrize("every", [3, 7])
+@pytest.mark.parametrize("trace", [RESNET, STENCIL], ids=lambda path: path.name)
+def test_kills(tmp_path: Path, trace: Path, every: int, reclaim: str) -> None:
+    figures = sim(tmp_path, trace, "--kill-every", every, "--reclaim", reclaim)
+    chosen = (figures["launches"] - 1) // every
+    # A launch that had every block reported when its kill came is finished.
+    assert 0.9 * chosen <= figures["fates"]["killed"] <= chosen
+
+
+def test_kills_on_large(tmp_path: Path) -> None:
+    figures = sim(tmp_path, RESNET, "--config", "large", "--launches", 12, "--kill-every", 3)
+    assert figures["fates"]["killed"] == 3
+
+
 def test_a_waveform_on_verilator(tmp_path: Path) -> None:
     figures = sim(tmp_path, STENCIL, "--config", "tiny", "--launches", 1, "--waves")
     assert Path(figures["waveform"]).stat().st_size > 10_000

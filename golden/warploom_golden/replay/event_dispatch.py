@@ -23,7 +23,7 @@ class EventDispatch:
     seed : int
         Seed of the block lengths, and of the blocks after which launches are killed.
     kill_every : int or None
-        Every so manieth launch is killed; None: no one.
+        Launches of this number, twice this number and so on are killed; None: no one.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     0,
     2**32 - 1,
     default=1,
-    help="Seed of the jitter of the block lengths.",
+    help="Seed of the jitter of the block lengths, and of kills.",
 )
 @click.option(
     "--time-scale",
@@ -68,6 +68,11 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     default=Fraction(1, 32),
     show_default=True,
     help="Block lengths are the recorded ones times this.",
+)
+@number_option(
+    "--kill-every",
+    1,
+    help="Kill launches N, 2N, ... (the first is launch 0), each after a seeded number of blocks.",
 )
 @click.option("--waves", is_flag=True, help="Also write a waveform.")
 @json_option(help="Also write the figures to FILE, those of each launch among them.")
@@ -92,6 +97,7 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> Non
       warploom sim
       warploom sim --sim icarus --launches 20
       warploom sim mine.json.gz --config large --policy least_loaded --json report.json
+      warploom sim --kill-every 3 --launches 30
       warploom sim mine.json.gz --set sms=4 --set block_slots=16 --launches-csv launches.csv
     """
     request = ReplayOptions(traces=traces or default_traces(), json=json_file, **options)

@@ -1,9 +1,13 @@
 // Stand-in for the cores of one SM: takes every offer at once, holds the block for its length, then
-// reports it; at most one report a cycle, the smallest due cycle first, then the lowest slot.
-// It records what it takes and what it reports. docs/replay/replay.md defines it.
+// reports it; at most one report a cycle, the smallest due cycle first, then the lowest slot. While
+// a place is killed, its blocks are due at once. It records what it takes and what it reports.
+// docs/replay/replay.md defines it.
+//
+// It acts at the clock's falling edge, when the ports show the cycle's values: what it reports in a
+// cycle depends on the offer and on `kill` of the same cycle.
 //
 // Work is done on events alone: the earliest due block is kept in registers, and the slots are
-// searched only when it leaves.
+// searched only when it leaves, or blocks are killed.
 module sm_core #(
     parameter SM = 0,
     parameter SLOTS = 32,
@@ -32,6 +36,7 @@ module sm_core #(
     input [31:0] base_1,
     input offer_valid,
     input [OFFER_BITS-1:0] offer,
+    input [1:0] kill,
     output reg report_valid,
     output reg [REPORT_BITS-1:0] report
 );
@@ -43,8 +48,12 @@ module sm_core #(
   wire [GRID_Z-1:0] bz = offer[1 + SLOT_BITS + GRID_X + GRID_Y +: GRID_Z];
   wire [15:0] number = SM;
 
+  // What a report says.
+  localparam [1:0] OK = 0, KILLED = 2;
+
   reg [63:0] due [0:SLOTS-1];
-  reg [SLOTS-1:0] busy;
+  // Of each slot: a block holds it, the block's place, and whether it was killed.
+  reg [SLOTS-1:0] busy, places, killed;
   reg [63:0] first_due;
   reg [SLOT_BITS-1:0] first_slot;
   reg [OFFER_RECORD_BITS-1:0] offer_record;
@@ -52,22 +61,12 @@ module sm_core #(
   reg [63:0] taken_due;
   integer k;
 
-  function [31:0] mix(input [31:0] word);
-    reg [31:0] x;
-    begin
-      x = word ^ (word >> 16);
-      x = x * 32'h7feb352d;
-      x = x ^ (x >> 15);
-      x = x * 32'h846ca68b;
-      mix = x ^ (x >> 16);
-    end
-  endfunction
-
   function [31:0] length(input [31:0] launch, input [31:0] base, input [31:0] x, input [31:0] y,
                          input [31:0] z);
     reg [31:0] hash, jitter, sum;
     begin
-      hash = mix(mix(mix(mix(seed ^ launch) ^ x) ^ y) ^ z);
+      hash = replay_hash::mix(seed ^ launch);
+      hash = replay_hash::mix(replay_hash::mix(replay_hash::mix(hash ^ x) ^ y) ^ z);
       jitter = (base >> 2) * (hash >> 24);
       sum = base - (base >> 3) + (jitter >> 8);
       length = sum < 4 ? 4 : sum;
@@ -76,13 +75,27 @@ module sm_core #(
 
   initial begin
     busy = 0;
+    places = 0;
+    killed = 0;
     report_valid = 0;
     report = 0;
     first_due = 0;
     first_slot = 0;
   end
 
-  always @(posedge clk) begin
+  // Find the block that is due first, of several the lowest slot.
+  task find_first;
+    begin
+      first_due = {64{1'b1}};
+      for (k = 0; k < SLOTS; k = k + 1)
+        if (busy[k] && due[k] < first_due) begin
+          first_due = due[k];
+          first_slot = k;
+        end
+    end
+  endtask
+
+  always @(negedge clk) begin
     report_valid <= 0;
     if (rst) begin
       busy = 0;
@@ -98,21 +111,24 @@ module sm_core #(
         end
         due[slot] = taken_due;
         busy[slot] = 1;
+        places[slot] = place;
+        killed[slot] = 0;
       end
-      // What is sent in the next cycle.
-      if (busy != 0 && first_due <= cycle + 1) begin
+      if (kill != 0 && busy != 0) begin
+        for (k = 0; k < SLOTS; k = k + 1)
+          if (busy[k] && kill[places[k]] && due[k] > cycle) begin
+            due[k] = cycle;
+            killed[k] = 1;
+          end
+        find_first;
+      end
+      if (busy != 0 && first_due <= cycle) begin
         report_valid <= 1;
-        report <= first_slot;
-        report_record = {{{(REPORT_BITS - SLOT_BITS){1'b0}}, first_slot}, number,
-                             cycle + 64'd1};
+        report <= {killed[first_slot] ? KILLED : OK, first_slot};
+        report_record = {killed[first_slot] ? KILLED : OK, first_slot, number, cycle};
         $fwrite(reports, "%u", report_record);
         busy[first_slot] = 0;
-        first_due = {64{1'b1}};
-        for (k = 0; k < SLOTS; k = k + 1)
-          if (busy[k] && due[k] < first_due) begin
-            first_due = due[k];
-            first_slot = k;
-          end
+        find_first;
       end
     end
   end
