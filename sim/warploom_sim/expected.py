@@ -24,22 +24,22 @@ class Expected:
         Launches that the configuration refuses, by the code's name.
     blocks : int
         Blocks of the launches that are not refused.
-    least_blocks : tuple of int
-        Of each such launch, in order: blocks that are offered at least. All, or if it is killed
-        those up to the one after whose offer that is.
     warps : int
         Warps of indices to write: at least once for each region and shape in it, and again
         whenever another shape was written over it in between.
     warps_exact : bool
         Whether more cannot be needed: no miss has to give up a shape that it does not overlap.
+    least_blocks : tuple of int
+        Of each launch that is not refused, in order: blocks that are offered at least. All, or if
+        it is killed those up to the one after whose offer that is.
     """
 
     launches: int
     refused: dict[str, int]
     blocks: int
-    least_blocks: tuple[int, ...]
     warps: int
     warps_exact: bool
+    least_blocks: tuple[int, ...] = ()
 
     @property
     def accepted(self) -> int:

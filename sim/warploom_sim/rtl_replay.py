@@ -332,7 +332,7 @@ def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[st
                 f"{kind}: {got:,} compared, but the launches alone demand"
                 f" {'' if least == most else 'at least '}{least:,}"
             )
-    problems += short_launches(rtl, demanded)
+    problems = problems or short_launches(rtl, demanded)
     refused = replay_report.refused_by_code(rtl)
     if refused != demanded.refused:
         problems.append(f"refused: {refused}, but the launches alone demand {demanded.refused}")
