@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from warploom_sim.commands.compare import compare
 from warploom_sim.commands.defer import defer
 from warploom_sim.commands.map import register_map
 from warploom_sim.commands.merge import merge
@@ -81,6 +82,8 @@ def main() -> None:
     Examples:
       warploom sim                            the recorded traces, default configuration
       warploom sim mine.json.gz --json r.json your own trace, figures to a file
+      warploom compare mine.json.gz --policy first_fit,least_loaded
+                                              policies side by side, with a plot
       warploom trace info mine.json.gz        what a trace holds
       warploom verilog --config large         Verilog of every block
       warploom map --config default           registers as a C header and SystemRDL
@@ -90,6 +93,7 @@ def main() -> None:
     """
 
 
+main.add_command(compare)
 main.add_command(defer)
 main.add_command(register_map)
 main.add_command(merge)

@@ -22,15 +22,19 @@ class ProgramError(RuntimeError):
 class MismatchError(RuntimeError):
     """RTL and model differ.
 
-    Attributes
+    Parameters
     ----------
-    problems : list of str
+    *problems : str
         Where, in words.
     """
 
-    def __init__(self, problems: list[str]):
-        super().__init__("\n".join(problems))
-        self.problems = problems
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Where RTL and model differ, in words."""
+        return self.args
+
+    def __str__(self) -> str:
+        return "\n".join(self.problems)
 
 
 def how_it_ended(returncode: int) -> str:

@@ -89,7 +89,7 @@ def replay(
         return rtl_replay.result_of(job, events, None)
     outcome = rtl_replay.run_one(job)
     if outcome.result is None:
-        raise MismatchError(outcome.problems)
+        raise MismatchError(*outcome.problems)
     return outcome.result
 
 

@@ -27,6 +27,7 @@ from warploom_sim import (
 )
 from warploom_sim.analysis.limits import find_limits, rate_by_time_scale
 from warploom_sim.build_cache import build_root
+from warploom_sim.commands.screen import table_console
 from warploom_sim.compare import Comparison, compare
 from warploom_sim.expected import Expected
 from warploom_sim.json_file import write_json
@@ -50,7 +51,7 @@ from warploom_sim.simulation_run import (
 from warploom_sim.trace_launches import make_launches
 from warploom_sim.traces import Trace
 from warploom_sim.variant import variant
-from warploom_spec import Config, LaunchDescriptor, WarploomError, timing
+from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, WarploomError, timing
 
 EQUAL: Final = "equal"
 DIFFERENT: Final = "different"
@@ -108,7 +109,7 @@ def run(options: ReplayOptions) -> int:
     simulators.require(options.simulator)
     flip = _flip_of(options, config)
     jobs = [prepare(path, config, options, flip) for path in options.traces]
-    console = Console()
+    console = table_console()
     outcomes = []
     for job in jobs:
         outcome = run_one(job)
@@ -306,7 +307,7 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
     return Replay(
         launches=launch_columns(events, blocks, job.launches, names, job.config),
         blocks=blocks,
-        stalls={name.removeprefix("stall_"): n for name, n in events.stalls.items()},
+        stalls={cause: events.stalls[f"stall_{cause}"] for cause in STALL_CAUSES},
         cycles=replay_figures.cycles(events),
         config=job.config,
         settings=Settings(

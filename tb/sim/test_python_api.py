@@ -188,7 +188,7 @@ def test_a_difference_is_raised(trace: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(rtl_replay, "run_one", lambda job: outcome)
     with pytest.raises(MismatchError, match="first mismatch: offers 3") as raised:
         replay(trace, "tiny", rtl=True, simulator="icarus")
-    assert raised.value.problems == ["first mismatch: offers 3"]
+    assert raised.value.problems == ("first mismatch: offers 3",)
 
 
 def test_a_block_without_a_report_has_no_end(trace: Path) -> None:

@@ -136,6 +136,51 @@ class TimeScale(click.ParamType[Fraction]):
         return scale
 
 
+class TimeScales(click.ParamType[tuple[Fraction, ...]]):
+    """Positive fractions of the recorded time, such as 1/32,1/8."""
+
+    name = "fractions"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Fraction, ...]:
+        """Return the fractions; refuse what is none or is not above 0."""
+        if isinstance(value, tuple):
+            return value
+        one = TimeScale()
+        return tuple(one.convert(part, param, ctx) for part in value.split(","))
+
+
+class Choices(click.ParamType[tuple[str, ...]]):
+    """One or several of some words, with commas between them.
+
+    Parameters
+    ----------
+    words : iterable of str
+        What is legal.
+    """
+
+    def __init__(self, words: Iterable[str]):
+        self.words = tuple(words)
+        self.name = ",".join(self.words)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return what stands for a value in the help."""
+        return f"[{'|'.join(self.words)}],..."
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """Return the words; refuse one that is none of them."""
+        if isinstance(value, tuple):
+            return value
+        chosen = tuple(value.split(","))
+        for word in chosen:
+            if word not in self.words:
+                self.fail(f"{word!r} is not one of {', '.join(map(repr, self.words))}.", param, ctx)
+        return chosen
+
+
 class Share(click.ParamType[Fraction]):
     """A share, such as 1/2 or 0.5."""
 

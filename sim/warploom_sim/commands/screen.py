@@ -11,9 +11,18 @@ from rich.progress import Progress, TimeElapsedColumn
 PIPE_WIDTH: Final = 160
 
 
+class PlainConsole(Console):
+    """A console whose tables are drawn in ASCII: for files, pipes, and what reads them."""
+
+    @property
+    def encoding(self) -> str:
+        """What rich asks for before it draws lines."""
+        return "ascii"
+
+
 def table_console() -> Console:
-    """Return the console that tables are printed on."""
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+    """Return the console that tables are printed on; into a file or a pipe they are plain ASCII."""
+    return Console() if sys.stdout.isatty() else PlainConsole(width=PIPE_WIDTH)
 
 
 def progress_bar(announcement: str = "") -> Progress:

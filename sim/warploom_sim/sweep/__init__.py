@@ -1,0 +1,1 @@
+"""Many replays beside each other: which runs, where they run, what is kept, table and plot."""

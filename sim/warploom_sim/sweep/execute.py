@@ -1,0 +1,64 @@
+"""One run of a comparison, in whichever process and on whichever machine it runs."""
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warploom_sim.failure import MismatchError, ProgramError
+from warploom_sim.sweep.plan import Run, sources
+from warploom_spec import WarploomError
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What came of a run.
+
+    Attributes
+    ----------
+    row : dict or None
+        Its identity and figures; None if it failed.
+    sources : str
+        Hash of the sources that made it.
+    error : str
+        Why it failed, in words, or "".
+    kind : type
+        What to raise.
+    """
+
+    row: dict[str, Any] | None
+    sources: str
+    error: str = ""
+    kind: type[Exception] = ProgramError
+
+
+def execute(run: Run, trace: bytes) -> Finished:
+    """Replay a trace, whose bytes come along: a worker need not see the file."""
+    # NumPy and Numba are the worker's to import, not the client's.
+    from warploom_sim.python_api import replay
+    from warploom_sim.sweep.run_figures import run_figures
+
+    # A worker may have the client's screen: spinners there are the client's alone.
+    os.environ["TTY_COMPATIBLE"] = "0"
+    made_by = sources(run.simulator is not None)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / run.trace.name
+        path.write_bytes(trace)
+        try:
+            result = replay(
+                path,
+                run.config,
+                launches=run.first,
+                time_scale=run.time_scale,
+                seed=run.seed,
+                rtl=run.simulator is not None,
+                **({"simulator": run.simulator} if run.simulator else {}),
+            )
+        except (MismatchError, ProgramError, WarploomError) as error:
+            words = str(error).replace(str(path), str(run.trace))
+            return Finished(None, made_by, words, type(error))
+    row = run.identity() | run_figures(result)
+    return Finished(row | {"wall_s": round(time.monotonic() - began, 3)}, made_by)

@@ -1,0 +1,132 @@
+"""The plot of a comparison: a row of panels for each trace, a line in each panel for each run."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from warploom_sim.plots import new_figure, write_figure
+from warploom_sim.sweep.labels import common, label, varying
+from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES
+
+#: Marks of the percentiles: told apart without colours, too.
+_MARKS: Final = {"p50": ("o", "white"), "p95": ("o", "0.6"), "p99": ("o", "black")}
+_PANELS: Final = ("cycles", "latency", "tail", "occupancy", "stalls")
+_TITLES: Final = {
+    "cycles": "cycles, to the first run, blocks a cycle",
+    "latency": "latency of a launch, cycles",
+    "tail": "tail of a launch, cycles",
+    "occupancy": "occupancy, %",
+    "stalls": "stalled, % of cycles",
+}
+_WIDTHS: Final = (3.4, 3, 3, 2.6, 3.6)
+#: Inches of a run's line, of what stands around a row of panels, and of all panels side by side.
+_LINE, _AROUND, _WIDTH = 0.32, 1.3, 17.0
+
+
+def plot_comparison(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the plot of a comparison's runs."""
+    names = varying(rows)
+    traces = [
+        (trace, list(group)) for trace, group in itertools.groupby(rows, key=lambda r: r["trace"])
+    ]
+    heights = [_AROUND + _LINE * len(group) for _, group in traces]
+    figure, axes = new_figure(
+        nrows=len(traces),
+        ncols=len(_PANELS),
+        squeeze=False,
+        gridspec_kw={"width_ratios": _WIDTHS, "height_ratios": heights},
+    )
+    figure.set_size_inches(_WIDTH, sum(heights) + 0.5)
+    shared = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in common(rows).items())
+    figure.suptitle(shared)
+    for row_axes, (trace, group) in zip(axes, traces, strict=True):
+        for panel, one in zip(_PANELS, row_axes, strict=True):
+            _draw(one, panel, group)
+            one.set_title(_TITLES[panel], fontsize=10)
+            one.set_ylim(len(group) - 0.5, -0.5)
+            one.set_yticks(range(len(group)), [])
+        row_axes[0].set_yticks(range(len(group)), [label(row, names) for row in group])
+        row_axes[0].set_ylabel(trace)
+    write_figure(path, figure)
+
+
+def _draw(axes: Any, panel: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    if panel == "cycles":
+        _draw_bars(axes, rows)
+    elif panel in ("latency", "tail"):
+        _draw_percentiles(axes, panel, rows)
+    else:
+        _draw_shares(axes, panel, rows)
+
+
+def _draw_bars(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Draw the cycles as bars, each with its difference to the first."""
+    first = rows[0]["cycles"]
+    bars = axes.barh(range(len(rows)), [row["cycles"] for row in rows], color="0.75", height=0.7)
+    texts = [
+        f"{row['cycles']:,}  {row['cycles'] / first - 1:+.1%}  {row['blocks_per_cycle']:.3f}"
+        for row in rows
+    ]
+    axes.bar_label(bars, texts, label_type="center", fontsize=8)
+    _count_cycles(axes)
+
+
+def _draw_percentiles(axes: Any, panel: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Draw a mark for each percentile, on a line from the lowest to the highest."""
+    for number, row in enumerate(rows):
+        known = [each for each in row[panel].values() if each is not None]
+        if known:
+            axes.plot([min(known), max(known)], [number] * 2, color="0.6", zorder=1)
+    for name in PERCENTILES:
+        mark, fill = _MARKS[name]
+        places = [(row[panel][name], number) for number, row in enumerate(rows)]
+        known_places = [(value, number) for value, number in places if value is not None]
+        axes.scatter(
+            [value for value, _ in known_places],
+            [number for _, number in known_places],
+            marker=mark,
+            facecolor=fill,
+            edgecolor="black",
+            label=name,
+            zorder=2,
+        )
+    axes.set_xlim(left=0)
+    _count_cycles(axes)
+    axes.grid(axis="x", color="0.9")
+    axes.set_axisbelow(True)
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, frameon=False)
+
+
+def _count_cycles(axes: Any) -> None:
+    """Write few numbers below the axis, in thousands where they are large."""
+    axes.locator_params(axis="x", nbins=4)
+    thousands = axes.get_xlim()[1] >= 10_000
+    axes.xaxis.set_major_formatter(
+        lambda cycles, _: f"{cycles / 1000:,.0f} k" if thousands else f"{cycles:,.0f}"
+    )
+
+
+def _draw_shares(axes: Any, panel: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Draw a field of percentages, dark where they are high, each with its number."""
+    columns = GROUPS[panel]
+    values = [[100 * _share(row, panel, name) for name in columns] for row in rows]
+    axes.imshow(values, cmap="Greys", vmin=0, vmax=100, aspect="auto")
+    for number, line in enumerate(values):
+        for column, percent in enumerate(line):
+            dark = percent > 55
+            axes.text(
+                column,
+                number,
+                f"{percent:.0f}",
+                ha="center",
+                va="center",
+                fontsize=8,
+                color="white" if dark else "black",
+            )
+    axes.set_xticks(range(len(columns)), columns, rotation=30, ha="right", fontsize=8)
+
+
+def _share(row: Mapping[str, Any], panel: str, name: str) -> float:
+    amount: float = row[panel][name]
+    return amount / row["cycles"] if panel == "stalls" else amount

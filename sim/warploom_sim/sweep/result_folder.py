@@ -1,0 +1,100 @@
+"""A comparison's results: a folder of Parquet files, one row a run, a file each.
+
+A file is named after its run and appears whole: a comparison that was killed goes on with the runs
+that are not there, and a run that is made twice is one row.
+"""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warploom_sim.json_file import write_whole
+from warploom_sim.sweep.plan import Run
+from warploom_sim.sweep.run_figures import GROUPS
+from warploom_spec import WarploomError
+from warploom_spec.extras import need
+
+#: What a finished run is: its identity and its figures, as `warploom compare --json` has them.
+Row = dict[str, Any]
+
+
+class ResultFolder:
+    """The results that are kept.
+
+    Parameters
+    ----------
+    folder : Path
+        Where; made when the first row is written. Any reader of Parquet takes the folder as one
+        table.
+    sources : str
+        Hash of the sources that make the rows: rows of others are made anew.
+    """
+
+    def __init__(self, folder: Path, sources: str):
+        self.folder = folder
+        self._sources = sources
+        self._arrow = need("pyarrow", "compare", "keeping the results of a comparison")
+        self._parquet = need("pyarrow.parquet", "compare", "keeping the results of a comparison")
+
+    def read(self, run: Run) -> Row | None:
+        """Return a run's row; None if there is none, or one that other sources made."""
+        path = self._path(run)
+        try:
+            table = self._parquet.read_table(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (self._arrow.ArrowException, OSError) as error:
+            raise WarploomError(
+                f"{path} is no row of a comparison ({error}); remove it, or name another folder"
+            ) from error
+        rows = table.to_pylist()
+        if len(rows) != 1 or rows[0].get("sources") != self._sources:
+            return None
+        return _nested(rows[0], run)
+
+    def write(self, run: Run, row: Row) -> None:
+        """Keep a run's row, whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        flat = {"run_id": run.run_id, "sources": self._sources, **_flat(row)}
+        table = self._arrow.Table.from_pylist([flat], schema=self._schema())
+        packed = io.BytesIO()
+        self._parquet.write_table(table, packed)
+        write_whole(self._path(run), packed.getvalue())
+
+    def _path(self, run: Run) -> Path:
+        return self.folder / f"{run.run_id}.parquet"
+
+    def _schema(self) -> Any:
+        """Return the types of all columns, the same in every file."""
+        arrow = self._arrow
+        text, whole, share = arrow.string(), arrow.int64(), arrow.float64()
+        texts = ("run_id", "sources", "trace", "config", "policy", "reclaim", "time_scale")
+        kinds: dict[str, Any] = dict.fromkeys((*texts, "contention", "engine"), text)
+        kinds |= {"set": arrow.list_(text)}
+        kinds |= dict.fromkeys(("first", "seed", "launches", "refused", "blocks", "cycles"), whole)
+        kinds |= {"history_hits": whole, "blocks_per_cycle": share, "wall_s": share}
+        for group, names in GROUPS.items():
+            kind = share if group == "occupancy" else whole
+            kinds |= {f"{group}_{name}": kind for name in names}
+        return arrow.schema(list(kinds.items()))
+
+
+def _flat(row: Mapping[str, Any]) -> Row:
+    """Return a row with a column for each of a group's figures."""
+    flat = {name: value for name, value in row.items() if name not in GROUPS}
+    flat["set"] = [f"{field}={value}" for field, value in row["set"].items()]
+    for group in GROUPS:
+        flat |= {f"{group}_{name}": value for name, value in row[group].items()}
+    return flat
+
+
+def _nested(flat: Mapping[str, Any], run: Run) -> Row:
+    """Return what `_flat` took apart, in the same order."""
+    figures = {
+        name: flat[name] for name in ("launches", "refused", "blocks", "cycles", "blocks_per_cycle")
+    }
+    for group, names in GROUPS.items():
+        figures[group] = {name: flat[f"{group}_{name}"] for name in names}
+    rest = {name: flat[name] for name in ("history_hits", "wall_s")}
+    return {**run.identity(), **figures, **rest}

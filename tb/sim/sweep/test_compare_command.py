@@ -1,0 +1,255 @@
+"""``warploom compare`` as it is typed: table, JSON, plot, results that are kept, refusals."""
+
+import json
+import random
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner, Result
+
+from tb.support.trace_files import document, random_document, write
+from warploom_sim import cli, replay
+from warploom_sim.failure import MismatchError, ProgramError
+from warploom_sim.sweep import cluster, comparison
+from warploom_sim.sweep.execute import Finished, execute
+from warploom_sim.sweep.run_figures import run_figures
+from warploom_spec import RESOURCES, STALL_CAUSES, WarploomError
+
+POLICIES = ("first_fit", "least_loaded")
+RECLAIMS = ("in_order", "out_of_order")
+
+
+@pytest.fixture
+def trace(tmp_path: Path, seed: int) -> Path:
+    return write(tmp_path, random_document(random.Random(seed), 10))
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run in this process instead of a cluster; list the policies of what runs."""
+    ran: list[str] = []
+
+    @contextmanager
+    def connected(*_: object) -> Iterator[None]:
+        yield None
+
+    def finished(_: object, runs: Any, sources: str) -> Iterator[Any]:
+        for run in reversed(runs):  # in another order than was asked for
+            ran.append(run.config.policy)
+            yield run, execute(run, run.trace.read_bytes())
+
+    monkeypatch.setattr(comparison, "connect", connected)
+    monkeypatch.setattr(comparison, "finished_runs", finished)
+    return ran
+
+
+def compare(*arguments: object) -> Result:
+    return CliRunner().invoke(cli.main, ["compare", *map(str, arguments)], catch_exceptions=False)
+
+
+def test_every_combination_on_a_cluster_of_this_machine(tmp_path: Path, trace: Path) -> None:
+    """The real thing, in a process of its own: two workers, eight runs, all outputs."""
+    command = [sys.executable, "-c", "from warploom_sim.cli import main; main()", "compare", trace]
+    options = "--config tiny --policy first_fit,least_loaded --reclaim in_order,out_of_order"
+    options += " --set sms=2,3 --workers 2 --results runs --json runs.json --plot runs.svg"
+    done = subprocess.run(
+        [*command, *options.split()], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "8 runs to do, 0 kept in runs\n")
+    rows = json.loads((tmp_path / "runs.json").read_text())
+    keys = [(row["set"]["sms"], row["policy"], row["reclaim"]) for row in rows]
+    assert keys == [(s, p, r) for s in "23" for p in POLICIES for r in RECLAIMS]
+    for row in rows:
+        fields = {"policy": row["policy"], "reclaim": row["reclaim"]}
+        figures = run_figures(replay(trace, "tiny", sms=int(row["set"]["sms"]), **fields))
+        assert {name: row[name] for name in figures} == figures
+        assert row["trace"] == trace.name
+        assert (row["config"], row["contention"], row["time_scale"]) == ("tiny", "none", "1/32")
+        assert [*row["occupancy"]] == [*RESOURCES]
+        assert [*row["stalls"]] == [*STALL_CAUSES]
+        assert row["wall_s"] > 0
+        assert f"{row['cycles']:,}" in done.stdout
+    kept = pyarrow.parquet.read_table(tmp_path / "runs").to_pylist()
+    found = sorted((row["set"], row["policy"], row["reclaim"], row["cycles"]) for row in kept)
+    assert found == sorted(
+        ([f"sms={row['set']['sms']}"], row["policy"], row["reclaim"], row["cycles"]) for row in rows
+    )
+    # Into a pipe the table is plain.
+    assert done.stdout.isascii()
+    drawn = (tmp_path / "runs.svg").read_text()
+    assert all(f">{name}<" in drawn or name in drawn for name in (trace.name, "p95"))
+
+
+def test_kept_runs_do_not_run_again(tmp_path: Path, trace: Path, here: list[str]) -> None:
+    results, figures = tmp_path / "runs", tmp_path / "f.json"
+    options = (trace, "--config", "tiny", "--results", results, "--json", figures)
+    assert compare(*options, "--policy", "first_fit,round_robin").exit_code == 0
+    assert here == ["round_robin", "first_fit"]
+    first = json.loads(figures.read_text())
+    more = compare(*options, "--policy", "least_loaded,first_fit,round_robin")
+    assert here[2:] == ["least_loaded"]
+    assert "1 runs to do, 2 kept in" in more.stderr
+    again = json.loads(figures.read_text())
+    assert [row["policy"] for row in again] == ["least_loaded", "first_fit", "round_robin"]
+    assert again[1:] == first
+    # Other seeds, launches or time scales are other runs.
+    for other in (("--seed", 9), ("--first", 3), ("--time-scale", "1/64")):
+        assert compare(*options, "--policy", "first_fit", *other).exit_code == 0
+    assert here[3:] == ["first_fit"] * 3
+    assert len(pyarrow.parquet.read_table(results)) == 6
+
+
+def test_a_table_for_several_traces(tmp_path: Path, trace: Path, here: list[str]) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(document()))
+    figures = tmp_path / "f.json"
+    options = ("--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    result = compare(trace, other, *options, "--policy", "first_fit,freed_first")
+    rows = json.loads(figures.read_text())
+    assert [row["trace"] for row in rows] == [trace.name] * 2 + ["other.json"] * 2
+    lines = [line.split("|") for line in result.stdout.splitlines() if "_fi" in line]
+    cells = [[cell.strip() for cell in line[1:]] for line in lines]
+    for row, line in zip(rows, cells, strict=True):
+        first = next(other for other in rows if other["trace"] == row["trace"])
+        assert line[:5] == [
+            row["trace"],
+            row["policy"],
+            f"{row['cycles']:,}",
+            f"{row['cycles'] / first['cycles'] - 1:+.1%}",
+            f"{row['blocks_per_cycle']:.3f}",
+        ]
+        for column, group in ((5, "latency"), (6, "tail")):
+            assert line[column] == " / ".join(f"{n:,}" for n in row[group].values())
+    assert len(cells) == 4
+
+
+def test_the_rtl_compared(tmp_path: Path, trace: Path, here: list[str]) -> None:
+    figures = tmp_path / "f.json"
+    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    assert compare(*options, "--rtl", "--sim", "icarus").exit_code == 0
+    (rtl,) = json.loads(figures.read_text())
+    assert compare(*options).exit_code == 0
+    (model,) = json.loads(figures.read_text())
+    assert (rtl.pop("engine"), model.pop("engine")) == ("icarus", "model")
+    del rtl["wall_s"], model["wall_s"]
+    assert rtl == model
+    assert len(here) == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (MismatchError("first mismatch: offers 3"), 1, "first mismatch: offers 3\n"),
+        (ProgramError("the simulator ended"), 3, "Error: the simulator ended; 1 of 2 runs are"),
+        (WarploomError("trace.json: no"), 2, "Error: trace.json: no\n"),
+    ],
+)
+def test_a_run_that_fails_leaves_the_others(
+    tmp_path: Path,
+    trace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    here: list[str],
+    error: Exception,
+    code: int,
+    said: str,
+) -> None:
+    run_it = execute
+
+    def fail(run: Any, content: bytes) -> Finished:
+        if run.config.policy == "first_fit":
+            return Finished(None, "", str(error), type(error))
+        return run_it(run, content)
+
+    monkeypatch.setattr(sys.modules[__name__], "execute", fail)
+    figures = tmp_path / "f.json"
+    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    result = compare(*options, "--policy", "first_fit,round_robin")
+    assert (result.exit_code, result.stdout, figures.exists()) == (code, "", False)
+    assert said in result.stderr
+    (kept,) = pyarrow.parquet.read_table(tmp_path / "runs").to_pylist()
+    assert kept["policy"] == "round_robin"
+
+
+def test_a_runs_own_failure_is_told_with_the_traces_name(tmp_path: Path, trace: Path) -> None:
+    """A worker has the trace elsewhere: its messages name the file that the user named."""
+    content = document()
+    content["traceEvents"][2]["args"]["shared memory"] = 2**20
+    bad = tmp_path / "bad.json"
+    bad.write_text(json.dumps(content))
+    request = comparison.Request(traces=(bad,))
+    (run,) = comparison.plan(request)
+    finished = execute(run, bad.read_bytes())
+    assert (finished.row, finished.kind) == (None, WarploomError)
+    assert finished.error.startswith(f"{bad}: ")
+
+
+def closed_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+    return port
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--policy", "first_fit,x"), "'--policy': 'x' is not one of 'first_fit', "),
+        (("--policy", ""), "'--policy': '' is not one of 'first_fit', "),
+        (("--reclaim", "x"), "'--reclaim': 'x' is not one of 'in_order', "),
+        (("--config", "tiny,huge"), "'--config': 'huge' is not one of 'tiny', "),
+        (("--contention", "x"), "'--contention': 'x' is not one of 'none'"),
+        (("--time-scale", "1,0"), "'--time-scale': '0' is not a fraction above 0"),
+        (("--set", "sms=0"), "sms is 0; legal: 1 to 256"),
+        (("--set", "nothing=1,2"), "field is 'nothing'; legal: sms, "),
+        (("--results", "/proc/runs"), "'--results': '/proc/runs' cannot be written"),
+        (("--json", "/proc/runs.json"), "'--json': '/proc/runs.json' cannot be written"),
+        (("--plot", "runs.txt"), "plot is 'runs.txt'; legal: a name that ends in .png"),
+        (("--json", "a.svg", "--plot", "a.svg"), "'--plot': 'a.svg' is what --json writes."),
+        (("--scheduler", "nowhere"), "scheduler is 'nowhere', which does not answer within"),
+        (("--scheduler", "tcp://127.0.0.1:{port}"), "which does not answer within"),
+        (("--scheduler", "udp://127.0.0.1:1"), "scheduler is 'udp://127.0.0.1:1', which does"),
+        (("--top", "x"), "'--top': 'x' is not a valid whole number"),
+    ],
+)
+def test_what_is_refused_is_one_line_and_leaves_nothing(
+    tmp_path: Path,
+    trace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cluster, "ANSWER_S", 1)
+    port = closed_port()
+    result = compare(trace, *(word.format(port=port) for word in arguments))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert [*tmp_path.iterdir()] == [trace]
+
+
+def test_a_bad_second_trace_is_refused_before_the_first_runs(
+    tmp_path: Path, trace: Path, here: list[str]
+) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    result = compare(trace, bad, "--config", "tiny", "--results", tmp_path / "runs")
+    assert (result.exit_code, result.stdout, here) == (2, "", [])
+    assert result.stderr.startswith(f"Error: {bad}: cut off")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_package_is_named(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    result = compare(trace, "--config", "tiny", "--results", tmp_path / "runs")
+    assert result.exit_code == 2
+    assert "comparing runs needs the Python package distributed; run: pip install" in result.stderr

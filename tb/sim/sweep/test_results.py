@@ -1,0 +1,132 @@
+"""A run's figures, and the Parquet files in which they are kept."""
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+
+from tb.support.trace_files import random_document, write
+from warploom_sim import replay
+from warploom_sim.replay_result import REFUSED, Replay
+from warploom_sim.sweep.plan import Request, Run, plan
+from warploom_sim.sweep.result_folder import ResultFolder
+from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES, percentiles, run_figures
+from warploom_spec import WarploomError
+
+
+@pytest.fixture
+def trace(tmp_path: Path, seed: int) -> Path:
+    return write(tmp_path, random_document(random.Random(seed), 14))
+
+
+@pytest.fixture
+def run(trace: Path) -> Run:
+    return plan(Request(traces=(trace,), configs=("tiny",), settings=("sms=3",)))[0]
+
+
+@pytest.fixture
+def result(trace: Path) -> Replay:
+    return replay(trace, "tiny", sms=3)
+
+
+def row_of(run: Run, result: Replay) -> dict[str, Any]:
+    return run.identity() | run_figures(result) | {"wall_s": 1.5}
+
+
+def test_percentiles_are_values_that_so_many_do_not_exceed() -> None:
+    rng = random.Random(3)
+    for count in (1, 2, 3, 19, 20, 21, 100, 101, 1000):
+        values = np.array([rng.randrange(50) for _ in range(count)], np.int64)
+        found = percentiles(values, np.ones(count, bool))
+        for name, share in PERCENTILES.items():
+            least = min(
+                v for v in values.tolist() if 100 * int((values <= v).sum()) >= share * count
+            )
+            assert found[name] == least, (count, name)
+    some = percentiles(np.array([1, 2, 900]), np.array([True, True, False]))
+    assert some == {"p50": 1, "p95": 2, "p99": 2}
+    assert percentiles(np.zeros(2, np.int64), np.zeros(2, bool)) == dict.fromkeys(PERCENTILES)
+
+
+def test_figures_are_the_replays(result: Replay) -> None:
+    figures = run_figures(result)
+    done = [n for n, fate in enumerate(result.launches.fate) if fate != REFUSED]
+    latency = sorted(int(result.launches.end[n] - result.launches.arrival[n]) for n in done)
+    assert figures["latency"]["p50"] == latency[math.ceil(0.5 * len(latency)) - 1]
+    assert figures["latency"]["p99"] == latency[-1]
+    assert figures["refused"] == 14 - len(done) > 0
+    assert figures["blocks"] == len(result.blocks) > 0
+    assert figures["cycles"] == result.cycles
+    assert figures["stalls"] == dict(result.stalls)
+    assert figures["occupancy"]["warps"] == round(result.occupancy["warps"], 4) > 0
+    assert {name: tuple(figures[name]) for name in GROUPS} == GROUPS
+
+
+def test_a_row_comes_back_as_it_was(tmp_path: Path, run: Run, result: Replay) -> None:
+    results = ResultFolder(tmp_path / "runs", "a")
+    assert results.read(run) is None
+    row = row_of(run, result)
+    results.write(run, row)
+    results.write(run, row)
+    again = results.read(run)
+    assert again == row
+    assert [*again] == [*row]
+    table = pyarrow.parquet.read_table(tmp_path / "runs")
+    (flat,) = table.to_pylist()
+    assert flat["set"] == ["sms=3"]
+    assert (flat["cycles"], flat["stalls_order"]) == (row["cycles"], row["stalls"]["order"])
+    assert flat["latency_p99"] == row["latency"]["p99"]
+
+
+def test_rows_without_any_finished_launch_are_kept(
+    tmp_path: Path, run: Run, result: Replay
+) -> None:
+    results = ResultFolder(tmp_path, "a")
+    row = row_of(run, result) | {"latency": dict.fromkeys(PERCENTILES)}
+    results.write(run, row)
+    assert results.read(run) == row
+
+
+def test_rows_of_other_sources_are_made_anew(tmp_path: Path, run: Run, result: Replay) -> None:
+    folder = tmp_path / "runs"
+    ResultFolder(folder, "old").write(run, row_of(run, result))
+    new = ResultFolder(folder, "new")
+    assert new.read(run) is None
+    new.write(run, row_of(run, result))
+    assert new.read(run) is not None
+    (row,) = pyarrow.parquet.read_table(folder).to_pylist()
+    assert row["sources"] == "new"
+
+
+def test_a_broken_file_is_refused_by_its_name(tmp_path: Path, run: Run, result: Replay) -> None:
+    results = ResultFolder(tmp_path / "runs", "a")
+    results.write(run, row_of(run, result))
+    (file,) = (tmp_path / "runs").iterdir()
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(WarploomError, match=f"{file.name} is no row of a comparison"):
+        results.read(run)
+
+
+def test_an_unfinished_file_is_no_row(
+    tmp_path: Path, run: Run, result: Replay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between writing and renaming: readers of the folder pass it over."""
+    results = ResultFolder(tmp_path / "runs", "a")
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", killed)
+        patch.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(SystemExit):
+            results.write(run, row_of(run, result))
+    (left,) = (tmp_path / "runs").iterdir()
+    assert left.stat().st_size > 0
+    assert results.read(run) is None
+    results.write(run, row_of(run, result))
+    assert len(pyarrow.parquet.read_table(tmp_path / "runs")) == 1
