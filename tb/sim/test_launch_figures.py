@@ -15,7 +15,7 @@ from warploom_sim import cli, replay, replay_report
 from warploom_sim.launch_figures import FIGURES, launch_figures, write_launches_csv
 from warploom_sim.options import ReplayOptions
 
-LAUNCHES = 12
+LAUNCHES = 24
 OPTIONS = ("--sim", "icarus", "--config", "tiny")
 
 

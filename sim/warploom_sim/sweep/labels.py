@@ -29,6 +29,16 @@ def value(row: dict[str, Any], name: str) -> str:
     return str(row["set"].get(name, "preset's"))
 
 
+def short(trace: str) -> str:
+    """Return a trace's name without the endings of its kind."""
+    return trace.removesuffix(".gz").removesuffix(".json")
+
+
+def baseline(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the run that another one is held against: its trace's first of the same time scale."""
+    return next(one for one in rows if one["time_scale"] == row["time_scale"])
+
+
 def label(row: dict[str, Any], names: Sequence[str]) -> str:
     """Return a run's name: its values of what differs."""
     return ", ".join(_word(row, name) for name in names)

@@ -1,12 +1,12 @@
 """The plot of a comparison: a row of panels for each trace, a line in each panel for each run."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from warploom_sim.plots import new_figure, write_figure
-from warploom_sim.sweep.labels import common, label, varying
+from warploom_sim.sweep.labels import baseline, common, label, short, varying
 from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES
 
 #: Marks of the percentiles: told apart without colours, too.
@@ -47,11 +47,11 @@ def plot_comparison(path: Path, rows: Sequence[dict[str, Any]]) -> None:
             one.set_ylim(len(group) - 0.5, -0.5)
             one.set_yticks(range(len(group)), [])
         row_axes[0].set_yticks(range(len(group)), [label(row, names) for row in group])
-        row_axes[0].set_ylabel(trace)
+        row_axes[0].set_ylabel(short(trace))
     write_figure(path, figure)
 
 
-def _draw(axes: Any, panel: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _draw(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> None:
     if panel == "cycles":
         _draw_bars(axes, rows)
     elif panel in ("latency", "tail"):
@@ -60,19 +60,19 @@ def _draw(axes: Any, panel: str, rows: Sequence[Mapping[str, Any]]) -> None:
         _draw_shares(axes, panel, rows)
 
 
-def _draw_bars(axes: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+def _draw_bars(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
     """Draw the cycles as bars, each with its difference to the first."""
-    first = rows[0]["cycles"]
     bars = axes.barh(range(len(rows)), [row["cycles"] for row in rows], color="0.75", height=0.7)
     texts = [
-        f"{row['cycles']:,}  {row['cycles'] / first - 1:+.1%}  {row['blocks_per_cycle']:.3f}"
+        f"{row['cycles']:,}  {row['cycles'] / baseline(row, rows)['cycles'] - 1:+.1%}"
+        f"  {row['blocks_per_cycle']:.3f}"
         for row in rows
     ]
     axes.bar_label(bars, texts, label_type="center", fontsize=8)
     _count_cycles(axes)
 
 
-def _draw_percentiles(axes: Any, panel: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _draw_percentiles(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> None:
     """Draw a mark for each percentile, on a line from the lowest to the highest."""
     for number, row in enumerate(rows):
         known = [each for each in row[panel].values() if each is not None]
@@ -107,7 +107,7 @@ def _count_cycles(axes: Any) -> None:
     )
 
 
-def _draw_shares(axes: Any, panel: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _draw_shares(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> None:
     """Draw a field of percentages, dark where they are high, each with its number."""
     columns = GROUPS[panel]
     values = [[100 * _share(row, panel, name) for name in columns] for row in rows]
@@ -127,6 +127,6 @@ def _draw_shares(axes: Any, panel: str, rows: Sequence[Mapping[str, Any]]) -> No
     axes.set_xticks(range(len(columns)), columns, rotation=30, ha="right", fontsize=8)
 
 
-def _share(row: Mapping[str, Any], panel: str, name: str) -> float:
+def _share(row: dict[str, Any], panel: str, name: str) -> float:
     amount: float = row[panel][name]
     return amount / row["cycles"] if panel == "stalls" else amount

@@ -2,14 +2,17 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from warploom_sim.sweep.labels import common, value, varying
+from warploom_sim.sweep.labels import baseline, common, short, value, varying
 from warploom_sim.sweep.run_figures import PERCENTILES
+
+#: Shares that a cell of the table has; files have all.
+SHOWN: Final = 2
 
 
 def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
@@ -19,22 +22,24 @@ def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     table = Table(title=escape(f"runs of {shared}"))
     several = len({row["trace"] for row in rows}) > 1
     for head in (*(["trace"] if several else []), *names):
-        table.add_column(head.replace("_", " "), overflow="fold", min_width=8)
+        table.add_column(head.replace("_", " "), overflow="fold")
     for head in ("cycles", "to the\nfirst", "blocks\na cycle"):
         table.add_column(head, justify="right", no_wrap=True)
     for group in ("latency", "tail"):
         table.add_column(f"{group}\n{' / '.join(PERCENTILES)}", justify="right", no_wrap=True)
-    table.add_column("occupancy, %", overflow="fold")
-    table.add_column("stalled, %\nof cycles", overflow="fold")
+    table.add_column("occupancy, %\n(two highest)", overflow="fold")
+    table.add_column("stalled, % of cycles\n(two main causes)", overflow="fold")
     for trace, group_rows in itertools.groupby(rows, key=lambda row: row["trace"]):
         of_trace = list(group_rows)
         for row in of_trace:
-            words = [trace] if several else []
+            words = [short(trace)] if several else []
             words += [value(row, name) for name in names]
-            table.add_row(*(escape(word) for word in words), *_figures(row, of_trace[0]))
+            table.add_row(
+                *(escape(word) for word in words), *_figures(row, baseline(row, of_trace))
+            )
         table.add_section()
     if not several:
-        table.title = escape(f"{rows[0]['trace']}: runs of {shared}")
+        table.title = escape(f"{short(rows[0]['trace'])}: runs of {shared}")
     console.print(table)
 
 
@@ -55,6 +60,8 @@ def _percentiles(values: Mapping[str, int | None]) -> str:
 
 
 def _shares(shares: Mapping[str, float]) -> str:
-    """Return shares as percentages, the largest first; what rounds to nothing is left out."""
-    ordered = sorted(shares.items(), key=lambda item: -item[1])
-    return " ".join(f"{name} {share:.0%}"[:-1] for name, share in ordered if share >= 0.005) or "-"
+    """Return the `SHOWN` largest shares as percentages; what rounds to nothing is left out."""
+    ordered = sorted(shares.items(), key=lambda item: -item[1])[:SHOWN]
+    return (
+        ", ".join(f"{name} {100 * share:.0f}" for name, share in ordered if share >= 0.005) or "-"
+    )
