@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warploom_sim.failure import MismatchError, ProgramError
+from warploom_sim.simulators import SIMULATORS
 from warploom_sim.sweep.plan import Run, sources
 from warploom_spec import WarploomError
 
@@ -55,7 +56,7 @@ def execute(run: Run, trace: bytes) -> Finished:
                 time_scale=run.time_scale,
                 seed=run.seed,
                 rtl=run.simulator is not None,
-                **({"simulator": run.simulator} if run.simulator else {}),
+                simulator=run.simulator or SIMULATORS[0],
             )
         except (MismatchError, ProgramError, WarploomError) as error:
             words = str(error).replace(str(path), str(run.trace))
