@@ -1,4 +1,4 @@
-"""Whose the next answer of the launch path is."""
+"""Which section the launch path's next answer is for."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class LaunchAnswers(wiring.Component):
     section : In
         The section whose command is judged.
     launches, aborts, ticket : In
-        Its launch is sent in this cycle; its abort of this ticket is to be sent.
+        The section's launch is sent in this cycle; its abort of ``ticket`` is to be sent.
     launch_answer, stop_answer : In
         The launch path's answers, in the order of launches and of stops.
     stop : Stream[launch_stop], out
@@ -86,7 +86,7 @@ class LaunchAnswers(wiring.Component):
         return m
 
     def _in_order(self, m: Module, name: str, sends: Signal, answer: Any, answered: Signal) -> None:
-        """Queue the sections of one kind of command; name the one that is answered."""
+        """Queue the sections that sent one kind of command; say which one is answered."""
         queue = SyncFIFO(width=self._bits, depth=self._sections)
         m.submodules[f"{name}_sections"] = queue
         m.d.comb += [

@@ -1,4 +1,4 @@
-"""What became of one section's command: the words that its worker reads."""
+"""The outcome of one section's command: the words that its worker reads."""
 
 from typing import Any, Final
 

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 
 class ShiftQueue(wiring.Component):
-    """Hold a few entries; the oldest is an output register, and so is whether there is room.
+    """Hold a few entries. The oldest entry and ``i.ready`` are registers.
 
     Parameters
     ----------

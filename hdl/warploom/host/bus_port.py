@@ -39,7 +39,7 @@ class BusPort(wiring.Component):
     Parameters
     ----------
     config : Config
-        Not looked at: every configuration has the same bus.
+        Unused: every configuration has the same bus.
 
     Attributes
     ----------
@@ -53,9 +53,9 @@ class BusPort(wiring.Component):
     read : bus_read, out
         Pulse: this read is sampled now.
     answer : bus_answer, in
-        What the read of the cycle before gives; R is valid one cycle later.
+        The result of the read of the cycle before; R is valid one cycle later.
     refused : Out(32)
-        Refused accesses; wraps. A write's counts a cycle after it, a read's two.
+        Refused accesses; wraps. A refused write counts one cycle later, a refused read two.
     """
 
     axil: Any

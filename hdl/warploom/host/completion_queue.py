@@ -11,7 +11,7 @@ from warploom_spec import Config, Fate, layouts
 from warploom_spec.host_commands import record_words
 from warploom_spec.queue import FinalFate
 
-#: Fates that are said in one word to the host: only an abort or a soft reset stops a launch.
+#: Fates that the host reads as ABORTED: only an abort or a soft reset stops a launch here.
 _STOPPED: Final = (Fate.KILLED, Fate.DRAINED, Fate.SKIPPED, Fate.ABORTED)
 _FATE_BITS: Final = 2
 
@@ -66,7 +66,7 @@ class CompletionQueue(wiring.Component):
                 m.d.comb += fate.eq(FinalFate.FAILED)
         kept = {"ticket": ended.ticket, "code": ended.code, "fate": fate, "cycles": ended.cycles}
         width = sum(len(value) for value in kept.values())
-        # The library's FIFO for block memory: its output is a place of its own.
+        # The library's FIFO for block memory. Its output register is one more place.
         m.submodules.queue = queue = SyncFIFOBuffered(width=width, depth=self._config.records)
         m.d.comb += [
             queue.w_data.eq(Cat(*kept.values())),

@@ -35,7 +35,7 @@ class ExecutionUnit(wiring.Component):
     start : Stream[core_start], out
         Parts, the first a cycle after ``run``, then one a cycle.
     code, arguments : Out(64)
-        The task's, from the cycle after ``run`` on.
+        Code and arguments of the task, from the cycle after ``run`` on.
     arrived, failed : In(cores)
         Levels; ``failed`` wins.
     failure : In(16)
@@ -102,7 +102,8 @@ class ExecutionUnit(wiring.Component):
         m = Module()
         begins, ends = Signal(), Signal()
         m.d.comb += begins.eq(self.run.valid & ~self.reset)
-        # Of each core: its start was valid, its start was taken, it has arrived, it succeeded.
+        # A bit for each core: its start was valid; its start was taken; it has arrived; its part
+        # succeeded.
         assigned, taken, ended, good = (
             Signal(self._cores, name=name) for name in ("assigned", "taken", "ended", "good")
         )
@@ -182,7 +183,7 @@ class ExecutionUnit(wiring.Component):
         return all_sent, expires
 
     def _expire(self, m: Module, begins: Value, ends: Value, expires: Signal) -> Signal:
-        """Return whether the time was over in the cycle before; ``expires``: it is in this one."""
+        """Return whether the time-out came in the cycle before; ``expires``: it comes in this one."""
         expired = Signal()
         limit = self._config.core_timeout
         if limit:
@@ -196,7 +197,7 @@ class ExecutionUnit(wiring.Component):
         return expired
 
     def _first_failure(self, m: Module, begins: Value, arrives: Signal) -> tuple[Signal, ...]:
-        """Note the lowest core of the first that failed: whether there is one, core, code."""
+        """Note the lowest of the first cores that failed; return whether one has, its number, code."""
         some = Signal(name="some_failed")
         core = Signal(host_packets.CORE_BITS, name="failed_core")
         code = Signal(host_packets.FAILURE_BITS, name="failed_code")

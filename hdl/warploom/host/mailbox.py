@@ -68,7 +68,8 @@ class Mailbox(wiring.Component):
     launch, launch_valid : launch_descriptor, out, Out(1)
         A launch, one cycle after its doorbell's write commits; combinational in ``closed``.
     launch_answer, stop_answer : launch_answer, stop_answer, in
-        Pulses: the doorbell of the section whose turn it is is 0 in the next cycle.
+        Pulses: the doorbell of the oldest section that waits for this answer is 0 in the next
+        cycle.
     stop : Stream[launch_stop], out
         An abort, two cycles after its doorbell's write commits, at the earliest.
     closed : In(1)

@@ -1,4 +1,4 @@
-"""ConfigFilter's entries: which shapes stand where, who reads them, and in which order."""
+"""ConfigFilter's entries: shapes, regions, references, and the order of their use."""
 
 from functools import reduce
 from operator import or_
@@ -16,13 +16,14 @@ def any_of(bits: list[Value]) -> Value:
 
 
 class History(wiring.Component):
-    """The entries: keys and regions, references, who is being generated, order of use.
+    """The entries: keys and regions, counts of references, which are generating, order of use.
 
     A configuration is compared in one cycle, judged in the next one, and may be accepted in the
-    third. The next one may be compared in the cycle after an acceptance, which therefore writes key
-    and valid bits at once. What is judged only, two cycles after it at the earliest, learns of it
-    from registers, one cycle late: count and order. What a release or an end of generation changes
-    is judged in the next cycle, and the flags look ahead.
+    third. An acceptance writes key and valid bits at the end of its cycle, because the next
+    configuration may be compared in the following one. Count and order of use are only judged, two
+    cycles later at the earliest, so registers delay their change by a cycle. A release or an end of
+    generation is judged in the next cycle: the flags `idle` and `no_hit` take it into account in
+    the cycle in which it comes.
 
     Parameters
     ----------
@@ -34,26 +35,27 @@ class History(wiring.Component):
     Attributes
     ----------
     given : In
-        A configuration; it is registered in every cycle, so that no late ``ready`` is in the way.
+        A configuration. It is registered in every cycle: an enable would wait for the late
+        ``ready``.
     compare : In(1)
-        What was given in the cycle before is compared; 0 keeps what was found.
+        Compare what was given in the cycle before; 0 keeps the results.
     kept : Out
         The key that was compared last.
     may_hit, may_miss, entry : Out
-        Of ``kept``, judged in the cycle before: it may be accepted as a hit, or as a miss; which
-        entry it hits or takes.
+        Judged in the cycle before: ``kept`` may be accepted as a hit, or as a miss; the entry that
+        it hits or replaces.
     misses, hits : In(1)
-        It is accepted as a miss, or as a hit, in this cycle.
+        ``kept`` is accepted as a miss, or as a hit, in this cycle.
     new_miss, new_entry : In
-        A miss was accepted in the cycle before; the entry of what was accepted in it.
+        A miss was accepted in the cycle before; the entry that was accepted in that cycle.
     finished : In(1)
         Ends the oldest generation.
     unfinished : Out(1)
-        There is one.
+        Some entry is generating.
     release, release_valid : In
         Gives a reference of this entry back.
     unreferenced : Out(1)
-        It has none.
+        The released entry has no references.
     """
 
     def __init__(self, config: Config, fault: str | None) -> None:
@@ -86,9 +88,10 @@ class History(wiring.Component):
         n = self._config.history_entries
         match, overlap, victim = Signal(n), Signal(n, reset_less=True), Signal(n)
         idle, no_hit = Signal(n, init=-1), Signal(n)
-        # Judged, one bit at most each: the entry that may be hit, the one that a miss takes.
+        # Results of the judgement, at most one bit each: the entry that may be hit, and the entry
+        # that a miss replaces.
         to_hit, to_take = Signal(n, reset_less=True), Signal(n, reset_less=True)
-        # The entry that is accepted in this cycle, and the one of the cycle before.
+        # One-hot: the entry that is accepted in this cycle, and the one of the cycle before.
         uses, used = Signal(n), Signal(n)
         m.submodules.order = order = _Order(n)
         may_hit, may_miss = Signal(reset_less=True), Signal(reset_less=True)
@@ -96,7 +99,7 @@ class History(wiring.Component):
             to_hit.eq(match & ~no_hit),
             may_hit.eq((match & ~no_hit).any()),
             to_take.eq(victim),
-            # An invalid entry is idle: it was, when it was dropped.
+            # An invalid entry is idle: only idle entries are dropped.
             may_miss.eq(~match.any() & ~(overlap & ~idle).any() & idle.any()),
             used.eq(uses),
         ]
@@ -126,13 +129,13 @@ class History(wiring.Component):
         m.d.comb += victim.eq(Mux(all_valid, oldest, lowest))
 
     def _compare(self, m: Module, match: Signal, overlap: Signal, to_take: Signal) -> Signal:
-        """Compare the key with every entry; enter it and drop what it overwrites when it misses.
+        """Compare the key with every entry; on a miss, store it and drop the entries it overwrites.
 
-        Returns which entries are valid.
+        Returns a bit for each entry: it is valid.
         """
         n = self._config.history_entries
         valid = Signal(n)
-        # A key is compared in two halves, which is a gate less deep.
+        # A key is compared in two halves, each with a register: one gate less in a row.
         low, high = Signal(n, reset_less=True), Signal(n, reset_less=True)
         new, kept = (
             Signal(self.given.shape(), name=f"{name}_key", reset_less=True)
@@ -143,7 +146,7 @@ class History(wiring.Component):
             for name in ("new", "kept")
         )
         m.d.sync += [new.eq(self.given), new_end.eq(self.given.address + self.given.warps)]
-        # An empty region overlaps nothing: no end is above an address, and 0 least of all.
+        # The end of an empty region is 0: no address is below it, so it overlaps nothing.
         with m.If(self.given.warps == 0):
             m.d.sync += new_end.eq(0)
         m.d.comb += [self.kept.eq(kept), match.eq(low & high)]
@@ -170,9 +173,10 @@ class History(wiring.Component):
     def _count(
         self, m: Module, accepted: tuple[Signal, Signal], idle: Signal, no_hit: Signal
     ) -> None:
-        """Count references and note who is generating, acceptances one cycle late.
+        """Count references, and note which entries are generating.
 
-        ``accepted``: which entry is accepted in this cycle, and which one was in the one before.
+        An acceptance is counted a cycle late. ``accepted``: the entry that is accepted in this
+        cycle, and the one that was accepted in the cycle before, both one-hot.
         """
         uses, used = accepted
         n = self._config.history_entries
@@ -183,7 +187,8 @@ class History(wiring.Component):
             unfinished.finished.eq(self.finished),
             self.unfinished.eq(unfinished.any),
         ]
-        # Nobody refers to it, by what is accepted now, too; an entry that does not exist is bare.
+        # `bare`: the entry has no references, the acceptance of this cycle included. An entry
+        # number that does not exist is bare.
         bare = Signal(1 << self._config.entry_bits, init=-1)
         m.d.comb += self.unreferenced.eq(self.release_valid & bare.bit_select(self.release, 1))
         for e in range(n):
@@ -201,7 +206,8 @@ class History(wiring.Component):
             with m.If(Mux(used[e], ~given_back, given_back & ~none)):
                 down = given_back.replicate(len(count) - 1)
                 m.d.sync += count.eq(count + Cat(C(1, 1), down))
-            # At the highest, or one below with an acceptance that is not counted yet.
+            # The count is at its highest value, or one below it with an acceptance that is not
+            # counted yet.
             most = count[1:].all() & (count[0] | used[e])
             m.d.sync += [
                 none.eq(unread),
@@ -213,10 +219,11 @@ class History(wiring.Component):
 
 
 class _Unfinished(wiring.Component):
-    """Entries whose indices are still being made, in the order in which they will be finished.
+    """The entries that are generating, in the order in which they will finish.
 
-    ``new`` enters what was accepted in the cycle before. ``held`` and ``oldest`` are registers, and
-    know nothing of ``new``; ``any`` does. ``finished`` takes the oldest off, if there is one.
+    ``new`` adds the entry that was accepted in the cycle before. ``held`` (there is an entry) and
+    ``oldest`` are registers and do not include ``new``; ``any`` includes it. ``finished`` removes
+    the oldest entry, if there is one.
     """
 
     def __init__(self, config: Config) -> None:
@@ -249,7 +256,9 @@ class _Unfinished(wiring.Component):
 
 
 class Queue(wiring.Component):
-    """A short queue in registers. What is pushed into an empty one and popped at once never enters.
+    """A short queue in registers.
+
+    An item that is pushed into an empty queue and popped in the same cycle is never stored.
 
     Parameters
     ----------
@@ -263,7 +272,7 @@ class Queue(wiring.Component):
     push, pushed : In
         Puts an item behind the others, seen in ``held`` and ``first`` one cycle later.
     pop : In(1)
-        Takes the first item off, or else what is pushed.
+        Removes the first item; of an empty queue, the item that is pushed.
     held : Out(depth)
         Places taken, lowest first.
     first : Out(bits)

@@ -14,7 +14,7 @@ Given = Mapping[str, Value]
 
 
 def needed(sizes: Sizes) -> dict[int, list[str]]:
-    """Name what the later stages need of what the first is given, of block and place."""
+    """Name the values of the first stage's inputs that stages 2 to 4 still need."""
     fixes = ["fix_x", "fix_y", "fix_x_2"]
     per_node = {2: ("node_y", "stay_y", "node_z"), 3: ("node_z",), 4: ()}
     nodes = {k: [f"{n}_{s}" for s in sizes.nodes for n in names] for k, names in per_node.items()}
@@ -28,10 +28,12 @@ def needed(sizes: Sizes) -> dict[int, list[str]]:
 
 
 def base(sizes: Sizes) -> data.StructLayout:
-    """Lay out the place of a warp's first thread: how far row, plane and block still go.
+    """Lay out the position of a warp's first thread.
 
-    Each distance is its low bits, and whether it is ``far``: more than these can say. ``wraps_x``,
-    ``wraps_y``: the step to the next warp wraps. ``restart``: no warp of the same block follows.
+    A position is three distances: from the ends of the row (x), of the plane (y), of the block (z).
+    Each distance is given by its low bits and by a bit ``far``: the distance is more than the low
+    bits can say. ``wraps_x``, ``wraps_y``: the step to the next warp wraps. ``restart``: no warp of
+    the same block follows.
     """
     x, y, z = sizes.near
     return data.StructLayout(
@@ -52,7 +54,8 @@ def base(sizes: Sizes) -> data.StructLayout:
 class Keeper:
     """Makes registers that take a value in each enabled cycle.
 
-    ``clear`` is ``enable`` from a register of its own, for resets.
+    ``clear`` equals ``enable`` but comes from a register of its own: it drives the registers'
+    resets.
     """
 
     def __init__(self, m: Module, enable: Value, clear: Value) -> None:
@@ -63,7 +66,10 @@ class Keeper:
     def __call__(
         self, name: str, value: Value, *, when: Value | None = None, otherwise: int = 0
     ) -> Signal:
-        """Return the register; not ``when``, it is reset to ``otherwise``, which takes no gates."""
+        """Return the register. While ``when`` is 0 it becomes ``otherwise``, by its reset input.
+
+        A choice by the reset input takes no gates.
+        """
         init = otherwise & ((1 << len(value)) - 1)
         kept = Signal(len(value), name=name, init=init, reset_less=True)
         with self._m.If(self._enable):
@@ -76,7 +82,7 @@ class Keeper:
 
 @dataclass(frozen=True)
 class Node:
-    """A group's first lane. Each value is good from its own stage on.
+    """A group's first lane. Each value is valid from the stage that is named.
 
     Attributes
     ----------
@@ -100,10 +106,11 @@ class Node:
 class Lanes(wiring.Component):
     """Make W placed indices in six stages, each one addition or a few gates deep.
 
-    First the distances of lanes 8, 16, ... (the nodes) from the ends of row, plane and block are
-    stepped from those of the warp's first lane; their borrows say what wraps on the way, and so
-    what the step adds to the placed word. From each node a step of 4 lanes makes a second anchor;
-    from node and anchor one addition each makes the next two lanes, and one more the third.
+    Lanes 8, 16, ... are the *nodes*. Their distances from the ends of row, plane and block are the
+    first lane's distances minus a step. The borrows of these subtractions say which dimensions
+    wrap, and so what the step adds to the placed word. Each node is an *anchor*; a step of 4 lanes
+    makes a second one. From each anchor one addition makes each of the next two lanes, and a second
+    addition the third.
 
     Parameters
     ----------
@@ -115,13 +122,13 @@ class Lanes(wiring.Component):
     enable : In(1)
         The stages move.
     clear : In(1)
-        The same, from a gate of its own: ``enable`` drives too much to be early.
+        Equal to ``enable``, from a gate of its own: ``enable`` drives many registers and is late.
     constants : In
-        Of the block whose warp is at ``base``; kept while the warp moves on.
+        The constants of the block whose warp is at ``base``.
     base : In
         A warp's first thread, see `base`.
     lanes, mask : Out
-        The warp, six enabled edges later. A lane that is no thread has any word.
+        The warp, six enabled edges later. The word of a lane without a thread is undefined.
     """
 
     enable: Signal
@@ -171,12 +178,12 @@ class Lanes(wiring.Component):
         return m
 
     def _place(self, keep: Keeper, k: Given, lane: int) -> Signal:
-        """Return the placed index of a node's lane in the first warp; good in the second stage."""
+        """Return the placed index of a node's lane in the first warp; valid in the second stage."""
         index = k[f"node_x_{lane}"], k[f"node_y_{lane}"], k[f"node_z_{lane}"]
         return keep(f"place_{lane}", placed(self._sizes, index, (k["up_y"], k["up_z"])))
 
     def _first_word(self, m: Module, keep: Keeper, at: Mapping[int, Given]) -> Signal:
-        """Step the placed word of the warps' first lanes; good in the second stage."""
+        """Step the placed word of the warps' first lanes; valid in the second stage."""
         k = at[1]
         step = keep("word_step", _plus(k["place_step"], _fix(k, k["wraps_x"], k["wraps_y"])))
         word = Signal(self._sizes.lane, name="first_word", reset_less=True)
@@ -188,12 +195,12 @@ class Lanes(wiring.Component):
 
 
 def _plus(a: Value, b: Value) -> Value:
-    """Add two placed words; a carry out of the word is of no lane that is a thread."""
+    """Add two placed words. A carry out of the word occurs in lanes without a thread alone."""
     return (a + b)[: len(a)]
 
 
 def _fix(k: Given, x: Value, y: Value) -> Value:
-    """Return what wraps of x and y add to a placed word."""
+    """Return the number that wraps of x and y add to a placed word."""
     return Mux(x, k["fix_x"], 0) | Mux(y, k["fix_y"], 0)
 
 
@@ -212,7 +219,7 @@ def later_node(
     keep: Keeper, at: Mapping[int, Given], word: Signal, place: Signal, lane: int
 ) -> Node:
     """Step from the warp's first lane to the lane of a node, which stands at ``place``."""
-    # Columns: past the row's end the row begins anew.
+    # Columns: a step past the row's end wraps to the row's begin.
     x, far = at[1]["x"], at[1]["far_x"]
     rest = x - at[1][f"node_x_{lane}"]
     wraps = rest[len(x)]
@@ -250,10 +257,11 @@ def group(
 ) -> tuple[list[Value], list[Value]]:
     """Make a node's lane and the seven after it; returns words and mask after the sixth stage.
 
-    The wraps of x within the group follow from the node's distance and the number of columns. At
-    most one of them is in the three lanes behind each anchor, and one in the group wraps y.
+    The wraps of x within the group follow from the node's distance and the number of columns. The
+    three lanes behind each anchor contain at most one wrap of x; the group contains at most one
+    wrap of y.
     """
-    # Second stage: rows that end on the way to the second anchor, and its own distance.
+    # Second stage: the rows that end before the second anchor, and the anchor's distance x_4.
     k = at[2]
     x = node.x
     soon = ~x[2]
@@ -266,7 +274,7 @@ def group(
         keep(f"within_{lane}", Cat(x < n for n in range(1, 4))),
         keep(f"within_{lane + 4}", Cat(x_4 < n for n in range(1, 4))),
     ]
-    # Third stage: which of them ends a plane; the step of 4 lanes.
+    # Third stage: which of these rows ends a plane; the step of 4 lanes.
     k = at[3]
     crosses = node.y < ends
     ends_plane = [
@@ -274,7 +282,8 @@ def group(
         keep(f"ends_plane_{lane + 4}", node.y == ends),
     ]
     step = Mux(crosses, k["fix_xy_4"], k["fix_x_4"])
-    # Only 3 columns end twice in 4 lanes: fix_x is 1 there, and 4 + 2 is 4 + 1 with bits swapped.
+    # Two rows end within 4 lanes only if a row has 3 columns. fix_x is 1 then, and the sum 4 + 2
+    # is the sum 4 + 1 with its two lowest bits swapped.
     step = Cat(step[0] & ~ends[1], step[1] | ends[1], step[2:])
     step = keep(f"step_{lane}", step, when=ends.any(), otherwise=4)
     crossed = keep(f"crossed_{lane}", crosses)
@@ -299,16 +308,17 @@ def group(
 def quarter(
     keep: Keeper, k: Given, anchor: Signal, ends_plane: Value, wraps: Value, lane: int
 ) -> list[Value]:
-    """Make an anchor's lane and the three after it, from the fourth stage's addends on.
+    """Make an anchor's lane and the three after it, from the fourth stage on.
 
-    Addends of one lane are kept inverted: a + n + 1 is a - ~n, and all ones is what a reset gives.
+    Addends of a step of one lane are kept inverted: a + n + 1 = a - ~n. A reset gives all ones,
+    which is the inverted 0.
     """
     not_fix = ~(k["fix_x"] | Mux(ends_plane, k["fix_y"], 0))
     fix_2 = k["fix_x_2"] | Mux(ends_plane, k["fix_y"], 0)
     not_add_1 = keep(f"not_add_{lane + 1}", not_fix, when=wraps[0], otherwise=-1)
     add_2 = keep(f"add_{lane + 2}", fix_2, when=wraps[1], otherwise=2)
     not_fix = keep(f"not_fix_{lane}", not_fix)
-    # Fifth stage: two lanes more, and the addend of the third.
+    # Fifth stage: the next two lanes, and the addend of the last lane.
     third_wraps = keep(f"third_wraps_{lane}", wraps[2] & ~wraps[1])
     first = keep(f"first_{lane}", anchor)
     second = keep(f"second_{lane}", (anchor - not_add_1)[: len(anchor)])

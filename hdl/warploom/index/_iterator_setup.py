@@ -1,4 +1,4 @@
-"""What IndexIterator must know of a block: steps, corrections and places, without division."""
+"""IndexIterator's constants of a block: steps, corrections and positions, without division."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,16 +11,16 @@ from warploom_spec import Config, layouts, timing
 from warploom_spec.config import BLOCK_FIELD_BITS, BLOCK_LIMITS
 from warploom_spec.layouts import WIDTH_FIELD_BITS
 
-#: Lanes of a group: what hangs on one node of the tree.
+#: Lanes of a group: a node and the seven lanes that are made from it.
 GROUP = 8
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Widths that follow from the configuration, behind `Setup`'s merging of narrow dimensions.
+    """Widths that follow from the configuration, after `Setup` has merged narrow dimensions.
 
-    Behind it x has at least 3 columns or the block at most 2 threads, and y has at least 3 rows or
-    z is flat. So a warp meets at most W / 3 ends of rows and W / 9 ends of planes.
+    After the merging x has at least 3 columns, or the block has at most 2 threads; y has at least 3
+    rows, or z is 1. So a warp contains at most W / 3 ends of rows and W / 9 ends of planes.
     """
 
     config: Config
@@ -43,13 +43,13 @@ class Sizes:
 
     @cached_property
     def near(self) -> tuple[int, int, int]:
-        """Bits that count the columns, rows and planes that one warp can meet."""
+        """Bits that count the columns, rows and planes that one warp can contain."""
         planes = max(self.warp // 9, (self.warp - GROUP) // 9 + 1)
         return (self.warp - 1).bit_length(), (self.warp // 3).bit_length(), planes.bit_length()
 
     @property
     def up(self) -> int:
-        """Bits that say how far above its lowest place a warp's y or z stands."""
+        """Bits that say how many bits above their lowest position y and z stand in a word."""
         return ((self.warp - 1).bit_length() - 2).bit_length()
 
     @cached_property
@@ -64,15 +64,16 @@ class Sizes:
 
 
 def constants(sizes: Sizes) -> data.StructLayout:
-    """Lay out what a block's warps need while they are made.
+    """Lay out the constants of a block that its warps need while they are made.
 
     ``last``: last column, row and plane. ``step``: index of thread W. ``left``: ``last`` minus
     ``step`` over all three, so negative in z if the block has one warp. ``node_x_8`` and so on:
     index of each node's lane; ``stay_x_8``, ``stay_y_8``: its distance from the end of the row and
     of the plane (at most 7 and 3). ``place_step``: the step, placed; ``up_y``, ``up_z``: how many
     bits above the lowest possible place y and z stand.
-    ``fix_x``, ``fix_y``: what a wrap adds to a placed word; ``fix_x_2``, ``fix_x_4``, ``fix_xy_4``:
-    with 2 or 4 lanes added. ``beyond_4``: columns beyond 4, at most 3; ``columns_3``: there are 3.
+    ``fix_x``, ``fix_y``: added to a placed word at a wrap; ``fix_x_2``, ``fix_x_4``, ``fix_xy_4``:
+    the same plus 2 or 4 lanes. ``beyond_4``: columns beyond 4, at most 3. ``columns_3``: a row has
+    3 columns.
     """
     x, y, z = sizes.near
     last_x, last_y, last_z = sizes.whole
@@ -106,7 +107,7 @@ def constants(sizes: Sizes) -> data.StructLayout:
 
 
 def up_to(value: Value, bits: int) -> Value:
-    """Return the value, or the highest that fits the bits if it is more."""
+    """Return the value, cut to the highest number of so many bits."""
     return value[:bits] | value[bits:].any().replicate(bits)
 
 
@@ -124,15 +125,15 @@ def _fix(last: Value) -> Value:
 
 
 def _key_bits(values: list[int]) -> int:
-    """Return how many bits tell the keys of a table apart; its last value is for all above."""
+    """Return the bits of a table's keys. The last value is for all keys at or above its own."""
     return (len(values) - 2).bit_length()
 
 
 def _table(m: Module, name: str, key: Value, bits: int, values: list[int], beyond: Value) -> Signal:
     """Register a table's value; keys beyond the table's end get its last value.
 
-    ``beyond`` says that the key needs more than `_key_bits`; it acts by the register's reset, which
-    takes no gates.
+    ``beyond`` is 1 when the key has more bits than `_key_bits`. It drives the register's reset
+    input, which takes no gates.
     """
     target = Signal(bits, name=name, init=values[-1] & ((1 << bits) - 1), reset_less=True)
     with m.Switch(key[: _key_bits(values)]):
@@ -147,7 +148,7 @@ def _table(m: Module, name: str, key: Value, bits: int, values: list[int], beyon
 
 
 def placed(sizes: Sizes, index: tuple[Value, Value, Value], up: tuple[Value, Value]) -> Value:
-    """Put an index of one warp into its places; x comes first, then y, then z."""
+    """Place an index of one warp in a word: x lowest, then y, then z."""
     x, y, z = index
     return (x | (y << 2 << up[0]) | (z << 4 << up[1]))[: sizes.lane]
 
@@ -155,10 +156,11 @@ def placed(sizes: Sizes, index: tuple[Value, Value, Value], up: tuple[Value, Val
 class Setup(wiring.Component):
     """One configuration on its way to the generation unit.
 
-    Narrow dimensions are merged with the next one, which changes no placed word: (1, b, c) is
-    (b, c, 1) and (2, b, c) is (2 b, c, 1), where x has no bit or one; y and z likewise. Then at
-    most one row ends in any three lanes. Which index lane 8, 16, ... and the next warp have
-    follows from tables over the columns and rows, small since only as many as W matter.
+    Dimensions of 1 and 2 are merged with the next one: (1, b, c) becomes (b, c, 1), and (2, b, c)
+    becomes (2 b, c, 1); y and z likewise. The placed words stay the same, since x has no bit or one
+    bit there. After the merging at most one row ends within any three lanes. The indices of lanes
+    8, 16, ... and of the next warp's first thread come from tables over the number of columns and
+    rows. The tables are small: beyond W columns or rows every number gives the same value.
 
     Parameters
     ----------
@@ -172,13 +174,14 @@ class Setup(wiring.Component):
     i : Stream[index_config], in
         ``ready`` while the unit is empty (a register).
     ripe : Out(1)
-        The constants are good: `timing.iterator_setup` cycles after the transfer, until ``take``.
+        The constants are valid, from `timing.iterator_setup` cycles after the transfer until
+        ``take``.
     single : Out(1)
-        They are not good, or the configuration has one warp at most (a register).
+        ``ripe`` is 0, or the configuration has at most one warp (a register).
     take : In(1)
-        The generation unit takes them.
+        The generation unit takes the constants.
     address, warps : Out
-        Of the configuration.
+        The configuration's address and number of warps.
     constants : Out
         See `constants`.
     """
@@ -240,7 +243,7 @@ class Setup(wiring.Component):
         m.d.sync += last["late_x"].eq(last["x"])
         up_y, up_z = self._fixes(m, last)
         self._steps(m, last, step, up_y, up_z)
-        # What is taken at the end alone comes from the later register: the first drives much.
+        # `last_x` comes from the later one of two registers: the first one drives many gates.
         for axis, register in zip("xyz", ("late_x", "y", "z"), strict=True):
             m.d.comb += self.constants[f"last_{axis}"].eq(last[register])
         return m
@@ -248,7 +251,7 @@ class Setup(wiring.Component):
     def _merge(self, m: Module) -> tuple[dict[str, Signal], dict[str, Signal]]:
         """Load a configuration and merge its narrow dimensions, in two cycles.
 
-        Returns the last column, row and plane, and the host's step (none without a host's).
+        Returns the last column, row and plane, and the host's step (empty without one).
         """
         given = self.i.payload
         narrow = {
@@ -273,7 +276,7 @@ class Setup(wiring.Component):
             width = Signal.like(self.constants[f"width_{axis}"], name=f"width_{axis}")
             m.d.sync += width.eq(_bit_length(raw[axis]))
             m.d.comb += self.constants[f"width_{axis}"].eq(width)
-        # The last of 2 b columns is the last of b, and a bit 1 below it.
+        # With 2 b columns the last column is 2 (b - 1) + 1: the last of b, with a bit 1 below it.
         last, self._next_last = self._merged(m, "last", raw, (C(1, 1), C(1, 1)), narrow)
         if not self._config.step_from_host:
             return last, {}
@@ -288,9 +291,9 @@ class Setup(wiring.Component):
         low: tuple[Value, Value],
         narrow: dict[tuple[str, int], Signal],
     ) -> tuple[dict[str, Signal], dict[str, Signal]]:
-        """Register an index of the merged dimensions; ``low`` are bits below y and z.
+        """Register an index of the merged dimensions; ``low`` are the bits below y and z.
 
-        Returns the registers, and what they hold in the next cycle.
+        Returns the registers, and their values of the next cycle.
         """
         bits = dict(zip("xyz", self._sizes.whole, strict=True))
         kept = {a: Signal(n, name=f"{name}_{a}", reset_less=True) for a, n in bits.items()}
@@ -311,9 +314,9 @@ class Setup(wiring.Component):
         return kept, merged
 
     def _fixes(self, m: Module, last: dict[str, Signal]) -> tuple[Signal, Signal]:
-        """Derive what a wrap adds: 2**width - d in the dimension's place carries into the next.
+        """Derive the number that a wrap adds: 2**width - d, which carries into the next dimension.
 
-        Returns how far above the lowest place that they can have y and z of one warp stand.
+        Returns how many bits y and z of one warp stand above their lowest possible position.
         """
         k = self.constants
         placed = self._sizes.lane
@@ -329,7 +332,8 @@ class Setup(wiring.Component):
             loose_y.eq(0 if self._flat else _fix(last["y"])),
             width_x.eq(_bit_length(last["x"])),
             width_y.eq(_bit_length(last["y"])),
-            # y is 0 unless x's width is between 2 and log2(W), z unless both make 4 or more.
+            # Within a warp y is 0 unless x's width is 2 to log2(W) bits, and z is 0 unless both
+            # widths together are 4 bits or more.
             up_y.eq(width_x - 2),
             up_z.eq(width_x + width_y - 4),
             columns_3.eq(last["late_x"] == 2),
@@ -362,7 +366,7 @@ class Setup(wiring.Component):
         bits = (self._sizes.warp // 3).bit_length()
         most = (1 << bits) - 1
         self._plane_rows = []
-        # Known with the last row itself: derived from it, it would be the longest way of all.
+        # Made beside the last row: derived from the last row, this would be the longest path.
         beyond = Signal(name="rows_beyond", reset_less=True)
         m.d.sync += beyond.eq(self._next_last["y"][_key_bits([0] * most) :].any())
         for n in range(1, self._sizes.warp // 9 + 1):
@@ -393,14 +397,17 @@ class Setup(wiring.Component):
             k.up_y.eq(up_y),
             k.up_z.eq(up_z),
             k.place_step.eq(placed(self._sizes, (x, y, z), (up_y, up_z))),
-            # One subtraction over all three: a borrow runs on into the next dimension.
+            # One subtraction over all three dimensions: a borrow runs into the next one.
             Cat(k.left_x, k.left_y, k.left_z).eq(Cat(last["late_x"], last["y"], last["z"]) - step),
         ]
 
     def _late_table(
         self, m: Module, last: dict[str, Signal], name: str, bits: int, values: list[int]
     ) -> Signal:
-        """Look up by the columns what is needed in the last cycle alone: from registered copies."""
+        """Look up a value by the number of columns that only the last cycle needs.
+
+        The key is a registered copy.
+        """
         above = _key_bits(values)
         if above not in self._beyond:
             self._beyond[above] = Signal(name=f"beyond_{above}_bits", reset_less=True)
@@ -412,10 +419,10 @@ class Setup(wiring.Component):
     ) -> tuple[Signal, Signal, Signal]:
         """Look up the index of a lane of the first warp, in two cycles.
 
-        Where a dimension has fewer than 3, the lane is beyond the block's end, and any index that
-        leaves its row (plane) will do.
+        If a dimension has fewer than 3 columns (rows), the lane is beyond the block's end: any
+        index beyond its row (plane) serves then.
         """
-        # Fewer than 3 columns answer as 3 and 4.
+        # The tables' values for 1 and 2 columns are those for 3 and 4.
         columns = [d if d > 2 else d + 2 for d in range(1, lane + 2)]
         near_x, near_y, near_z = self._sizes.near
         x = self._late_table(m, last, f"x_of_{lane}", near_x + 1, [lane % d for d in columns])
@@ -427,7 +434,7 @@ class Setup(wiring.Component):
             Signal(bits, name=f"{axis}_of_{lane}", reset_less=True)
             for axis, bits in (("y", near_y), ("z", near_z))
         )
-        # All differences side by side; the last one that is not negative counts.
+        # All differences are made side by side; the last one that is not negative is chosen.
         rest: Value = row
         planes: Value = C(0, 1)
         for n, multiple in enumerate(self._plane_rows[: most // 3], start=1):

@@ -1,4 +1,4 @@
-"""The history cache of block shapes: what need not be generated again, and who still reads it."""
+"""The history cache of block shapes: which indices exist, and which are still read."""
 
 from typing import Final
 
@@ -14,10 +14,11 @@ from warploom_spec import Config, ErrorCode, layouts, timing
 class ConfigFilter(wiring.Component):
     """Look an index configuration up in a history of block shapes.
 
-    A configuration is compared with every entry in its first cycle in the lookup stage, judged in
-    the second and accepted in the third at the earliest (3 cycles after the transfer, one every 3
-    cycles), by what the registers between them hold. A hit costs nothing further; a miss takes the
-    victim's place, drops what its region overwrites and goes to the iterator.
+    The lookup takes three cycles, with registers between them: the configuration is compared with
+    every entry, judged, and accepted. So an acceptance comes 3 cycles after the transfer at the
+    earliest, and at most one configuration is accepted in 3 cycles. A hit needs nothing further.
+    A miss replaces the victim, drops the entries that its region overwrites, and goes to the
+    iterator.
 
     Parameters
     ----------
@@ -131,7 +132,8 @@ class ConfigFilter(wiring.Component):
             self.release.ready.eq(1),
         ]
         m.d.sync += [
-            # A configuration judged in this cycle, a place for its decision and one for its answer.
+            # `free`: in the next cycle a judged configuration stands in the lookup stage, and
+            # there is a place for its decision and for its answer.
             free.eq(
                 ripe
                 & ~accept
@@ -174,11 +176,13 @@ class ConfigFilter(wiring.Component):
 
 
 class _Answers(wiring.Component):
-    """Answers outstanding, oldest first, `timing.done_depth` of them; ``fills``: from now on.
+    """The queue of outstanding answers, oldest first, at most `timing.done_depth`.
 
-    ``new``: an answer was accepted in the cycle before, it is ``decision``. A hit is good from the
-    second cycle after its acceptance on. Misses are finished in their order: how many of them are,
-    and not yet taken, says whether the oldest is good. ``unfinished``: ``finished`` finds one.
+    ``new`` is 1 when a configuration was accepted in the cycle before; ``decision`` is its answer.
+    ``fills`` is 1 when the queue is full from the next cycle on. The answer of a hit can be given
+    from the second cycle after its acceptance on. Misses finish in their order, so a count of the
+    finished ones that were not taken tells whether the oldest answer can be given.
+    ``unfinished`` is 1 when ``finished`` belongs to a miss.
     """
 
     def __init__(self, config: Config) -> None:
@@ -212,7 +216,7 @@ class _Answers(wiring.Component):
             queue.push.eq(self.new),
             queue.pushed.eq(self.decision),
             queue.pop.eq(pop),
-            # A pop makes place, unless what is new takes it.
+            # A pop makes a place, unless the new answer takes it.
             self.fills.eq(
                 Mux(
                     queue.held[depth - 1],

@@ -1,4 +1,4 @@
-"""Filter, iterator, packer and index memory together: indices of a block shape, made once."""
+"""Filter, iterator, packer and index memory together: a block shape's indices are made once."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ from warploom_spec import Config, layouts, timing
 
 
 class IndexGenerator(wiring.Component):
-    """Make, pack and keep the thread indices of every block shape that is not there yet.
+    """Make, pack and keep the thread indices of every block shape that is not in the memory yet.
 
     ConfigFilter -> IndexIterator -> IndexPacker -> IndexMemory. A configuration accepted in t
     writes its first warp in t + `timing.index_miss` when nothing is in flight and nothing stalls.
@@ -25,7 +25,7 @@ class IndexGenerator(wiring.Component):
     config : Config
         See the four blocks.
     memory : bool
-        Whether the index memory belongs to it; else it ends with the stream ``write``.
+        Whether the component contains the index memory; else it ends with the stream ``write``.
     fault : str, optional
         One of `FAULTS`, for tests of the tests.
 
@@ -47,7 +47,7 @@ class IndexGenerator(wiring.Component):
         If ``fault`` is not one of `FAULTS`.
     """
 
-    #: The blocks' own.
+    #: The faults of the four blocks, with their names in front.
     FAULTS: Final = faults.of_children(
         {
             "config_filter": ConfigFilter.FAULTS,

@@ -15,11 +15,11 @@ from warploom_spec import Config, layouts
 class IndexIterator(wiring.Component):
     """Make the indices of all threads of a block, W of them in every cycle.
 
-    Three units in a row: `Setup` derives what is constant for the block, `_Walk` steps the first
-    lane's place from warp to warp, and `Lanes` makes the other lanes from it. Everything is kept
-    as the distance from the end of the row, the plane and the block: then stepping is one
-    subtraction over all three, its borrows run on from x to y to z by themselves, and what is left
-    below 0 at the end says that the warp was the last.
+    Three units in a row: `Setup` derives the block's constants, `_Walk` steps the first lane's
+    position from warp to warp, and `Lanes` makes the other lanes from it. A position is kept as the
+    distances from the end of the row, the plane and the block, side by side in one number. A step
+    is one subtraction from this number: its borrows run from x to y to z. A result below 0 says
+    that the warp was the last.
 
     Parameters
     ----------
@@ -67,9 +67,11 @@ class IndexIterator(wiring.Component):
         m.submodules.setup = setup = Setup(self._config, flat=self._fault == "flat")
         m.submodules.walk = walk = _Walk(self._config, self._fault)
         m.submodules.lanes = lanes = Lanes(sizes)
-        # The same from a register each for what drives hundreds: the lanes, the walk, the block's
-        # constants, and the lanes' resets. The last two's reset values only keep synthesis from
-        # merging them: nothing is ripe in the cycle after a reset, and no warp in the lanes.
+        # All of these say whether the stages may move. Each drives hundreds of registers, so each
+        # has its own source: `enable` for the lanes, `vacant` for the walk, `vacant_for_block` for
+        # the block's constants, `occupied` for the lanes' resets. The reset values of the last two
+        # differ, which keeps synthesis from merging them. The difference has no effect: in the
+        # cycle after a reset the setup unit has nothing ready and the lanes hold no warp.
         enable, enable_walk = Signal(), Signal()
         vacant, vacant_for_block, occupied = Signal(init=1), Signal(), Signal(init=1)
         wiring.connect(m, wiring.flipped(self.i), setup.i)
@@ -79,8 +81,9 @@ class IndexIterator(wiring.Component):
             walk.enable.eq(enable_walk),
             walk.ripe.eq(setup.ripe),
             walk.new_single.eq(setup.single),
-            # At a last warp and at none. What is not ripe is taken, too, and never used: so it is
-            # one gate that hundreds wait for.
+            # The constants are loaded at a last warp and without a warp, even if the setup unit
+            # has nothing ready; such constants are never used. So the load's enable, which hundreds
+            # of registers wait for, is one gate.
             walk.take.eq((vacant_for_block | self.o.ready) & walk.last),
             setup.take.eq(enable_walk & walk.loads),
             walk.new_address.eq(setup.address),
@@ -101,7 +104,7 @@ class IndexIterator(wiring.Component):
         return m
 
     def _output(self, m: Module, enable: Signal, walk: "_Walk", lanes: Lanes) -> Value:
-        """Let address, flags and widths go beside the lanes; return what becomes ``o.valid``."""
+        """Delay address, flags and widths like the lanes; return the value before ``o.valid``."""
         config = self._config
         k = walk.constants
         o = self.o.payload
@@ -135,9 +138,10 @@ class IndexIterator(wiring.Component):
 class _Walk(wiring.Component):
     """The generation unit: the place of each warp's first thread, one a cycle.
 
-    Registers hold the next warp's place, so that whether this warp is the last one is known at the
-    beginning of its cycle. A dimension that wrapped is left below 0; the number of its columns or
-    rows is added with the next step, and separately to the few low bits that the lanes need.
+    The registers hold the next warp's position, so that a register says in each cycle whether the
+    current warp is the last one. A dimension that wrapped stays below 0 for a cycle. The next step
+    adds its number of columns or rows; for the few low bits that the lanes need, a small adder does
+    so at once.
     """
 
     enable: Signal
@@ -195,10 +199,10 @@ class _Walk(wiring.Component):
     def _count(self, m: Module, ends: Value) -> None:
         """Count warps and addresses; take the next block when this one ends.
 
-        ``ends``: in a cycle that moves on, the next warp is the last by its place.
+        ``ends``: in a cycle that moves on, the next warp is the last one by its position.
         """
         full, nothing, first = Signal(), Signal(), Signal()
-        # Empty, or at the last warp: one register, because `take` moves hundreds of others.
+        # The unit is empty, or at its last warp. One register, because `take` drives hundreds.
         free = Signal(init=1)
         address = Signal.like(self.address, reset_less=True)
         left = Signal(self._config.warps_bits, reset_less=True)
@@ -218,7 +222,7 @@ class _Walk(wiring.Component):
                 address.eq(address + 1),
                 left.eq(left - 1),
                 one_more.eq(left == 3),
-                # Free, a block of one warp leaves it so, and so does none.
+                # A free unit stays free if it takes a block of one warp, or no block.
                 free.eq(Mux(free, self.new_single | self.new.left_z[-1], one_more | ends)),
             ]
             with m.If(self.loads):
@@ -234,7 +238,7 @@ class _Walk(wiring.Component):
     def _step(self, m: Module) -> Value:
         """Subtract the step from the next warp's distances, over all dimensions at once.
 
-        Returns whether the warp after the next is beyond the end.
+        Returns whether the warp after the next one is beyond the block's end.
         """
         k = self.constants
         whole = self._sizes.whole
@@ -258,7 +262,8 @@ class _Walk(wiring.Component):
         with m.If(self.enable):
             m.d.sync += held.eq(stepped)
             for axis in "xy":
-                # A wrapped dimension gets its d back: last - step is d - 1 - step.
+                # A wrapped dimension gets its size d back. left = last - step = d - 1 - step, so
+                # -(~left) = d - step is added.
                 back = ~k[f"left_{axis}"]
                 m.d.sync += [
                     wraps[axis].eq(below[axis]),
@@ -273,7 +278,7 @@ class _Walk(wiring.Component):
         return Value.cast(stepped.z[-1])
 
     def _corrected(self, m: Module, place: data.View, wraps: dict[str, Signal]) -> None:
-        """Keep the low bits of a warp's distances, with what a wrap added."""
+        """Keep the low bits of a warp's distances, corrected for wraps."""
         for axis, bits in zip("xyz", self._sizes.near, strict=True):
             low = Signal(bits, name=f"low_{axis}", reset_less=True)
             far = Signal(name=f"far_{axis}", reset_less=True)
@@ -282,7 +287,8 @@ class _Walk(wiring.Component):
             if axis in wraps:
                 wrapped = wraps[axis]
                 last = self.constants[f"last_{axis}"]
-                # Wrapped, it is between -2**bits and -1: only d's own high bits are left.
+                # A wrapped distance is between -2**bits and -1: of the sum with d, only d's own
+                # high bits and the low sum's carry are left.
                 total = near + last[:bits] + 1
                 high = last[bits:]
                 reaches = (high[1:].any()) | (high[0] & total[bits])

@@ -11,7 +11,7 @@ from warploom_spec import Config, layouts, timing
 
 
 class IndexMemory(wiring.Component):
-    """Hold packed warps; make a read wait for a warp that is promised and not yet written.
+    """Hold packed warps; a read of a warp that is accepted and not yet written waits.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class IndexMemory(wiring.Component):
     accepted : index_region, in
         Pulse: a region is about to be written.
     write : Stream[packed_warp], in
-        One warp; ``ready`` is always 1. It takes one warp off the oldest pending region.
+        One warp; ``ready`` is always 1. Each write shortens the oldest pending region by one warp.
     read : Stream[index_read], in
         ``ready`` is combinational in ``data.ready``, the request and the write of the same cycle: a
         request for the warp being written is granted and gets the new data.
@@ -38,8 +38,8 @@ class IndexMemory(wiring.Component):
         If ``fault`` is not one of `FAULTS`.
     """
 
-    #: ``early_read``: nothing waits for its write. ``no_bypass``: a read of the warp being written
-    #: gets what stood there before.
+    #: ``early_read``: no read waits. ``no_bypass``: a read of the warp that is being written gets
+    #: the old words.
     FAULTS: Final = ("early_read", "no_bypass")
 
     accepted: data.View
@@ -87,11 +87,12 @@ class IndexMemory(wiring.Component):
     def _store(
         self, m: Module, place: Signal, room: Signal, present: Signal, written_now: Value
     ) -> None:
-        """Write a warp and read a warp; the row being written is read from a register beside.
+        """Write a warp and read a warp; a row that is being written is read from a register beside.
 
-        The memory never reads the row being written: what its port gave then would be built around
-        it of gates, or, where synthesis loses the port over that, all the rows. What it reads while
-        nothing is granted is never shown, so its enable does not wait for the pending regions.
+        The memory's port never reads the row that is being written. For such a read synthesis would
+        add gates around the memory, or build the whole memory of registers. The port may read
+        without a grant, since that data is never shown: so its enable does not wait for the pending
+        regions.
         """
         config = self._config
         layout = layouts.index_data(config).layout()
@@ -114,14 +115,14 @@ class IndexMemory(wiring.Component):
         ]
         with m.If(room):
             m.d.sync += [shown.eq(passing | ~present), beside.eq(writer.data)]
-        # Nothing for a warp that is not there: by the registers' reset, which takes no gates.
+        # A warp at or beyond `index_warps` reads 0, by the registers' reset: that takes no gates.
         with m.If(room & ~present):
             m.d.sync += beside.eq(0)
 
     def _pending(self, m: Module, place: Signal) -> Value:
-        """Keep the regions accepted and not wholly written, oldest first.
+        """Keep the regions that are accepted and not wholly written, oldest first.
 
-        Returns whether ``place`` is a promised warp that no write has reached before this cycle.
+        Returns whether ``place`` is in such a region and was not written before this cycle.
         """
         bits = self._config.index_address_bits + 1
         depth = timing(self._config).done_depth

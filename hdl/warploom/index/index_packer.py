@@ -1,4 +1,4 @@
-"""Thread indices in as few bits as they need: what is written, and how it is read again."""
+"""Thread indices in as few bits as they need: packed for the memory, and unpacked in a core."""
 
 from typing import Final
 
@@ -12,10 +12,10 @@ from warploom_spec.layouts import WIDTH_FIELD_BITS
 
 
 class IndexPacker(wiring.Component):
-    """Clear the lanes that are no threads, and register a warp for the memory.
+    """Clear the lanes without a thread, and register a warp for the memory.
 
-    The lanes arrive placed (x low, then y, then z, each as wide as its largest index), so packing
-    them is no more than this. One register stage, one warp a cycle.
+    The words arrive placed: x low, then y, then z, each as wide as its largest index. So clearing
+    lanes is all that is left to do. One register stage, one warp a cycle.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ class IndexPacker(wiring.Component):
         m = Module()
         lanes = self.i.payload
         bits = self._config.word_bits
-        # What lets a warp in has a register of its own: the other one drives hundreds.
+        # `vacant` is the inverse of `valid`. It drives `ready` alone; `valid` drives hundreds.
         valid, vacant = Signal(), Signal(init=1)
         layout = self.o.payload.shape()
-        # Not cleared by a reset, so that the registers' own reset is free for the mask.
+        # A reset does not clear these registers: their reset inputs clear lanes by the mask.
         packed = data.View(layout, Signal(layout.size, name="packed", reset_less=True))
         m.d.comb += [
             self.o.valid.eq(valid),

@@ -1,1 +1,1 @@
-"""Parts that blocks of several rooms use."""
+"""Small parts that several blocks use."""

@@ -1,4 +1,4 @@
-"""Wide counters that share the time of their carries."""
+"""Wide counters without wide adders."""
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 class WideCounters(wiring.Component):
     """Count by one in several counters, each exact in every cycle, without wide adders.
 
-    Only a counter's low bits are added to. Its high bits' next value stands ready in a register
-    that takes their place when the low bits wrap; the one after it is then made by one bit a cycle,
-    while the low bits count on.
+    An adder steps a counter's low bits. A register holds the next value of the high bits, which
+    take it when the low bits wrap. While the low bits count on, that register steps to the value
+    after, one bit a cycle.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class WideCounters(wiring.Component):
 
     def __init__(self, number: int, bits: int, *, ready: bool = False) -> None:
         self._ready = ready
-        # From a wrap to the next there is time for both a turn of the ring and one of the bits.
+        # Between two wraps there is time for two turns: to wait for the ring, and to step the bits.
         self._low = next(low for low in range(1, bits) if 2 * (bits - low + 1) <= 1 << low)
         super().__init__(
             {
@@ -51,7 +51,7 @@ class WideCounters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        # All high parts turn, if at all, at the same time; a ring of registers says when.
+        # All registers of high bits step in the same turn; a ring of registers marks its begin.
         turn = len(self.values[0]) - self._low
         ring = Signal(turn + 1, init=1)
         m.d.sync += ring.eq(Cat(ring[-1], ring[:-1]))
@@ -62,7 +62,7 @@ class WideCounters(wiring.Component):
     def _counter(self, m: Module, k: int, value: Signal, ring: Signal) -> None:
         """Add one counter."""
         low, high = value[: self._low], value[self._low :]
-        # A register's value after a reset and after a restart are the same, or either takes gates.
+        # The values after a reset and after a restart are the same: two values would take gates.
         following = Signal(len(high), init=0 if self._ready else 1, name=f"following_{k}")
         due, turning, carry, wraps = (
             Signal(name=f"{name}_{k}") for name in ("due", "turning", "carry", "wraps")

@@ -1,4 +1,4 @@
-"""A timer of one gate: a shift register that does not count in order."""
+"""A timer of one gate: a linear-feedback shift register."""
 
 from amaranth.hdl import Cat, Module, Signal, Value
 
@@ -18,8 +18,8 @@ def _state_after(steps: int, bits: int, tap: int) -> int | None:
 def timer(m: Module, name: str, steps: int, start: Value) -> Value:
     """Return a register: whether ``steps`` cycles have passed since the cycle after ``start``.
 
-    The register is fed with the XNOR of its last bit and of another one; its width and that bit are
-    the first with which it takes ``steps`` different states. What it says later is of no meaning.
+    The shift register's input is the XNOR of its last bit and of another bit. Width and other bit
+    are the first pair that gives ``steps`` different states. Later values have no meaning.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A block's program started behind the index generator: warp w, instruction k, core j."""
+"""Runs a block's program one warp behind the index generator: warp w, instruction k, core j."""
 
 from typing import Final
 
@@ -14,9 +14,9 @@ from warploom_spec import Config, layouts
 class IncrementalScheduler(wiring.Component):
     """Send a program's warps through C cores, one warp a cycle, each core one instruction.
 
-    Core 0 takes the warps in order, a pass for every C instructions, and reads each warp's indices
-    as it takes it: a read that is not granted freezes the whole schedule. The other cores run one
-    step later what the core before them ran, with the next instruction.
+    Core 0 takes the warps in order, in a pass for every C instructions. Core 0 reads each warp's
+    indices when it takes the warp; a read that is not granted freezes the whole schedule. Every
+    other core runs the warp of the core before it one step later, with the next instruction.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class IncrementalScheduler(wiring.Component):
     data : Stream[index_data], in
         The warp read, one cycle after its grant.
     issue : warp_issue[C], out
-        What each core runs in this cycle: what the step of the cycle before decided.
+        The warp and instruction that each core runs in this cycle, decided in the step before.
     word : index_data, out
         Core 0's packed warp (combinational from ``data``), with ``issue[0].valid``.
     finished : Out(1)
-        A program's last instruction runs in this cycle; an empty program, one cycle after its
+        A program's last instruction runs in this cycle. For an empty program: one cycle after its
         transfer.
 
     Raises
@@ -93,7 +93,10 @@ class IncrementalScheduler(wiring.Component):
         return m
 
     def _item(self) -> StructLayout:
-        """Lay out what travels from core to core: ``more`` instructions follow in this pass."""
+        """Lay out the item that travels from core to core.
+
+        ``more`` counts the instructions of this pass that are still to come for the warp.
+        """
         return StructLayout(
             {
                 "warp": self._config.warps_bits,
@@ -122,7 +125,7 @@ class IncrementalScheduler(wiring.Component):
             self.read.payload.index_warps.eq(program.warps),
             granted.eq(self.read.valid & (self.read.ready | (self._fault == "early_read"))),
             step.eq(~self.stall & (~due | granted)),
-            # ``instructions`` counts down by C: what is left from this pass on.
+            # ``instructions`` counts down by C after each pass: the instructions that are left.
             last_warp.eq(warp + 1 == program.warps),
             last_pass.eq(program.instructions <= cores),
             item.warp.eq(warp),
