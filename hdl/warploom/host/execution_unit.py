@@ -183,7 +183,7 @@ class ExecutionUnit(wiring.Component):
         return all_sent, expires
 
     def _expire(self, m: Module, begins: Value, ends: Value, expires: Signal) -> Signal:
-        """Return whether the time-out came in the cycle before; ``expires``: it comes in this one."""
+        """Return whether the time-out came a cycle ago; ``expires``: it comes in this cycle."""
         expired = Signal()
         limit = self._config.core_timeout
         if limit:
@@ -197,7 +197,7 @@ class ExecutionUnit(wiring.Component):
         return expired
 
     def _first_failure(self, m: Module, begins: Value, arrives: Signal) -> tuple[Signal, ...]:
-        """Note the lowest of the first cores that failed; return whether one has, its number, code."""
+        """Note the lowest of the first cores that failed: whether there is one, number, code."""
         some = Signal(name="some_failed")
         core = Signal(host_packets.CORE_BITS, name="failed_core")
         code = Signal(host_packets.FAILURE_BITS, name="failed_code")
