@@ -47,6 +47,8 @@ STRESSES = (
     ("few_stops", 4000, 2, {"varied": True, "sharp": 0.8, "busy": True}),
     ("few_stops", 4000, 2, {"varied": True, "shapes": True, "busy": True}),
     ("few_stops", 2000, 2, {"varied": True, "hoard": True, "busy": True}),
+    # Four decisions of the index filter wait for indices.
+    ("few_stops", 2500, 2, {"varied": True, "broad": True, "busy": True}),
     # Launches of thousands of cycles and blocks.
     ("short_blocks", 8000, 0, {"endless": True, "busy": True}),
     # Kills one upon the other, on SMs that come back soon.

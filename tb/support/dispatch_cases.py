@@ -26,9 +26,14 @@ def make_dispatcher(config: str, **fault: str) -> tuple[BlockDispatcher, BlockDi
     return BlockDispatcher(config_of(config), **fault), BlockDispatcherModel(config_of(config))
 
 
-def make_path(config: str, **fault: str) -> tuple[LaunchPath, LaunchPathModel]:
+def make_path(
+    config: str, *, first_ticket: int = 1, **fault: str
+) -> tuple[LaunchPath, LaunchPathModel]:
     """Make a LaunchPath and its model."""
-    return LaunchPath(config_of(config), **fault), LaunchPathModel(config_of(config))
+    return (
+        LaunchPath(config_of(config), first_ticket=first_ticket, **fault),
+        LaunchPathModel(config_of(config), first_ticket=first_ticket),
+    )
 
 
 def _surrounded(

@@ -23,7 +23,7 @@ from tb.support.sm_cores import SmCores
 from warploom_golden.oracles.index_reference import Dims, is_legal, warps
 from warploom_sim.lockstep import Context, Pace
 from warploom_spec import Config, Stop, layouts
-from warploom_spec.layouts import PLACES
+from warploom_spec.layouts import PLACES, TICKET_BITS
 
 Ports = Mapping[str, int]
 #: Cycles at a run's end in which nothing new comes, at least: at the dispatcher, and at LaunchPath,
@@ -243,14 +243,16 @@ class DispatcherHost(Host):
 class PathHost(Host):
     """The surroundings of LaunchPath: also index reads, streams to mend, launches to refuse.
 
-    Options: ``varied`` (launches of few blocks, with indices at `few_places`); ``shapes`` (another
-    shape for each launch, now and then one whose indices have the most bits); ``sharp`` (the part
-    of the launches that have fields just within or beyond a limit); ``limits`` (instead, one field
-    of each launch is at or beyond a limit, all in turn); ``endless`` (after the first launches,
-    grids of as many columns as there can be, which a stop ends); ``slim`` (blocks of one warp,
-    which take nothing else, in grids of 1 to this many); ``deep`` (likewise, but the grid goes
-    along any one axis); ``astray`` (the part of the stops whose ticket differs in one bit);
-    ``rude`` (the chance of a launch in a cycle without room).
+    Options: ``varied`` (launches of few blocks, with indices at `few_places`); ``shapes``
+    (another shape for each launch, now and then one whose indices have the most bits);
+    ``broad`` (blocks of as many threads as there can be, in few shapes: decisions wait for
+    indices that are made); ``sharp`` (the part of the launches that have fields just within or
+    beyond a limit); ``limits`` (instead, one field of each launch is at or beyond a limit, all
+    in turn); ``endless`` (after the first launches, grids of as many columns as there can be,
+    which a stop ends); ``slim`` (blocks of one warp, which take nothing else, in grids of 1 to
+    this many); ``deep`` (likewise, but the grid goes along any one axis); ``astray`` (the part
+    of the stops whose ticket differs in one bit); ``rude`` (the chance of a launch in a cycle
+    without room).
     """
 
     drain = PATH_DRAIN
@@ -264,6 +266,9 @@ class PathHost(Host):
         self._deep: int = context.options.get("deep", 0)
         self._slim: int = context.options.get("slim", 0) or self._deep
         self._limits: bool = context.options.get("limits", False)
+        self._broad: bool = context.options.get("broad", False)
+        # The payload of cycles without a launch: None, or that of a launch.
+        self._idle: int | None = None
         # Regions of launches that were sent last: address and warps.
         self._sent: deque[tuple[int, int]] = deque(maxlen=3)
         self._rude: float = context.options.get("rude", 0.02)
@@ -316,7 +321,9 @@ class PathHost(Host):
             # A run without stops never stops an endless launch; a varied one does so late.
             if (huge and not (self._varied or self._limits)) or not outlasts(self.config, changed):
                 fields = changed
-            yield self._descriptor.pack(fields)
+            launch = self._descriptor.pack(fields)
+            self._idle = launch if self.rng.random() < 0.5 else None
+            yield launch
 
     def blocks(self, launch: int) -> int:
         """Return how many blocks there are, or will be if the launch is not refused."""
@@ -349,6 +356,9 @@ class PathHost(Host):
         fitting = replace(config, max_threads=most)
         while self._slim:
             yield (4 * self.rng.randrange(3), (config.warp_size, 1, 1)), NOTHING
+        while self._broad:
+            dims = self.rng.choice(((most, 1, 1), (most // 2, 2, 1)))
+            yield (self.rng.choice((0, config.index_memory_warps // 2)), dims), NOTHING
         while self._shapes:
             dims = random_shape(self.rng, fitting)
             if self.rng.random() < 0.1:
@@ -375,7 +385,7 @@ class PathHost(Host):
         if answer["valid"]:
             self.answered(answer["ticket"])
         if answer["ticket"]:
-            self._recent.extend((answer["ticket"], answer["ticket"] + 1))
+            self._recent.extend((answer["ticket"], (answer["ticket"] + 1) % (1 << TICKET_BITS)))
         if self.ended.taken is not None:
             self.over(self._ends.unpack(self.ended.taken)["ticket"])
 
@@ -445,4 +455,7 @@ class PathHost(Host):
             values |= part.next(outputs)
         if self.rng.random() < 0.01:
             self._tables = self.rng.getrandbits(self.config.max_tables)
-        return super().next(outputs) | values | {"tables": self._tables}
+        values |= super().next(outputs) | {"tables": self._tables}
+        if not values["launch__valid"] and self._idle is not None:
+            values["launch__payload"] = self._idle
+        return values

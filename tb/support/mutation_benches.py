@@ -1,7 +1,7 @@
 """The bench that mutants of each block must not pass: cases of its own lockstep test."""
 
-import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from tb.dispatch import test_block_dispatcher, test_grid_walker
@@ -14,13 +14,20 @@ from tb.index import (
 )
 from tb.launch import test_launch_check, test_launch_path
 from tb.sm_side import test_incremental_scheduler
+from tb.support.dispatch_configs import soon
 from warploom_sim.lockstep import Case
+from warploom_spec.layouts import TICKET_BITS
 
 Bench = Callable[[int], list[Case]]
 
-DISPATCHER: Final = f"tiny,policy=round_robin,reclaim=out_of_order,{test_block_dispatcher.SOON}"
-#: As small, but every limit of indices and references can be met.
-PATH: Final = f"{DISPATCHER},history_entries=3,reference_bits=2,cores=3,word_bits=9,stream_bits=3"
+DISPATCHER: Final = soon("tiny,policy=round_robin,reclaim=out_of_order")
+#: As small, but every limit of indices and references, and of a block's threads, can be met.
+PATH: Final = (
+    f"{DISPATCHER},warp_slots=32,history_entries=3,reference_bits=2,cores=3,word_bits=9,"
+    "stream_bits=3"
+)
+#: Tickets wrap soon, so that all their bits are both 0 and 1.
+FIRST_TICKET: Final = (1 << TICKET_BITS) - 8
 
 
 def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> Bench:
@@ -36,6 +43,17 @@ def _then(first: Bench, *last: Callable[[str, int], Case], config: str) -> Bench
 def _all(*benches: Bench) -> Bench:
     """Return a bench of the cases of several."""
     return lambda seed: [case for bench in benches for case in bench(seed)]
+
+
+def _path_cases(seed: int) -> list[Case]:
+    """Return the bench of a launch path."""
+    cases = test_launch_path.stress_cases(PATH, seed)
+    return [replace(c, params={**c.params, "first_ticket": FIRST_TICKET}) for c in cases]
+
+
+def _unobserved(bench: Bench) -> Bench:
+    """Return a bench without its observers: they see no more than the model, and take time."""
+    return lambda seed: [replace(case, events={}) for case in bench(seed)]
 
 
 def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
@@ -76,14 +94,16 @@ BENCHES: Final[dict[str, Bench]] = {
         _repeated(test_grid_walker.case, "tiny", 3),
         _repeated(test_grid_walker.edge_case, "tiny", 3),
     ),
-    "block_dispatcher": _all(
-        _in_turn(test_block_dispatcher.cases, 3),
-        _repeated(test_block_dispatcher.kill_burst_case, DISPATCHER, 8),
-        _repeated(test_block_dispatcher.tight_case, DISPATCHER, 8),
-        _repeated(test_block_dispatcher.dual_kill_case, DISPATCHER, 5),
-        _repeated(test_block_dispatcher.dual_kill_case, DISPATCHER, 3, edges=False),
-        _repeated(test_block_dispatcher.slow_case, DISPATCHER, 1),
-        _repeated(test_block_dispatcher.stray_report_case, DISPATCHER, 1),
+    "block_dispatcher": _unobserved(
+        _all(
+            _in_turn(test_block_dispatcher.cases, 3),
+            _repeated(test_block_dispatcher.kill_burst_case, DISPATCHER, 8),
+            _repeated(test_block_dispatcher.tight_case, DISPATCHER, 8),
+            _repeated(test_block_dispatcher.dual_kill_case, DISPATCHER, 5),
+            _repeated(test_block_dispatcher.dual_kill_case, DISPATCHER, 3, edges=False),
+            _repeated(test_block_dispatcher.slow_case, DISPATCHER, 1),
+            _repeated(test_block_dispatcher.stray_report_case, DISPATCHER, 1),
+        )
     ),
-    "launch_path": functools.partial(test_launch_path.stress_cases, PATH),
+    "launch_path": _unobserved(_path_cases),
 }
