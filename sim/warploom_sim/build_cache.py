@@ -1,6 +1,5 @@
 """Folders that are built once, named after the hash of all that goes into them."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -9,6 +8,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
+
+from filelock import FileLock
 
 
 def build_root() -> Path:
@@ -55,8 +56,7 @@ def cached(kind: str, parts: Sequence[object], make: Callable[[Path], None]) -> 
     if folder.exists():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(folder.with_suffix(".lock")):
         if not folder.exists():
             _make(folder, make)
     return folder

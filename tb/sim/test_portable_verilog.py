@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom_dev.synth.flow import run_yosys
+from warploom_dev.yosys import run_yosys
 from warploom_sim import simulators
 from warploom_sim.blocks import block
 from warploom_sim.portable_verilog import LINT

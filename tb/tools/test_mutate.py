@@ -19,7 +19,7 @@ from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
 from warploom_dev import cli
-from warploom_dev.abc_program import abc_program
+from warploom_dev.abc import abc_program
 from warploom_dev.formal import aiger
 from warploom_dev.mutate import campaign, equivalence, mutate_figures, netlist, runner
 from warploom_dev.mutate.mutate_figures import Row, Survivor

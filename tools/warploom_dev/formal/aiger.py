@@ -8,7 +8,7 @@ from typing import Final
 import amaranth.back.rtlil as rtlil
 
 from warploom_dev.formal.formal_bench import Bench
-from warploom_dev.synth.flow import run_yosys
+from warploom_dev.yosys import run_yosys
 from warploom_sim.failure import ProgramError
 
 # What has no first value, such as a memory's rows, begins with 0, as in the simulator; a reset in

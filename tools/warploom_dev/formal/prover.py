@@ -1,7 +1,6 @@
 """ABC: proves that a bit is never 1, or finds a run in which it is."""
 
 import re
-import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any, Final
 
 from amaranth.sim import Simulator
 
-from warploom_dev.abc_program import abc_program
+from warploom_dev.abc import abc_program, run_abc
 from warploom_dev.formal.aiger import NEVER, Graph, Run, convert, output_literal, read_run
 from warploom_dev.formal.formal_bench import Bench
 from warploom_sim.failure import ProgramError
@@ -65,7 +64,8 @@ class Prover:
     def __init__(self, bench: Bench, folder: Path, limit: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._bench, self._folder, self._limit = bench, folder, limit
-        self._abc = abc_program()
+        # What is missing is said before anything is made.
+        abc_program()
         self._graph: Graph = convert(bench, folder)
 
     def violation(self, check: str, bound: int | None) -> Answer:
@@ -87,21 +87,19 @@ class Prover:
         script = f"read_aiger {name}.aig; {_REDUCE}; write_aiger {small.name}; {engine}; "
         script += f"write_cex -a {name}.cex"
         began = time.monotonic()
-        done = subprocess.run(
-            [self._abc, "-c", script], cwd=self._folder, capture_output=True, text=True
-        )
+        log = run_abc(script, self._folder)
         seconds = time.monotonic() - began
-        (self._folder / f"{name}.log").write_text(done.stdout + done.stderr)
-        if found := re.search(r"was asserted in frame (\d+)", done.stdout):
+        (self._folder / f"{name}.log").write_text(log)
+        if found := re.search(r"was asserted in frame (\d+)", log):
             run = read_run(self._folder / f"{name}.cex", self._graph.inputs)
             return Answer("found", int(found[1]) + 1, seconds, run)
-        solved = bound is None and "Property proved" in done.stdout and _CHECKED in done.stdout
+        solved = bound is None and "Property proved" in log and _CHECKED in log
         # The reduction alone may show that a bit is always 0; no engine runs then.
         if solved or output_literal(small) == NEVER:
             return Answer("never", 0, seconds, [])
-        if bound is not None and f"No output asserted in {bound} frames" in done.stdout:
+        if bound is not None and f"No output asserted in {bound} frames" in log:
             return Answer("bounded", bound, seconds, [])
-        if "limit" in done.stdout or "imeout" in done.stdout:
+        if "limit" in log or "imeout" in log:
             return Answer("open", 0, seconds, [])
         raise ProgramError(f"ABC gave no answer in {self._folder}/{name}.log")
 

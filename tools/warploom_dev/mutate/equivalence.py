@@ -1,17 +1,15 @@
 """Which mutants behave as the original does: there is nothing for a bench to find."""
 
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from warploom_dev.abc_program import abc_program
+from warploom_dev.abc import run_abc
 from warploom_dev.formal.aiger import NEVER, output_literal
 from warploom_dev.mutate.netlist import NETLIST, Mutation
-from warploom_dev.synth.flow import run_yosys
-from warploom_sim.failure import ProgramError
+from warploom_dev.yosys import run_yosys
 from warploom_sim.lockstep.build import TOP
 
 #: Seconds that a proof may take.
@@ -101,7 +99,7 @@ def _prove(circuit: str, folder: Path, limit_s: int) -> Proof:
     # first. Then a search finds the common difference sooner than PDR does.
     reduced = f"reduced_{circuit}"
     merge = f"read_aiger {circuit}; fold; strash; lcorr; &get -n; &scorr; &put"
-    _run_abc(f"{merge}; write_aiger {reduced}", folder)
+    run_abc(f"{merge}; write_aiger {reduced}", folder)
     # No engine says of the constant 0 that it is proved. The number of gates left does not tell it
     # from the constant 1, or from one input.
     if output_literal(folder / reduced) == NEVER:
@@ -109,16 +107,8 @@ def _prove(circuit: str, folder: Path, limit_s: int) -> Proof:
     proof = Proof(UNKNOWN)
     for engine in (f"bmc3 -F {DEPTH} -T {limit_s // 4}", f"pdr -T {limit_s}"):
         if proof.verdict == UNKNOWN:
-            proof = read(_run_abc(f"read_aiger {reduced}; {engine}", folder))
+            proof = read(run_abc(f"read_aiger {reduced}; {engine}", folder))
     return proof
-
-
-def _run_abc(script: str, folder: Path) -> str:
-    """Return the log of abc."""
-    done = subprocess.run([abc_program(), "-c", script], cwd=folder, text=True, capture_output=True)
-    if done.returncode:
-        raise ProgramError(f"abc failed in {folder} with {script!r}:\n{done.stdout[-1500:]}")
-    return done.stdout
 
 
 def read(log: str) -> Proof:

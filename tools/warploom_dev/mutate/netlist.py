@@ -11,7 +11,7 @@ from typing import Final
 import amaranth.back.rtlil as rtlil
 from amaranth.lib import wiring
 
-from warploom_dev.synth.flow import run_yosys
+from warploom_dev.yosys import run_yosys
 from warploom_sim.lockstep.build import TOP
 from warploom_sim.lockstep.ports import Ports
 

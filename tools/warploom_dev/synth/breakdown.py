@@ -12,6 +12,7 @@ import amaranth.back.rtlil as rtlil
 
 from warploom_dev.synth import flow
 from warploom_dev.synth.measure import LUT4_WEIGHTS, Job
+from warploom_dev.yosys import run_yosys
 
 #: Lines of source that are listed.
 LINES: Final = 30
@@ -38,7 +39,7 @@ def breakdown_text(job: Job) -> str:
     folder.mkdir(exist_ok=True)
     source = rtlil.convert(job.target.component(), name="top")
     (folder / "source.il").write_text(source)
-    flow.run_yosys("breakdown", _SCRIPT, folder)
+    run_yosys("breakdown", _SCRIPT, folder)
     parts = [
         job.target.name,
         _modules(flow.cells_by_name(job.folder), _hierarchy(source)),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.synth.source import Port
+from warploom_dev.yosys import run_yosys
 from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
 
@@ -244,29 +245,6 @@ def place(seed: int, folder: Path) -> None:
 def rate(report: dict[str, Any]) -> float:
     """Return the slowest clock's rate in MHz from nextpnr's report."""
     return round(min(float(clock["achieved"]) for clock in report["fmax"].values()), 1)
-
-
-def run_yosys(name: str, script: str, folder: Path) -> None:
-    """Run a script in a folder; its log is ``<name>.log``.
-
-    Raises
-    ------
-    ProgramError
-        If it fails; with the log's end.
-    """
-    (folder / f"{name}.ys").write_text(script)
-    code = f"from pyosys import libyosys as y; y.run_pass('script {name}.ys', y.Design())"
-    with (folder / f"{name}.log").open("w") as log:
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=folder,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONHASHSEED": "0"},
-        )
-    if done.returncode:
-        tail = (folder / f"{name}.log").read_text()[-1500:]
-        raise ProgramError(f"Yosys failed in {folder}:\n{tail}")
 
 
 def _cells(path: Path) -> Counter[str]:
