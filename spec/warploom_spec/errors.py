@@ -174,7 +174,7 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
         "write it while nothing is resident",
     ),
     ErrorCode.QUEUE_FULL: (
-        "no place is left in the waiting queue",
-        "send launches only while `room` is 1, or try again",
+        "no place is left in the waiting queue, or in that of the launch's priority",
+        "send launches only while `room` (its priority's bit) is 1, or try again",
     ),
 }

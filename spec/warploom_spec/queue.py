@@ -32,13 +32,9 @@ class RecordKind(IntEnum):
 
 
 class QueueCode(IntEnum):
-    """Codes of refusals and failures that the kernel queue adds to ``ErrorCode``.
-
-    No number has another meaning in ``ErrorCode``, ``TableCode`` or ``HostError``.
-    """
+    """Codes of refusals and failures that the kernel queue adds to ``ErrorCode``."""
 
     TIMEOUT = 27
-    QUEUE_FULL = 32
     TICKET_UNKNOWN = 45
     PREEMPT_PENDING = 46
     NOT_PREEMPTED = 47
@@ -46,10 +42,6 @@ class QueueCode(IntEnum):
 
 #: For each code: (cause, cure).
 QUEUE_EXPLANATIONS: Final[dict[QueueCode, tuple[str, str]]] = {
-    QueueCode.QUEUE_FULL: (
-        "the queue of the launch's priority has no place left",
-        "launch while the priority's `room` bit is 1",
-    ),
     QueueCode.TICKET_UNKNOWN: (
         "an abort named a ticket that no unfinished launch has",
         "nothing to do: the launch has already ended",

@@ -48,7 +48,7 @@ def test_a_full_queue_refuses_and_the_others_do_not():
     _, script = run(
         [*commands, (3, "launch", kernel(9, 1, 10, priority=1, stream=5))], parameters=parameters
     )
-    assert answers(script, "launch") == [(1, 0), (2, 0), (0, QueueCode.QUEUE_FULL), (3, 0)]
+    assert answers(script, "launch") == [(1, 0), (2, 0), (0, ErrorCode.QUEUE_FULL), (3, 0)]
 
 
 def test_a_launch_that_is_wrong_in_itself_is_refused_with_its_code():

@@ -2,12 +2,10 @@
 
 import pytest
 
-from warploom_spec import Config, ErrorCode, WarploomError, preset
+from warploom_spec import Config, WarploomError, preset
 from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HOST_CODE_BITS, HOST_EXPLANATIONS, HostError
 from warploom_spec.host_map import SECTION_WORDS, section_address
-from warploom_spec.queue import QueueCode
-from warploom_spec.table_errors import TableCode
 
 
 def test_addresses_literal():
@@ -50,15 +48,6 @@ def test_codes_literal_and_apart_from_the_others():
         ("ABORT", 7),
         ("DISCONNECT", 8),
     ]
-
-
-def test_no_code_has_two_meanings():
-    """0 to 31 launches and dispatch, 32 to 47 tables and queues, 48 to 79 the mailbox; 0 is OK."""
-    codes = [int(code) for kind in (ErrorCode, TableCode, QueueCode, HostError) for code in kind]
-    assert sorted(codes)[:2] == [0, 0]
-    assert len(set(codes)) == len(codes) - 1
-    assert {int(code) for code in QueueCode} == {27, 32, 45, 46, 47}
-    assert all(32 <= code <= 47 for code in TableCode)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ class KernelQueue:
             return ErrorCode.NO_SM
         if self._completion.is_full:
             return ErrorCode.COMPLETION_FULL
-        return 0 if self.room(launch.priority) else QueueCode.QUEUE_FULL
+        return 0 if self.room(launch.priority) else ErrorCode.QUEUE_FULL
 
     def take_record(self) -> FinalRecord | None:
         """Take the oldest final record that the host has not taken; its place is free again."""

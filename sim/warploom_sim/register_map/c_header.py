@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final
 
-from warploom_spec import Config, ErrorCode
+from warploom_spec import Config
+from warploom_spec.codes import CODES
 from warploom_spec.host_commands import COMMANDS, FLAG_SKIP_PRIMARY, Opcode, record_words
-from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS
 from warploom_spec.host_registers import (
     IDENTITY,
@@ -17,12 +17,10 @@ from warploom_spec.host_registers import (
     params,
     registers,
 )
-from warploom_spec.queue import FinalFate, QueueCode, RecordKind
-from warploom_spec.table_errors import TableCode
+from warploom_spec.queue import FinalFate, RecordKind
 from warploom_spec.word_layout import WordField, WordLayout
 
 PREFIX: Final = "WARPLOOM_"
-_CODES: Final[tuple[type[IntEnum], ...]] = (ErrorCode, TableCode, QueueCode, HostError)
 
 
 def c_header(config: Config, name: str) -> str:
@@ -129,12 +127,11 @@ def _enumeration(title: str, prefix: str, kind: Iterable[IntEnum]) -> Iterator[s
 
 
 def _codes() -> Iterator[str]:
-    """Give every error code once: some stand in two of the lists."""
-    codes = {code.name: int(code) for kind in _CODES for code in kind}
+    """Give every error code."""
     yield ""
     yield "/* Error codes, of ERROR, of records and of ERROR_LAST. */"
-    for name, value in sorted(codes.items(), key=lambda item: item[1]):
-        yield _define(f"ERROR_{name}", value)
+    for number, code in CODES.items():
+        yield _define(f"ERROR_{code.name}", number)
     yield ""
 
 
