@@ -113,6 +113,16 @@ class QueueLatency:
         latencies = timing(self.config)
         return latencies.returns - 1 + latencies.end + latencies.first_offer
 
+    @property
+    def idle_place(self) -> int:
+        """Acceptance to the first offer if a stopped launch's place is free as soon as can be.
+
+        The launch has a block left and none out when its stop is seen. Its head stands for three
+        cycles more, then it is gone, and its place takes the urgent launch ``end`` cycles later.
+        """
+        latencies = timing(self.config)
+        return self.kill + 3 + latencies.end + latencies.first_offer
+
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRules:

@@ -149,4 +149,5 @@ def bounds(config: Config) -> dict[str, int]:
         "kill": latency.kill,
         "report_to_offer": latency.report_to_offer,
         "next_launch": latency.next_launch,
+        "idle_place": latency.idle_place,
     }
