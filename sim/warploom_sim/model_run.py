@@ -31,6 +31,7 @@ class ModelJob:
     time_scale: Fraction
     seed: int
     kill_every: int | None = None
+    knee: int | None = None
 
     def to_json(self) -> str:
         """Return the job as text."""
@@ -48,13 +49,14 @@ class ModelJob:
             time_scale=Fraction(job["time_scale"]),
             seed=job["seed"],
             kill_every=job["kill_every"],
+            knee=job["knee"],
         )
 
     def run(self) -> Events:
         """Return what the model expects."""
         trace = traces.load(self.trace)
         launches = make_launches(trace, self.config, self.time_scale, self.launches)
-        return event_model.run(launches, self.config, self.seed, self.kill_every)
+        return event_model.run(launches, self.config, self.seed, self.kill_every, self.knee)
 
 
 def config_of(fields: Mapping[str, Any]) -> Config:

@@ -3,8 +3,15 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Final
 
 from warploom_sim.simulators import SIMULATORS
+
+CONTENTIONS: Final = ("none", "sharing")
+#: Warps that an SM runs at full speed: about the knee of dependent arithmetic on an H200.
+DEFAULT_KNEE: Final = 16
+#: More than the warps of any SM.
+MOST_KNEE: Final = 65_535
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +38,10 @@ class ReplayOptions:
         Block lengths are multiplied by it.
     kill_every : int or None
         Launches of this number, twice this number and so on are killed; None: no one.
+    contention : str
+        One of `CONTENTIONS`: whether blocks of one SM slow each other down.
+    knee : int
+        With contention: warps that an SM runs at full speed.
     waves : bool
         Also write a waveform.
     json : Path or None
@@ -51,7 +62,14 @@ class ReplayOptions:
     seed: int = 1
     time_scale: Fraction = Fraction(1, 32)
     kill_every: int | None = None
+    contention: str = CONTENTIONS[0]
+    knee: int = DEFAULT_KNEE
     waves: bool = False
     json: Path | None = None
     launches_csv: Path | None = None
     forced_fault: str | None = None
+
+    @property
+    def model_knee(self) -> int | None:
+        """The knee as models take it: None without contention."""
+        return None if self.contention == "none" else self.knee

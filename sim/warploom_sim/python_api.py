@@ -9,7 +9,7 @@ from typing import Any
 from warploom_golden.replay import event_model
 from warploom_sim import rtl_replay, simulators
 from warploom_sim.failure import MismatchError
-from warploom_sim.options import ReplayOptions
+from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, MOST_KNEE, ReplayOptions
 from warploom_sim.replay_result import Replay
 from warploom_spec import Config, WarploomError, preset
 
@@ -25,6 +25,8 @@ def replay(
     time_scale: Fraction | str | int | float = Fraction(1, 32),
     seed: int = 1,
     kill_every: int | None = None,
+    contention: str = CONTENTIONS[0],
+    knee: int = DEFAULT_KNEE,
     rtl: bool = False,
     simulator: str = simulators.SIMULATORS[0],
     **fields: Any,
@@ -47,6 +49,11 @@ def replay(
         Seeds the jitter of the block lengths, and of kills, 0 to 2^32 - 1.
     kill_every : int or None
         Kill the launches of this number, twice this number and so on; None is no one.
+        Seeds the jitter of the block lengths, 0 to 2^32 - 1.
+    contention : str
+        Whether the blocks of an SM slow each other down: ``none`` or ``sharing``.
+    knee : int
+        With contention: warps that an SM runs at full speed, 1 to 65,535.
     rtl : bool
         Also run the RTL, hold every event against the model's, and return the RTL's. The
         simulation is built once for a configuration, under ``build/``.
@@ -80,12 +87,16 @@ def replay(
         seed=_whole("seed", seed, 0, _HIGHEST_SEED),
         time_scale=_scale(time_scale),
         kill_every=_whole("kill_every", kill_every, 1) if kill_every is not None else None,
+        contention=_contention(contention),
+        knee=_whole("knee", knee, 1, MOST_KNEE),
     )
     if rtl:
         simulators.require(simulator)
     job = rtl_replay.prepare(Path(trace), chosen, options)
     if not rtl:
-        events = event_model.run(job.launches, chosen, options.seed, options.kill_every)
+        events = event_model.run(
+            job.launches, chosen, options.seed, options.kill_every, options.model_knee
+        )
         return rtl_replay.result_of(job, events, None)
     outcome = rtl_replay.run_one(job)
     if outcome.result is None:
@@ -109,6 +120,12 @@ def _whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     if not right or isinstance(value, bool):
         raise WarploomError(f"{name} is {value!r}; legal: {legal}")
     return int(value)
+
+
+def _contention(value: Any) -> str:
+    if value not in CONTENTIONS:
+        raise WarploomError(f"contention is {value!r}; legal: {', '.join(CONTENTIONS)}")
+    return str(value)
 
 
 def _scale(value: Any) -> Fraction:

@@ -5,6 +5,7 @@ each kind of event a line that writes it to a file with its cycle number, and on
 file ends with a closing record, which holds the count. It stops by itself.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -27,6 +28,8 @@ DUT: Final = "launch_path"
 Port = tuple[str, str, int]
 #: Cycles with ``rst`` before cycle 0.
 RESET_CYCLES: Final = 4
+#: Knee of a run without contention: above every number of warps.
+NO_KNEE: Final = (1 << 31) - 1
 #: Launches that BlockDispatcher has resident at once.
 PLACES: Final = 2
 #: Ports that the bench drives; the other inputs are idle, and ready.
@@ -65,7 +68,7 @@ def _head() -> Iterator[str]:
     yield "module bench (input clk);"
     yield "  reg rst;"
     yield "  reg [63:0] cycle;"
-    yield "  reg [31:0] resets, seed;"
+    yield "  reg [31:0] resets, seed, knee;"
 
 
 def _wires(ports: Sequence[Port]) -> Iterator[str]:
@@ -86,6 +89,7 @@ def _files(config: Config) -> Iterator[str]:
     yield "  initial begin"
     yield "    rst = 1; cycle = 0; resets = 0;"
     yield '    if (!$value$plusargs("seed=%d", seed)) seed = 0;'
+    yield f'    if (!$value$plusargs("knee=%d", knee)) knee = {NO_KNEE};'
     for kind in packets:
         yield f'    file_{kind} = $fopen("{kind}.bin", "wb");'
     yield "`ifdef WAVES"
@@ -138,6 +142,8 @@ def _sm_core(sm: int, config: Config) -> Iterator[str]:
         "SM": sm,
         "SLOTS": config.block_slots,
         "SLOT_BITS": config.slot_bits,
+        "WARPS": config.warp_slots,
+        "WARPS_BITS": config.warps_bits,
         "GRID_X": grid_x,
         "GRID_Y": grid_y,
         "GRID_Z": grid_z,
@@ -147,7 +153,7 @@ def _sm_core(sm: int, config: Config) -> Iterator[str]:
         "REPORT_RECORD_BITS": 64 * record_words(records["reports"]),
     }
     ports = {
-        **{name: name for name in ("clk", "rst", "cycle", "seed")},
+        **{name: name for name in ("clk", "rst", "cycle", "seed", "knee")},
         "offers": "file_offers",
         "reports": "file_reports",
         "offer_valid": f"offer__{sm}__valid",
@@ -156,9 +162,16 @@ def _sm_core(sm: int, config: Config) -> Iterator[str]:
         "report_valid": f"report__{sm}__valid",
         "report": f"report__{sm}__payload",
     }
-    for place in range(PLACES):
-        for port, field in (("ticket", "ticket"), ("launch", "code"), ("base", "arguments")):
-            ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: 32]"
+    # Fields of the launch words, and the bits that count of each.
+    fields = {
+        "ticket": ("ticket", 32),
+        "launch": ("code", 32),
+        "base": ("arguments", 32),
+        "recorded": ("address_space", 16),
+        "warps": ("warps", config.warps_bits),
+    }
+    for place, (port, (field, bits)) in itertools.product(range(PLACES), fields.items()):
+        ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: {bits}]"
     yield f"  sm_core #({_connect(parameters)})"
     yield f"  sm_{sm} ({_connect(ports)});"
 

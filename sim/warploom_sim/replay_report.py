@@ -19,6 +19,7 @@ from warploom_spec import ErrorCode, Fate
 #: Figures whose names alone would not say their unit.
 _LABELS: Final = {
     "time_scale": "time scale (of the recorded time)",
+    "knee": "knee, warps of an SM at full speed",
     "blocks_per_cycle": "blocks a cycle",
     "limits": "what limits, part of the time",
     "rate_by_time_scale": "dispatch rate for the time scale's sake",
@@ -139,6 +140,8 @@ def command(options: ReplayOptions) -> str:
         "seed": options.seed,
         "time-scale": options.time_scale,
         "kill-every": options.kill_every,
+        "contention": options.contention if options.model_knee is not None else None,
+        "knee": options.model_knee,
         "forced-fault": options.forced_fault,
     }
     for name, value in given.items():

@@ -177,6 +177,8 @@ class Settings:
         Seeds the jitter of the block lengths, and after which block a launch is killed.
     kill_every : int or None
         Launches of this number, twice this number and so on were killed; None: no one.
+    knee : int or None
+        With contention: warps that an SM runs at full speed; None without contention.
     simulator : str or None
         What ran the RTL; None if the golden event model ran alone.
     """
@@ -186,6 +188,7 @@ class Settings:
     time_scale: Fraction
     seed: int
     kill_every: int | None = None
+    knee: int | None = None
     simulator: str | None
 
 

@@ -237,6 +237,7 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
         time_scale=options.time_scale,
         seed=options.seed,
         kill_every=options.kill_every,
+        knee=options.model_knee,
     )
     # The import of what the figures need takes a while, and the simulator longer: both at once.
     threading.Thread(
@@ -256,6 +257,7 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
                 options.seed,
                 rtl_folder,
                 options.kill_every,
+                options.model_knee,
             )
         )
         wait(
@@ -316,6 +318,7 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
             time_scale=options.time_scale,
             seed=options.seed,
             kill_every=options.kill_every,
+            knee=options.model_knee,
             simulator=simulator,
         ),
         events=events,
@@ -402,6 +405,8 @@ def _figures(
         "seed": options.seed,
         "time_scale": str(options.time_scale),
         **({"kill_every": options.kill_every} if options.kill_every else {}),
+        "contention": options.contention,
+        **({} if options.model_knee is None else {"knee": options.knee}),
         "launches": len(rtl.tables["answers"]["cycle"]),
         "refused": replay_report.refused_by_code(rtl),
         "fates": replay_report.launches_by_fate(rtl),

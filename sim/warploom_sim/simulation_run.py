@@ -115,6 +115,7 @@ def simulation_process(
     seed: int,
     folder: Path,
     kill_every: int | None = None,
+    knee: int | None = None,
 ) -> Iterator[Process]:
     """Run the simulation; it writes its event files into its folder."""
     lines = (f"{launch.pack(config):x}\n" for launch in launches)
@@ -124,13 +125,16 @@ def simulation_process(
         "launches": len(launches),
         "launch_file": "launches.hex",
         "seed": seed,
-        # A block is at most an eighth longer than its base length.
-        "patience": PATIENCE + 2 * longest,
+        # A block is at most an eighth longer than its base length, and the fullest SM as many
+        # times slower as full speed is quicker than its rate.
+        "patience": PATIENCE + 2 * longest * slowdown(config, knee),
         "offer_limit": 1000 + 2 * sum(x * y * z for x, y, z in (n.grid for n in launches)),
         "drain": DRAIN + 2 * config.max_warps,
     }
     if kill_every:
         values["kill_every"] = kill_every
+    if knee is not None:
+        values["knee"] = knee
     if simulation.waves:
         values["waves"] = simulation.waves
     environment = {**os.environ, **simulators.environment(simulator)}
@@ -142,6 +146,11 @@ def simulation_process(
             command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True
         )
     yield from _until_left(process)
+
+
+def slowdown(config: Config, knee: int | None) -> int:
+    """Return how many times longer a block takes at most than its base length says."""
+    return 1 if knee is None else -(-config.warp_slots // knee)
 
 
 def wait(

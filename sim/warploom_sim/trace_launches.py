@@ -17,6 +17,8 @@ CLOCK_MHZ: Final = 1980
 SHORTEST_LENGTH: Final = 4
 #: Longest base length whose jitter is exact in the 32-bit arithmetic of the stand-in.
 LONGEST_LENGTH: Final = 2**26 - 1
+#: Most warps of a recorded SM: what the descriptor's field holds.
+MOST_LOAD: Final = 2**16 - 1
 
 
 def make_launches(
@@ -24,7 +26,8 @@ def make_launches(
 ) -> list[LaunchDescriptor]:
     """Return the first ``count`` launches of a trace (None: all) as they are sent to LaunchPath.
 
-    ``code`` is the launch's number from 0, ``arguments`` its blocks' base length in cycles.
+    ``code`` is the launch's number from 0, ``arguments`` its blocks' base length in cycles,
+    ``address_space`` the warps that an SM of the recorded GPU held of it.
 
     Raises
     ------
@@ -49,6 +52,7 @@ def make_launches(
                 made,
                 code=number,
                 arguments=base_length(trace, launch, time_scale),
+                address_space=recorded_load(trace, launch, config),
                 stream=streams[number],
                 index_address=addresses[number],
             )
@@ -106,6 +110,24 @@ def base_length(trace: Trace, launch: KernelLaunch, time_scale: Fraction) -> int
             f" legal: up to {LONGEST_LENGTH} (choose a smaller time scale)"
         )
     return max(SHORTEST_LENGTH, length)
+
+
+def recorded_load(trace: Trace, launch: KernelLaunch, config: Config) -> int:
+    """Return how many warps of a launch an SM of the recorded GPU held, in the replay's warps.
+
+    Raises
+    ------
+    WarploomError
+        If they are more than `MOST_LOAD`.
+    """
+    device = trace.devices[launch.device]
+    blocks = min(resident_blocks(launch, device), -(-launch.blocks // device.sms))
+    load = warps(launch.block, config.warp_size) * blocks
+    if load > MOST_LOAD:
+        raise trace.place(launch).refuse(
+            f"{load} warps on an SM of the recorded {device.name}; legal: up to {MOST_LOAD}"
+        )
+    return load
 
 
 def resident_blocks(launch: KernelLaunch, device: Device) -> int:

@@ -106,7 +106,7 @@ PARTS = [part.__name__ for part in event_machine.PARTS]
 
 def test_the_event_machine_alone_is_compiled() -> None:
     assert {*users()} <= {event_machine.__name__, *PARTS}
-    assert len(users()) == 4
+    assert len(users()) == 5
 
 
 @pytest.mark.parametrize("name", users())

@@ -174,7 +174,8 @@ def test_all_options_reach_the_replay(monkeypatch: pytest.MonkeyPatch, tmp_path:
     seen: list[ReplayOptions] = []
     monkeypatch.setattr("warploom_sim.rtl_replay.run", lambda options: seen.append(options) or 0)
     given = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
-    more = f"--seed 7 --time-scale 1/64 --waves --json {tmp_path / 'f.json'} --forced-fault a"
+    more = "--contention sharing --knee 3 --waves "
+    more += f"--seed 7 --time-scale 1/64 --json {tmp_path / 'f.json'} --forced-fault a"
     more += f" --kill-every 9 --set sms=4 --launches-csv {tmp_path / 'l.csv'}"
     assert run("sim", TRACE, *given.split(), *more.split()).exit_code == 0
     default = ReplayOptions(traces=(Path(TRACE),))

@@ -36,26 +36,55 @@ def block_length(seed: int, launch: int, base: int, place: tuple[int, int, int])
 
 
 class SmCore:
-    """One SM's stand-in: due blocks, the one that is due first goes first."""
+    """One SM's stand-in, which walks every cycle: the block with the smallest target goes first.
 
-    def __init__(self) -> None:
-        # By slot: cycle in which it is due, place, status.
-        self.blocks: dict[int, tuple[int, int, BlockStatus]] = {}
+    In each cycle `begin`, `take`, `kill` and `send`, in this order. Without a ``knee`` every rate
+    is ONE.
+    """
 
-    def kill(self, cycle: int, level: int) -> None:
+    def __init__(self, knee: int | None = None) -> None:
+        self.knee = knee
+        self.progress = 0
+        # By slot: target, place, status, warps.
+        self.blocks: dict[int, tuple[int, int, BlockStatus, int]] = {}
+        self.load = 0
+
+    def rate(self, warps: int) -> int:
+        if self.knee is None or not warps:
+            return 65536
+        return min(65536, 65536 * self.knee // warps)
+
+    def begin(self, cycle: int) -> None:
+        """Begin a cycle: the one before ran at the rate of what was held in it."""
+        if cycle:
+            self.progress += self.rate(self.load)
+
+    def take(self, slot: int, place: int, length: int, warps: int, recorded: int) -> None:
+        """Take a block."""
+        work = max(4 * 65536, length * self.rate(recorded))
+        self.blocks[slot] = self.progress + work, place, BlockStatus.OK, warps
+
+    def kill(self, level: int) -> None:
         """End the blocks of killed places that are not due."""
-        for slot, (due, place, _) in self.blocks.items():
-            if level >> place & 1 and due > cycle:
-                self.blocks[slot] = cycle, place, BlockStatus.KILLED
+        for slot, (target, place, _, warps) in self.blocks.items():
+            if level >> place & 1 and target > self.progress:
+                self.blocks[slot] = self.progress, place, BlockStatus.KILLED, warps
 
-    def send(self, cycle: int) -> tuple[int, int, BlockStatus] | None:
-        """Return slot, place and status of the block that is reported in this cycle."""
-        ready = [(due, slot) for slot, (due, _, _) in self.blocks.items() if due <= cycle]
-        if not ready:
-            return None
-        _, slot = min(ready)
-        _, place, status = self.blocks.pop(slot)
-        return slot, place, status
+    def send(self, taken: int | None) -> tuple[int, int, BlockStatus] | None:
+        """Return slot, place and status of the block that is reported in this cycle.
+
+        The block that was ``taken`` in this cycle, by its slot, slows no one down in it.
+        """
+        ready = [(block[0], slot) for slot, block in self.blocks.items()]
+        ready = [(target, slot) for target, slot in ready if target <= self.progress]
+        sent = None
+        if ready:
+            _, slot = min(ready)
+            _, place, status, _ = self.blocks.pop(slot)
+            sent = slot, place, status
+        held = (block[3] for slot, block in self.blocks.items() if slot != taken)
+        self.load = sum(held)
+        return sent
 
 
 class Killer:
@@ -101,10 +130,11 @@ class Replay:
         config: Config,
         seed: int,
         kill_every: int | None = None,
+        knee: int | None = None,
     ):
         self.launches, self.config, self.seed = launches, config, seed
         self.model = LaunchPath(config)
-        self.sms = [SmCore() for _ in range(config.sms)]
+        self.sms = [SmCore(knee) for _ in range(config.sms)]
         self.killer = Killer(config, seed, kill_every)
         self.rows: dict[str, list[dict[str, int]]] = {kind: [] for kind in record_packets(config)}
         self.words = [0, 0]
@@ -163,12 +193,13 @@ class Replay:
             self._note_words(cycle, place, outputs[f"words__{place}"] or 0)
         for number, sm in enumerate(self.sms):
             taken = None
+            sm.begin(cycle)
             if outputs[f"offer__{number}__valid"]:
                 offer = self._take(cycle, number, outputs[f"offer__{number}__payload"] or 0)
                 self.seen["taken while killed"] += kill >> offer["place"] & 1
                 taken = offer["slot"]
-            sm.kill(cycle, kill)
-            sent = sm.send(cycle)
+            sm.kill(kill)
+            sent = sm.send(taken)
             if sent is None:
                 continue
             slot, place, status = sent
@@ -220,7 +251,9 @@ class Replay:
         words = layouts.launch_words(self.config).unpack(self.words[offer["place"]])
         place = offer["bx"], offer["by"], offer["bz"]
         length = block_length(self.seed, words["code"], words["arguments"], place)
-        self.sms[number].blocks[offer["slot"]] = cycle + length, offer["place"], BlockStatus.OK
+        self.sms[number].take(
+            offer["slot"], offer["place"], length, words["warps"], words["address_space"]
+        )
         self.killer.take(words)
         self.rows["offers"].append(
             {"cycle": cycle, "sm": number, "ticket": words["ticket"], **offer}

@@ -3,6 +3,7 @@
 import click
 
 from warploom_dev.commands.benchmarks import bench
+from warploom_dev.commands.contention import contention
 from warploom_dev.commands.formal import formal
 from warploom_dev.commands.map import register_map
 from warploom_dev.commands.mutate import mutate
@@ -12,7 +13,7 @@ from warploom_sim.cli import CommandGroup
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """Measure Warploom itself: proofs, mutants, area and clock rate, speed.
+    """Measure Warploom itself: proofs, mutants, area and clock rate, speed, a rule's fit.
 
     These commands work in the repository alone; `make formal`, `make mutate`, `make synth` and
     `make bench` set up what they need and run them.
@@ -28,6 +29,7 @@ def main() -> None:
 
 
 main.add_command(bench)
+main.add_command(contention)
 main.add_command(formal)
 main.add_command(register_map)
 main.add_command(mutate)

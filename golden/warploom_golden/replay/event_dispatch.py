@@ -24,6 +24,8 @@ class EventDispatch:
         Seed of the block lengths, and of the blocks after which launches are killed.
     kill_every : int or None
         Launches of this number, twice this number and so on are killed; None: no one.
+    knee : int or None
+        Warps that an SM runs at full speed; None: any number.
 
     Attributes
     ----------
@@ -41,13 +43,14 @@ class EventDispatch:
         config: Config,
         seed: int,
         kill_every: int | None = None,
+        knee: int | None = None,
     ):
         self._launches = launches
         self._seed = seed
         self._kill_every = kill_every
         self._resident: list[Waiting | None] = [None, None]
         self.front = EventFront(launches, config)
-        self._dispatcher = EventDispatcher(config, seed, log=self.front.most_blocks)
+        self._dispatcher = EventDispatcher(config, seed, log=self.front.most_blocks, knee=knee)
         self.words: list[tuple[int, int, int, int]] = []
         self.ended: list[tuple[int, int, Fate, int]] = []
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.block_length import block_lengths, grid_places
+from warploom_golden.replay.contention import block_work, rate
 from warploom_golden.replay.event_constants import (
     FIRST_FIT,
     FREED_FIRST,
@@ -101,18 +102,29 @@ class EventDispatcher:
         How the SMs' stand-ins behave; as in a replay by default.
     log : int
         Offers, and reports, that are written down; later ones are not.
+    knee : int or None
+        With contention: warps that an SM runs at full speed; every SM then reports, and at once.
+        None: blocks take as long on a full SM as alone.
     """
 
-    def __init__(self, config: Config, seed: int, sm: SmBehaviour | None = None, log: int = 0):
+    def __init__(
+        self,
+        config: Config,
+        seed: int,
+        sm: SmBehaviour | None = None,
+        log: int = 0,
+        knee: int | None = None,
+    ):
         self._config = config
+        self._knee = knee
         self._seed = seed
         self._sm = sm or SmBehaviour()
         self._timing = timing(config)
-        self._state = initial_state(config, self._sm)
+        self._state = initial_state(config, self._sm, knee)
         # The lengths of all grids that came, one behind the other, and where each one's begin.
         self._lengths = np.zeros(1 << 10, np.int64)
         self._used = 0
-        self._known: dict[tuple[int, int, tuple[int, int, int]], tuple[int, int]] = {}
+        self._known: dict[tuple[int, int, int, tuple[int, int, int]], tuple[int, int]] = {}
         self._offers = np.zeros((5, log), np.int64)
         self._reports = np.zeros((4, log), np.int64)
 
@@ -209,11 +221,13 @@ class EventDispatcher:
 
     def _lengths_of(self, launch: LaunchDescriptor) -> tuple[int, int]:
         """Return where the lengths of a grid's blocks begin, and how many there are."""
-        key = launch.code, launch.arguments, launch.grid
+        key = launch.code, launch.arguments, launch.address_space, launch.grid
         if key not in self._known:
             lengths = block_lengths(
                 self._seed, launch.code, launch.arguments, *grid_places(launch.grid)
-            )
+            ).astype(np.int64)
+            if self._knee is not None:
+                lengths = block_work(lengths, launch.address_space, self._knee)
             end = self._used + len(lengths)
             if end > len(self._lengths):
                 more = max(end, 2 * len(self._lengths)) - len(self._lengths)
@@ -294,7 +308,7 @@ def _clear(place: Place) -> None:
     place.out = place.killed = place.faults = place.held = 0
 
 
-def initial_state(config: Config, sm: SmBehaviour) -> State:
+def initial_state(config: Config, sm: SmBehaviour, knee: int | None) -> State:
     """Return the state after reset."""
     fields = np.zeros(1, record(State))
     sms = fields["sms"][0, : config.sms]
@@ -311,6 +325,9 @@ def initial_state(config: Config, sm: SmBehaviour) -> State:
     for number in range(2):
         _clear(state.places[number])
     _set_rules(state.rules, config, sm)
+    state.rules.sharing = knee is not None
+    if knee is not None:
+        state.rates[:] = [rate(warps, knee) for warps in range(len(state.rates))]
     state.head, state.known, state.rooms = NONE, NEVER, config.sms
     state.alarm = state.dead_at = NEVER
     state.flushed, state.alive = NONE, config.sms

@@ -13,6 +13,7 @@ from typing import Final
 
 from warploom_golden.replay import (
     event_constants,
+    event_contention,
     event_placement,
     event_sms,
     event_state,
@@ -42,7 +43,15 @@ from warploom_golden.replay.event_placement import (
     forget_freed,
     take,
 )
-from warploom_golden.replay.event_sms import begin_kill, hold, leave_lost, process, send
+from warploom_golden.replay.event_sms import (
+    begin_kill,
+    count_taken,
+    hold,
+    leave_lost,
+    process,
+    send,
+    take_up,
+)
 from warploom_golden.replay.event_state import Integers, State
 from warploom_golden.replay.event_stops import (
     ask_kill,
@@ -56,7 +65,14 @@ from warploom_golden.replay.event_stops import (
 )
 
 #: The files that are compiled together with this one.
-PARTS: Final = (event_constants, event_state, event_placement, event_sms, event_stops)
+PARTS: Final = (
+    event_constants,
+    event_contention,
+    event_placement,
+    event_sms,
+    event_state,
+    event_stops,
+)
 SOURCES: Final = source_number(*PARTS)
 
 
@@ -163,12 +179,15 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
     block.reported = block.done = NEVER
     block.status = FAULT if place.next == place.fault_block else OK
     block.out = True
-    due = offered + lengths[place.next]
-    if place.kill_at <= cycle:
-        # Killed already when it is offered.
-        block.status = KILLED
-        due = offered + s.rules.report_time
-    hold(s, number, slot, due)
+    if s.rules.sharing:
+        block.work = lengths[place.next]
+    else:
+        due = offered + lengths[place.next]
+        if place.kill_at <= cycle:
+            # Killed already when it is offered.
+            block.status = KILLED
+            due = offered + s.rules.report_time
+        hold(s, number, slot, due)
     if s.offers < offers.shape[1]:
         offers[CYCLE, s.offers] = offered
         offers[SM, s.offers] = number
@@ -176,7 +195,7 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
         offers[TICKET, s.offers] = place.ticket
         offers[BLOCK, s.offers] = place.next - place.origin
         s.offers += 1
-    if s.rules.in_order:
+    if s.rules.in_order or s.rules.sharing:
         row = s.order[s.decided % len(s.order)]
         row[0], row[1] = number, slot
     s.decided += 1
@@ -222,6 +241,9 @@ def next_event(s: State, cycle: int) -> int:
     event = min(event, s.alarm)
     if s.processed < s.sent:
         event = min(event, s.pipe[s.processed % len(s.pipe), CYCLE] + s.rules.returns - 2)
+    if s.rules.sharing and s.taken < s.decided:
+        row = s.order[s.taken % len(s.order)]
+        event = min(event, s.slots[row[0], row[1]].offer)
     if s.rules.in_order and s.retired < s.decided:
         row = s.order[s.retired % len(s.order)]
         event = min(event, s.slots[row[0], row[1]].done)
@@ -255,7 +277,10 @@ def run_cycle(
     elif entrant != NONE:
         enter(s, entrant)
     busy |= process(s, cycle)
+    taker = take_up(s, cycle) if s.rules.sharing else NONE
     send(s, reports, cycle)
+    if taker != NONE:
+        count_taken(s, cycle)
     busy |= give_up(s, cycle)
     if ended == NONE:
         ended = load(s, cycle)
@@ -283,7 +308,7 @@ def advance(
     s : State
         The state at the start of ``cycle``.
     lengths : array of int64
-        How long each block holds its slot, by its number.
+        How long each block holds its slot, with contention its work, by its number.
     offers, reports : array of int64
         Logs, to be filled in as far as they have columns: rows `CYCLE`, `SM` and `SLOT`, of offers
         `TICKET` and `BLOCK`, of reports `STATUS`.

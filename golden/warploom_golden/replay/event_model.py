@@ -47,19 +47,24 @@ def run(
     config: Config,
     seed: int,
     kill_every: int | None = None,
+    knee: int | None = None,
 ) -> Events:
     """Replay launches.
 
     Parameters
     ----------
     launches : sequence of LaunchDescriptor
-        ``arguments`` is the base length of the blocks, ``code`` the number that seeds their jitter.
+        ``arguments`` is the base length of the blocks, ``code`` the number that seeds their jitter,
+        ``address_space`` the recorded load, in warps of an SM.
     config : Config
         The configuration.
     seed : int
         Seed of the block lengths, and of the blocks after which launches are killed.
     kill_every : int or None
         Launches ``kill_every``, twice as much and so on are killed; None: no one.
+    knee : int or None
+        With contention: warps that an SM runs at full speed, at least 1. None: blocks take as long
+        on a full SM as alone.
 
     Raises
     ------
@@ -72,7 +77,7 @@ def run(
     # Numba's import takes a while: whoever reads events alone goes without.
     from warploom_golden.replay.event_dispatch import EventDispatch
 
-    dispatch = EventDispatch(launches, config, seed, kill_every)
+    dispatch = EventDispatch(launches, config, seed, kill_every, knee)
     dispatch.run()
     tables = {
         "answers": _columns(dispatch.front.answers, ("cycle", "ticket", "code", "argument")),

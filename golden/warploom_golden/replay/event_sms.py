@@ -20,6 +20,7 @@ from warploom_golden.replay.event_constants import (
     SM_MASK,
     STATUS,
 )
+from warploom_golden.replay.event_contention import load_from_next, progress_to, reached, unload
 from warploom_golden.replay.event_placement import give_back
 from warploom_golden.replay.event_state import Integers, Slot, State
 from warploom_golden.replay.event_stops import gone_from, stop_from
@@ -39,7 +40,10 @@ def enter_key(tournament: Integers, players: int, player: int, key: int) -> None
 @inlined
 def plan(s: State, number: int, cycle: int) -> None:
     """Find the cycle of an SM's next report, ``cycle`` or later, unless it is silent then."""
-    planned = max(s.due[number][1] >> SLOT_BITS, cycle)
+    due = s.due[number][1] >> SLOT_BITS
+    if s.rules.sharing:
+        due = reached(s, number, due)
+    planned = max(due, cycle)
     if planned >= s.sms[number].silent_from:
         planned = NEVER
     enter_key(s.calendar, s.rules.sms, number, planned << SM_BITS | number)
@@ -55,19 +59,62 @@ def hold(s: State, number: int, slot: int, due: int) -> None:
 
 
 @inlined
+def take_up(s: State, cycle: int) -> int:
+    """Let the block that stands at an SM's port in this cycle be taken; return the SM, or `NONE`.
+
+    With contention alone, where its target depends on the SM's progress in this cycle.
+    """
+    if s.taken == s.decided:
+        return NONE
+    row = s.order[s.taken % len(s.order)]
+    number: int = row[0]
+    slot = row[1]
+    block = s.slots[number, slot]
+    if block.offer != cycle:
+        return NONE
+    progress_to(s, number, cycle)
+    target = s.sms[number].progress + block.work
+    if s.places[block.place].kill_at <= cycle:
+        block.status = KILLED
+        target = s.sms[number].progress
+    enter_key(s.due[number], s.rules.block_slots, slot, target << SLOT_BITS | slot)
+    plan(s, number, cycle)
+    return number
+
+
+@inlined
+def count_taken(s: State, cycle: int) -> None:
+    """Count the warps of the block that was taken in this cycle, from the next one on."""
+    row = s.order[s.taken % len(s.order)]
+    s.taken += 1
+    block = s.slots[row[0], row[1]]
+    # One of a killed place may be reported already.
+    if block.reported == NEVER:
+        load_from_next(s, block, row[0], cycle)
+        plan(s, row[0], cycle + 1)
+
+
+@inlined
 def begin_kill(s: State, number: int, cycle: int) -> None:
     """End the blocks of a place whose kill level rises: those that are not due by themselves."""
     for n in range(s.rules.sms):
         if s.sms[n].lost_at != NEVER:
             continue
+        if s.rules.sharing:
+            progress_to(s, n, cycle)
         for k in range(s.rules.block_slots):
             slot = s.slots[n, k]
             if slot.place != number or slot.reported != NEVER:
                 continue
             ended = max(cycle, slot.offer)
+            due = ended + s.rules.report_time
+            if s.rules.sharing:
+                if slot.offer >= cycle:
+                    # It is not taken yet.
+                    continue
+                ended = due = s.sms[n].progress
             if s.due[n, s.rules.block_slots + k] >> SLOT_BITS > ended:
                 slot.status = KILLED
-                due = ended + s.rules.report_time
                 enter_key(s.due[n], s.rules.block_slots, k, due << SLOT_BITS | k)
         plan(s, n, cycle)
 
@@ -90,6 +137,8 @@ def send(s: State, reports: Integers, cycle: int) -> None:
         else:
             report(s, block, number, slot, cycle)
         enter_key(s.due[number], s.rules.block_slots, slot, NEVER << SLOT_BITS | slot)
+        if s.rules.sharing:
+            unload(s, block, number, cycle)
         # One that is overdue waits for the next cycle.
         plan(s, number, cycle + 1)
 

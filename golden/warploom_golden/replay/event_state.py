@@ -27,6 +27,7 @@ Amounts = Annotated[Integers, len(RESOURCES)]
 _MOST: Final = {field.name: field.metadata.get("high", 0) for field in fields(Config)}
 MOST_SMS: Final = _MOST["sms"]
 MOST_SLOTS: Final = _MOST["block_slots"]
+MOST_WARPS: Final = _MOST["warp_slots"]
 
 Row = TypeVar("Row", covariant=True)
 
@@ -56,6 +57,8 @@ class Rules:
         Placement policy, a constant of ``event_constants``.
     in_order : bool
         The reclaim policy.
+    sharing : bool
+        Blocks of one SM slow each other down.
     stage, fit_table, offer, returns, stop, fault, loss, loss_kill, end : int
         Latencies in cycles, as in ``timing``.
     report_time : int
@@ -67,6 +70,7 @@ class Rules:
     kill_timeout: int
     policy: int
     in_order: bool
+    sharing: bool
     stage: int
     fit_table: int
     offer: int
@@ -170,6 +174,9 @@ class Sm:
         First cycle in which it is lost, `NEVER` if that did not come.
     silent_from : int
         It sends no report from this cycle on.
+    load, progress, since : int
+        With contention alone: warps of the blocks that were taken and not reported, and V of the
+        rule in cycle ``since``, from which on they are so many.
     """
 
     free: Amounts
@@ -179,6 +186,9 @@ class Sm:
     waiting: int
     lost_at: int
     silent_from: int
+    load: int
+    progress: int
+    since: int
 
 
 class Slot:
@@ -190,6 +200,8 @@ class Slot:
         Its block's place, `NONE` while no block holds it.
     offer, reported : int
         Cycles of the block's offer and of its report; the latter `NEVER` as long as there is none.
+    work : int
+        With contention alone: the block's work, from the decision until it is taken.
     status : int
         What the report will say.
     out : bool
@@ -203,6 +215,7 @@ class Slot:
     place: int
     offer: int
     reported: int
+    work: int
     status: int
     out: bool
     done: int
@@ -238,8 +251,9 @@ class State:
         SMs that are not lost; the first cycle in which all are.
     last, last_cycle : int
         The SM of the last decision, and its cycle.
-    decided, retired, counted, returned : int
-        Blocks that got so far, in order of decision; the latter three in order alone.
+    decided, taken, retired, counted, returned : int
+        Blocks that got so far, in order of decision; ``taken`` with contention alone, the latter
+        three in order alone.
     sent, processed, given : int
         Blocks whose reports count that got so far, in order of their reports: sent, no longer out,
         and given back. The latter two out of order alone.
@@ -259,7 +273,8 @@ class State:
         As their classes say; of slots one row an SM. There are as many as the largest
         configuration has: a number is part of the type that functions are compiled for.
     due : array
-        For each SM a tournament of its slots, by the cycle in which the block there is due.
+        For each SM a tournament of its slots, by the cycle in which the block there is due; with
+        contention by its target.
     calendar : array
         Tournament of the SMs, by the next cycle in which one may send a report.
     fifo : array
@@ -269,6 +284,8 @@ class State:
     pipe, order : array
         Rings: of reports that were sent, cycle, SM and slot; of blocks in order of decision, SM and
         slot.
+    rates : array
+        With contention alone: rate of an SM by the warps that it holds.
     """
 
     rules: Rules
@@ -286,6 +303,7 @@ class State:
     last: int
     last_cycle: int
     decided: int
+    taken: int
     retired: int
     counted: int
     returned: int
@@ -312,6 +330,7 @@ class State:
     queue: Annotated[Integers, MOST_SMS * MOST_SLOTS]
     pipe: Annotated[Integers, 4 * MOST_SMS, 3]
     order: Annotated[Integers, MOST_SMS * MOST_SLOTS, 2]
+    rates: Annotated[Integers, MOST_WARPS + 1]
 
 
 def record(kind: type) -> np.dtype[np.void]:

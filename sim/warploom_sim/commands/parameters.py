@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from warploom_sim.json_file import is_replaced
+from warploom_sim.options import CONTENTIONS
 from warploom_sim.simulators import SIMULATORS
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -23,6 +24,7 @@ PRESET = click.Choice(list(PRESETS))
 POLICY = click.Choice(POLICIES)
 RECLAIM = click.Choice(RECLAIMS)
 SIMULATOR = click.Choice(SIMULATORS)
+CONTENTION = click.Choice(CONTENTIONS)
 
 
 class OutputFile(click.Path):

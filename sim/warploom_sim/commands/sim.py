@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from warploom_sim.commands.parameters import (
+    CONTENTION,
     POLICY,
     PRESET,
     RECLAIM,
@@ -21,7 +22,7 @@ from warploom_sim.commands.parameters import (
     refuse_same,
     set_option,
 )
-from warploom_sim.options import ReplayOptions
+from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, MOST_KNEE, ReplayOptions
 from warploom_sim.simulators import SIMULATORS, require
 from warploom_spec import WarploomError
 
@@ -74,6 +75,19 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     1,
     help="Kill launches N, 2N, ... (the first is launch 0), each after a seeded number of blocks.",
 )
+@click.option(
+    "--contention",
+    type=CONTENTION,
+    default=CONTENTIONS[0],
+    show_default=True,
+    help="Whether the blocks of an SM slow each other down.",
+)
+@number_option(
+    "--knee",
+    1,
+    MOST_KNEE,
+    help=f"With contention: warps that an SM runs at full speed.  [default: {DEFAULT_KNEE}]",
+)
 @click.option("--waves", is_flag=True, help="Also write a waveform.")
 @json_option(help="Also write the figures to FILE, those of each launch among them.")
 @click.option(
@@ -83,7 +97,7 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     help="Also write a row for each launch to FILE.",
 )
 @click.option("--forced-fault", hidden=True, help="Plant a fault, to see it found.")
-def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> None:
+def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **options: Any) -> None:
     """Replay kernel-launch traces through the RTL and compare it with the golden models.
 
     A trace is what the PyTorch profiler writes (Chrome trace JSON, plain or gzip). Without one the
@@ -99,7 +113,13 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, **options: Any) -> Non
       warploom sim mine.json.gz --config large --policy least_loaded --json report.json
       warploom sim --kill-every 3 --launches 30
       warploom sim mine.json.gz --set sms=4 --set block_slots=16 --launches-csv launches.csv
+      warploom sim mine.json.gz --contention sharing --knee 8
     """
+    if knee is not None and options["contention"] == "none":
+        raise click.BadParameter(
+            f"{knee} without contention; give --contention sharing, too.", param_hint="'--knee'"
+        )
+    options["knee"] = knee or DEFAULT_KNEE
     request = ReplayOptions(traces=traces or default_traces(), json=json_file, **options)
     refuse_overwriting(json_file, request.traces)
     refuse_overwriting(request.launches_csv, request.traces, "--launches-csv")

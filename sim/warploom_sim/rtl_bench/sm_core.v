@@ -1,17 +1,21 @@
 // Stand-in for the cores of one SM: takes every offer at once, holds the block for its length, then
-// reports it; at most one report a cycle, the smallest due cycle first, then the lowest slot. While
+// reports it; at most one report a cycle, the smallest target first, then the lowest slot. While
 // a place is killed, its blocks are due at once. It records what it takes and what it reports.
-// docs/replay/replay.md defines it.
+// docs/replay/replay.md and contention.md define it; without contention the knee is above every
+// number of warps, and all rates are ONE.
 //
 // It acts at the clock's falling edge, when the ports show the cycle's values: what it reports in a
 // cycle depends on the offer and on `kill` of the same cycle.
 //
-// Work is done on events alone: the earliest due block is kept in registers, and the slots are
-// searched only when it leaves, or blocks are killed.
+// Work is done on events alone: the block with the smallest target is kept in registers, and the
+// slots are searched only when it leaves, or blocks are killed. Division is for the table of rates,
+// and once for a block that is taken.
 module sm_core #(
     parameter SM = 0,
     parameter SLOTS = 32,
     parameter SLOT_BITS = 5,
+    parameter WARPS = 64,
+    parameter WARPS_BITS = 7,
     parameter GRID_X = 31,
     parameter GRID_Y = 16,
     parameter GRID_Z = 16,
@@ -24,16 +28,23 @@ module sm_core #(
     input rst,
     input [63:0] cycle,
     input [31:0] seed,
+    // Warps that an SM runs at full speed.
+    input [31:0] knee,
     // File descriptors of the two event files.
     input [31:0] offers,
     input [31:0] reports,
-    // Of each resident place's launch words: ticket, launch number, base length.
+    // Of each resident place's launch words: ticket, launch number, base length, recorded load, and
+    // a block's warps.
     input [31:0] ticket_0,
     input [31:0] ticket_1,
     input [31:0] launch_0,
     input [31:0] launch_1,
     input [31:0] base_0,
     input [31:0] base_1,
+    input [15:0] recorded_0,
+    input [15:0] recorded_1,
+    input [WARPS_BITS-1:0] warps_0,
+    input [WARPS_BITS-1:0] warps_1,
     input offer_valid,
     input [OFFER_BITS-1:0] offer,
     input [1:0] kill,
@@ -51,14 +62,22 @@ module sm_core #(
   // What a report says.
   localparam [1:0] OK = 0, KILLED = 2;
 
-  reg [63:0] due [0:SLOTS-1];
+  // Full speed.
+  localparam [63:0] ONE = 65536;
+
+  reg [63:0] target [0:SLOTS-1];
+  reg [15:0] warps [0:SLOTS-1];
   // Of each slot: a block holds it, the block's place, and whether it was killed.
   reg [SLOTS-1:0] busy, places, killed;
-  reg [63:0] first_due;
+  // V, n and the rates by n of the rule.
+  reg [63:0] progress;
+  reg [15:0] load;
+  reg [63:0] rates [0:WARPS];
+  reg [63:0] first_target;
   reg [SLOT_BITS-1:0] first_slot;
   reg [OFFER_RECORD_BITS-1:0] offer_record;
   reg [REPORT_RECORD_BITS-1:0] report_record;
-  reg [63:0] taken_due;
+  reg [63:0] taken_target;
   integer k;
 
   function [31:0] length(input [31:0] launch, input [31:0] base, input [31:0] x, input [31:0] y,
@@ -73,23 +92,37 @@ module sm_core #(
     end
   endfunction
 
+  function [63:0] rate_of(input [63:0] count);
+    rate_of = count > knee ? ONE * knee / count : ONE;
+  endfunction
+
+  function [63:0] work(input [63:0] cycles, input [15:0] recorded);
+    reg [63:0] product;
+    begin
+      product = cycles * rate_of(recorded);
+      work = product < 4 * ONE ? 4 * ONE : product;
+    end
+  endfunction
+
   initial begin
     busy = 0;
+    progress = 0;
+    load = 0;
     places = 0;
     killed = 0;
     report_valid = 0;
     report = 0;
-    first_due = 0;
+    first_target = 0;
     first_slot = 0;
   end
 
-  // Find the block that is due first, of several the lowest slot.
+  // Find the block with the smallest target, of several the lowest slot.
   task find_first;
     begin
-      first_due = {64{1'b1}};
+      first_target = {64{1'b1}};
       for (k = 0; k < SLOTS; k = k + 1)
-        if (busy[k] && due[k] < first_due) begin
-          first_due = due[k];
+        if (busy[k] && target[k] < first_target) begin
+          first_target = target[k];
           first_slot = k;
         end
     end
@@ -99,37 +132,51 @@ module sm_core #(
     report_valid <= 0;
     if (rst) begin
       busy = 0;
+      progress = 0;
+      load = 0;
+      // `knee` stands by now.
+      for (k = 0; k <= WARPS; k = k + 1) rates[k] = rate_of(k);
     end else begin
       if (offer_valid) begin
         offer_record = {offer, place ? ticket_1 : ticket_0, number, cycle};
         $fwrite(offers, "%u", offer_record);
-        taken_due = cycle + length(place ? launch_1 : launch_0, place ? base_1 : base_0, bx, by, bz);
-        if (busy == 0 || taken_due < first_due || (taken_due == first_due && slot < first_slot))
-        begin
-          first_due = taken_due;
+        taken_target = progress
+            + work(length(place ? launch_1 : launch_0, place ? base_1 : base_0, bx, by, bz),
+                   place ? recorded_1 : recorded_0);
+        if (busy == 0 || taken_target < first_target
+            || (taken_target == first_target && slot < first_slot)) begin
+          first_target = taken_target;
           first_slot = slot;
         end
-        due[slot] = taken_due;
+        // A faulty dispatcher may offer a slot twice.
+        if (busy[slot]) load = load - warps[slot];
+        target[slot] = taken_target;
+        warps[slot] = place ? warps_1 : warps_0;
         busy[slot] = 1;
         places[slot] = place;
         killed[slot] = 0;
       end
       if (kill != 0 && busy != 0) begin
         for (k = 0; k < SLOTS; k = k + 1)
-          if (busy[k] && kill[places[k]] && due[k] > cycle) begin
-            due[k] = cycle;
+          if (busy[k] && kill[places[k]] && target[k] > progress) begin
+            target[k] = progress;
             killed[k] = 1;
           end
         find_first;
       end
-      if (busy != 0 && first_due <= cycle) begin
+      if (busy != 0 && first_target <= progress) begin
         report_valid <= 1;
         report <= {killed[first_slot] ? KILLED : OK, first_slot};
         report_record = {killed[first_slot] ? KILLED : OK, first_slot, number, cycle};
         $fwrite(reports, "%u", report_record);
         busy[first_slot] = 0;
+        // A block that was taken in this cycle does not count yet.
+        if (!offer_valid || first_slot != slot) load = load - warps[first_slot];
         find_first;
       end
+      // A faulty dispatcher may offer more warps than there are.
+      progress = progress + (load > WARPS ? rate_of(load) : rates[load]);
+      if (offer_valid && busy[slot]) load = load + warps[slot];
     end
   end
 endmodule
