@@ -1,84 +1,110 @@
-"""What a bench of BlockDispatcher sees, from the page: its ports, one SM, stops, one launch."""
+"""What a bench of BlockDispatcher sees, from the page: its ports, SMs, stops, one launch."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Mux, Signal, Value
 
 from warploom_dev.formal.formal_bench import Bench
-from warploom_spec import Config
+from warploom_spec import BlockStatus, Config, ErrorCode, Stop, timing
+from warploom_spec.layouts import PLACES as PLACE_COUNT
+from warploom_spec.layouts import STOP_BITS
 
-CONFIG: Final = Config(
-    sms=2,
-    warp_size=8,
-    block_slots=2,
-    warp_slots=3,
-    register_units=3,
-    shared_units=1,
-    barriers=1,
-    max_threads=16,
-    grid_bits=(2, 2, 1),
-    history_entries=1,
-    index_memory_warps=2,
-    inline_args=0,
-    stream_bits=1,
-    priority_bits=1,
-    task_bits=1,
-    max_tables=1,
-    kill_timeout=4,
-)
-#: Free bits of a launch. Two tickets are enough: those of resident launches differ.
+#: Free bits of a launch, if its fields are as wide. Of the ticket it is stated that words keep it,
+#: for which one is enough.
 FREE: Final = {
     **dict.fromkeys(("ticket", "gz", "shared", "barriers", "index_address"), 0b1),
     **dict.fromkeys(("gx", "gy", "warps", "registers"), 0b11),
     **dict.fromkeys(("stream", "after_previous", "width_x"), 0b1),
 }
-#: What a block takes of an SM, and how much of it there is.
-CAPACITY: Final = {
-    "warps": CONFIG.warp_slots,
-    "registers": CONFIG.register_units,
-    "shared": CONFIG.shared_units,
-    "barriers": CONFIG.barriers,
+PLACES: Final = range(PLACE_COUNT)
+AXES: Final = "xyz"
+#: Seeded bugs of a bench: what the block sees, or what is seen of it, is not so.
+BUGS: Final = {
+    "stop_unseen": "no stop",
+    "phantom_stop": "a drain of place 0 in every cycle",
+    "enable_unseen": "all SMs enabled",
+    "phantom_report": "a report of SM 0 in every cycle",
+    "report_unseen": "no report of SM 0",
+    "status_unseen": "each report as OK",
+    "order_unseen": "no launch starts after its stream's earlier ones",
+    "address_unseen": "index addresses as 0",
+    "light": "blocks that need no warp",
+    "small": "grids with one block less in each row of three",
+    "flat": "grids without a row",
+    "slow_kill": "rightly all; `kill` is seen 5 cycles late",
+    "crossed_lost": "rightly all; of two SMs the other one is seen lost",
+    "crossed_end": "rightly all; a record is seen as one of the other place",
 }
-SMS: Final = range(CONFIG.sms)
-SLOTS: Final = range(CONFIG.block_slots)
-PLACES: Final = range(2)
+
+
+def capacity(config: Config) -> dict[str, int]:
+    """Return what a block takes of an SM beside its slot, and how much of it there is."""
+    return {
+        "warps": config.warp_slots,
+        "registers": config.register_units,
+        "shared": config.shared_units,
+        "barriers": config.barriers,
+    }
+
+
+def of_place(place: Value, of_each: Sequence[Any]) -> Any:
+    """Return the value of a place."""
+    return Mux(place, of_each[1], of_each[0])
 
 
 class Ports:
-    """What the ports say in this cycle: what is sent, what is new, which places are occupied."""
+    """What the ports say in this cycle: what is sent, what is new, which places are occupied.
+
+    Parameters
+    ----------
+    b : Bench
+        Its ``fault`` may be one of `BUGS`.
+    dut : BlockDispatcher
+        The block.
+    """
 
     def __init__(self, b: Bench, dut: Any) -> None:
-        self.b, self.dut = b, dut
+        self.b, self.dut, self.config = b, dut, b.config
+        self.sms, self.slots = range(b.config.sms), range(b.config.block_slots)
         m = b.m
-        self.given = b.partly(dut.launch.payload.shape(), FREE, "given", b.free, port="launch")
-        self.stop_valid = b.free(1, "stop__valid")
-        self.stop = b.partly(dut.stop.payload.shape(), {"ticket": 1, "drain": 1}, "stop", b.free)
-        self.enable = b.free(CONFIG.sms, "enable")
-        self.sent = [b.free(1, f"completion__{k}__valid") for k in SMS]
-        self.completion = [
-            b.partly(
-                port.payload.shape(),
-                {"slot": 1, "code": 1},
-                f"completion_{k}",
-                b.free,
-                port=f"completion[{k}]",
-            )
-            for k, port in enumerate(dut.completion)
+        launch = dut.launch.payload.shape()
+        free = {name: mask & ~(-1 << launch[name].width) for name, mask in FREE.items()}
+        self.given = b.partly(launch, free, "given", b.free, port="launch")
+        self.stop = [b.free(STOP_BITS, f"stop_{p}") for p in PLACES]
+        self.enable = b.free(self.config.sms, "enable")
+        boots = b.register(range(timing(self.config).boot + 1), "boots")
+        #: The boot is not over.
+        self.boot = b.value(boots != timing(self.config).boot, "boot")
+        m.d.sync += boots.eq(boots + self.boot)
+        self.sent = [b.free(1, f"report__{k}__valid") for k in self.sms]
+        shape = dut.report[0].payload.shape()
+        self.report = [
+            b.partly(shape, {"slot": 1, "status": 3}, f"report_{k}", b.free) for k in self.sms
         ]
         self.transfer = dut.launch.valid & dut.launch.ready
-        #: For each SM whether its offer is in its first cycle.
-        self.new = [b.first(dut.offer[k], f"offer__{k}") for k in SMS]
-        ended = b.first(dut.ended, "ended")
-        self.ended = ended
-
-        # A launch takes the lowest free place; its record shows in the first cycle it is free.
-        kept = [b.register(1, f"occupied_{p}") for p in PLACES]
-        self.launches = [b.register(self.given.shape(), f"launch_{p}") for p in PLACES]
-        ticket = dut.ended.payload.ticket
-        self.ends = [
-            b.value(ended & kept[p] & (self.launches[p].ticket == ticket), f"ends_{p}")
-            for p in PLACES
+        #: For each SM whether its offer is in its first cycle, and whether it is taken.
+        self.new = [b.first(dut.offer[k], f"offer__{k}") for k in self.sms]
+        self.taken = [
+            offer.valid & b.inputs[f"offer__{k}__ready"] for k, offer in enumerate(dut.offer)
         ]
+        self.ended = b.first(dut.ended, "ended")
+        #: What the SMs see of the kills.
+        self.kill = b.past(dut.kill, 5, "slow_kill") if b.fault == "slow_kill" else dut.kill
+        self._follow_places()
+
+    def _follow_places(self) -> None:
+        """Follow which launch has which place.
+
+        A launch takes the lowest free place; its record shows in the first cycle it is free.
+        """
+        b, m = self.b, self.b.m
+        kept = [b.register(1, f"occupied_{p}") for p in PLACES]
+        place = self.dut.ended.payload.place ^ (b.fault == "crossed_end")
+        #: A record of a place that no launch has.
+        self.stray = b.value(self.ended & ~of_place(place, kept), "stray")
+        self.launches = [b.register(self.given.shape(), f"launch_{p}") for p in PLACES]
+        self.ends = [b.value(self.ended & (place == p), f"ends_{p}") for p in PLACES]
         self.occupied = [b.value(kept[p] & ~self.ends[p], f"now_occupied_{p}") for p in PLACES]
         #: The place that a launch which transfers now takes.
         self.place = self.occupied[0]
@@ -88,195 +114,234 @@ class Ports:
             with m.If(entered):
                 m.d.sync += self.launches[p].eq(self.given)
 
-    def drive(self, fault: str | None) -> None:
-        """Connect the block; some seeded bugs are what it does not see, or sees wrongly."""
-        b, dut = self.b, self.dut
-        stop: Any = self.stop_valid
-        enable: Any = self.enable
-        sent: Any = self.sent[0]
-        if fault == "stop_unseen":
-            stop = 0
-        if fault == "phantom_stop":
-            stop = 1
-        if fault == "enable_unseen":
-            enable = -1
-        if fault == "phantom_completion":
-            sent = 1
-        if fault == "failure_unseen":
-            sent = sent & ~self.completion[0].code.any()
-        given: Any = self.given
-        if fault == "flat":
-            given = Signal(self.given.shape(), name="flat")
-            b.m.d.comb += [given.eq(self.given), given.gy.eq(0)]
-        completion = self.completion
-        if fault == "code_unseen":
-            completion = [Signal(c.shape(), name=f"codeless_{k}") for k, c in enumerate(completion)]
-            b.m.d.comb += [c.slot.eq(self.completion[k].slot) for k, c in enumerate(completion)]
+    def drive(self) -> None:
+        """Connect the block; with a seeded bug it sees something else than it is sent."""
+        b, fault = self.b, self.b.fault
+        stop: Any = Cat(self.stop)
+        if fault in ("stop_unseen", "phantom_stop"):
+            stop = C(int(Stop.DRAIN) if fault == "phantom_stop" else 0, PLACE_COUNT * STOP_BITS)
+        sent: list[Any] = list(self.sent)
+        sent[0] = {"phantom_report": 1, "report_unseen": 0}.get(fault or "", sent[0])
         b.drive(
-            dut,
-            launch__payload=given,
-            stop__payload=self.stop,
-            stop__valid=stop,
-            enable=enable,
-            completion__0__valid=sent,
-            completion__1__valid=self.sent[1],
-            **{f"completion__{k}__payload": completion[k] for k in SMS},
+            self.dut,
+            launch__payload=self._seen_launch(),
+            stop=stop,
+            enable=-1 if fault == "enable_unseen" else self.enable,
+            **{f"report__{k}__valid": sent[k] for k in self.sms},
+            **{f"report__{k}__payload": self._seen_report(k) for k in self.sms},
         )
 
+    def _seen_launch(self) -> Any:
+        """Return the launch as the block sees it."""
+        b, given = self.b, self.given
+        seen: Any = Signal(given.shape(), name="seen_launch")
+        b.m.d.comb += seen.eq(given)
+        changed: dict[str | None, list[Any]] = {
+            "order_unseen": [seen.after_previous.eq(0)],
+            "address_unseen": [seen.index_address.eq(0)],
+            "light": [seen.warps.eq(0)],
+            "small": [seen.gx.eq(Mux(given.gx == 3, 2, given.gx))],
+            "flat": [seen.gy.eq(0)],
+        }
+        b.m.d.comb += changed.get(b.fault, [])
+        return seen
+
+    def _seen_report(self, k: int) -> Any:
+        """Return an SM's report as the block sees it."""
+        seen: Any = Signal(self.report[k].shape(), name=f"seen_report_{k}")
+        self.b.m.d.comb += seen.eq(self.report[k])
+        if self.b.fault == "status_unseen":
+            self.b.m.d.comb += seen.status.eq(0)
+        return seen
+
     def assume(self) -> None:
-        """State what LaunchPath sends: launches that fit an SM, with tickets of their own."""
+        """State what LaunchPath sends: launches that fit an SM."""
         b, given, valid = self.b, self.given, self.dut.launch.valid
         b.assume(
             "grid",
             "no dimension of a grid is 0",
-            ~valid | Cat(given[f"g{axis}"] != 0 for axis in "xyz").all(),
+            ~valid | Cat(given[f"g{axis}"] != 0 for axis in AXES).all(),
             source="launch_path.handed_grid",
         )
-        fits = Cat(given[name] <= most for name, most in CAPACITY.items()).all()
+        fits = Cat(given[name] <= most for name, most in capacity(self.config).items()).all()
         b.assume(
             "fits",
             "a block has a warp or more and fits an SM that is empty",
             ~valid | (fits & (given.warps != 0)),
             source="launch_path.handed_fits",
         )
-        differs = [~self.occupied[p] | (self.launches[p].ticket != given.ticket) for p in PLACES]
-        b.assume(
-            "tickets",
-            "a launch's ticket is not that of a resident one",
-            ~valid | Cat(differs).all(),
-            source="launch_path.handed_tickets",
-        )
 
 
 class OneSm:
-    """One SM as the page has it, cycle by cycle; which one is a bit that never changes.
+    """One SM as the page has it, cycle by cycle.
 
-    A block is held from its offer's first cycle, which is the one after its decision, to the one in
-    which its completion, or the acknowledgement of a kill that named it, is processed.
+    A report is looked up in the cycle after its own. An SM holds a block, for later offers, from
+    its offer's first cycle until `timing.returns` + `timing.offer` cycles after its report.
+
+    Parameters
+    ----------
+    ports : Ports
+        Of the dispatcher.
+    number : Value or int
+        Which SM: of two, a bit that never changes.
+    name : str
+        Distinguishes its registers from those of another one.
     """
 
-    def __init__(self, ports: Ports, number: Value, fault: str | None) -> None:
-        self.b, dut = ports.b, ports.dut
+    def __init__(self, ports: Ports, number: Value | int, name: str = "sm") -> None:
+        self.b, self.number, dut = ports.b, number, ports.dut
+        self._ports, self._name = ports, name
         b = self.b
 
-        def mine(of_each: Any, name: str, shape: Any = None) -> Any:
-            one, other = (Value.cast(of) for of in of_each)
-            return b.value(Mux(number, other, one), f"sm_{name}", shape)
+        def mine(of_each: Any, what: str, shape: Any = None) -> Any:
+            values = [Value.cast(of) for of in of_each]
+            one = values[number] if isinstance(number, int) else Mux(number, values[1], values[0])
+            return b.value(one, f"{name}_{what}", shape)
 
         offers = dut.offer
         self.offer = mine([o.payload for o in offers], "offer", offers[0].payload.shape())
-        self.new = mine(ports.new, "new")
-        taken = mine([o.valid & b.inputs[f"offer__{k}__ready"] for k, o in enumerate(offers)], "tk")
-        self.lost = mine(list(dut.lost)[:: -1 if fault == "crossed_lost" else 1], "lost")
-        self.enable = mine(list(ports.enable), "enable")
-        #: A completion is looked at in the cycle after its own, and in the next.
-        self._sent = b.before(mine(ports.sent, "sent"), "sent")
-        self._slot = b.before(mine([c.slot for c in ports.completion], "slot"), "slot")
-        code = b.before(mine([c.code.any() for c in ports.completion], "code"), "code")
-        self._code = b.before(code, "processed_code")
-        self.pulse = mine([k.valid for k in dut.kill], "kill")
-        self.mask = mine([k.mask for k in dut.kill], "mask")
-        self._acknowledge = mine([a.valid for a in dut.acknowledge], "acknowledge")
+        self.new, self.taken = mine(ports.new, "new"), mine(ports.taken, "taken")
+        lost = list(dut.lost)[:: -1 if b.fault == "crossed_lost" else 1]
+        self.lost, self.enable = mine(lost, "lost"), mine(list(ports.enable), "enable")
+        self.sent = b.before(mine(ports.sent, "report") & ~ports.boot, f"{name}_sent")
+        self.slot = b.before(mine([r.slot for r in ports.report], "at"), f"{name}_slot")
+        self.status = b.before(mine([r.status for r in ports.report], "was"), f"{name}_status")
         self.launch = b.value(
-            Mux(self.offer.place, *(Value.cast(w) for w in reversed(ports.launches))),
-            "sm_launch",
+            of_place(self.offer.place, [Value.cast(w) for w in ports.launches]),
+            f"{name}_launch",
             ports.given.shape(),
         )
-        self._answer()
-        self._keep(taken)
+        self.places = [b.register(1, f"{name}_place_{s}") for s in ports.slots]
+        self.needs = {
+            what: [b.register(len(self.launch[what]), f"{name}_{s}_{what}") for s in ports.slots]
+            for what in capacity(b.config)
+        }
+        self._look_up()
+        self._keep()
+        self._lose()
 
-    def _answer(self) -> None:
-        """Follow the outstanding kill: what it names, and when it is answered."""
-        b, m = self.b, self.b.m
-        outstanding = b.register(1, "outstanding")
-        named = b.register(CONFIG.block_slots, "named")
-        #: A kill is outstanding; the slots that it names.
-        self.outstanding = b.value(outstanding | self.pulse, "now_outstanding")
-        self.named = b.value(Mux(self.pulse, self.mask, named), "now_named")
-        processed = b.before(b.before(self._acknowledge, "answer"), "processed_answer")
-        # What was at the port before the pulse is no answer to it.
-        early = self.pulse | b.before(self.pulse, "pulse")
-        self.answered = b.value(processed & self.outstanding & ~early, "answered")
-        m.d.sync += [
-            outstanding.eq(self.outstanding & ~self.answered),
-            named.eq(Mux(self.answered, 0, self.named)),
+    def _look_up(self) -> None:
+        """Find the report's block, and what its status says."""
+        b, slots, name = self.b, self._ports.slots, self._name
+        #: For each slot whether a block runs that was taken before this cycle.
+        self.runs = [b.register(1, f"{name}_runs_{s}") for s in slots]
+        at = [self.slot == s for s in slots]
+        self.hit = [
+            b.value(self.sent & ~self.lost & at[s] & self.runs[s], f"{name}_hit_{s}") for s in slots
+        ]
+        kill = b.before(self._ports.kill, f"{name}_kill")
+        asked = Cat(of & of_place(p, kill) for of, p in zip(self.hit, self.places, strict=True))
+        killed = self.status == int(BlockStatus.KILLED)
+        hits = Cat(self.hit).any()
+        #: The report is of no running block; of one that was killed unasked; of a lost SM.
+        self.not_running = b.value(self.sent & ~self.lost & ~hits, f"{name}_not_running")
+        self.not_asked = b.value(hits & killed & ~asked.any(), f"{name}_not_asked")
+        self.from_lost = b.value(self.sent & self.lost, f"{name}_from_lost")
+        faulty = self.status[0] | self.not_asked
+
+        def by_place(which: Any, what: str) -> list[Any]:
+            return [
+                b.value(which & Cat(h & (q == p) for h, q in self._hits()).any(), f"{what}_{p}")
+                for p in PLACES
+            ]
+
+        #: For each place whether the report is a fault of its launch, of a killed block.
+        self.faulty = by_place(faulty, f"{name}_faulty")
+        self.killed = by_place(killed, f"{name}_killed")
+
+    def _hits(self) -> list[tuple[Any, Any]]:
+        return list(zip(self.hit, self.places, strict=True))
+
+    def _keep(self) -> None:
+        """Follow the slots: which are free, offered or running, and their blocks' needs."""
+        b, m, name = self.b, self.b.m, self._name
+        wait = timing(b.config).returns + timing(b.config).offer - 2
+        #: Held for offers of this cycle; offered and not reported, as of the cycle before this.
+        self.held, self.out = [], []
+        #: Of two free slots the one that has been free longer.
+        self.longest = b.register(1, f"{name}_longest")
+        for s, hit in enumerate(self.hit):
+            new = b.value(self.new & (self.offer.slot == s), f"{name}_new_{s}")
+            held, out = (b.register(1, f"{name}_{what}_{s}") for what in ("held", "out"))
+            returns = b.past(hit, wait, f"{name}_returns_{s}")
+            m.d.sync += [
+                self.runs[s].eq((self.runs[s] | (self.taken & (self.offer.slot == s))) & ~hit),
+                held.eq((held | new) & ~returns),
+                out.eq((out | new) & ~hit),
+            ]
+            with m.If(returns):
+                m.d.sync += self.longest.eq(1 - s)
+            with m.If(new):
+                m.d.sync += self.places[s].eq(self.offer.place)
+                m.d.sync += [self.needs[n][s].eq(self.launch[n]) for n in self.needs]
+            self.held.append(held)
+            self.out.append(out)
+        #: For each place whether blocks of it were offered before this cycle and not reported.
+        self.unreported = [
+            b.value(
+                Cat(o & (q == p) for o, q in zip(self.out, self.places, strict=True)).any(),
+                f"{name}_unreported_{p}",
+            )
+            for p in PLACES
         ]
 
-    def _keep(self, taken: Value) -> None:
-        """Follow the slots: which hold blocks, of what needs, which of them run."""
-        b, m = self.b, self.b.m
-        self.runs = [b.register(1, f"runs_{s}") for s in SLOTS]
-        #: Held in this cycle; without the block whose offer is in its first cycle.
-        self.held, self.kept = [], [b.register(1, f"held_{s}") for s in SLOTS]
-        self.places = [b.register(1, f"held_{s}_place") for s in SLOTS]
-        self.needs = {
-            name: [b.register(len(self.launch[name]), f"held_{s}_{name}") for s in SLOTS]
-            for name in CAPACITY
-        }
-        #: For each slot whether its block ends with this cycle, and has failed.
-        self.failed = []
-        for s in SLOTS:
-            runs, kept = self.runs[s], self.kept[s]
-            here = b.value(self.new & (self.offer.slot == s), f"new_{s}")
-            ran = b.before(self._sent & (self._slot == s) & runs, f"ran_{s}")
-            completes = b.value(ran & runs, f"completes_{s}")
-            ends = b.value(completes | (self.answered & self.named[s] & runs), f"ends_{s}")
-            held = b.value(kept | here, f"now_held_{s}")
-            self.held.append(held)
-            self.failed.append(b.value(completes & self._code & ~self.lost, f"failed_{s}"))
-            m.d.sync += [
-                runs.eq((runs | (taken & (self.offer.slot == s))) & ~ends),
-                kept.eq(held & ~ends),
-            ]
-            with m.If(here):
-                m.d.sync += self.places[s].eq(self.offer.place)
-                m.d.sync += [self.needs[name][s].eq(self.launch[name]) for name in CAPACITY]
+    def _lose(self) -> None:
+        """Follow whose blocks a loss strikes: those decided before it, seen two cycles later."""
+        b, name = self.b, self._name
+        second = b.before(self.lost, f"{name}_lost") & ~b.past(self.lost, 2, f"{name}_was_lost")
+        #: For each place whether the loss strikes it; whether by a block that is new by then.
+        self.late = [
+            b.value(second & self.new & (self.offer.place == p), f"{name}_late_{p}") for p in PLACES
+        ]
+        self.struck = [
+            b.value((second & self.unreported[p]) | self.late[p], f"{name}_struck_{p}")
+            for p in PLACES
+        ]
 
 
-class Stops:
-    """What stops each place's launch, but for what happens on the other SM."""
+class Flags:
+    """What stops each place's launch, and what its record says: as of this cycle's state.
 
-    def __init__(self, ports: Ports, sm: OneSm) -> None:
-        b, m = ports.b, ports.b.m
-        struck = b.value(sm.lost & ~b.before(sm.lost, "lost_before"), "struck")
-        drain = b.before(ports.stop.drain, "drain")
-        #: For each place whether its launch is stopped: by a stop at the port; by a block that
-        #: failed, or was lost, here; whether it is being killed.
-        self.asked, self.broken, self.kill = [], [], []
-        #: The same as ``broken``, from the cycle on in which the launch is stopped by it.
-        self.was_broken = []
-        #: Whether the SM's loss strikes blocks of it, and one that was decided in that very cycle.
-        self.struck, self.late = [], []
-        #: A completion with a code was sent on any SM since the place was occupied.
-        self.fails = [b.register(1, f"fails_{p}") for p in PLACES]
-        fails = Cat(v & c.code.any() for v, c in zip(ports.sent, ports.completion, strict=True))
-        for p in PLACES:
-            named = b.before(
-                ports.stop_valid
-                & ports.occupied[p]
-                & (ports.launches[p].ticket == ports.stop.ticket),
-                f"named_{p}",
-            )
-            failed = b.value(
-                Cat(sm.failed[s] & (sm.places[s] == p) for s in SLOTS).any(), f"failed_{p}"
-            )
-            here = Cat(sm.kept[s] & (sm.places[s] == p) for s in SLOTS).any()
-            # A block decided in the very cycle of the loss is seen with its offer, a cycle later.
-            late = b.value(struck & sm.new & (sm.offer.place == p), f"struck_late_{p}")
-            asked, ended = b.register(1, f"asked_{p}"), b.register(1, f"was_broken_{p}")
-            kill = b.register(1, f"kill_{p}")
-            self.late.append(late)
-            self.struck.append(b.value((struck & here) | late, f"struck_{p}"))
-            self.kill.append(b.value(kill & ports.occupied[p], f"now_kill_{p}"))
-            self.asked.append(asked)
-            self.was_broken.append(ended)
-            self.broken.append(b.value(ended | (struck & here), f"now_broken_{p}"))
-            m.d.sync += [
-                asked.eq(~ports.entered[p] & (asked | named)),
-                ended.eq(~ports.entered[p] & (self.broken[p] | failed | late)),
-                kill.eq(~ports.entered[p] & (kill | (named & ~drain) | failed)),
-                self.fails[p].eq(~ports.entered[p] & (self.fails[p] | fails.any())),
-            ]
+    Of faults and losses those of some SMs alone; with all SMs it is exact.
+
+    Parameters
+    ----------
+    ports : Ports
+        Of the dispatcher.
+    sms : sequence of OneSm
+        Those that are followed.
+    """
+
+    def __init__(self, ports: Ports, sms: Sequence[OneSm]) -> None:
+        b = ports.b
+        times = timing(b.config)
+
+        def pulses(of_each: list[list[Any]], after: int, name: str) -> list[Any]:
+            some = [Cat(one[p] for one in of_each).any() for p in PLACES]
+            return [b.past(some[p], after, f"{name}_pulse_{p}") for p in PLACES]
+
+        def level(cause: list[Any], name: str) -> list[Any]:
+            flags = [b.register(1, f"{name}_{p}") for p in PLACES]
+            for p in PLACES:
+                b.m.d.sync += flags[p].eq(~ports.entered[p] & (flags[p] | cause[p]))
+            return flags
+
+        asked = [b.value(ports.stop[p].any() & ports.occupied[p], f"asked_{p}") for p in PLACES]
+        kills = [b.value(ports.stop[p][1] & ports.occupied[p], f"kills_{p}") for p in PLACES]
+        stop, to_kill = pulses([asked], times.stop - 1, "stop"), pulses([kills], 1, "to_kill")
+        # A report is looked up a cycle after its own, a loss seen two cycles after it began.
+        faulty = pulses([sm.faulty for sm in sms], times.fault - 2, "fault")
+        struck = pulses([sm.struck for sm in sms], times.loss_kill - 2, "struck")
+        killed = pulses([sm.killed for sm in sms], times.fault - 2, "was_killed")
+        #: A stop was asked; a block failed, was killed, or was on an SM that got lost.
+        self.asked = level(stop, "asked_flag")
+        self.fault, self.killed = level(faulty, "fault"), level(killed, "killed")
+        self.sm_lost = level(struck, "sm_lost")
+        #: The launch is being killed.
+        to_kill = [to_kill[p] | faulty[p] | struck[p] for p in PLACES]
+        self.kill = level(to_kill, "kill")
+        #: In the cycles before: a stop that is known of, asked or not.
+        self.stopped = [self.asked[p] | self.kill[p] for p in PLACES]
 
 
 class OneLaunch:
@@ -288,17 +353,15 @@ class OneLaunch:
         self.followed = b.register(1, "followed")
         self.place = b.register(1, "place")
         self.launch = b.register(ports.given.shape(), "followed_launch")
-        self.next = {a: b.register(len(ports.given[f"g{a}"]), f"next_{a}") for a in "xyz"}
-        self.exhausted = b.register(1, "exhausted")
+        self.next = {a: b.register(len(ports.given[f"g{a}"]), f"next_{a}") for a in AXES}
+        #: Its first, its last block was offered before this cycle.
+        self.started, self.exhausted = b.register(1, "started"), b.register(1, "exhausted")
         picked = b.value(ports.transfer & b.free(1, "pick") & ~self.followed, "picked")
-        self.ends = b.value(
-            self.followed & Mux(self.place, ports.ends[1], ports.ends[0]), "followed_ends"
-        )
-        other_ends = Mux(self.place, ports.ends[0], ports.ends[1])
-        other = Mux(ports.place, ports.occupied[0], ports.occupied[1])
-        same_stream = (
-            Mux(ports.place, ports.launches[0].stream, ports.launches[1].stream)
-            == ports.given.stream
+        self.ends = b.value(self.followed & of_place(self.place, ports.ends), "followed_ends")
+        other_ends = of_place(~self.place, ports.ends)
+        other = of_place(~ports.place, ports.occupied)
+        same_stream = of_place(~ports.place, [w.stream for w in ports.launches]) == (
+            ports.given.stream
         )
         #: For each SM whether one of the launch's blocks, or one of the other's, is new.
         self.new, self.other_new = (
@@ -308,37 +371,106 @@ class OneLaunch:
             ]
             for name, place in (("followed_new", self.place), ("other_new", ~self.place))
         )
+        self.some_new = b.value(Cat(self.new).any(), "followed_some_new")
         #: A launch of its stream is before it, after which it must start.
         self.waits = b.register(1, "waits")
         self.older = b.register(1, "older")
         #: Something may have stopped it: a stop, a block that failed, an SM that is lost.
         self.disturbed = b.register(1, "disturbed")
-        stopped = ports.stop_valid & (ports.stop.ticket == self.launch.ticket)
+        stopped = of_place(self.place, [stop.any() for stop in ports.stop])
         failed = Cat(
-            sent & (what.code != 0) for sent, what in zip(ports.sent, ports.completion, strict=True)
-        )
+            sent & (what.status != int(BlockStatus.OK))
+            for sent, what in zip(ports.sent, ports.report, strict=True)
+        ).any()
         with m.If(picked):
             m.d.sync += [
                 *(self.place.eq(ports.place), self.launch.eq(ports.given), self.followed.eq(1)),
-                self.exhausted.eq(0),
+                *(self.started.eq(0), self.exhausted.eq(0)),
                 self.waits.eq(other & same_stream & ports.given.after_previous),
                 self.older.eq(~other),
-                self.disturbed.eq(failed.any() | dut.lost.any()),
-                *(self.next[a].eq(0) for a in "xyz"),
+                self.disturbed.eq(failed | dut.lost.any()),
+                *(self.next[a].eq(0) for a in AXES),
             ]
         with m.Else():
             m.d.sync += [
                 self.followed.eq(self.followed & ~self.ends),
                 self.waits.eq(self.waits & ~other_ends),
                 self.older.eq(self.older | other_ends),
-                self.disturbed.eq(self.disturbed | stopped | failed.any() | dut.lost.any()),
+                self.disturbed.eq(self.disturbed | stopped | failed | dut.lost.any()),
             ]
-        at_end = {a: self.next[a] + 1 == self.launch[f"g{a}"] for a in "xyz"}
+        self._step(m)
+
+    def _step(self, m: Any) -> None:
+        """Go to the next block with each that is offered."""
+        at_end = {a: self.next[a] + 1 == self.launch[f"g{a}"] for a in AXES}
         self.last = Cat(at_end.values()).all()
-        with m.If(Cat(self.new).any()):
-            carry: Value = Cat(self.new).any()
-            for a in "xyz":
+        with m.If(self.some_new):
+            carry: Value = self.some_new
+            for a in AXES:
                 with m.If(carry):
                     m.d.sync += self.next[a].eq(Mux(at_end[a], 0, self.next[a] + 1))
                 carry = carry & at_end[a]
-            m.d.sync += self.exhausted.eq(self.last)
+            m.d.sync += [self.started.eq(1), self.exhausted.eq(self.last)]
+        #: Its last block was offered in this cycle or before: as the block's own state has it.
+        self.now_exhausted = self.exhausted | (self.some_new & self.last)
+        self.now_started = self.started | self.some_new
+
+
+def check_error(
+    ports: Ports,
+    sm: OneSm,
+    code: ErrorCode,
+    wrong: Value,
+    name: str,
+    text: str,
+    *,
+    fault: str,
+    bound: int | None,
+) -> None:
+    """State when an SM's report is an error of a code: in the cycle after its own ``wrong`` is 1.
+
+    Of several errors at once the lowest code shows, of equal codes the lowest SM. What is proved
+    for all time is proved soon.
+    """
+    b, error = ports.b, ports.dut.error
+    due = b.past(wrong, timing(b.config).error - 1, f"due_{name}")
+    of_code = b.value(error.valid & (error.code == int(code)), f"told_{name}")
+    told = b.value(of_code & (error.argument == sm.number), f"own_{name}")
+    hidden = error.valid & (error.code < int(code)) | (of_code & (error.argument < sm.number))
+    b.check(
+        name,
+        text,
+        Mux(due, told | hidden, ~told),
+        fault=fault,
+        cover=("it is told beside another in the next cycle", told & b.before(told, f"two_{name}")),
+        bound=bound,
+        slow=bound is not None,
+    )
+
+
+def check_last_offer(
+    ports: Ports,
+    launch: OneLaunch,
+    cause: Sequence[Value],
+    name: str,
+    text: str,
+    *,
+    fault: str,
+    bound: int | None,
+) -> None:
+    """State that a place's launch has no offer after a cause: a decision in its first cycle stands.
+
+    ``cause`` is by place, a level, as of the block's state.
+    """
+    b = ports.b
+    its = b.value(launch.followed & of_place(launch.place, cause), f"followed_{name}")
+    after = timing(b.config).offer
+    b.check(
+        name,
+        text,
+        ~(launch.some_new & b.past(its, after + 1, name)),
+        fault=fault,
+        cover=("the last one", launch.some_new & b.past(its, after, f"last_{name}")),
+        bound=bound,
+        slow=True,
+    )

@@ -243,6 +243,12 @@ class Bench:
         self.m.d.sync += old.eq(value)
         return old
 
+    def past(self, value: Any, cycles: int, name: str) -> Any:
+        """Return what the value was so many cycles before; 0 where that was before a reset."""
+        for k in range(cycles):
+            value = self.before(value, f"{name}_{k}")
+        return value
+
     def first(self, port: stream.Interface | Any, name: str) -> Value:
         """Return whether a stream's packet shows for the first time: it does not stand refused.
 

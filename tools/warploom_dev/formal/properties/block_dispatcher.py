@@ -6,41 +6,64 @@ from amaranth.hdl import Cat, Mux, Value
 
 from warploom.dispatch import BlockDispatcher
 from warploom_dev.formal.dispatcher_view import (
-    CAPACITY,
-    CONFIG,
+    AXES,
     PLACES,
-    SLOTS,
-    SMS,
+    Flags,
     OneLaunch,
     OneSm,
     Ports,
-    Stops,
+    capacity,
+    check_error,
+    check_last_offer,
+    of_place,
 )
 from warploom_dev.formal.formal_bench import Bench
-from warploom_spec import ErrorCode, Fate, timing
+from warploom_spec import Config, ErrorCode, timing
 
-#: Cycles that are searched of what is not proved for all time. Blocks of two launches meet on an SM
-#: in the one before the last.
-BOUND: Final = 18
+CONFIG: Final = Config(
+    sms=2,
+    warp_size=8,
+    block_slots=2,
+    warp_slots=3,
+    register_units=3,
+    shared_units=1,
+    barriers=1,
+    max_threads=16,
+    grid_bits=(2, 2, 1),
+    history_entries=1,
+    index_memory_warps=2,
+    inline_args=0,
+    stream_bits=1,
+    priority_bits=1,
+    task_bits=1,
+    max_tables=1,
+    kill_timeout=12,
+)
+SIZE: Final = "2 SMs, 2 slots, 3 warps; grids up to 3 x 3 x 1"
+#: Cycles that are searched of what is not proved for all time.
+BOUND: Final = 22
+#: Likewise of what follows a loss.
+LOSS_BOUND: Final = 30
 
 
 def bench(fault: str | None = None) -> Bench:
     """Return the bench; it follows one SM and one launch, which may be any ones."""
-    b = Bench("block_dispatcher", CONFIG, "2 SMs, 2 slots, 3 warps; grids up to 3 x 3 x 1", fault)
+    b = Bench("block_dispatcher", CONFIG, SIZE, fault)
     # Its ports are made from a dictionary: no type checker sees them.
-    dut: Any = BlockDispatcher(CONFIG, fault=fault if fault in BlockDispatcher.FAULTS else None)
+    dut: Any = BlockDispatcher(CONFIG)
     ports = Ports(b, dut)
-    ports.drive(fault)
+    ports.drive()
     ports.assume()
     _state_places(ports)
-    sm = OneSm(ports, b.constant(1, "sm"), fault)
-    stops = Stops(ports, sm)
+    sm = OneSm(ports, b.constant(1, "sm"))
+    _state_resources(ports, sm)
     _state_sm(ports, sm)
-    _state_kills(ports, sm, stops)
+    _state_errors(ports, sm)
     launch = OneLaunch(ports)
     _state_launch(ports, launch)
-    _state_stops(ports, sm, stops, launch)
-    for k in SMS:
+    _state_stops(ports, Flags(ports, [sm]), launch)
+    _state_kill(ports)
+    for k in ports.sms:
         b.check_held(dut.offer[k], f"offer__{k}")
     b.check_held(dut.ended, "ended")
     return b.close()
@@ -51,116 +74,96 @@ def _state_places(ports: Ports) -> None:
     ports.b.check(
         "records",
         "a launch has one record at most, and a place is free again with it, not before",
-        (ports.dut.launch.ready == ~Cat(ports.occupied).all())
-        & (~ports.ended | Cat(ports.ends).any()),
+        (ports.dut.launch.ready == (~ports.boot & ~Cat(ports.occupied).all())) & ~ports.stray,
         fault="deaf_ended",
         cover=("one ends while another is given", ports.ended & ports.transfer),
     )
 
 
-def _state_sm(ports: Ports, sm: OneSm) -> None:
-    """State what is offered to one SM: what its decision, a cycle before, found."""
+def _state_resources(ports: Ports, sm: OneSm) -> None:
+    """State that what is offered to one SM fits beside what it holds."""
     b, first = ports.b, sm.new
-    held = [b.before(held, f"found_held_{s}") for s, held in enumerate(sm.held)]
-    others = Cat(h & (place != sm.offer.place) for h, place in zip(held, sm.places, strict=True))
-    for name, most in CAPACITY.items():
+    others = Cat(h & (p != sm.offer.place) for h, p in zip(sm.held, sm.places, strict=True)).any()
+    for name, most in capacity(CONFIG).items():
         total = sm.launch[name]
-        for s in SLOTS:
-            total = total + Mux(held[s], sm.needs[name][s], 0)
+        for s in ports.slots:
+            total = total + Mux(sm.held[s], sm.needs[name][s], 0)
         b.check(
             name,
             f"an SM never holds blocks that need more of {name} than it has",
             ~first | (total <= most),
-            fault="overcommit" if name == "warps" else "phantom_completion",
+            fault="light" if name == "warps" else "phantom_report",
             cover=(
                 "the rest of it is taken beside a block of the other launch",
-                first & others.any() & (total == most) & (sm.launch[name] != 0),
+                first & others & (total == most) & (sm.launch[name] != 0),
             ),
             bound=BOUND,
             slow=True,
         )
-    number = sm.offer.slot
-    used = b.value(Cat(held) | b.before(sm.named, "found_named"), "used")
+
+
+def _state_sm(ports: Ports, sm: OneSm) -> None:
+    """State which slot a block gets, and which SMs get none."""
+    b, number = ports.b, sm.offer.slot
+    held = Cat(sm.held)
     b.check(
         "slot",
-        "a block gets the lowest free slot: none holds it, and no outstanding kill names it",
-        ~first | (~used & ((1 << number) | ((1 << number) - 1)) == (1 << number)),
-        fault="phantom_completion",
-        cover=(
-            "slot 1 while slot 0 is named by a kill",
-            first & (number == 1) & b.before(sm.named[0], "first_named"),
-        ),
+        "a block gets the slot that has been free longest: neither offered nor running",
+        ~sm.new | (~held.bit_select(number, 1) & (held.any() | (number == sm.longest))),
+        fault="phantom_report",
+        cover=("slot 1 is given before slot 0 again", sm.new & (number == 1) & ~held.any()),
         bound=BOUND,
         slow=True,
     )
     b.check(
         "lost",
-        "nothing new is offered to an SM that was lost in the cycle before",
-        ~(sm.new & b.before(sm.lost, "lost")),
+        "nothing is offered to an SM that was lost when it would have been decided",
+        ~(sm.new & b.past(sm.lost, timing(CONFIG).offer, "lost")),
         fault="crossed_lost",
         cover=("the other SM gets a block", Cat(ports.new).any() & sm.lost),
         slow=True,
     )
     b.check(
         "enabled",
-        "an SM is offered a block only if it was enabled two cycles before",
-        ~sm.new | b.before(b.before(sm.enable, "enable"), "earlier_enable"),
+        f"an SM is offered a block only if it was enabled {timing(CONFIG).offer + 1} cycles before",
+        ~sm.new | b.past(sm.enable, timing(CONFIG).offer + 1, "enable"),
         fault="enable_unseen",
-        cover=("it has just been disabled", sm.new & ~b.before(sm.enable, "recent_enable")),
+        cover=("it has just been disabled", sm.new & ~b.past(sm.enable, 2, "recent_enable")),
         slow=True,
     )
 
 
-def _state_kills(ports: Ports, sm: OneSm, stops: Stops) -> None:
-    """State what a kill names, and what it holds back."""
-    b = ports.b
-    runs = b.value(Cat(sm.runs), "running")
-    killed = [b.before(kill, f"kill_before_{p}") for p, kill in enumerate(stops.kill)]
-    doomed = Cat(runs[s] & Mux(sm.places[s], killed[1], killed[0]) for s in SLOTS)
-    due = b.before(doomed, "due")
-    #: Not stopped, as far as this SM and the port tell, and nothing failed on any SM.
-    spared = Cat(
-        runs[s] & ~Mux(sm.places[s], killed[1] | stops.fails[1], killed[0] | stops.fails[0])
-        for s in SLOTS
-    )
-    free = b.before(~runs | spared, "spared")
-    idle = ~b.before(sm.outstanding, "was_outstanding")
-    b.check(
-        "kill",
-        "a kill names all blocks that ran and whose launch was killed a cycle before, no others",
-        Mux(
-            sm.pulse,
-            idle & sm.mask.any() & ~(due & ~sm.mask).any() & ~(sm.mask & free).any(),
-            ~(idle & ~sm.lost & due.any()),
-        ),
-        fault="stop_unseen",
-        cover=("it names two blocks", sm.pulse & sm.mask.all()),
-        bound=BOUND - 1,
-        slow=True,
-    )
-    hides = b.value(sm.outstanding | Cat(stops.kill).any(), "hides")
-    some = b.value(~(Cat(sm.held) | sm.named).all(), "some")
-    hid = b.before(b.before(hides, "hides"), "hid")
-    given = b.before(b.before(~some, "none") | sm.new, "given")
-    b.check(
-        "seen",
-        "beside a kill a slot is given only if one was free, and none given, the cycle before",
-        ~(sm.new & hid & given),
-        fault="stop_unseen",
-        cover=("one is given", sm.new & hid),
+def _state_errors(ports: Ports, sm: OneSm) -> None:
+    """State whose blocks reports mean: each report of no running block is an error."""
+    check_error(
+        ports,
+        sm,
+        ErrorCode.REPORT_NOT_RUNNING,
+        sm.not_running,
+        "running",
+        "a report of a slot in which no block runs is an error, and no other report is",
+        fault="report_unseen",
         bound=BOUND,
-        slow=True,
+    )
+    check_error(
+        ports,
+        sm,
+        ErrorCode.KILL_NOT_ASKED,
+        sm.not_asked,
+        "asked",
+        "a block reported killed without a kill is an error, and no other report is",
+        fault="status_unseen",
+        bound=BOUND,
     )
 
 
 def _state_launch(ports: Ports, launch: OneLaunch) -> None:
     """State what becomes of one launch's blocks."""
     b, dut = ports.b, ports.dut
-    new = Cat(launch.new).any()
+    new = launch.some_new
     right, own = [], []
     for first, offer in zip(launch.new, (o.payload for o in dut.offer), strict=True):
-        is_next = Cat(offer[f"b{a}"] == launch.next[a] for a in "xyz").all()
-        right.append(~first | is_next)
+        right.append(~first | Cat(offer[f"b{a}"] == launch.next[a] for a in AXES).all())
         own.append(
             ~first
             | (
@@ -173,113 +176,115 @@ def _state_launch(ports: Ports, launch: OneLaunch) -> None:
         "order",
         "a launch's blocks are offered in walk order, each once, one a cycle",
         Cat(right).all() & ~(new & launch.exhausted) & ~Cat(launch.new).all(),
-        fault="grid_walker.skip_block",
+        fault="small",
         cover=("the first block of the second row", new & (launch.next["y"] == 1)),
         slow=True,
     )
     words = b.value(
-        Mux(launch.place, *(Value.cast(w) for w in reversed(list(dut.words)))),
-        "words",
-        dut.words[0].shape(),
+        of_place(launch.place, [Value.cast(w) for w in dut.words]), "words", dut.words[0].shape()
     )
     kept = Cat(words[n] == launch.launch[n] for n in ("ticket", "gx", "warps", "width_x")).all()
     b.check(
         "own",
         "offers and words of a launch's place are its own, as long as it is resident",
         Cat(own).all() & (~launch.followed | launch.ends | kept),
-        fault="stale_address",
+        fault="address_unseen",
         cover=("an offer of the second place", new & launch.place),
+        slow=True,
+    )
+    b.check(
+        "resident",
+        "each block offered is of a place that a launch has",
+        Cat(
+            ~first | of_place(offer.payload.place, ports.occupied)
+            for first, offer in zip(ports.new, dut.offer, strict=True)
+        ).all(),
+        fault="crossed_end",
+        cover=("one of either place at once", Cat(ports.new).any() & Cat(ports.occupied).all()),
+        bound=BOUND,
         slow=True,
     )
     b.check(
         "stream_order",
         "a launch that starts after its stream's earlier ones has no offer before they ended",
         ~(new & launch.waits),
-        fault="stream_order",
+        fault="order_unseen",
         cover=("its turn comes", new & launch.launch.after_previous & launch.place),
         slow=True,
     )
+    other_new = Cat(launch.other_new).any()
     b.check(
         "leftover",
         "the younger launch has no offer while the older one has blocks left and is undisturbed",
-        ~(Cat(launch.other_new).any() & launch.older & ~launch.exhausted & ~launch.disturbed),
+        ~(other_new & launch.older & ~launch.exhausted & ~launch.disturbed),
         fault="phantom_stop",
-        cover=("the younger one fills up", Cat(launch.other_new).any() & launch.older),
-        bound=BOUND,
-        slow=True,
-    )
-    record = dut.ended.payload
-    drained = Cat(record[f"next_{a}"] == launch.next[a] for a in "xyz").all()
-    b.check(
-        "fate",
-        "a finished launch has had all its blocks offered, a drained one goes on with its next",
-        ~launch.ends
-        | (
-            ((record.fate != int(Fate.FINISHED)) | launch.exhausted)
-            & ((record.fate != int(Fate.DRAINED)) | (drained & ~launch.exhausted))
-        ),
-        fault="grid_walker.skip_block",
-        cover=("a launch is drained", launch.ends & (record.fate == int(Fate.DRAINED))),
+        cover=("the younger one fills up", other_new & launch.older),
         bound=BOUND,
         slow=True,
     )
 
 
-def _state_stops(ports: Ports, sm: OneSm, stops: Stops, launch: OneLaunch) -> None:
-    """State what a stop, or what an SM does, makes of a launch."""
-    b, dut = ports.b, ports.dut
-    record = dut.ended.payload
-    new = Cat(launch.new).any()
-
-    def its(of_each: Any) -> Any:
-        return Mux(launch.place, of_each[1], of_each[0])
-
-    asked, broken = (
-        b.value(launch.followed & its(of_each), f"followed_{name}")
-        for name, of_each in (("asked", stops.asked), ("broken", stops.broken))
-    )
-    b.check(
+def _state_stops(ports: Ports, flags: Flags, launch: OneLaunch) -> None:
+    """State that a launch that is stopped, for whatever reason, gets no block any more."""
+    after = timing(CONFIG)
+    loss = after.loss_kill + after.offer
+    check_last_offer(
+        ports,
+        launch,
+        flags.asked,
         "stopped",
-        f"a stopped launch has no offer later than {timing(CONFIG).stop} cycles after its stop",
-        ~(new & b.before(asked, "asked")),
+        f"a launch has no offer later than {after.stop + after.offer} cycles after a stop",
         fault="stop_unseen",
-        cover=("the last one", new & asked),
-        slow=True,
+        bound=None,
     )
-    b.check(
-        "broken",
-        "a launch has no offer once a block of it has failed or was on an SM that got lost",
-        ~(new & b.before(broken, "broken")),
-        fault="code_unseen",
-        cover=("the last one", new & broken),
+    check_last_offer(
+        ports,
+        launch,
+        flags.fault,
+        "failed",
+        f"a launch has no offer later than {after.fault + after.offer} cycles after a fault of it",
+        fault="status_unseen",
         bound=BOUND,
-        slow=True,
     )
-    struck = b.register(1, "followed_struck")
-    late = b.register(1, "followed_struck_late")
-    b.m.d.sync += [
-        struck.eq(launch.followed & (struck | its(stops.struck))),
-        late.eq(launch.followed & (late | (its(stops.late) & ~struck))),
+    check_last_offer(
+        ports,
+        launch,
+        flags.sm_lost,
+        "struck",
+        f"a launch has no offer later than {loss} cycles after an SM with a block of it got lost",
+        fault="crossed_lost",
+        bound=LOSS_BOUND,
+    )
+
+
+def _state_kill(ports: Ports) -> None:
+    """State how far a kill of a place is from the next launch's first offer."""
+    b, gap = ports.b, timing(CONFIG).kill_gap
+    recent = []
+    for p in PLACES:
+        before = Cat(b.past(ports.kill[p], k + 1, f"kill_{p}_{k}") for k in range(gap))
+        recent.append(b.value(~ports.kill[p] & before.any(), f"recent_kill_{p}"))
+    offered = [
+        of_place(o.payload.place, recent) & n
+        for n, o in zip(ports.new, ports.dut.offer, strict=True)
     ]
     b.check(
-        "struck",
-        "a launch of which a block was on an SM that got lost fails with it",
-        ~(launch.ends & struck)
-        | ((record.fate == int(Fate.FAILED)) & (record.code == int(ErrorCode.SM_LOST))),
-        fault="crossed_lost",
-        cover=("the block was decided when the SM got lost", launch.ends & late),
-        bound=BOUND,
+        "kill_gap",
+        f"a place's next launch is offered {gap} cycles or more after its kill fell",
+        ~Cat(offered).any(),
+        fault="slow_kill",
+        cover=("a block of a place that was killed", _offered_later(ports)),
         slow=True,
     )
-    known = [ports.occupied[p] & (ports.launches[p].ticket == ports.stop.ticket) for p in PLACES]
-    unknown = b.before(b.before(ports.stop_valid & ~Cat(known).any(), "unknown"), "was_unknown")
-    error, code = dut.error, int(ErrorCode.STOP_UNKNOWN)
-    b.check(
-        "unknown",
-        "a stop of no resident launch is an error two cycles later, and only then",
-        (~unknown | (error.valid & (error.code <= code)))
-        & (unknown | ~error.valid | (error.code != code)),
-        fault="phantom_stop",
-        cover=("a lower error hides it", unknown & (error.code != code)),
-        slow=True,
-    )
+
+
+def _offered_later(ports: Ports) -> Value:
+    """Return whether a block is new of a place whose kill has fallen."""
+    b = ports.b
+    fell = [b.register(1, f"kill_fell_{p}") for p in PLACES]
+    for p in PLACES:
+        b.m.d.sync += fell[p].eq(fell[p] | (b.before(ports.kill[p], f"was_{p}") & ~ports.kill[p]))
+    offers = zip(ports.new, ports.dut.offer, strict=True)
+    later = Cat(n & of_place(o.payload.place, fell) & ~ports.kill.any() for n, o in offers).any()
+    found: Value = b.value(later, "offered_later")
+    return found

@@ -5,10 +5,8 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Module, Signal, Value
 
 from warploom.launch import LaunchPath
-from warploom.launch._launch_queue import LaunchQueue
-from warploom.launch._launch_streams import LaunchStreams
 from warploom_dev.formal.formal_bench import Bench
-from warploom_spec import Config, Fate, timing
+from warploom_spec import Config, ErrorCode, Fate, timing
 from warploom_spec.layouts import TICKET_BITS
 
 CONFIG: Final = Config(
@@ -29,7 +27,7 @@ CONFIG: Final = Config(
     priority_bits=1,
     task_bits=1,
     max_tables=1,
-    kill_timeout=4,
+    kill_timeout=10,
 )
 #: Free bits of a launch: legal ones of one block, and ones that are refused. Of what an SM has two
 #: units of, a block may need three: where it has one, a field of one bit cannot hold too much.
@@ -48,108 +46,125 @@ _CAPACITY: Final = {
 }
 #: Cycles that are searched of what is not proved for all time.
 BOUND: Final = 24
+#: Likewise of records: the second launch's is in the cycle before the last but one.
+RECORDED: Final = 28
 #: Likewise of the tickets that are handed over: the second launch's cycle and two more.
 HANDED: Final = 28
 #: Tickets that a stop may name, and that are followed: the first of them.
 _TICKETS: Final = 0b11
-#: Launches that have no answer yet, at most: LaunchCheck's, and the answer that is on its way.
-_UNANSWERED: Final = timing(CONFIG).launch_check + 1
+#: Cycles from a launch to its answer.
+ANSWER: Final = timing(CONFIG).launch_check + 1
 
 
 class _Seeded(LaunchPath):
-    """The block with a bug in what it hands over, which the block has no fault for.
+    """The block with a bug in what it hands to the dispatcher.
 
-    ``same_ticket``: the ticket of a launch of stream 1 is given again. ``no_grid``: gx is lost.
+    ``same_ticket``: each launch has ticket 1. ``no_grid``: gx is lost. ``too_large``: a block has
+    as many warps as the field holds.
     """
 
-    BUGS: Final = ("same_ticket", "no_grid")
+    BUGS: Final = ("same_ticket", "no_grid", "too_large")
 
     def __init__(self, config: Config, bug: str) -> None:
         super().__init__(config)
         self._bug = bug
 
-    def _tickets(self, m: Module, accept: Signal) -> Signal:
-        ticket = super()._tickets(m, accept)
-        if self._bug == "same_ticket":
-            checked: Any = self._check.o
-            with m.If(checked.payload.stream == 1):
-                m.d.sync += ticket.eq(ticket)
-        return ticket
-
-    def _hand_over(
-        self, m: Module, queue: LaunchQueue, streams: LaunchStreams, handed: Signal
-    ) -> None:
-        super()._hand_over(m, queue, streams, handed)
-        if self._bug == "no_grid":
-            dispatcher: Any = self._dispatcher
-            m.d.comb += dispatcher.launch.payload.gx.eq(0)
+    def elaborate(self, platform: object) -> Module:
+        m = super().elaborate(platform)
+        dispatcher: Any = m.submodules.dispatcher
+        launch = dispatcher.launch.payload
+        bugs = {
+            "same_ticket": launch.ticket.eq(1),
+            "no_grid": launch.gx.eq(0),
+            "too_large": launch.warps.eq(-1),
+        }
+        m.d.comb += bugs[self._bug]
+        return m
 
 
 def bench(fault: str | None = None) -> Bench:
-    """Return the bench; it follows one ticket, which may be any of the first three."""
+    """Return the bench; it follows one ticket, which may be any of the first three.
+
+    Its own seeded bugs: ``second`` gives the first launch ticket 2; ``phantom_launch`` is a block
+    that sees a launch, ``phantom_stop`` one that sees a stop, in every cycle; with ``room_unseen``
+    the source takes ``room`` as 1.
+    """
     b = Bench("launch_path", CONFIG, "1 SM with 1 slot and 2 warps, grids of 1 block", fault)
     # Its ports are made from a dictionary: no type checker sees them.
     dut: Any = (
         _Seeded(CONFIG, fault)
         if fault in _Seeded.BUGS
-        else LaunchPath(CONFIG, fault=fault if fault in LaunchPath.FAULTS else None)
+        else LaunchPath(CONFIG, first_ticket=2 if fault == "second" else 1)
     )
     given = b.partly(dut.launch.payload.shape(), FREE, "given", b.free, port="launch")
     stop = b.partly(dut.stop.payload.shape(), {"ticket": _TICKETS, "drain": 1}, "stop", b.free)
-    stops = b.free(1, "stop__valid")
+    sent, stops = b.free(1, "launch__valid"), b.free(1, "stop__valid")
     b.drive(
         dut,
         launch__payload=given,
+        launch__valid=1 if fault == "phantom_launch" else sent,
         stop__payload=stop,
         stop__valid=1 if fault == "phantom_stop" else stops,
     )
-    answered = b.first(dut.answer, "answer")
     recorded = b.first(dut.ended, "ended")
-    _state_answers(b, dut, answered)
-    _state_records(b, dut, answered, recorded, stops & dut.stop.ready, stop)
+    _state_answers(b, dut, sent)
+    _state_room(b, dut, sent)
+    _state_records(b, dut, recorded, stops & dut.stop.ready, stop)
     _state_handed(b, dut)
-    b.check_held(dut.answer, "answer", slow=True)
     b.check_held(dut.ended, "ended", bound=BOUND, slow=True)
     return b.close()
 
 
-def _state_answers(b: Bench, dut: Any, answered: Value) -> None:
-    """State that no launch has two answers, and what tickets are given."""
-    m, answer = b.m, dut.answer.payload
-    came = b.value(dut.launch.valid & dut.launch.ready, "came")
-    unanswered = b.register(range(_UNANSWERED + 3), "unanswered")
-    m.d.sync += unanswered.eq(unanswered + came - answered)
+def _state_answers(b: Bench, dut: Any, sent: Value) -> None:
+    """State that each launch has its answer in time, and what tickets are given."""
+    m, answer = b.m, dut.answer
     b.check(
         "one_answer",
-        f"a launch has one answer at most, and {_UNANSWERED} wait for theirs at most",
-        (unanswered <= _UNANSWERED) & ~(answered & (unanswered == 0)),
-        fault="deaf_answer",
-        cover=(f"{_UNANSWERED} wait", unanswered == _UNANSWERED),
+        f"a launch is taken at once and answered {ANSWER} cycles later; there is no other answer",
+        dut.launch.ready & (answer.valid == b.past(sent, ANSWER, "sent")),
+        fault="phantom_launch",
+        cover=("a launch is refused", answer.valid & answer.code.any()),
     )
     ticket = Signal(TICKET_BITS, name="bench_next_ticket", init=1)
-    given = b.value(answered & answer.ticket.any(), "given_ticket")
+    given = b.value(answer.valid & answer.ticket.any(), "given_ticket")
     refused = b.register(1, "one_refused")
-    m.d.sync += refused.eq(refused | (answered & ~given))
+    m.d.sync += refused.eq(refused | (answer.valid & ~given))
     with m.If(given):
         m.d.sync += ticket.eq(ticket + 1 + ticket.all())
     b.check(
         "tickets",
         "tickets are given in a row from 1 on, and none to a launch that is refused",
-        ~answered
+        ~answer.valid
         | ((answer.ticket == 0) == (answer.code != 0))
         & ((answer.ticket == 0) | (answer.ticket == ticket)),
-        fault="deaf_answer",
+        fault="second",
         cover=("the second ticket after a refusal", given & (ticket == 2) & refused),
+        slow=True,
+    )
+
+
+def _state_room(b: Bench, dut: Any, sent: Value) -> None:
+    """State that ``room`` promises a place."""
+    room = b.value(dut.room | (b.fault == "room_unseen"), "room")
+    polite = Signal(name="bench_polite", init=1)
+    b.m.d.sync += polite.eq(polite & (~sent | room))
+    full = Cat(
+        dut.answer.code == int(code) for code in (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)
+    ).any()
+    b.check(
+        "room",
+        "no launch is refused for want of a place if each was sent in a cycle with `room`",
+        ~(dut.answer.valid & full & polite & b.past(sent, ANSWER, "sent_politely")),
+        fault="room_unseen",
+        cover=("there is no room", polite & ~dut.room),
         bound=BOUND,
         slow=True,
     )
 
 
-def _state_records(
-    b: Bench, dut: Any, answered: Value, recorded: Value, stops: Value, stop: Any
-) -> None:
+def _state_records(b: Bench, dut: Any, recorded: Value, stops: Value, stop: Any) -> None:
     """State that no ticket has two records, and what they say."""
-    m, record = b.m, dut.ended.payload
+    m, record, answer = b.m, dut.ended.payload, dut.answer
     ticket = b.constant(_TICKETS.bit_length(), "ticket")
     accepted, ended = b.register(1, "accepted"), b.register(1, "has_ended")
     stopped = b.register(1, "stopped")
@@ -157,7 +172,7 @@ def _state_records(
     finished = b.register(1, "one_finished")
     m.d.sync += [
         finished.eq(finished | (recorded & (record.fate == int(Fate.FINISHED)))),
-        accepted.eq(accepted | (answered & (dut.answer.payload.ticket == ticket))),
+        accepted.eq(accepted | (answer.valid & (answer.ticket == ticket))),
         ended.eq(ended | mine),
         stopped.eq(stopped | (stops & (stop.ticket == ticket))),
     ]
@@ -165,9 +180,9 @@ def _state_records(
         "one_record",
         "a ticket has its record after its answer, and one at most",
         ~mine | (accepted & ~ended),
-        fault="ends_twice",
+        fault="same_ticket",
         cover=("the second ticket's after one that finished", mine & (ticket == 2) & finished),
-        bound=BOUND,
+        bound=RECORDED,
         slow=True,
     )
     b.check(
@@ -201,7 +216,7 @@ def _state_handed(b: Bench, dut: Any) -> None:
         "handed_fits",
         "a block that the dispatcher is given has a warp or more and fits an SM that is empty",
         ~port.valid | (fits & (given.warps != 0)),
-        fault="launch_check.warps",
+        fault="too_large",
         cover=("one that takes all of it", moves & full),
         slow=True,
     )
