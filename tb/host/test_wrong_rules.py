@@ -16,62 +16,54 @@ PORT, BOX, UNIT = (
     test_mailbox.case(test_mailbox.ODD, 0),
     test_execution_unit.case(test_execution_unit.SHORT, 0),
 )
+#: Rule -> case, component, method, what stands there, what is wrong instead.
 WRONG = {
     "a write commits without its address": (
-        PORT,
-        Change(BusPort, "_write", "addresses.o.valid & words.o.valid", "words.o.valid"),
+        *(PORT, BusPort, "_write"),
+        *("addresses.o.valid & words.o.valid", "words.o.valid"),
     ),
     "no R place is kept for a read on its way": (
-        PORT,
-        Change(
-            BusPort, "_read", "addresses.o.valid & ~full", "addresses.o.valid & answers.i.ready"
-        ),
+        *(PORT, BusPort, "_read"),
+        *("addresses.o.valid & ~full", "addresses.o.valid & answers.i.ready"),
     ),
     "two refusals in one cycle count as one": (
-        PORT,
-        Change(
-            BusPort, "elaborate", "refused_write + refused_read", "(refused_write | refused_read)"
-        ),
+        *(PORT, BusPort, "elaborate"),
+        *("refused_write + refused_read", "(refused_write | refused_read)"),
     ),
     "a doorbell takes values above 1": (
-        BOX,
-        Change(Mailbox, "_write", "(~whole | write.data[1:].any())", "~whole"),
+        *(BOX, Mailbox, "_write"),
+        *("(~whole | write.data[1:].any())", "~whole"),
     ),
     "parts are not held against the primary core's absence": (
-        BOX,
-        Change(Mailbox, "_judge", "config.cores_per_unit - skip_primary", "config.cores_per_unit"),
+        *(BOX, Mailbox, "_judge"),
+        *("config.cores_per_unit - skip_primary", "config.cores_per_unit"),
     ),
     "DISCONNECT wins over the unit's reset": (
-        BOX,
-        Change(Mailbox, "_judge", "& ~self.unit_reset", "& ~(self.unit_reset & ~mine)"),
+        *(BOX, Mailbox, "_judge"),
+        *("& ~self.unit_reset", "& ~(self.unit_reset & ~mine)"),
     ),
     "a part becomes valid after the time-out": (
-        UNIT,
-        Change(ExecutionUnit, "_split", "& ~expires & ~ends", "& ~ends"),
+        *(UNIT, ExecutionUnit, "_split"),
+        *("& ~expires & ~ends", "& ~ends"),
     ),
     "a missing core arrives before its start is taken": (
-        UNIT,
-        Change(ExecutionUnit, "_watch_missing", "absent & taken & here", "absent & here"),
+        *(UNIT, ExecutionUnit, "_watch_missing"),
+        *("absent & taken & here", "absent & here"),
     ),
     "the last failure is reported": (
-        UNIT,
-        Change(ExecutionUnit, "_first_failure", "failing.any() & ~some", "failing.any()"),
+        *(UNIT, ExecutionUnit, "_first_failure"),
+        *("failing.any() & ~some", "failing.any()"),
     ),
     "a reset opens the barrier": (
-        UNIT,
-        Change(
-            ExecutionUnit,
-            "_watch_missing",
-            "(ends | arrives_late.any()) & ~self.reset",
-            "ends | arrives_late.any()",
-        ),
+        *(UNIT, ExecutionUnit, "_watch_missing"),
+        *("(ends | arrives_late.any()) & ~self.reset", "ends | arrives_late.any()"),
     ),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
-    case, change = WRONG[name]
-    plant(monkeypatch, [change])
+    case, *change = WRONG[name]
+    plant(monkeypatch, [Change(*change)])
     with pytest.raises(LockstepError):
         run([replace(case, seed=seed + k) for k in range(6)], "amaranth", waves=False)
