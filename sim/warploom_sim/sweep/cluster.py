@@ -2,8 +2,10 @@
 
 import logging
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any, Final
 
 from warploom_sim.failure import ProgramError
@@ -39,20 +41,29 @@ def connect(scheduler: str | None, workers: int | None, runs: int) -> Iterator[A
     _be_quiet()
     if scheduler is None:
         count = workers or min(runs, len(os.sched_getaffinity(0)))
-        with (
-            distributed.LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                dashboard_address=None,
-                memory_limit=0,
-                silence_logs=logging.CRITICAL,
-            ) as cluster,
-            distributed.Client(cluster) as client,
-        ):
+        with _local_cluster(distributed, count) as cluster, distributed.Client(cluster) as client:
             yield client
         return
     with _client(distributed, scheduler) as client:
         yield client
+
+
+def _local_cluster(distributed: Any, workers: int) -> Any:
+    """Return a cluster of this machine whose processes leave Ctrl-C to this one."""
+    # The first process that multiprocessing starts is its tracker, which clears the mask.
+    resource_tracker.ensure_running()
+    # What starts the workers, now and later, is a thread that is made here: it has this mask.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _be_quiet() -> None:

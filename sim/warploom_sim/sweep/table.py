@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rich.console import Console
@@ -11,57 +12,79 @@ from rich.table import Table
 from warploom_sim.sweep.labels import baseline, common, short, value, varying
 from warploom_sim.sweep.run_figures import PERCENTILES
 
-#: Shares that a cell of the table has; files have all.
-SHOWN: Final = 2
+#: Columns of a screen on which a run takes one line; on a narrower one it takes three.
+WIDE: Final = 150
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a cell's parts stand: side by side, or one below the other.
+
+    Attributes
+    ----------
+    between : str
+        What stands between percentiles.
+    between_shares : str
+        What stands between shares.
+    shares : int
+        Shares that a cell has, the largest ones; files have all.
+    """
+
+    between: str
+    between_shares: str
+    shares: int
+
+
+_WIDE_LAYOUT: Final = _Layout(" / ", ", ", 2)
+_NARROW_LAYOUT: Final = _Layout("\n", "\n", 3)
 
 
 def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     """Print one table."""
     names = varying(rows)
     shared = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in common(rows).items())
-    table = Table(title=escape(f"runs of {shared}"))
     several = len({row["trace"] for row in rows}) > 1
+    of = "" if several else f"{short(rows[0]['trace'])}: "
+    layout = _WIDE_LAYOUT if console.width >= WIDE else _NARROW_LAYOUT
+    table = Table(title=escape(f"{of}runs of {shared}"), show_lines=layout is _NARROW_LAYOUT)
     for head in (*(["trace"] if several else []), *names):
-        table.add_column(head.replace("_", " "), overflow="fold")
+        table.add_column(head.replace("_", " "), overflow="fold", min_width=6)
     for head in ("cycles", "to the\nfirst", "blocks\na cycle"):
         table.add_column(head, justify="right", no_wrap=True)
     for group in ("latency", "tail"):
-        table.add_column(f"{group}\n{' / '.join(PERCENTILES)}", justify="right", no_wrap=True)
-    table.add_column("occupancy, %\n(two highest)", overflow="fold")
-    table.add_column("stalled, % of cycles\n(two main causes)", overflow="fold")
+        head = f"{group}\n{layout.between.join(PERCENTILES)}"
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("occupancy, %\n(the highest)", overflow="fold", min_width=12)
+    table.add_column("stalled, %\n(main causes)", overflow="fold", min_width=12)
     for trace, group_rows in itertools.groupby(rows, key=lambda row: row["trace"]):
         of_trace = list(group_rows)
         for row in of_trace:
             words = [short(trace)] if several else []
             words += [value(row, name) for name in names]
-            table.add_row(
-                *(escape(word) for word in words), *_figures(row, baseline(row, of_trace))
-            )
+            figures = _figures(row, baseline(row, of_trace), layout)
+            table.add_row(*(escape(word) for word in words), *figures)
         table.add_section()
-    if not several:
-        table.title = escape(f"{short(rows[0]['trace'])}: runs of {shared}")
     console.print(table)
 
 
-def _figures(row: Mapping[str, Any], first: Mapping[str, Any]) -> list[str]:
+def _figures(row: Mapping[str, Any], first: Mapping[str, Any], layout: _Layout) -> list[str]:
     stalled = {name: cycles / row["cycles"] for name, cycles in row["stalls"].items()}
     return [
         f"{row['cycles']:,}",
         f"{row['cycles'] / first['cycles'] - 1:+.1%}",
         f"{row['blocks_per_cycle']:.3f}",
-        *(_percentiles(row[group]) for group in ("latency", "tail")),
-        _shares(row["occupancy"]),
-        _shares(stalled),
+        *(_percentiles(row[group], layout) for group in ("latency", "tail")),
+        _shares(row["occupancy"], layout),
+        _shares(stalled, layout),
     ]
 
 
-def _percentiles(values: Mapping[str, int | None]) -> str:
-    return " / ".join("-" if each is None else f"{each:,}" for each in values.values())
+def _percentiles(values: Mapping[str, int | None], layout: _Layout) -> str:
+    return layout.between.join("-" if each is None else f"{each:,}" for each in values.values())
 
 
-def _shares(shares: Mapping[str, float]) -> str:
-    """Return the `SHOWN` largest shares as percentages; what rounds to nothing is left out."""
-    ordered = sorted(shares.items(), key=lambda item: -item[1])[:SHOWN]
-    return (
-        ", ".join(f"{name} {100 * share:.0f}" for name, share in ordered if share >= 0.005) or "-"
-    )
+def _shares(shares: Mapping[str, float], layout: _Layout) -> str:
+    """Return the largest shares as percentages; what rounds to nothing is left out."""
+    largest = sorted(shares.items(), key=lambda item: -item[1])[: layout.shares]
+    words = (f"{name} {100 * share:.0f}" for name, share in largest if share >= 0.005)
+    return layout.between_shares.join(words) or "-"

@@ -24,6 +24,7 @@ MAIN = ("-c", "from warploom_sim.cli import main; main()")
 #: History entries and policies that differ make that many runs.
 ENTRIES, POLICIES = range(1, 7), ("first_fit", "round_robin", "least_loaded", "freed_first")
 RUNS = len(ENTRIES) * len(POLICIES)
+Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
@@ -37,16 +38,24 @@ def trace(tmp_path: Path, seed: int) -> Path:
 
 
 @pytest.fixture
-def started() -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+def started() -> Iterator[Start]:
     """Start processes, and end those that still run."""
     processes: list[subprocess.Popen[str]] = []
 
-    def start(*words: object, folder: Path, log: str) -> "subprocess.Popen[str]":
+    def start(
+        *words: object, folder: Path, log: str, first_path: Path | None = None
+    ) -> "subprocess.Popen[str]":
         command = [sys.executable, *map(str, words)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        places = [*([str(first_path)] if first_path else []), *filter(None, sys.path)]
         with (folder / log).open("w") as file:
             process = subprocess.Popen(
-                command, cwd=folder, env=environment, stdout=file, stderr=file, text=True
+                command,
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+                stdout=file,
+                stderr=file,
+                text=True,
+                start_new_session=True,
             )
         processes.append(process)
         return process
@@ -88,20 +97,27 @@ def assert_each_run_once(folder: Path, trace: Path) -> None:
         assert (row["cycles"], row["stalls"]) == (run.cycles, run.stalls)
 
 
-def test_a_worker_that_is_killed_half_way(
-    tmp_path: Path, trace: Path, started: Callable[..., "subprocess.Popen[str]"]
-) -> None:
+def scheduler_in(folder: Path, started: Start) -> tuple["subprocess.Popen[str]", str]:
+    """Start a scheduler; return it with its address."""
+    file = folder / "scheduler.json"
+    command = ["-m", "distributed.cli.dask_scheduler", "--port", 0, "--host", "127.0.0.1"]
+    command += ["--no-dashboard", "--scheduler-file", file]
+    process = started(*command, folder=folder, log="scheduler.log")
+    until(lambda: file.exists() and file.read_text().endswith("}"), "scheduler")
+    return process, json.loads(file.read_text())["address"]
+
+
+def worker_of(where: str) -> list[object]:
+    """Return the words that start a worker which nobody starts again."""
+    command = ["-m", "distributed.cli.dask_worker", where, "--no-nanny", "--nthreads", 1]
+    return [*command, "--no-dashboard"]
+
+
+def test_a_worker_that_is_killed_half_way(tmp_path: Path, trace: Path, started: Start) -> None:
     """A scheduler and two workers, each a process; one worker dies while it has a run."""
-    address = tmp_path / "scheduler.json"
-    dask = ("-m", "distributed.cli")
-    scheduler = [f"{dask[1]}.dask_scheduler", "--port", 0, "--host", "127.0.0.1", "--no-dashboard"]
-    started("-m", *scheduler, "--scheduler-file", address, folder=tmp_path, log="scheduler.log")
-    until(lambda: address.exists() and address.read_text().endswith("}"), "scheduler")
-    where = json.loads(address.read_text())["address"]
-    worker = (f"{dask[1]}.dask_worker", where, "--no-nanny", "--nthreads", 1, "--no-dashboard")
-    workers = [started("-m", *worker, folder=tmp_path, log=f"worker{n}.log") for n in range(2)]
-    both = ["--scheduler", where]
-    client = started(*words(trace), *both, folder=tmp_path, log="client.log")
+    _, where = scheduler_in(tmp_path, started)
+    workers = [started(*worker_of(where), folder=tmp_path, log=f"w{n}.log") for n in range(2)]
+    client = started(*words(trace), "--scheduler", where, folder=tmp_path, log="client.log")
     until(lambda: kept(tmp_path) >= RUNS // 3, "rows")
     workers[0].kill()
     assert kept(tmp_path) < RUNS
@@ -111,9 +127,7 @@ def test_a_worker_that_is_killed_half_way(
     assert_each_run_once(tmp_path, trace)
 
 
-def test_a_comparison_that_is_killed_goes_on(
-    tmp_path: Path, trace: Path, started: Callable[..., "subprocess.Popen[str]"]
-) -> None:
+def test_a_comparison_that_is_killed_goes_on(tmp_path: Path, trace: Path, started: Start) -> None:
     """Its workers end with it, and the same command runs what is missing."""
     command = [*words(trace), "--workers", 2]
     client = started(*command, folder=tmp_path, log="first.log")
@@ -135,21 +149,33 @@ def test_a_comparison_that_is_killed_goes_on(
 
 
 @pytest.mark.deep
-def test_a_scheduler_that_dies_is_one_line(
-    tmp_path: Path, trace: Path, started: Callable[..., "subprocess.Popen[str]"]
+def test_ctrl_c_ends_all_and_keeps_what_is_done(
+    tmp_path: Path, trace: Path, started: Start
 ) -> None:
-    address = tmp_path / "scheduler.json"
-    scheduler = ["-m", "distributed.cli.dask_scheduler", "--port", 0, "--host", "127.0.0.1"]
-    scheduler += ["--no-dashboard", "--scheduler-file", address]
-    process = started(*scheduler, folder=tmp_path, log="scheduler.log")
-    until(lambda: address.exists() and address.read_text().endswith("}"), "scheduler")
-    where = json.loads(address.read_text())["address"]
-    worker = ("-m", "distributed.cli.dask_worker", where, "--no-nanny", "--nthreads", 1)
-    started(*worker, "--no-dashboard", folder=tmp_path, log="worker.log")
-    command = [*words(trace), "--scheduler", where]
+    """The screen sends the signal to the workers as well: they leave it to the command."""
+    command = [*words(trace), "--workers", 2]
+    # What a shell runs in the background ignores SIGINT, with all that it starts.
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command[1] = heeding + str(command[1])
     client = started(*command, folder=tmp_path, log="client.log")
     until(lambda: kept(tmp_path) >= 2, "rows")
-    process.kill()
+    children = psutil.Process(client.pid).children(recursive=True)
+    os.killpg(client.pid, signal.SIGINT)
+    assert client.wait(PATIENCE) == 130
+    said = (tmp_path / "client.log").read_text().splitlines()
+    assert said == [f"{RUNS} runs to do, 0 kept in runs", "Interrupted."]
+    gone, alive = psutil.wait_procs(children, PATIENCE)
+    assert (len(gone), alive) == (len(children), [])
+    assert len(pyarrow.parquet.read_table(tmp_path / "runs")) == kept(tmp_path) < RUNS
+
+
+@pytest.mark.deep
+def test_a_scheduler_that_dies_is_one_line(tmp_path: Path, trace: Path, started: Start) -> None:
+    scheduler, where = scheduler_in(tmp_path, started)
+    started(*worker_of(where), folder=tmp_path, log="worker.log")
+    client = started(*words(trace), "--scheduler", where, folder=tmp_path, log="client.log")
+    until(lambda: kept(tmp_path) >= 2, "rows")
+    scheduler.kill()
     assert client.wait(PATIENCE) == 3
     said = (tmp_path / "client.log").read_text().splitlines()
     assert said[-1].startswith("Error: the scheduler went away; ")
@@ -159,16 +185,49 @@ def test_a_scheduler_that_dies_is_one_line(
 
 @pytest.mark.deep
 def test_a_scheduler_without_workers_is_refused(
-    tmp_path: Path, trace: Path, started: Callable[..., "subprocess.Popen[str]"]
+    tmp_path: Path, trace: Path, started: Start
 ) -> None:
-    address = tmp_path / "scheduler.json"
-    scheduler = ["-m", "distributed.cli.dask_scheduler", "--port", 0, "--host", "127.0.0.1"]
-    scheduler += ["--no-dashboard", "--scheduler-file", address]
-    started(*scheduler, folder=tmp_path, log="scheduler.log")
-    until(lambda: address.exists() and address.read_text().endswith("}"), "scheduler")
-    where = json.loads(address.read_text())["address"]
+    _, where = scheduler_in(tmp_path, started)
     client = started(*words(trace), "--scheduler", where, folder=tmp_path, log="client.log")
     assert client.wait(PATIENCE) == 2
     said = (tmp_path / "client.log").read_text().splitlines()
     assert "which has no worker within 10 s; run: dask worker" in said[-1]
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.deep
+def test_a_worker_of_another_version_is_refused(
+    tmp_path: Path, trace: Path, started: Start
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    patch = "import warploom_sim.sweep.plan as plan; plan.sources = lambda rtl: 'other'"
+    (other / "sitecustomize.py").write_text(patch)
+    _, where = scheduler_in(tmp_path, started)
+    started(*worker_of(where), folder=tmp_path, log="worker.log", first_path=other)
+    client = started(*words(trace), "--scheduler", where, folder=tmp_path, log="client.log")
+    assert client.wait(PATIENCE) == 3
+    said = (tmp_path / "client.log").read_text().splitlines()
+    assert said[-1].startswith("Error: a worker has other sources of Warploom than this machine; ")
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.deep
+def test_a_model_that_is_wrong_is_found_by_the_rtl(
+    tmp_path: Path, trace: Path, started: Start
+) -> None:
+    """In every process that runs the model a block is one cycle longer."""
+    wrong = tmp_path / "wrong"
+    wrong.mkdir()
+    patch = "import warploom_golden.replay.block_length as b; right = b.block_lengths;"
+    patch += " b.block_lengths = lambda *words: right(*words) + 1"
+    (wrong / "sitecustomize.py").write_text(patch)
+    options = ["--config", "tiny", "--first", 9, "--rtl", "--sim", "icarus", "--results", "runs"]
+    command = [*MAIN, "compare", trace, *options, "--policy", "first_fit", "--json", "f.json"]
+    client = started(*command, folder=tmp_path, log="client.log", first_path=wrong)
+    assert client.wait(PATIENCE) == 1
+    said = (tmp_path / "client.log").read_text()
+    assert "first mismatch: " in said
+    assert f"again with: warploom sim {trace} " in said
+    assert not (tmp_path / "runs").exists()
+    assert not (tmp_path / "f.json").exists()
