@@ -20,7 +20,7 @@ def table_row(config: Config) -> data.StructLayout:
 
 
 def fit_news(config: Config) -> data.StructLayout:
-    """Return the layout of what every SM hears of the fit table.
+    """Return the layout of the fit table's outputs to all SMs.
 
     ``alone``: one less than the most blocks of the head's launch on an empty SM; all slots until
     that is known. ``known``: the newest launch's table stands. ``beside``: the most blocks of the
@@ -67,7 +67,7 @@ class FitTable(wiring.Component):
     none : Out(2)
         By place: from the next cycle on it is known that not even one block fits (combinational).
     lacks : Out(len(RESOURCES))
-        Of the head's launch: of what one block more than fit alone would lack; 0 until known.
+        Of the head's launch: the resources that one block more than fit would lack; 0 until known.
     news : Out(fit_news)
         For all SMs.
     """
@@ -128,9 +128,9 @@ class FitTable(wiring.Component):
         return m
 
     def _ledger(self, m: Module, place: int) -> "_Ledger":
-        """Take blocks from an empty SM; what is left may fall below 0, and is judged a cycle later.
+        """Subtract blocks from an empty SM's resources; a result below 0 is judged a cycle later.
 
-        In the walk one block of the other launch more is taken, or one of the own given back.
+        A step of the walk subtracts one more block of the other launch, or adds one own block.
         """
         own = _Ledger(self._config, place)
         counting, walking = Signal(name=f"counting_{place}"), Signal(name=f"walking_{place}")
@@ -189,7 +189,7 @@ class FitTable(wiring.Component):
                 amount = Mux(grows, other[resource], own[resource])
             step = Signal(bits, name=f"step_{resource}_{place}")
             m.d.comb += [
-                # Subtracted by complement and carry: one adder. It adds while `under`.
+                # One adder subtracts, by complement and carry, and adds while `under` is 1.
                 step.eq(amount ^ (~under).replicate(bits)),
                 after.eq(Cat(~under, left) + Cat(~under, step)),
             ]

@@ -1,4 +1,4 @@
-"""A resident launch's end: when it is gone, what its record says."""
+"""The end of a resident launch, and its end record."""
 
 from typing import Any
 
@@ -12,11 +12,12 @@ from warploom_spec.layouts import CYCLES_BITS, FATE_BITS, TICKET_BITS
 
 
 class LaunchFlags(wiring.Signature):
-    """What is known of the launches, by place.
+    """Flags of each place's launch.
 
-    Members: ``started``, ``exhausted``: the first, the last block was decided; ``stop_kill``: it is
-    stopped by a kill; ``fault``, ``killed``, ``sm_loss``: a block was a fault, was killed, was on
-    an SM that was lost; ``no_sm_left``: all SMs were lost before the last block.
+    Members: ``started``, the first block was decided; ``exhausted``, the last block was decided;
+    ``stop_kill``, the launch is stopped by a kill; ``fault``, a block was reported as a fault;
+    ``killed``, a block was reported as killed; ``sm_loss``, an unreported block was on an SM that
+    was lost; ``no_sm_left``, all SMs were lost before the last block was decided.
     """
 
     def __init__(self) -> None:
@@ -28,10 +29,10 @@ class LaunchFlags(wiring.Signature):
 
 
 class RecordWords(wiring.Signature):
-    """What a launch's record repeats.
+    """Values that a launch's record copies.
 
-    Members: ``ticket``, ``entries`` and ``stream`` of the launch; ``next``: the block that stood as
-    the head when the launch was stopped.
+    Members: ``ticket``, ``entries`` and ``stream`` of the launch; ``next``, the block that was the
+    head when the launch was stopped.
     """
 
     def __init__(self, config: Config) -> None:
@@ -59,9 +60,9 @@ class LaunchEnd(wiring.Component):
     Attributes
     ----------
     gone : In(2)
-        Nothing of the launch was left in the last cycle.
+        In the last cycle the launch had no block out and none left to place.
     newest : In(1)
-        The place occupied last: of two records the other one's is first.
+        The place occupied last. Of two records that of the other place comes first.
     entered : In(2)
         The place became occupied at the end of the last cycle.
     begun : In(2)
@@ -69,9 +70,9 @@ class LaunchEnd(wiring.Component):
     reported : In(2)
         A report that counts stood at the port three cycles ago.
     flags : In(LaunchFlags)
-        What the record's fate follows from.
+        The flags that decide the record's fate.
     words : In(array of 2 RecordWords)
-        What the record repeats.
+        The values that the record copies.
     ended : Out(stream of dispatch_end)
         The record.
     freed : Out(2)
@@ -105,8 +106,8 @@ class LaunchEnd(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        # In which order two records go is known when both are: both places are occupied then, and
-        # stay so.
+        # `pick` chooses between two records a cycle early. It stays right: both places are
+        # occupied until their records are loaded, so `newest` does not change.
         end_ready = Signal(2)
         pick = Signal()
         load = Signal()
@@ -128,11 +129,11 @@ class LaunchEnd(wiring.Component):
         return m
 
     def _cycles(self, m: Module) -> list[Value]:
-        """Count from a launch's first offer to the last thing an SM sent of it."""
+        """Count the cycles from a launch's first offer to its last report."""
         offer_next = Signal(2)
         offered = Signal(2)
-        # The offer stands two cycles after the decision; its report in the same cycle, the first
-        # that can count, is 0 cycles, and is seen three cycles later.
+        # The first offer stands two cycles after its decision. A report in the offer's first cycle
+        # counts as 0 cycles; `reported` shows it three cycles later. The counters start at -1.
         m.d.sync += [offer_next.eq(self.begun), offered.eq(offer_next)]
         m.submodules.since = since = WideCounters(2, CYCLES_BITS, ready=True)
         m.d.comb += [since.step.eq(3), since.restart.eq(offered)]
@@ -148,7 +149,7 @@ class LaunchEnd(wiring.Component):
 
     def _record(self, m: Module, pick: Value, load: Value, cycles: list[Value]) -> None:
         """Load the picked place's record."""
-        # What became of either launch stands in registers before its record is loaded.
+        # Fate and code of each launch stand in registers before the record is loaded.
         fates, codes = [], []
         others = Signal(2)
         flags, first, second = self.flags, self.words[0], self.words[1]

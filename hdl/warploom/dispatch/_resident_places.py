@@ -1,4 +1,4 @@
-"""The two places of resident launches: who is walked next, who is stopped."""
+"""The two places of resident launches: which one is walked next, which ones are stopped."""
 
 from typing import Any
 
@@ -167,7 +167,8 @@ class ResidentPlaces(wiring.Component):
             self.begun.eq(accepted),
         ]
 
-        # The walker still shows a block in the cycle after its decision; the head is the next one.
+        # In the cycle after a decision the walker still shows the decided block; the head is the
+        # block after it.
         walker, flags = self.walker, end.flags
         stands = Signal()
         m.d.comb += stands.eq(walker.valid & ~(walker.block.last & walker.decided))
@@ -176,14 +177,14 @@ class ResidentPlaces(wiring.Component):
         exhausted = Signal(2)
         stopped = Signal(2)
         decided = Cat(~self.role, self.role) & both(walker.decided)
-        # A place is free for a cycle at least: its flags are cleared then.
+        # A place is free for at least one cycle; its flags are cleared then.
         m.d.sync += [
             started.eq(occupied & (started | decided)),
             exhausted.eq(occupied & (exhausted | (decided & both(walker.block.last)))),
         ]
         m.d.comb += self.resident.eq((occupied & started).any())
-        # The head is decided no more from the cycle after its launch's stop on. It is forgotten
-        # when it stands in the one after that.
+        # From the cycle after its launch's stop on the head is not decided. The walker forgets the
+        # head one cycle later, if it still stands.
         halt = Signal()
         halt_before = Signal()
         m.d.sync += [halt.eq((own & stopped).any()), halt_before.eq(halt)]
@@ -219,7 +220,7 @@ class ResidentPlaces(wiring.Component):
         return m
 
     def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
-        """Keep what comes with a launch, and a stopped one's head."""
+        """Register a new launch's words, and the head of a launch that is stopped."""
         launch, head = self.launch.payload, self.walker.block
         for place in range(2):
             words, kept = self.words[place], end.words[place]
@@ -292,10 +293,11 @@ class ResidentPlaces(wiring.Component):
     def _queue(
         self, m: Module, accepted: Value, ready: Value, walk_fire: Value, chosen: Signal
     ) -> None:
-        """Keep what the walk and the offers take from a launch: newest, next, that of the head.
+        """Keep the fields that walk and offers take: of the newest launch, the next, the head's.
 
-        Registers in a row, for their inputs are no choices: a multiplexer of two places would take
-        a gate a bit. The newest launch is next when the other place's does not wait.
+        The registers stand in a row, because a register's input is then no choice between places: a
+        multiplexer would take a gate a bit. `following` follows `newest` while no other launch
+        waits.
         """
         launch, walk = self.launch.payload, self.walker.grid.payload
         fields = walk.shape().members

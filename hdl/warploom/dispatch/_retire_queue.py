@@ -11,8 +11,8 @@ from warploom_spec import Config
 class RetireQueue(wiring.Component):
     """Hold decided blocks; retire the first one when it is done.
 
-    An SM's own blocks retire in the order of its slots, which go round: of a block in the queue
-    only its SM and its place stand here.
+    The blocks of one SM retire in the order of its slots, which are given in turn. So the queue
+    keeps only the SM and the place of each block.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class RetireQueue(wiring.Component):
     done : In(sms)
         The SM's oldest block that is not retired may be retired.
     retire : Out(sms)
-        It is retired in this cycle (combinational).
+        That block is retired in this cycle (combinational).
     retired : Out(array of sms of 2)
         By place: it was retired in the last cycle.
     """

@@ -39,7 +39,7 @@ class BlockDispatcher(wiring.Component):
     launch : In(stream of dispatch_launch)
         Launches whose indices are decided.
     ended : Out(stream of dispatch_end)
-        What became of a launch; of two that end in one cycle the older one's first.
+        The end of a launch; of two that end in one cycle the older one's comes first.
     stop : In(dispatch_stop)
         For each place nothing, drain or kill. A decision in its cycle stands; a kill stays a kill.
     enable : In(sms)
@@ -126,7 +126,7 @@ stall_offer : Out(32)
         return m
 
     def _boot(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
-        """After a reset go through all slots; no launch is taken, no report looked at."""
+        """After a reset go through all slots; launches wait and reports are ignored meanwhile."""
         boot = Signal(init=1)
         entered = Signal()
         slot = Signal(self._config.slot_bits, name="boot_slot")
@@ -167,7 +167,7 @@ stall_offer : Out(32)
         ]
 
     def _fit(self, m: Module, places: ResidentPlaces, table: FitTable) -> None:
-        """Let the table work for the places' launches."""
+        """Connect the fit table with the places and the SMs."""
         m.d.comb += [
             table.begun.eq(places.begun),
             table.newest.eq(places.newest),
@@ -179,7 +179,7 @@ stall_offer : Out(32)
     def _connect(
         self, m: Module, places: ResidentPlaces, table: FitTable, ports: list[SmPort]
     ) -> None:
-        """Give each SM its ports, and what all SMs hear."""
+        """Connect each SM's ports, and the signals common to all SMs."""
         kill_before = Signal(PLACES)
         m.d.sync += kill_before.eq(places.kill)
         for k, port in enumerate(ports):
@@ -207,7 +207,7 @@ stall_offer : Out(32)
         m.d.comb += placement.eligible.eq(Cat(port.eligible for port in ports))
         # Of a layout's signal the stubs do not know that it is a view.
         block: Any = Signal(layouts.block_offer(self._config).layout())
-        # Role and launch change two cycles after a decision at the earliest.
+        # `role` and the offered fields change two cycles after a decision at the earliest.
         m.d.comb += block.place.eq(places.role)
         m.d.comb += [block[f"b{axis}"].eq(walker.o.payload[f"b{axis}"]) for axis in "xyz"]
         for name in places.offered.shape().members:
@@ -216,8 +216,8 @@ stall_offer : Out(32)
             m.d.comb += [port.block.eq(block), port.placed.eq(placement.placed[k])]
 
     def _gather(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
-        """Tell the places what happens on any SM."""
-        # What is reported is told a cycle later.
+        """Gather the SMs' events for the places."""
+        # Reports pass one more register.
         for domain, names in (
             ("sync", ("hits", "faulty", "killed")),
             ("comb", ("sm_loss", "held")),
@@ -247,7 +247,7 @@ stall_offer : Out(32)
     def _inform(
         self, m: Module, places: ResidentPlaces, placement: PlacementPolicy, ports: list[SmPort]
     ) -> None:
-        """Tell the policy what it chooses by."""
+        """Connect the policy's inputs: those that its class asks for."""
         if placement.READS_RETURNS:
             m.d.comb += [
                 placement.resident.eq(places.resident),
@@ -275,7 +275,7 @@ stall_offer : Out(32)
             causes = Cat(port.errors[index] for port in ports)
             errors.append(self._registered(m, code, causes.any(), lowest_number(causes), 1))
         if placement.HAS_ORDER_TABLE:
-            # These come straight from the port, the others two cycles after it.
+            # These causes come directly from the port, the others two cycles later.
             refused = placement.refused
             errors += [
                 self._registered(m, ErrorCode.ORDER_RANGE, refused.range, refused.position, 3),
@@ -322,7 +322,7 @@ stall_offer : Out(32)
         m.d.sync += [
             stalled.eq(places.active & ~placement.decided),
             full.eq(Cat(port.in_use & (port.closed | places.barred) for port in ports).any()),
-            # Nothing was decided: no port of an SM that has room is open.
+            # No block was decided: every SM that has room has a closed port.
             blocked.eq(~Cat(port.closed for port in ports).all() & ~places.barred),
             ordered.eq(places.ordered),
         ]

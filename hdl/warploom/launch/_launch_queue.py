@@ -76,7 +76,7 @@ class TicketSearch(wiring.Signature):
 
 @dataclass(frozen=True)
 class _Waiting:
-    """What is known of each place of the queue, and which places are meant.
+    """Registers of each place of the queue, and pointers to places.
 
     ``head`` and ``tail``: places of the oldest launch and of the next one. ``in_flight``: a
     configuration is; ``in_flight_place``: its launch's place.
@@ -115,7 +115,7 @@ class LaunchQueue(wiring.Component):
     decision : In(stream of index_decision)
         The index generator's decision, always taken.
     decided_ticket : Out
-        Whose decision it is.
+        The launch that the decision belongs to.
     oldest : Out(OldestLaunch)
         The oldest launch.
     leave : In(1)

@@ -1,4 +1,4 @@
-"""What can be refused for its content is refused here, before a ticket is given."""
+"""Refuses launches for their content, before a ticket is given."""
 
 from typing import Any, Final
 
@@ -29,10 +29,10 @@ def _bit_length(value: Value) -> Value:
 
 
 class LaunchCheck(wiring.Component):
-    """Refuse a launch that breaks a limit; derive what the blocks behind need to know of it.
+    """Refuse a launch that breaks a limit; derive the numbers that later blocks need.
 
-    A rigid pipeline: captured, dx dy, threads, warps and registers, verdict. The two products
-    dx dy dz and warp_registers x warps are the only multiplications in the hardware.
+    A pipeline that moves as a whole: captured, dx dy, threads, warps and registers, verdict. The
+    two products dx dy dz and warp_registers x warps are the only multiplications in the hardware.
 
     Parameters
     ----------
@@ -84,26 +84,26 @@ class LaunchCheck(wiring.Component):
         enabled = Signal()
         m.d.comb += [enabled.eq(~self.o.valid | self.o.ready), self.i.ready.eq(enabled)]
 
-        # captured: the launch as it came, and whether its table existed then.
+        # captured: the launch as it came, and whether its table existed in that cycle.
         valid, launch = self._register(m, enabled, "captured", self.i.valid, self.i.payload)
         tables = Array([C(1, 1), *self.tables, *[C(0, 1)] * 8][: 1 << self._config.table_bits])
         table_known = self._kept(m, enabled, "table_known", tables[self.i.payload.table])
 
-        # multiplied: dx dy stands; what needs no product has been judged.
+        # multiplied: dx dy is known; the errors that need no product are judged.
         plain = self._kept(m, enabled, "plain", self._plain_errors(launch, table_known))
         area = self._kept(m, enabled, "area", launch.dx * launch.dy)
         bits = [self._width(launch, axis) for axis in "xyz"]
         widths = [self._kept(m, enabled, f"width_{a}", b) for a, b in zip("xyz", bits, strict=True)]
         valid, launch = self._register(m, enabled, "multiplied", valid, launch)
 
-        # counted: all threads stand.
+        # counted: the number of threads is known.
         threads = self._kept(m, enabled, "threads", area * launch.dz)
         needed = self._kept(m, enabled, "needed_bits", widths[0] + widths[1] + widths[2])
         plain = self._kept(m, enabled, "counted_plain", plain)
         widths = [self._kept(m, enabled, f"counted_{w.name}", w) for w in widths]
         valid, launch = self._register(m, enabled, "counted", valid, launch)
 
-        # derived: warps and registers stand.
+        # derived: warps and registers are known.
         warps = self._warps(threads)
         derived = {
             "registers": self._kept(m, enabled, "registers", launch.warp_registers * warps),

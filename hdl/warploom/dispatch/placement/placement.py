@@ -1,4 +1,4 @@
-"""What every placement policy has: its ports, and the decision that its choice makes."""
+"""The base of all placement policies: ports, and the decision."""
 
 from typing import Any, ClassVar
 

@@ -30,7 +30,7 @@ def count(m: Module, name: str, bits: int, up: Value, down: Value) -> Signal:
 
 
 class LaunchNews(wiring.Signature):
-    """What all SMs hear of the resident launches.
+    """Signals of the resident launches, common to all SMs.
 
     Members: ``fit``, how many blocks fit; ``role``, the head's place; ``shift``, the other place
     becomes the head's at the end of the cycle; ``late``, by place, an SM with an unreported block
@@ -147,7 +147,7 @@ class SmCounts(wiring.Component):
             write.data.eq(news.entry),
             read.addr.eq(other[:bits]),
             last.eq(Mux(other_some, read.data.last, news.alone)),
-            # placing + placed > last, as a carry: last stands inverted.
+            # placing + placed > last, as the carry of a sum: `last` is kept inverted.
             sum_.eq(Cat(self.placed, placing) + Cat(self.placed, ~last, C(1, 1))),
             over.eq(sum_[bits + 2] | (other_some & (~news.known | read.data.none))),
             # The present launch's blocks beside one of the next launch.

@@ -11,7 +11,7 @@ from warploom_spec import BlockStatus, Config, layouts
 
 
 class SmEvents(wiring.Signature):
-    """What SMs tell the places, by place.
+    """Events of SMs for the places, by place.
 
     Members: ``hits``, a block whose report stood at the port two cycles ago; ``faulty`` and
     ``killed``, whether that was a fault or of a killed block; ``held``, blocks were out in the last
@@ -47,7 +47,7 @@ class SmPort(wiring.Component):
     block : In(block_offer)
         The block decided in the last cycle; its slot is not looked at.
     news : In(LaunchNews)
-        What the SM must know of the resident launches.
+        The signals of the resident launches that are common to all SMs.
     retire, retired : In
         ``in_order``: the oldest block is retired in this cycle; by place, one was in the last.
     warps, warps_placed : In
@@ -59,7 +59,7 @@ class SmPort(wiring.Component):
     lost : Out(1)
         The SM is lost.
     events : Out(SmEvents)
-        What the SM's reports, or its loss, mean to the places.
+        The SM's reports, and its loss, as events for the places.
     returned : Out(2)
         A block that returned two cycles ago, unless the SM is lost.
     errors : Out(3)
@@ -168,7 +168,7 @@ class SmPort(wiring.Component):
         ]
 
     def _look_up(self, m: Module, slots: SmSlots) -> None:
-        """Find out whose block a report means: register it, look it up, say what it was."""
+        """Register a report, look its slot up, and classify the report."""
         report, boot, events, kill = self.report, self.boot, self.events, self.news.kill_before
         sent = Signal()
         slot = Signal(self._config.slot_bits)
@@ -203,7 +203,7 @@ class SmPort(wiring.Component):
         ]
 
     def _judge(self, m: Module, counts: SmCounts, placed: Signal) -> None:
-        """Lose the SM when it is late; say whether it can get the head."""
+        """Mark the SM lost when it is late; judge whether it can get the head."""
         lose = Signal()
         used = Signal()
         lost_1 = Signal()

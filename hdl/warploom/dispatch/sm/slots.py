@@ -1,4 +1,4 @@
-"""The block slots of one SM: which is given next, which runs, which has ended."""
+"""The block slots of one SM: the next one to give, and the blocks that run in them."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ _TAPS = {2: 0, 3: 1, 4: 2, 5: 2, 6: 4}
 
 
 def following(value: Signal) -> Value:
-    """Return the next of all 2^n numbers in a fixed order: two gates, whatever the width is.
+    """Return the number after this one, in a fixed order of all 2^n numbers.
 
-    A shift register with XOR feedback, into whose order the state 0 is let.
+    A linear-feedback shift register whose order also includes the state 0: two gates at any width.
     """
     bits = len(value)
     if bits == 1:
@@ -71,7 +71,7 @@ class SlotQueue(wiring.Component):
     front : Out(slot_entry)
         The slot that is given next (combinational, on the state), with its toggle.
     pop : In(1)
-        It leaves at the end of the cycle.
+        The slot is given at the end of the cycle.
     push, back : In
         A slot enters at the end of the cycle. All slots fit.
     """
@@ -157,7 +157,7 @@ class SlotRound(wiring.Component):
 
 
 class SmSlots(wiring.Component):
-    """Say which slot a block gets and whose block a report means.
+    """Give each block its slot, and find the block of each report.
 
     Each slot has two toggles: one changes when its block is offered, the other when the block is
     reported. A block runs in the slot while they differ.
@@ -174,7 +174,7 @@ class SmSlots(wiring.Component):
     front : Out(slot_entry)
         The slot that is given next, with the toggle that its block has.
     pop : In(1)
-        It is given at the end of the cycle.
+        The slot is given at the end of the cycle.
     standing : In(StandingOffer)
         The SM's offer.
     slot : In(slot_bits)
@@ -228,7 +228,7 @@ class SmSlots(wiring.Component):
         m.submodules.offered_toggles, m.submodules.ended_toggles = offered, ended
         offered_write, offered_read = offered.write_port(), offered.read_port(domain="comb")
         ended_write, ended_read = ended.write_port(), ended.read_port(domain="comb")
-        # What ends in a cycle is written in the next one.
+        # The toggle of a block that ends is written in the next cycle.
         ending = Signal()
         slot = Signal(bits)
         toggle = Signal()
@@ -250,8 +250,8 @@ class SmSlots(wiring.Component):
             ended_write.data.eq(toggle),
             ended_write.en.eq(ending),
             self.place.eq(offered_read.data.place),
-            # A standing offer's block does not run, nor does what ended in the last cycle: the
-            # toggles say that later.
+            # The block of a standing offer does not run, and neither does a block that ended in
+            # the last cycle. The toggles show both only later.
             self.runs.eq(
                 (offered_read.data.toggle ^ ended_read.data)
                 & ~(standing.valid & (standing.slot == self.slot))
@@ -269,7 +269,7 @@ class SmSlots(wiring.Component):
                 free.back.toggle.eq(toggle),
             ]
             return m
-        # All toggles are 0 when the boot is over, for the first lap's toggle is 1.
+        # The boot clears all toggles, because the first lap's toggle is 1.
         with m.If(self.entered):
             m.d.comb += [
                 offered_write.addr.eq(self.slot),
