@@ -10,7 +10,7 @@ BIN := .venv/bin
 
 # Options of `make sim`, handed on when set.
 OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE CONTENTION KNEE \
-    KILL_EVERY WAVES CHECK ARGS
+    KILL_EVERY WAVES TIMELINE REPORT CHECK ARGS
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -23,6 +23,7 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,SEED,seed) $(call option,TIME_SCALE,time-scale) \
     $(call option,CONTENTION,contention) $(call option,KNEE,knee) \
     $(call option,KILL_EVERY,kill-every) \
+    $(call option,TIMELINE,timeline) $(call option,REPORT,report) \
     $(if $(filter-out 0,$(WAVES)),--waves)
 
 .PHONY: help sim verilog synth test-synth formal formal-negative mutate bench lint types test test-deep \
@@ -33,13 +34,14 @@ help:  ## List the targets
 	@echo "Options: make sim [TRACE=FILE] [SIM=verilator|icarus] [CONFIG=tiny|default|large]"
 	@echo "  [LAUNCHES=N] [POLICY=first_fit|round_robin|least_loaded|freed_first]"
 	@echo "  [RECLAIM=in_order|out_of_order] [SET='sms=4 block_slots=16'] [SEED=N] [TIME_SCALE=1/32]"
-	@echo "  [CONTENTION=none|sharing] [KNEE=16] [KILL_EVERY=N] [WAVES=1] [ARGS=...]"
+	@echo "  [CONTENTION=none|sharing] [KNEE=16] [KILL_EVERY=N] [WAVES=1]"
+	@echo "  [TIMELINE=run.pftrace] [REPORT=run.html] [ARGS=...]"
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
 	@echo "  TRACE is one file, blanks in its name or not; several: make sim ARGS='a.json b.json'"
 
 sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared with the model
-	@$(SETUP) sim $(if $(filter icarus,$(SIM)),icarus,verilator)
+	@$(SETUP) sim $(if $(TIMELINE)$(REPORT),report) $(if $(filter icarus,$(SIM)),icarus,verilator)
 	@$(BIN)/warploom sim $(SIM_OPTIONS) $(ARGS) $(if $(TRACE),$(call quoted,$(TRACE)))
 
 verilog:  ## Write build/verilog/<preset>/<block>.v for every block and preset

@@ -48,6 +48,10 @@ class ReplayOptions:
         Write the figures there.
     launches_csv : Path or None
         Write each launch's figures there.
+    timeline : Path or None
+        Write a timeline of all traces there.
+    report : Path or None
+        Write a report of all traces there.
     forced_fault : str or None
         A fault to plant, so that a test can see it found.
     """
@@ -67,6 +71,8 @@ class ReplayOptions:
     waves: bool = False
     json: Path | None = None
     launches_csv: Path | None = None
+    timeline: Path | None = None
+    report: Path | None = None
     forced_fault: str | None = None
 
     @property

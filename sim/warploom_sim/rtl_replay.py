@@ -22,6 +22,7 @@ from warploom_sim import (
     replay_bench_build,
     replay_figures,
     replay_report,
+    replay_views,
     simulators,
     traces,
 )
@@ -107,6 +108,7 @@ def run(options: ReplayOptions) -> int:
     """
     config = config_of(options)
     simulators.require(options.simulator)
+    replay_views.check(options)
     flip = _flip_of(options, config)
     jobs = [prepare(path, config, options, flip) for path in options.traces]
     console = table_console()
@@ -123,6 +125,8 @@ def run(options: ReplayOptions) -> int:
         write_launches_csv(options.launches_csv, rows)
     elif options.launches_csv:
         console.print(f"{options.launches_csv} not written: RTL and model differ", style="red")
+    for line in replay_views.write(options, outcomes):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     return int(verdict != EQUAL)
 
 

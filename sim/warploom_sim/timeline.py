@@ -1,16 +1,15 @@
-"""Timelines in Perfetto's own format: tracks of slices, opened by ui.perfetto.dev."""
+"""Timelines in Perfetto's own format: tracks of slices and counters, opened by ui.perfetto.dev."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from warploom_sim.json_file import write_whole
 from warploom_spec.extras import need
 
 #: All packets are one sequence: what a name stands for is sent once.
 _SEQUENCE: Final = 1
-_PROCESS: Final = 1
 
 
 @dataclass(frozen=True)
@@ -21,6 +20,132 @@ class TrackSlice:
     start: int
     end: int
     name: str
+
+
+class Timeline:
+    """A timeline that is made in memory, and written whole at the end.
+
+    A nanosecond stands for a cycle. Groups, tracks and counters are numbered as they are made. Of
+    one track the slices come in order of their time, and nest.
+
+    Raises
+    ------
+    WarploomError
+        If the package ``perfetto`` is not installed.
+    """
+
+    def __init__(self) -> None:
+        builder = need("perfetto.trace_builder.proto_builder", "report", "a timeline")
+        self._protos: Any = need(
+            "perfetto.protos.perfetto.trace.perfetto_trace_pb2", "report", "a timeline"
+        )
+        self._builder: Any = builder.TraceProtoBuilder()
+        self._made = 0
+        self._flows = 0
+        self._names: dict[str, int] = {}
+        self._details: dict[str, int] = {}
+        first = self._builder.add_packet()
+        first.trusted_packet_sequence_id = _SEQUENCE
+        first.sequence_flags = self._protos.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+
+    def group(self, name: str) -> int:
+        """Begin a group of tracks; return its number."""
+        descriptor = self._descriptor()
+        descriptor.process.pid = self._made
+        descriptor.process.process_name = name
+        return self._made
+
+    def track(self, group: int, name: str) -> int:
+        """Begin a track of slices in a group; return its number."""
+        descriptor = self._descriptor()
+        descriptor.parent_uuid = group
+        descriptor.thread.pid, descriptor.thread.tid = group, self._made
+        descriptor.thread.thread_name = name
+        return self._made
+
+    def counter(self, group: int, name: str, unit: str) -> int:
+        """Begin a counter in a group; return its number."""
+        descriptor = self._descriptor()
+        descriptor.parent_uuid, descriptor.name = group, name
+        descriptor.counter.unit_name = unit
+        return self._made
+
+    def flows(self, count: int) -> int:
+        """Take so many numbers for flows; return the first."""
+        first = self._flows + 1
+        self._flows += count
+        return first
+
+    def _descriptor(self) -> Any:
+        self._made += 1
+        descriptor = self._builder.add_packet().track_descriptor
+        descriptor.uuid = self._made
+        return descriptor
+
+    def begin(
+        self, track: int, cycle: int, name: str, details: Iterable[tuple[str, int]] = ()
+    ) -> Any:
+        """Begin a slice; return its event, to which flows may be added."""
+        packet, event = self._event(track, cycle, self._protos.TrackEvent.TYPE_SLICE_BEGIN)
+        event.name_iid = self._named(packet, name)
+        for detail, value in details:
+            if detail not in self._details:
+                self._details[detail] = len(self._details) + 1
+                entry = packet.interned_data.debug_annotation_names.add()
+                entry.iid, entry.name = self._details[detail], detail
+            annotation = event.debug_annotations.add()
+            annotation.name_iid, annotation.int_value = self._details[detail], value
+        return event
+
+    def end(self, track: int, cycle: int) -> None:
+        """End the slice that was begun last on a track and has not ended."""
+        self._event(track, cycle, self._protos.TrackEvent.TYPE_SLICE_END)
+
+    def instant(self, track: int, cycle: int, name: str) -> None:
+        """Mark a cycle."""
+        packet, event = self._event(track, cycle, self._protos.TrackEvent.TYPE_INSTANT)
+        event.name_iid = self._named(packet, name)
+
+    def value(self, counter: int, cycle: int, value: int) -> None:
+        """Let a counter have a value from a cycle on."""
+        _, event = self._event(counter, cycle, self._protos.TrackEvent.TYPE_COUNTER)
+        event.counter_value = value
+
+    def _event(self, track: int, cycle: int, kind: int) -> tuple[Any, Any]:
+        packet = self._builder.add_packet()
+        packet.timestamp, packet.trusted_packet_sequence_id = cycle, _SEQUENCE
+        packet.sequence_flags = self._protos.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
+        event = packet.track_event
+        event.type, event.track_uuid = kind, track
+        return packet, event
+
+    def _named(self, packet: Any, name: str) -> int:
+        if name not in self._names:
+            self._names[name] = len(self._names) + 1
+            entry = packet.interned_data.event_names.add()
+            entry.iid, entry.name = self._names[name], name
+        return self._names[name]
+
+    def write(self, path: Path) -> None:
+        """Write the timeline whole, or not at all.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        write_whole(path, self._builder.serialize())
+
+
+def check_timeline() -> None:
+    """Refuse a timeline before the work that it would show.
+
+    Raises
+    ------
+    WarploomError
+        If the package ``perfetto`` is not installed.
+    """
+    need("perfetto.trace_builder.proto_builder", "report", "a timeline")
 
 
 def write_timeline(
@@ -35,38 +160,10 @@ def write_timeline(
     OSError
         If the file cannot be written; then none is.
     """
-    builder = need(
-        "perfetto.trace_builder.proto_builder", "report", "a timeline"
-    ).TraceProtoBuilder()
-    protos = need("perfetto.protos.perfetto.trace.perfetto_trace_pb2", "report", "a timeline")
-    packet = builder.add_packet().track_descriptor
-    packet.uuid = packet.process.pid = _PROCESS
-    packet.process.process_name = process
-    for track, name in tracks.items():
-        packet = builder.add_packet().track_descriptor
-        packet.uuid, packet.parent_uuid = _uuid(track), _PROCESS
-        packet.thread.pid, packet.thread.tid, packet.thread.thread_name = _PROCESS, track + 2, name
-    names: dict[str, int] = {}
-    first = builder.add_packet()
-    first.trusted_packet_sequence_id = _SEQUENCE
-    first.sequence_flags = protos.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
+    timeline = Timeline()
+    group = timeline.group(process)
+    made = {track: timeline.track(group, name) for track, name in tracks.items()}
     for one in slices:
-        packet = builder.add_packet()
-        packet.timestamp, packet.trusted_packet_sequence_id = one.start, _SEQUENCE
-        packet.sequence_flags = protos.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
-        if one.name not in names:
-            names[one.name] = len(names) + 1
-            entry = packet.interned_data.event_names.add()
-            entry.iid, entry.name = names[one.name], one.name
-        packet.track_event.type = protos.TrackEvent.TYPE_SLICE_BEGIN
-        packet.track_event.track_uuid = _uuid(one.track)
-        packet.track_event.name_iid = names[one.name]
-        packet = builder.add_packet()
-        packet.timestamp, packet.trusted_packet_sequence_id = one.end, _SEQUENCE
-        packet.track_event.type = protos.TrackEvent.TYPE_SLICE_END
-        packet.track_event.track_uuid = _uuid(one.track)
-    write_whole(path, builder.serialize())
-
-
-def _uuid(track: int) -> int:
-    return track + 10
+        timeline.begin(made[one.track], one.start, one.name)
+        timeline.end(made[one.track], one.end)
+    timeline.write(path)

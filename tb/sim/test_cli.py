@@ -177,6 +177,7 @@ def test_all_options_reach_the_replay(monkeypatch: pytest.MonkeyPatch, tmp_path:
     more = "--contention sharing --knee 3 --waves "
     more += f"--seed 7 --time-scale 1/64 --json {tmp_path / 'f.json'} --forced-fault a"
     more += f" --kill-every 9 --set sms=4 --launches-csv {tmp_path / 'l.csv'}"
+    more += f" --timeline {tmp_path / 't.pftrace'} --report {tmp_path / 'r.html'}"
     assert run("sim", TRACE, *given.split(), *more.split()).exit_code == 0
     default = ReplayOptions(traces=(Path(TRACE),))
     changed = {name for name, value in vars(seen[0]).items() if value != getattr(default, name)}

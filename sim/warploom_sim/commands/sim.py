@@ -96,6 +96,18 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     type=OutputFile(),
     help="Also write a row for each launch to FILE.",
 )
+@click.option(
+    "--timeline",
+    metavar="FILE",
+    type=OutputFile(),
+    help="Also write a timeline to FILE, which ui.perfetto.dev opens.",
+)
+@click.option(
+    "--report",
+    metavar="FILE",
+    type=OutputFile(),
+    help="Also write a report to FILE: one HTML page with charts and tables.",
+)
 @click.option("--forced-fault", hidden=True, help="Plant a fault, to see it found.")
 def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **options: Any) -> None:
     """Replay kernel-launch traces through the RTL and compare it with the golden models.
@@ -112,6 +124,7 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **op
       warploom sim --sim icarus --launches 20
       warploom sim mine.json.gz --config large --policy least_loaded --json report.json
       warploom sim --kill-every 3 --launches 30
+      warploom sim mine.json.gz --timeline run.pftrace --report run.html
       warploom sim mine.json.gz --set sms=4 --set block_slots=16 --launches-csv launches.csv
       warploom sim mine.json.gz --contention sharing --knee 8
     """
@@ -123,7 +136,14 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **op
     request = ReplayOptions(traces=traces or default_traces(), json=json_file, **options)
     refuse_overwriting(json_file, request.traces)
     refuse_overwriting(request.launches_csv, request.traces, "--launches-csv")
-    refuse_same(json=json_file, launches_csv=request.launches_csv)
+    refuse_overwriting(request.timeline, request.traces, "--timeline")
+    refuse_overwriting(request.report, request.traces, "--report")
+    refuse_same(
+        json=json_file,
+        launches_csv=request.launches_csv,
+        timeline=request.timeline,
+        report=request.report,
+    )
     require(request.simulator)
     # The replay pulls in Amaranth and NumPy: --help and refusals need neither.
     from warploom_sim import rtl_replay

@@ -1,0 +1,1 @@
+"""A replay as one HTML file: figures, charts, tables, and how to repeat it."""
