@@ -34,6 +34,12 @@ BLOCKS: Final[dict[str, Factory]] = {
     "grid_walker": _block("dispatch", "GridWalker"),
     "block_dispatcher": _block("dispatch", "BlockDispatcher"),
     "launch_path": _block("launch", "LaunchPath"),
+    "bus_port": _block("host", "BusPort"),
+    "mailbox": _block("host", "Mailbox"),
+    "execution_unit": _block("host", "ExecutionUnit"),
+    "task_units": _block("host", "TaskUnits"),
+    "completion_queue": _block("host", "CompletionQueue"),
+    "host_registers": _block("host", "HostRegisters"),
 }
 
 #: The index generator that ends at the packer, for a user who has a memory.

@@ -13,8 +13,9 @@ from amaranth.hdl import Shape
 from amaranth.lib import data, wiring
 
 from warploom_sim.variant import shown
-from warploom_spec import EXPLANATIONS, Config, Fate, Packet, Timing, layouts, timing
+from warploom_spec import EXPLANATIONS, Config, Fate, Packet, Timing, host_packets, layouts, timing
 from warploom_spec.errors import ERROR_CODE_BITS
+from warploom_spec.host_commands import record_words
 
 COLUMNS: Final = 100
 #: What `Timing` says of a part holds of the whole.
@@ -143,6 +144,9 @@ def _port_table(component: wiring.Component, config: Config, clocked: bool) -> I
 
 def _meanings(shape: Any, config: Config) -> dict[str, str]:
     """Return what each field of a packet means; nothing if the specification has no such packet."""
+    record = record_words(config)
+    if record.layout() == shape:
+        return {field.name: field.meaning for field in record.fields}
     for packet in packets(config):
         if packet.layout() == shape:
             return {field.name: field.meaning for field in packet.present}
@@ -154,7 +158,8 @@ def packets(config: Config) -> tuple[Packet, ...]:
     """Return every packet of the specification."""
     makers = [
         make
-        for name, make in inspect.getmembers(layouts, inspect.isfunction)
+        for module in (layouts, host_packets)
+        for name, make in inspect.getmembers(module, inspect.isfunction)
         if inspect.signature(make).return_annotation is Packet and not name.startswith("_")
     ]
     return tuple(make(config) for make in makers)

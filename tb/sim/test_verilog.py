@@ -47,11 +47,6 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-#: Blocks of the host's side: they will be written with the core that they are part of.
-NOT_WRITTEN = (
-    *("bus_port", "mailbox", "execution_unit", "task_units"),
-    *("completion_queue", "host_registers"),
-)
 #: Gives a core's bus other names.
 WRAPPER = "axil_pins"
 
@@ -78,9 +73,8 @@ def test_every_component_of_the_package_is_a_block() -> None:
             named = "".join(part.capitalize() for part in module.name.split("_"))
             inside = importlib.import_module(f"{room}.{module.name}")
             public = hasattr(inside, named) and not module.name.startswith("_")
-            assert not public or module.name in {*BLOCKS, *NOT_WRITTEN, WRAPPER}
-    names = {*BLOCKS, *NOT_WRITTEN}
-    assert handed_out == {"".join(part.capitalize() for part in name.split("_")) for name in names}
+            assert not public or module.name in {*BLOCKS, WRAPPER}
+    assert handed_out == {"".join(part.capitalize() for part in name.split("_")) for name in BLOCKS}
 
 
 def test_each_preset_has_each_block_and_figures(generated: Path) -> None:

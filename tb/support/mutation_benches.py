@@ -5,6 +5,14 @@ from dataclasses import replace
 from typing import Final
 
 from tb.dispatch import test_block_dispatcher, test_grid_walker
+from tb.host import (
+    test_bus_port,
+    test_completion_queue,
+    test_execution_unit,
+    test_host_registers,
+    test_mailbox,
+    test_task_units,
+)
 from tb.index import (
     test_config_filter,
     test_index_generator,
@@ -106,4 +114,10 @@ BENCHES: Final[dict[str, Bench]] = {
         )
     ),
     "launch_path": _unobserved(_path_cases),
+    "bus_port": _repeated(test_bus_port.case, "tiny", 4),
+    "mailbox": _repeated(test_mailbox.case, test_mailbox.ODD, 6),
+    "execution_unit": _repeated(test_execution_unit.case, test_execution_unit.SHORT, 4),
+    "task_units": _repeated(test_task_units.case, test_task_units.SEVERAL, 3),
+    "completion_queue": _repeated(test_completion_queue.case, test_completion_queue.SMALL, 4),
+    "host_registers": _repeated(test_host_registers.case, test_host_registers.ODD, 4),
 }
