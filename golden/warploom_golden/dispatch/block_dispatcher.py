@@ -67,6 +67,13 @@ class BlockDispatcher:
         self._error = 0
         self._error_count = 0
 
+    def restart(self) -> None:
+        """Take the values of a reset, but for the SMs that are lost."""
+        lost = self.lost
+        self.reset()
+        for sm in self._sms:
+            sm.lost = bool(lost >> sm.number & 1)
+
     @property
     def lost(self) -> int:
         """Mask of the SMs that are lost."""

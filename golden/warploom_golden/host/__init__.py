@@ -3,8 +3,17 @@
 from warploom_golden.host.bus_port import BusPort
 from warploom_golden.host.completion_queue import CompletionQueue
 from warploom_golden.host.execution_unit import ExecutionUnit
+from warploom_golden.host.front_end import FrontEnd
 from warploom_golden.host.host_registers import HostRegisters
 from warploom_golden.host.mailbox import Mailbox
 from warploom_golden.host.task_units import TaskUnits
 
-__all__ = ["BusPort", "CompletionQueue", "ExecutionUnit", "HostRegisters", "Mailbox", "TaskUnits"]
+__all__ = [
+    "BusPort",
+    "CompletionQueue",
+    "ExecutionUnit",
+    "FrontEnd",
+    "HostRegisters",
+    "Mailbox",
+    "TaskUnits",
+]

@@ -61,7 +61,7 @@ class TaskUnits:
         values = {name: value for name, value in port.items() if name.startswith("axil__")}
         values |= {"refused": port["refused"], "disconnected": mailbox["disconnected"]}
         for name in ("busy", "missing"):
-            values[name] = _together(units, name)
+            values[name] = together(units, name)
         for number, unit in enumerate(units):
             values |= {f"cores__{number}__{name}": unit[name] for name in CORE_OUTPUTS}
         return values
@@ -88,13 +88,13 @@ class TaskUnits:
         self, inputs: Mapping[str, int], port: Ports, units: list[Ports]
     ) -> dict[str, int]:
         values = {name: port[name] or 0 for name in ("write", "read")}
-        values |= {"missing": _together(units, "missing"), "unit_reset": inputs["unit_reset"]}
+        values |= {"missing": together(units, "missing"), "unit_reset": inputs["unit_reset"]}
         for number, unit in enumerate(units):
             values[f"done__{number}"] = unit["done"] or 0
             values[f"result__{number}"] = unit["word"] or 0
         return values
 
 
-def _together(units: list[Ports], name: str) -> int:
+def together(units: list[Ports], name: str) -> int:
     """Return a bit of each unit as one word, unit 0 lowest."""
     return sum((unit[name] or 0) << number for number, unit in enumerate(units))

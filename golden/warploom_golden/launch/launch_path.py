@@ -8,10 +8,12 @@ from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.index import IndexGenerator
 from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.launch_waiting import Record, Streams, Waiting
-from warploom_spec import layouts
+from warploom_spec import host_packets, layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode, Stop
+from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES, TICKET_BITS
+from warploom_spec.queue import QueueCode
 from warploom_spec.timing import timing
 
 Values = dict[str, int | None]
@@ -96,9 +98,13 @@ class LaunchPath:
         As for the parts.
     first_ticket : int
         The first ticket, for tests of the wrap.
+    soft_reset : bool
+        Whether it has the ports ``stop_answer``, ``closing``, ``restart`` and ``idle``; letters in
+        comments are rules of ``docs/host/front_end.md``.
     """
 
-    def __init__(self, config: Config, *, first_ticket: int = 1):
+    def __init__(self, config: Config, *, first_ticket: int = 1, soft_reset: bool = False):
+        self._soft_reset = soft_reset
         self._config = config
         self._first_ticket = first_ticket
         self._timing = timing(config)
@@ -113,6 +119,7 @@ class LaunchPath:
         self._dispatch_end = layouts.dispatch_end(config)
         self._end_record = layouts.end_record(config)
         self._stop_packet = layouts.launch_stop(config)
+        self._stop_answer_packet = host_packets.stop_answer(config)
         self._dispatch_stop = layouts.dispatch_stop(config)
         self._error_packet = layouts.error_record(config)
         self._all_lost = (1 << config.sms) - 1
@@ -123,7 +130,15 @@ class LaunchPath:
 
     def reset(self) -> None:
         """Forget all launches; the index memory keeps its words."""
-        for part in (self._check, self._generator, self._dispatcher):
+        self._dispatcher.reset()
+        self._forget()
+        self._ticket = self._first_ticket
+        self._records: deque[int] = deque()
+        self._reserved = 0
+
+    def _forget(self) -> None:
+        """Take the values of a reset, but for what a restart keeps, and for the dispatcher (F)."""
+        for part in (self._check, self._generator):
             part.reset()
         self._answer = 0
         self._room = 1
@@ -133,14 +148,12 @@ class LaunchPath:
         self._cancelled = False
         self._stop: int | None = None
         self._streams = Streams(self._config)
-        self._ticket = self._first_ticket
-        self._records: deque[int] = deque()
-        self._reserved = 0
         self._release: int | None = None
         self._no_sm = False  # every SM was lost in the cycle before
         self._places: list[int | None] = [None] * PLACES  # tickets of the dispatcher's launches
         self._error = 0
         self._error_count = 0
+        self._stop_answer = 0
 
     def outputs(self, inputs: Mapping[str, int]) -> Values:
         """Return the outputs of this cycle."""
@@ -159,9 +172,14 @@ class LaunchPath:
         self._check.tick(wires.check)
         self._generator.tick(wires.generator)
         self._dispatcher.tick(wires.dispatcher)
+        if inputs.get("restart", 0):
+            # A record that was taken in this cycle counts; nothing else that happened does.
+            self._dispatcher.restart()
+            self._forget()
+            self._room = int(self._reserved < self._timing.end_records)
 
     def _follow_stop(self, wires: Wires, inputs: Mapping[str, int]) -> None:
-        """Take the stop from its register, and the next one into it (14)."""
+        """Take the stop from its register, answer it, and let the next one in (14, A, C)."""
         look = wires.stop
         if inputs["stop__valid"] and self._stop is None:
             self._stop = inputs["stop__payload"]
@@ -169,6 +187,12 @@ class LaunchPath:
             self._stop = None
         if look.waiting is not None:
             look.waiting.taken_back = True
+        if inputs.get("closing", 0):
+            for waiting in self._queue:
+                waiting.taken_back = True
+        code = QueueCode.TICKET_UNKNOWN if look.unknown else ErrorCode.OK
+        answer = self._stop_answer_packet.pack({"valid": 1, "code": code})
+        self._stop_answer = answer if look.leaves else 0
         self._error = 0
         if look.unknown:
             fields = {"valid": 1, "code": ErrorCode.STOP_UNKNOWN, "argument": 0}
@@ -239,7 +263,7 @@ class LaunchPath:
 
     def _wires(self, inputs: Mapping[str, int]) -> Wires:
         """Follow the cycle's values from the registers to the outputs."""
-        leaving, code, argument = self._judge()
+        leaving, code, argument = self._judge(bool(inputs.get("closing", 0)))
         check = {name: inputs[name] for name in ("tables",)} | {
             "i__valid": inputs["launch__valid"],
             "i__payload": inputs["launch__payload"],
@@ -270,7 +294,7 @@ class LaunchPath:
             "launch__payload": 0 if offered is None else self._descriptor(offered),
             "ended__ready": 1,
             "stop": self._dispatch_stop.pack(
-                {f"place{p}": look.stop if p == look.place else 0 for p in range(PLACES)}
+                {f"place{p}": self._place_stop(p, look, inputs) for p in range(PLACES)}
             ),
         }
         outputs = self._collect(dispatched, indexed)
@@ -290,12 +314,14 @@ class LaunchPath:
             stop=look,
         )
 
-    def _judge(self) -> tuple[Mapping[str, int] | None, int, int]:
-        """Return the launch that leaves LaunchCheck, and why it is refused (2)."""
+    def _judge(self, closing: bool) -> tuple[Mapping[str, int] | None, int, int]:
+        """Return the launch that leaves LaunchCheck, and why it is refused (2, B)."""
         word = self._check.outputs({"o__ready": 1})["o__payload"]
         if word is None:
             return None, 0, 0
         launch = self._checked.unpack(word)
+        if closing:
+            return launch, HostError.RESET, 0
         code, argument = launch["error"], launch["argument"]
         return launch, code or self._refusal(launch), argument
 
@@ -375,6 +401,17 @@ class LaunchPath:
             return Look(leaves=True, place=self._places.index(ticket), stop=stop)
         return Look(leaves=True, unknown=True)
 
+    def _place_stop(self, place: int, look: Look, inputs: Mapping[str, int]) -> Stop:
+        """Return what the dispatcher hears for one of its places (14c, 16, D)."""
+        if inputs.get("closing", 0):
+            return Stop.KILL
+        return look.stop if place == look.place else Stop.NONE
+
+    def _is_idle(self) -> bool:
+        """Tell whether no launch is here (E)."""
+        resident = any(ticket is not None for ticket in self._places)
+        return not (self._checking or self._queue or resident)
+
     def _collect(self, dispatched: Values, indexed: Values) -> Values:
         """Return the outputs of the whole."""
         outputs = dict(dispatched)
@@ -403,4 +440,6 @@ class LaunchPath:
         }
         for name in ("written", "written_valid", "read__ready", "data__payload", "data__valid"):
             outputs[name] = indexed[name]
+        if self._soft_reset:
+            outputs |= {"stop_answer": self._stop_answer, "idle": int(self._is_idle())}
         return outputs

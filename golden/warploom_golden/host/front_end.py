@@ -1,0 +1,246 @@
+"""Cycle model of FrontEnd: the models of its blocks, wired together as the page says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from warploom_golden.host.bus_port import BusPort
+from warploom_golden.host.completion_queue import CompletionQueue
+from warploom_golden.host.execution_unit import ExecutionUnit
+from warploom_golden.host.host_registers import HostRegisters
+from warploom_golden.host.mailbox import Mailbox
+from warploom_golden.host.task_units import CORE_INPUTS, CORE_OUTPUTS, together
+from warploom_golden.launch import LaunchPath
+from warploom_golden.sm_side import IndexReadArbiter
+from warploom_spec import host_packets
+from warploom_spec.config import Config
+from warploom_spec.layouts import PLACES
+from warploom_spec.resources import STALL_CAUSES
+
+Ports = dict[str, int | None]
+Inputs = dict[str, int]
+
+#: What HostRegisters shows of LaunchPath, under the same names.
+PATH_STATE = (
+    *("room", "lost", "dispatch_error", "dispatch_error_count", "index_error"),
+    *("index_error_count", *(f"stall_{cause}" for cause in STALL_CAUSES)),
+)
+#: AXI4-Lite's channels, and what the host drives of them.
+BUS_INPUTS = (
+    *(f"axil__{name}__{part}" for name in ("aw", "w", "ar") for part in ("payload", "valid")),
+    *(f"axil__{name}__ready" for name in ("b", "r")),
+)
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """Inputs of each block, and outputs of the whole, in one cycle."""
+
+    bus_port: Inputs
+    units: list[Inputs]
+    registers: Inputs
+    mailbox: Inputs
+    read_arbiter: Inputs
+    launch_path: Inputs
+    completion_queue: Inputs
+    outputs: Ports
+
+
+class FrontEnd:
+    """Cycle model of FrontEnd.
+
+    Wires and their order: ``docs/host/front_end.md``. Outputs that a block takes from a later one
+    are states of registers.
+
+    Parameters
+    ----------
+    config : Config
+        As for the blocks.
+    """
+
+    def __init__(self, config: Config):
+        self._config = config
+        self._answer = host_packets.bus_answer(config)
+        self._bus_port = BusPort(config)
+        self._units = [ExecutionUnit(config) for _ in range(config.units)]
+        self._registers = HostRegisters(config)
+        self._mailbox = Mailbox(config)
+        self._read_arbiter = IndexReadArbiter(config)
+        self._launch_path = LaunchPath(config, soft_reset=True)
+        self._completion_queue = CompletionQueue(config)
+
+    def reset(self) -> None:
+        """Reset all blocks."""
+        self._bus_port.reset()
+        for unit in self._units:
+            unit.reset()
+        self._registers.reset()
+        self._mailbox.reset()
+        self._read_arbiter.reset()
+        self._launch_path.reset()
+        self._completion_queue.reset()
+
+    def outputs(self, inputs: Mapping[str, int]) -> Ports:
+        """Return the outputs of this cycle."""
+        return self._follow(inputs).outputs
+
+    def tick(self, inputs: Mapping[str, int]) -> None:
+        """Advance by one clock edge; every block sees the outputs of this cycle."""
+        cycle = self._follow(inputs)
+        self._bus_port.tick(cycle.bus_port)
+        for unit, unit_inputs in zip(self._units, cycle.units, strict=True):
+            unit.tick(unit_inputs)
+        self._registers.tick(cycle.registers)
+        self._mailbox.tick(cycle.mailbox)
+        self._read_arbiter.tick(cycle.read_arbiter)
+        self._launch_path.tick(cycle.launch_path)
+        self._completion_queue.tick(cycle.completion_queue)
+
+    def _follow(self, inputs: Mapping[str, int]) -> Cycle:
+        """Follow the cycle's values from block to block, in the order of the page."""
+        port = self._bus_port.outputs({})
+        units = [unit.outputs({}) for unit in self._units]
+        accesses = {name: port[name] or 0 for name in ("write", "read")}
+        registers = self._registers.outputs(accesses)
+        queue = self._completion_queue.outputs({})
+        control = {
+            "unit_reset": registers["unit_reset"] or 0,
+            "resetting": registers["resetting"] or 0,
+        }
+        mailbox_inputs = (
+            accesses
+            | self._unit_words(units)
+            | {
+                "unit_reset": control["unit_reset"],
+                "closed": control["resetting"],
+            }
+        )
+        mailbox = self._mailbox.outputs(mailbox_inputs)
+        arbiter_inputs = self._requests(inputs) | {"closing": control["resetting"], "answered": 0}
+        arbiter = self._read_arbiter.outputs(arbiter_inputs)
+        path_inputs = self._path_inputs(inputs, registers, mailbox, arbiter, queue)
+        path = self._launch_path.outputs(path_inputs)
+        # The index memory's data go to the SM that asked last; nothing else hangs on them.
+        arbiter_inputs |= {
+            "answered": path["data__valid"] or 0,
+            "read__ready": path["read__ready"] or 0,
+        }
+        arbiter = self._read_arbiter.outputs(arbiter_inputs)
+        mailbox_inputs |= {
+            "launch_answer": path["answer"] or 0,
+            "stop_answer": path["stop_answer"] or 0,
+            "stop__ready": path["stop__ready"] or 0,
+        }
+        idle = path["idle"] and not mailbox["waiting"] and arbiter["idle"]
+        return Cycle(
+            bus_port={name: inputs[name] for name in BUS_INPUTS}
+            | self._bus_answers(registers, mailbox),
+            units=[
+                {name: inputs[f"cores__{k}__{name}"] for name in CORE_INPUTS}
+                | {"run": mailbox[f"run__{k}"] or 0, "reset": control["unit_reset"] >> k & 1}
+                for k in range(len(units))
+            ],
+            registers=accesses
+            | {name: path[name] or 0 for name in PATH_STATE}
+            | {name: queue[name] or 0 for name in ("oldest", "records")}
+            | {"refused": port["refused"] or 0, "disconnected": mailbox["disconnected"] or 0}
+            | {name: together(units, name) for name in ("busy", "missing")}
+            | {f"strays__{k}": unit["strays"] or 0 for k, unit in enumerate(units)}
+            | {"idle": int(bool(idle))},
+            mailbox=mailbox_inputs,
+            read_arbiter=arbiter_inputs,
+            launch_path=path_inputs,
+            completion_queue={
+                "ended__valid": path["ended__valid"] or 0,
+                "ended__payload": path["ended__payload"] or 0,
+                "pop": registers["pop"] or 0,
+            },
+            outputs=self._collect(port, registers, units, arbiter, path),
+        )
+
+    def _unit_words(self, units: list[Ports]) -> Inputs:
+        """Return what the mailbox hears of the units."""
+        values = {"missing": together(units, "missing")}
+        for k, unit in enumerate(units):
+            values |= {f"done__{k}": unit["done"] or 0, f"result__{k}": unit["word"] or 0}
+        return values
+
+    def _requests(self, inputs: Mapping[str, int]) -> Inputs:
+        """Return the SMs' index reads under the arbiter's names."""
+        return {
+            f"request__{n}__{part}": inputs[f"read__{n}__{part}"]
+            for n in range(self._config.sms)
+            for part in ("payload", "valid")
+        }
+
+    def _path_inputs(
+        self,
+        inputs: Mapping[str, int],
+        registers: Ports,
+        mailbox: Ports,
+        arbiter: Ports,
+        queue: Ports,
+    ) -> Inputs:
+        """Return LaunchPath's inputs."""
+        values = {
+            "launch__valid": mailbox["launch_valid"],
+            "launch__payload": mailbox["launch"],
+            "tables": 0,
+            "stop__valid": mailbox["stop__valid"],
+            "stop__payload": mailbox["stop__payload"],
+            "clear_stream__valid": registers["clear_stream_valid"],
+            "clear_stream__payload": registers["clear_stream"],
+            "ended__ready": queue["ended__ready"],
+            "enable": registers["enable"],
+            "read__valid": arbiter["read__valid"],
+            "read__payload": arbiter["read__payload"],
+            "data__ready": 1,
+            "closing": registers["resetting"],
+            "restart": registers["restart"],
+        }
+        if self._config.policy == "freed_first":
+            values |= {
+                "order_table__valid": registers["order_swap_valid"],
+                "order_table__payload": registers["order_swap"],
+            }
+        sms = range(self._config.sms)
+        from_sms = [f"offer__{n}__ready" for n in sms]
+        from_sms += [f"report__{n}__{part}" for n in sms for part in ("payload", "valid")]
+        return {name: value or 0 for name, value in values.items()} | {
+            name: inputs[name] for name in from_sms
+        }
+
+    def _bus_answers(self, registers: Ports, mailbox: Ports) -> Inputs:
+        """Return what BusPort hears: an access is refused if both blocks refuse it.
+
+        BusPort looks at ``answer`` in the cycle after a read alone, when both blocks have one.
+        """
+        first, second = (
+            self._answer.unpack(block["answer"] or 0) for block in (registers, mailbox)
+        )
+        answer = {
+            "refused": first["refused"] & second["refused"],
+            "data": first["data"] | second["data"],
+        }
+        refused = bool(registers["write_refused"]) and bool(mailbox["write_refused"])
+        return {"write_refused": int(refused), "answer": self._answer.pack(answer)}
+
+    def _collect(
+        self, port: Ports, registers: Ports, units: list[Ports], arbiter: Ports, path: Ports
+    ) -> Ports:
+        """Return the outputs of the whole."""
+        values = {name: value for name, value in port.items() if name.startswith("axil__")}
+        values |= {
+            "irq": registers["irq"],
+            "kill": path["kill"],
+            "data": path["data__payload"],
+            "data_valid": arbiter["data_valid"],
+        }
+        for place in range(PLACES):
+            values[f"words__{place}"] = path[f"words__{place}"]
+        for n in range(self._config.sms):
+            for name in (f"offer__{n}__valid", f"offer__{n}__payload", f"report__{n}__ready"):
+                values[name] = path[name]
+            values[f"read__{n}__ready"] = arbiter[f"request__{n}__ready"]
+        for k, unit in enumerate(units):
+            values |= {f"cores__{k}__{name}": unit[name] for name in CORE_OUTPUTS}
+        return values
