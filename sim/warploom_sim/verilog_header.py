@@ -91,6 +91,10 @@ def _wrapped(start: str, text: str) -> list[str]:
 def _configuration(made: WatchedConfig) -> Iterator[str]:
     """Give the fields that the block depends on, together where they are told of together."""
     seen = vars(made)["seen"].copy()
+    if not seen:
+        yield "// The same in every configuration."
+        yield "//"
+        return
     yield "// Parameters that this block depends on:"
     for names, meaning in _attributes(Config):
         there = [f"{name} {shown(getattr(made, name))}" for name in names if name in seen]

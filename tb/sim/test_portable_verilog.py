@@ -10,11 +10,12 @@ import pytest
 
 from warploom_dev.yosys import run_yosys
 from warploom_sim import simulators
-from warploom_sim.blocks import block
+from warploom_sim.blocks import BLOCKS, block
 from warploom_sim.portable_verilog import LINT
 from warploom_sim.verilog import component_text, generate, module_text
 from warploom_spec import preset
 
+TINY = preset("tiny")
 BENCH = Path(__file__).parents[1] / "verilog" / "launch_three.v"
 #: What the bench prints of each block.
 SAID = {
@@ -110,3 +111,21 @@ def test_yosys_reads_the_netlist_that_is_measured(name: str, tmp_path: Path) -> 
     read = netlist(module_text(name, "tiny"), tmp_path / "delivered")
     assert read == netlist(measured, tmp_path / "measured")
     assert len(read) > 100_000
+
+
+HOST_BLOCKS = [
+    name for name in BLOCKS if type(BLOCKS[name](TINY)).__module__.split(".")[1] == "host"
+]
+
+
+@pytest.mark.parametrize("name", HOST_BLOCKS)
+def test_the_hosts_blocks_pass_verilator_icarus_and_yosys_check(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.v"
+    path.write_text(module_text(name, "tiny"))
+    assert not complaints(path)
+    for dialect in ("2005", "2012"):
+        flags = (f"-g{dialect}", "-Wall", "-t", "null", "-s", f"warploom_{name}")
+        said = run("iverilog", *flags, str(path))
+        assert not said
+    script = f"read_verilog {name}.v\nhierarchy -check -top warploom_{name}\nproc\ncheck -assert\n"
+    run_yosys("check", script, tmp_path)
