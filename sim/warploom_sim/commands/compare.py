@@ -12,6 +12,7 @@ from warploom_sim.commands.parameters import (
     OutputFile,
     OutputFolder,
     TimeScales,
+    Wholes,
     json_option,
     number_option,
     refuse_overwriting,
@@ -22,12 +23,10 @@ from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.commands.sim import default_traces
 from warploom_sim.failure import MismatchError
 from warploom_sim.json_file import write_json
+from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, MOST_KNEE
 from warploom_sim.simulators import SIMULATORS, require
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
-
-#: How blocks that share an SM slow each other down.
-CONTENTIONS = ("none",)
 
 
 @click.command()
@@ -63,7 +62,14 @@ CONTENTIONS = ("none",)
     type=Choices(CONTENTIONS),
     default="none",
     show_default=True,
-    help="How blocks that share an SM slow each other down.",
+    help="Whether the blocks of an SM slow each other down.",
+)
+@click.option(
+    "--knee",
+    "knees",
+    type=Wholes(1, MOST_KNEE),
+    metavar="N,...",
+    help=f"With contention: warps that an SM runs at full speed.  [default: {DEFAULT_KNEE}]",
 )
 @number_option("--first", 1, help="Only the first N launches of each trace.")
 @number_option("--seed", 0, 2**32 - 1, default=1, help="Seed of the jitter of the block lengths.")
@@ -126,6 +132,7 @@ def compare(
     Examples:
       warploom compare mine.json.gz --policy round_robin,least_loaded --plot policies.png
       warploom compare mine.json.gz --reclaim in_order,out_of_order --json runs.json
+      warploom compare mine.json.gz --contention none,sharing --knee 8,16
       warploom compare mine.json.gz --set sms=4,8,16 --set block_slots=16,32
       warploom compare a.json b.json --scheduler tcp://10.0.0.1:8786 --results runs
       warploom compare --launches first.json second.json
@@ -135,6 +142,10 @@ def compare(
             raise click.UsageError("--launches compares two files that are there; name no TRACE.")
         _compare_launches(*launches, top, json_file, plot)
         return
+    if request["knees"] and set(request["contentions"]) == {"none"}:
+        raise click.BadParameter(
+            "there is no contention; give --contention sharing, too.", param_hint="'--knee'"
+        )
     traces = traces or default_traces()
     for output, option in ((json_file, "--json"), (plot, "--plot")):
         refuse_overwriting(output, traces, option)

@@ -153,6 +153,22 @@ class TimeScales(click.ParamType[tuple[Fraction, ...]]):
         return tuple(one.convert(part, param, ctx) for part in value.split(","))
 
 
+class Wholes(click.ParamType[tuple[int, ...]]):
+    """One or several whole numbers within a range, with commas between them."""
+
+    def __init__(self, low: int, high: int):
+        self._one = Whole(low, high)
+        self.name = self._one.name
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return the numbers; refuse what is none or out of the range."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(self._one.convert(part, param, ctx) for part in value.split(","))
+
+
 class Choices(click.ParamType[tuple[str, ...]]):
     """One or several of some words, with commas between them.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warploom_sim.failure import MismatchError, ProgramError
+from warploom_sim.options import DEFAULT_KNEE
 from warploom_sim.simulators import SIMULATORS
 from warploom_sim.sweep.plan import Run, sources
 from warploom_spec import WarploomError
@@ -56,6 +57,8 @@ def execute(run: Run, trace: bytes) -> Finished:
                 time_scale=run.time_scale,
                 seed=run.seed,
                 rtl=run.simulator is not None,
+                contention=run.contention,
+                knee=run.knee or DEFAULT_KNEE,
                 simulator=run.simulator or SIMULATORS[0],
             )
         except (MismatchError, ProgramError, WarploomError) as error:

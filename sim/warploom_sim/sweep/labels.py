@@ -4,22 +4,29 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 #: Parts of a run's identity in the order in which they are shown.
-_PARTS: Final = ("config", "policy", "reclaim", "time_scale", "contention", "first", "seed")
+_PARTS: Final = ("config", "policy", "reclaim", "time_scale", "contention", "knee", "first", "seed")
+#: Of these the value alone says what it is.
+_PLAIN: Final = ("config", "policy", "reclaim")
 
 
 def varying(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return the names of what differs between rows of a trace; the policy if nothing does."""
     fields = list(dict.fromkeys(field for row in rows for field in row["set"]))
-    found = [name for name in (*_PARTS, *fields) if len({value(row, name) for row in rows}) > 1]
+    found = [name for name in (*_PARTS, *fields) if len(_values(rows, name)) > 1]
     return found or ["policy"]
 
 
 def common(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return what all rows share, by name, as far as it is worth a word."""
     fields = list(dict.fromkeys(field for row in rows for field in row["set"]))
-    shared = {name: {value(row, name) for row in rows} for name in (*_PARTS, *fields, "engine")}
+    shared = {name: _values(rows, name) for name in (*_PARTS, *fields, "engine")}
     worth = {name: values.pop() for name, values in shared.items() if len(values) == 1}
-    return {name: text for name, text in worth.items() if text not in ("", "none", "model")}
+    return {name: text for name, text in worth.items() if text not in ("none", "model")}
+
+
+def _values(rows: Sequence[dict[str, Any]], name: str) -> set[str]:
+    """Return the values of those rows that have one: without contention there is no knee."""
+    return {value(row, name) for row in rows} - {""}
 
 
 def value(row: dict[str, Any], name: str) -> str:
@@ -35,15 +42,20 @@ def short(trace: str) -> str:
 
 
 def baseline(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the run that another one is held against: its trace's first of the same time scale."""
-    return next(one for one in rows if one["time_scale"] == row["time_scale"])
+    """Return the run that another one is held against: the first of the same work.
+
+    Time scale and contention change the blocks' lengths, and with them the work; all else is the
+    machine's.
+    """
+    work = ("time_scale", "contention", "knee", "seed", "first")
+    return next(one for one in rows if all(one[name] == row[name] for name in work))
 
 
 def label(row: dict[str, Any], names: Sequence[str]) -> str:
     """Return a run's name: its values of what differs."""
-    return ", ".join(_word(row, name) for name in names)
+    return ", ".join(_word(row, name) for name in names if value(row, name))
 
 
 def _word(row: dict[str, Any], name: str) -> str:
     text = value(row, name)
-    return text if name in ("config", "policy", "reclaim") else f"{name.replace('_', ' ')} {text}"
+    return text if name in _PLAIN else f"{name.replace('_', ' ')} {text}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_sim.build_cache import digest
+from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE
 from warploom_sim.variant import variant
 from warploom_spec import Config, WarploomError, preset
 
@@ -34,7 +35,9 @@ class Request:
     time_scales : tuple of Fraction
         Block lengths are the recorded ones times these.
     contentions : tuple of str
-        How blocks that share an SM slow each other down.
+        Whether the blocks of an SM slow each other down: of `warploom_sim.options.CONTENTIONS`.
+    knees : tuple of int
+        With contention: warps that an SM runs at full speed.
     first : int or None
         Only the first launches of each trace.
     seed : int
@@ -49,7 +52,8 @@ class Request:
     reclaims: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     time_scales: tuple[Fraction, ...] = (Fraction(1, 32),)
-    contentions: tuple[str, ...] = ("none",)
+    contentions: tuple[str, ...] = CONTENTIONS[:1]
+    knees: tuple[int, ...] = (DEFAULT_KNEE,)
     first: int | None = None
     seed: int = 1
     simulator: str | None = None
@@ -73,6 +77,8 @@ class Run:
         The preset with all that replaces its fields.
     time_scale, contention, first, seed, simulator
         As in `Request`, one value each.
+    knee : int or None
+        With contention one of the request's; None without.
     """
 
     trace: Path
@@ -82,6 +88,7 @@ class Run:
     config: Config
     time_scale: Fraction
     contention: str
+    knee: int | None
     first: int | None
     seed: int
     simulator: str | None
@@ -90,8 +97,8 @@ class Run:
     def run_id(self) -> str:
         """Hash of all that decides the result but the models' own version."""
         parts = (self.trace.name, self.content, dataclasses.asdict(self.config))
-        rest = (str(self.time_scale), self.contention, self.first, self.seed, self.simulator)
-        return digest([*parts, *rest])
+        block_lengths = (str(self.time_scale), self.contention, self.knee, self.seed)
+        return digest([*parts, *block_lengths, self.first, self.simulator])
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this run from others, by name, as JSON has it."""
@@ -103,6 +110,7 @@ class Run:
             "reclaim": self.config.reclaim,
             "time_scale": str(self.time_scale),
             "contention": self.contention,
+            "knee": self.knee,
             "first": self.first,
             "seed": self.seed,
             "engine": self.simulator or "model",
@@ -137,15 +145,25 @@ def plan(request: Request) -> list[Run]:
             config=config,
             time_scale=time_scale,
             contention=contention,
+            knee=knee,
             first=request.first,
             seed=request.seed,
             simulator=request.simulator,
         )
-        for path, time_scale, contention, (name, fields, config) in itertools.product(
-            request.traces, request.time_scales, request.contentions, configs
+        for path, time_scale, (contention, knee), (name, fields, config) in itertools.product(
+            request.traces, request.time_scales, _contentions(request), configs
         )
     ]
     return list({run.run_id: run for run in reversed(runs)}.values())[::-1]
+
+
+def _contentions(request: Request) -> list[tuple[str, int | None]]:
+    """Return every contention, with each knee where there is one."""
+    return [
+        (contention, knee)
+        for contention in request.contentions
+        for knee in (request.knees if contention != "none" else (None,))
+    ]
 
 
 def _config(

@@ -72,8 +72,9 @@ class ResultFolder:
         texts = ("run_id", "sources", "trace", "config", "policy", "reclaim", "time_scale")
         kinds: dict[str, Any] = dict.fromkeys((*texts, "contention", "engine"), text)
         kinds |= {"set": arrow.list_(text)}
-        kinds |= dict.fromkeys(("first", "seed", "launches", "refused", "blocks", "cycles"), whole)
-        kinds |= {"history_hits": whole, "blocks_per_cycle": share, "wall_s": share}
+        kinds |= dict.fromkeys(("knee", "first", "seed", "launches", "refused"), whole)
+        kinds |= {"blocks": whole, "cycles": whole, "history_hits": whole}
+        kinds |= {"blocks_per_cycle": share, "wall_s": share}
         for group, names in GROUPS.items():
             kind = share if group == "occupancy" else whole
             kinds |= {f"{group}_{name}": kind for name in names}

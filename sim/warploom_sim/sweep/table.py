@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from warploom_sim.sweep.labels import baseline, common, short, value, varying
 from warploom_sim.sweep.run_figures import PERCENTILES
 
-#: Columns of a screen on which a run takes one line; on a narrower one it takes three.
-WIDE: Final = 150
+#: More columns than any table has.
+_ANY: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,19 @@ _NARROW_LAYOUT: Final = _Layout("\n", "\n", 3)
 
 
 def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
-    """Print one table."""
+    """Print one table: one line a run where that fits, else three; a pipe takes any width."""
+    table = _table(rows, _WIDE_LAYOUT)
+    width = Measurement.get(console, console.options.update(max_width=_ANY), table).maximum
+    if not console.is_terminal:
+        console.width = max(console.width, width)
+    console.print(table if width <= console.width else _table(rows, _NARROW_LAYOUT))
+
+
+def _table(rows: Sequence[dict[str, Any]], layout: _Layout) -> Table:
     names = varying(rows)
     shared = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in common(rows).items())
     several = len({row["trace"] for row in rows}) > 1
     of = "" if several else f"{short(rows[0]['trace'])}: "
-    layout = _WIDE_LAYOUT if console.width >= WIDE else _NARROW_LAYOUT
     table = Table(title=escape(f"{of}runs of {shared}"), show_lines=layout is _NARROW_LAYOUT)
     for head in (*(["trace"] if several else []), *names):
         table.add_column(head.replace("_", " "), overflow="fold", min_width=6)
@@ -64,7 +72,7 @@ def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
             figures = _figures(row, baseline(row, of_trace), layout)
             table.add_row(*(escape(word) for word in words), *figures)
         table.add_section()
-    console.print(table)
+    return table
 
 
 def _figures(row: Mapping[str, Any], first: Mapping[str, Any], layout: _Layout) -> list[str]:

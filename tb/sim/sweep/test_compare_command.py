@@ -106,6 +106,24 @@ def test_kept_runs_do_not_run_again(tmp_path: Path, trace: Path, here: list[str]
     assert len(pyarrow.parquet.read_table(results)) == 6
 
 
+def test_contention_with_each_knee(tmp_path: Path, trace: Path, here: list[str]) -> None:
+    figures = tmp_path / "f.json"
+    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    result = compare(*options, "--contention", "none,sharing", "--knee", "1,2,65535")
+    rows = json.loads(figures.read_text())
+    assert [(row["contention"], row["knee"]) for row in rows] == [
+        ("none", None),
+        *(("sharing", knee) for knee in (1, 2, 65535)),
+    ]
+    for row in rows[1:]:
+        run = replay(trace, "tiny", contention="sharing", knee=row["knee"])
+        assert (row["cycles"], row["stalls"]) == (run.cycles, run.stalls)
+    # A knee above all warps is no contention.
+    assert rows[3]["cycles"] == rows[0]["cycles"] != rows[1]["cycles"]
+    assert "65535" in result.stdout
+    assert len(here) == 4
+
+
 def test_a_table_for_several_traces(tmp_path: Path, trace: Path, here: list[str]) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(document()))
@@ -204,7 +222,10 @@ def closed_port() -> int:
         (("--policy", ""), "'--policy': '' is not one of 'first_fit', "),
         (("--reclaim", "x"), "'--reclaim': 'x' is not one of 'in_order', "),
         (("--config", "tiny,huge"), "'--config': 'huge' is not one of 'tiny', "),
-        (("--contention", "x"), "'--contention': 'x' is not one of 'none'"),
+        (("--contention", "x"), "'--contention': 'x' is not one of 'none', 'sharing'"),
+        (("--knee", "8"), "'--knee': there is no contention; give --contention sharing, too."),
+        (("--contention", "sharing", "--knee", "8,0"), "'--knee': 0 is not in the range"),
+        (("--contention", "sharing", "--knee", "x"), "'--knee': 'x' is not a valid whole number"),
         (("--time-scale", "1,0"), "'--time-scale': '0' is not a fraction above 0"),
         (("--set", "sms=0"), "sms is 0; legal: 1 to 256"),
         (("--set", "nothing=1,2"), "field is 'nothing'; legal: sms, "),

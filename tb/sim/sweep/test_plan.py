@@ -57,6 +57,25 @@ def test_what_is_the_same_runs_once(trace: Path) -> None:
     assert seven.run_id != bare.run_id
 
 
+def test_a_knee_is_of_contention_alone(trace: Path) -> None:
+    request = Request(
+        traces=(trace,), contentions=("none", "sharing"), knees=(8, 16), policies=("first_fit",)
+    )
+    runs = plan(request)
+    found = [(run.contention, run.knee) for run in runs]
+    assert found == [("none", None), ("sharing", 8), ("sharing", 16)]
+    rows = [run.identity() for run in runs]
+    assert varying(rows) == ["contention", "knee"]
+    # One knee for all that have one stands in the title.
+    assert varying(rows[:2]) == ["contention"]
+    assert common(rows[:2])["knee"] == "8"
+    assert [label(row, varying(rows)) for row in rows] == [
+        "contention none",
+        "contention sharing, knee 8",
+        "contention sharing, knee 16",
+    ]
+
+
 def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: Path) -> None:
     base = Request(traces=(trace,), configs=("tiny",))
     changed = [
@@ -65,6 +84,7 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
         replace(base, settings=("history_entries=3",)),
         replace(base, time_scales=(Fraction(1, 2),)),
         replace(base, contentions=("sharing",)),
+        replace(base, contentions=("sharing",), knees=(8,)),
         replace(base, first=1),
         replace(base, seed=2),
         replace(base, simulator="icarus"),
