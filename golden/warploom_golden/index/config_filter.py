@@ -12,7 +12,7 @@ from warploom_spec.timing import timing
 
 @dataclass(frozen=True)
 class Request:
-    """A configuration: its whole word is the key, its region what it writes."""
+    """A configuration: its whole word is the key; its region is where its indices are written."""
 
     key: int
     address: int
@@ -42,7 +42,7 @@ class Entry:
 
 @dataclass
 class Answer:
-    """An outstanding answer; ``standing``: the indices stand in the memory and it may be given."""
+    """An outstanding answer; ``standing``: the indices stand in the memory, so it may be given."""
 
     payload: int
     entry: int
@@ -52,7 +52,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Found:
-    """What the entries let the lookup stage's configuration do in the next cycle.
+    """The judgement of the lookup stage's configuration by the entries, for the next cycle.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of the lookup stage's configuration in this cycle.
+    """The decision on the lookup stage's configuration in this cycle.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ class Verdict:
 class ConfigFilter:
     """Cycle model of ConfigFilter.
 
-    Ports and rules: ``docs/index/config_filter.md``. The entries are judged on the state at a
-    cycle's start, for the next cycle; a release and an acceptance of one entry in one cycle cancel
-    out.
+    Ports and rules: ``docs/index/config_filter.md``; numbers in brackets are its rules. The entries
+    are judged on the state at a cycle's start, for the next cycle. A release and an acceptance of
+    one entry in one cycle cancel out.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ class ConfigFilter:
         self._load(inputs, verdict)
 
     def _judge(self, inputs: Mapping[str, int]) -> Verdict:
-        """Decide on the configuration in the lookup stage."""
+        """Decide on the configuration in the lookup stage (4e to 4g, 5)."""
         if self._stage is None or self._age < self._timing.filter_lookup or self._found is None:
             return Verdict()
         if self._decision is not None or len(self._answers) == self._timing.done_depth:
@@ -176,7 +176,7 @@ class ConfigFilter:
         return Verdict(number, offered=True, accepted=bool(inputs["o__ready"]))
 
     def _look_up(self) -> Found | None:
-        """Judge the configuration in the lookup stage; None while an entry holds it."""
+        """Judge the lookup stage's configuration; None while an entry holds it (2, 4a to 4d)."""
         stage = self._stage
         if stage is None:
             return None
@@ -190,7 +190,7 @@ class ConfigFilter:
         return Found(victim, hit=False)
 
     def _victim(self) -> int | None:
-        """Return the entry that a miss replaces: an invalid one, else the least recently used."""
+        """Return the entry that a miss replaces: an invalid one, else the least recently used (3)."""
         for number, entry in enumerate(self.entries):
             if entry.request is None:
                 return number
@@ -198,7 +198,7 @@ class ConfigFilter:
         return min(free, key=lambda number: self.entries[number].used, default=None)
 
     def _must_wait_for_readers(self, stage: Request) -> bool:
-        """Tell whether a miss would overwrite what is still written or read."""
+        """Tell whether a miss would overwrite indices that are being written or read (4a)."""
         return any(entry.busy for entry in self._overlapping(stage))
 
     def _overlapping(self, stage: Request) -> list[Entry]:
@@ -206,12 +206,12 @@ class ConfigFilter:
         return [entry for entry in self.entries if entry.request and entry.request.overlaps(stage)]
 
     def _drop(self, stage: Request) -> None:
-        """Forget every shape whose indices a miss is about to overwrite."""
+        """Forget every shape whose indices a miss is about to overwrite (7d)."""
         for entry in self._overlapping(stage):
             entry.request = None
 
     def _accept(self, verdict: Verdict) -> None:
-        """Let the stage's configuration into the history and answer it."""
+        """Enter the stage's configuration in the history and answer it (7, 9)."""
         assert self._stage is not None and verdict.entry is not None
         entry = self.entries[verdict.entry]
         if verdict.hit:
@@ -227,7 +227,7 @@ class ConfigFilter:
         self._answers.append(Answer(self._decision, verdict.entry, verdict.hit))
 
     def _load(self, inputs: Mapping[str, int], verdict: Verdict) -> None:
-        """Empty the lookup stage, fill it, or let its configuration age."""
+        """Empty the lookup stage, fill it, or let its configuration age (1, 2, 6)."""
         emptied = self._stage is None or verdict.accepted
         self._age += 1
         if verdict.accepted or inputs["cancel"]:
@@ -239,7 +239,7 @@ class ConfigFilter:
             self._age = 1
 
     def _release(self, inputs: Mapping[str, int]) -> None:
-        """Give back a reference, or record the error of giving back none."""
+        """Give back a reference, or record an error if there is none (13, 14)."""
         self._error = 0
         number = inputs["release__payload"]
         if not inputs["release__valid"]:
@@ -253,7 +253,7 @@ class ConfigFilter:
         self._error_count = min(self._error_count + 1, highest)
 
     def _done(self, inputs: Mapping[str, int]) -> Answer | None:
-        """Return the answer that `done` shows in this cycle."""
+        """Return the answer that `done` shows in this cycle (10)."""
         if not self._answers:
             return None
         oldest = self._answers[0]
@@ -261,7 +261,7 @@ class ConfigFilter:
         return oldest if oldest.standing or ended_now else None
 
     def _finish(self, inputs: Mapping[str, int]) -> None:
-        """End the generation of the oldest miss that has not ended."""
+        """End the generation of the oldest miss that has not finished (12)."""
         unfinished = (a for a in self._answers if not a.hit and not a.standing)
         answer = next(unfinished, None)
         if inputs["finished"] and answer is not None:

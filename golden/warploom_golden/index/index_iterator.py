@@ -45,7 +45,7 @@ def first_warp(dims: Dims, lanes: int) -> tuple[Index, Index]:
 
 @dataclass
 class Configuration:
-    """A configuration on its way, with the place and the lanes of its next warp."""
+    """A configuration, with the number and the lanes of its next warp."""
 
     dims: Dims
     address: int
@@ -67,7 +67,7 @@ class Configuration:
 
     @property
     def at_last(self) -> bool:
-        """Whether no warp follows: z of the next thread has reached dz, or the warps are out."""
+        """Whether no warp follows: z of the next thread has reached dz, or all warps are out (6)."""
         return bool(self.following[2][0] >= self.dims[2]) or self.warp + 1 >= self.warps
 
 
@@ -105,7 +105,7 @@ class IndexIterator:
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:
-        """Advance by one clock edge; generation and pipe move in enabled cycles alone."""
+        """Advance by one clock edge; generation and pipe move in enabled cycles alone (2 to 5)."""
         enabled = self._pipe[-1] is None or inputs["o__ready"]
         accepts = self._setup is None
         ripe = self._age >= self._timing.iterator_setup
@@ -127,7 +127,7 @@ class IndexIterator:
         return Configuration(dims, fields["address"], fields["warps"], lanes, stride)
 
     def _emit(self) -> int | None:
-        """Return the generation unit's next warp and free the unit after its last one."""
+        """Return the generation unit's next warp; free the unit after its last one (4, 6, 9)."""
         unit = self._generation
         if unit is None:
             return None

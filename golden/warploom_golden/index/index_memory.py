@@ -11,7 +11,7 @@ from warploom_spec.timing import timing
 
 @dataclass
 class Region:
-    """What is still to be written of a region: warps ``next`` to ``end`` - 1."""
+    """The unwritten part of a region: warps ``next`` to ``end`` - 1 (2)."""
 
     next: int
     end: int
@@ -74,7 +74,7 @@ class IndexMemory:
         return room and not self._stalled(inputs)
 
     def _stalled(self, inputs: Mapping[str, int]) -> bool:
-        """Tell whether the request is for a warp that has yet to be written."""
+        """Tell whether the request is for a warp that is not written yet (5)."""
         request = self._read.unpack(inputs["read__payload"])
         if request["warp"] >= request["index_warps"]:
             return False
@@ -89,7 +89,7 @@ class IndexMemory:
         return (request["address"] + request["warp"]) % (1 << self._config.index_address_bits)
 
     def _store(self, warp: Mapping[str, int]) -> None:
-        """Store a packed warp and take it off the oldest region."""
+        """Store a packed warp and shorten the oldest region by one warp (1, 4)."""
         self._warps[warp["address"]] = self._data.pack(
             {"words": warp["words"], "mask": warp["mask"]}
         )
@@ -100,7 +100,7 @@ class IndexMemory:
                 self._pending.popleft()
 
     def _fetch(self, request: Mapping[str, int]) -> int | None:
-        """Return what a granted request reads; None where nothing was ever written."""
+        """Return the data of a granted request; None if the warp was never written (7, 8)."""
         if request["warp"] >= request["index_warps"]:
             return 0
         return self._warps.get(self._place(request))

@@ -83,7 +83,7 @@ class IncrementalScheduler:
         } | {f"issue__{core}": self._shown(item) for core, item in enumerate(runs)}
 
     def tick(self, inputs: Mapping[str, int]) -> None:
-        """Advance by one clock edge; a step is counted unless the cycle is frozen."""
+        """Advance by one clock edge; a step is counted unless the cycle is frozen (3 to 5)."""
         due = self._due(inputs)
         granted = due and inputs["read__ready"]
         accepts = self._program is None or self._leaves(inputs)
@@ -95,11 +95,11 @@ class IncrementalScheduler:
             self._hold(inputs["i__payload"])
 
     def _due(self, inputs: Mapping[str, int]) -> bool:
-        """Tell whether core 0's next item is due and the schedule is not stalled."""
+        """Tell whether core 0's next item is due and the schedule is not stalled (3, 5)."""
         return self._program is not None and not self._gap and not inputs["stall"]
 
     def _leaves(self, inputs: Mapping[str, int]) -> bool:
-        """Tell whether the held program's last core-0 item is granted in this cycle."""
+        """Tell whether the held program's last core-0 item is granted in this cycle (1)."""
         program = self._program
         if program is None or not self._due(inputs) or not inputs["read__ready"]:
             return False
@@ -121,7 +121,7 @@ class IncrementalScheduler:
     def _take_item(self) -> Item:
         """Return core 0's item and go on to the next one.
 
-        After the last warp of a pass, steps pass until there have been as many as cores.
+        A pass has at least as many steps as there are cores: the rest passes without items (4).
         """
         program = self._program
         assert program is not None
@@ -137,7 +137,7 @@ class IncrementalScheduler:
         return item
 
     def _move(self, item: Item | None) -> None:
-        """Count a step: every core hands on to the next one."""
+        """Count a step: every core hands its item to the next one (6)."""
         handed = [held.next_core() if held else None for held in self._cores[:-1]]
         self._cores = [item, *handed]
         self._gap = max(self._gap - 1, 0)
