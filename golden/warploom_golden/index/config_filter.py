@@ -190,7 +190,7 @@ class ConfigFilter:
         return Found(victim, hit=False)
 
     def _victim(self) -> int | None:
-        """Return the entry that a miss replaces: an invalid one, else the least recently used (3)."""
+        """Return a miss's victim: an invalid entry, else the least recently used (3)."""
         for number, entry in enumerate(self.entries):
             if entry.request is None:
                 return number

@@ -67,7 +67,7 @@ class Configuration:
 
     @property
     def at_last(self) -> bool:
-        """Whether no warp follows: z of the next thread has reached dz, or all warps are out (6)."""
+        """Whether no warp follows: the next thread's z has reached dz, or all warps are out (6)."""
         return bool(self.following[2][0] >= self.dims[2]) or self.warp + 1 >= self.warps
 
 
