@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+#: Columns of a page, as `.editorconfig` has it.
+WIDTH = 100
 FOLDERS = ("docs", "silicon", "traces", ".github")
 PAGES = sorted(
     {*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))}
@@ -57,3 +59,17 @@ def test_the_readme_links_every_blocks_page() -> None:
     hdl = ROOT / "hdl" / "warploom"
     blocks = {str(path.relative_to(hdl).with_suffix("")) for path in hdl.glob("*/[a-z]*.py")}
     assert linked and linked == {name for name in blocks if (ROOT / "docs" / f"{name}.md").exists()}
+
+
+def prose(page: Path) -> list[str]:
+    """Return a page's lines without code, tables and what a command writes."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"<!-- Written by.*?<!-- The end[^>]*>", "", text, flags=re.DOTALL)
+    return [line for line in text.splitlines() if not line.startswith(("|", "!", "#", "    "))]
+
+
+@each_page
+def test_prose_is_filled_at_one_width(page: Path) -> None:
+    """No line is too long, unless it is one word."""
+    lines = prose(page)
+    assert not [line for line in lines if len(line) > WIDTH and " " in line.strip()]

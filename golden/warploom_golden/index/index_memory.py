@@ -20,8 +20,8 @@ class Region:
 class IndexMemory:
     """Cycle model of IndexMemory.
 
-    Ports and rules: ``docs/index/index_memory.md``; numbers in brackets are its rules. A read of the
-    warp that is written in the same cycle gets the new data. Warps that were never written are not
+    Ports and rules: ``docs/index/index_memory.md``; numbers in brackets are its rules. A read of
+    the warp that is written in the same cycle gets the new data. Warps never written are not
     compared; a reset leaves the memory as it is.
 
     Parameters
