@@ -1,0 +1,239 @@
+"""The event model's dispatcher against the cycle model, with stops, faults and silent SMs.
+
+A replay has kills alone; the kernel queue also drains launches, and loses SMs.
+"""
+
+import itertools
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tb.support.replay_reference import block_length
+from warploom_golden.dispatch import BlockDispatcher
+from warploom_golden.oracles.index_reference import warps, widths
+from warploom_golden.replay.event_dispatcher import EventDispatcher, SmBehaviour
+from warploom_spec import BlockStatus, Config, Fate, LaunchDescriptor, Stop, layouts, preset
+from warploom_spec.config import POLICIES, RECLAIMS
+
+LAST = 2500
+OK, FAULT, KILLED = BlockStatus.OK, BlockStatus.FAULT, BlockStatus.KILLED
+
+#: Cycle of the stop at the port, place, kill or drain.
+Stops = list[tuple[int, int, Stop]]
+
+
+class SmCore:
+    """An SM that reports killed blocks after a while, faults when told, and may fall silent."""
+
+    def __init__(self, number: int, behaviour: SmBehaviour):
+        self.time = behaviour.report_time
+        self.silent_from = behaviour.silent_from.get(number, LAST)
+        # By slot: due, place, status.
+        self.blocks: dict[int, tuple[int, int, BlockStatus]] = {}
+
+    def kill(self, cycle: int, level: int) -> None:
+        for slot, (due, place, status) in self.blocks.items():
+            if level >> place & 1 and due > cycle and status is not KILLED:
+                self.blocks[slot] = cycle + self.time, place, KILLED
+
+    def send(self, cycle: int) -> tuple[int, BlockStatus] | None:
+        ready = [(due, slot) for slot, (due, _, _) in self.blocks.items() if due <= cycle]
+        if not ready or cycle >= self.silent_from:
+            return None
+        slot = min(ready)[1]
+        return slot, self.blocks.pop(slot)[2]
+
+
+class Reference:
+    """The cycle model with its SMs and a source of launches and stops.
+
+    ``transfers``: (cycle, place, launch number). ``ends``: (cycle after which the place is free,
+    place, fate, code, cycles).
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        launches: list[tuple[int, LaunchDescriptor]],
+        stops: Stops,
+        behaviour: SmBehaviour,
+        seed: int,
+    ):
+        self.config, self.seed, self.behaviour = config, seed, behaviour
+        self.model = BlockDispatcher(config)
+        self.launches = launches
+        self.stops = stops
+        self.sms = [SmCore(number, behaviour) for number in range(config.sms)]
+        self.running: list[int | None] = [None, None]
+        self.transfers: list[tuple[int, int, int]] = []
+        self.offers: list[tuple[int, ...]] = []
+        self.reports: list[tuple[int, ...]] = []
+        self.ends: list[tuple[int, ...]] = []
+        self.lost = 0
+
+    def run(self) -> None:
+        for cycle in range(LAST):
+            inputs = self._inputs(cycle)
+            outputs = self.model.outputs(inputs)
+            self.lost = outputs["lost"] or 0
+            self._take(cycle, outputs)
+            self._report(cycle, inputs, outputs["kill"] or 0)
+            if outputs["ended__valid"]:
+                record = layouts.dispatch_end(self.config).unpack(outputs["ended__payload"] or 0)
+                place, fate, code = (record[name] for name in ("place", "fate", "code"))
+                self.ends.append((cycle - 1, place, fate, code, record["cycles"]))
+                self.running[place] = None
+            number = len(self.transfers)
+            if inputs["launch__valid"] and outputs["launch__ready"]:
+                place = self.running.index(None)
+                self.running[place] = number
+                self.transfers.append((cycle, place, number))
+            self.model.tick(inputs)
+
+    def _inputs(self, cycle: int) -> dict[str, int]:
+        config, number = self.config, len(self.transfers)
+        waits = number < len(self.launches) and self.launches[number][0] <= cycle
+        payload = self._payload(number) if waits else 0
+        kinds = dict.fromkeys(("place0", "place1"), 0)
+        for at, place, stop in self.stops:
+            if at == cycle:
+                kinds[f"place{place}"] = int(stop)
+        inputs = {
+            "launch__valid": int(waits),
+            "launch__payload": payload,
+            "stop": layouts.dispatch_stop(config).pack(kinds),
+            "enable": (1 << config.sms) - 1,
+            "ended__ready": 1,
+            "order_table__valid": 0,
+            "order_table__payload": 0,
+        }
+        for n in range(config.sms):
+            inputs |= {f"offer__{n}__ready": 1, f"report__{n}__valid": 0}
+            inputs[f"report__{n}__payload"] = 0
+        return inputs
+
+    def _payload(self, number: int) -> int:
+        launch, packet = self.launches[number][1], layouts.dispatch_launch(self.config)
+        values = dict.fromkeys((field.name for field in packet.fields), 0)
+        values |= {k: v for k, v in launch.values(self.config).items() if k in values}
+        count = warps(launch.block, self.config.warp_size)
+        values |= {"ticket": number + 1, "warps": count}
+        values |= {"registers": count * launch.warp_registers} if "registers" in values else {}
+        for axis, width in zip("xyz", widths(launch.block), strict=True):
+            values[f"width_{axis}"] = width
+        return packet.pack(values)
+
+    def _take(self, cycle: int, outputs: dict[str, int | None]) -> None:
+        for n, sm in enumerate(self.sms):
+            if not outputs[f"offer__{n}__valid"]:
+                continue
+            offer = layouts.block_offer(self.config).unpack(outputs[f"offer__{n}__payload"] or 0)
+            number = self.running[offer["place"]]
+            assert number is not None
+            launch = self.launches[number][1]
+            at = offer["bx"], offer["by"], offer["bz"]
+            length = block_length(self.seed, launch.code, launch.arguments, at)
+            faulty = self.behaviour.faults.get(launch.code) == offer["bx"]
+            sm.blocks[offer["slot"]] = (cycle + length, offer["place"], FAULT if faulty else OK)
+            self.offers.append((cycle, n, offer["slot"], number + 1, offer["bx"]))
+
+    def _report(self, cycle: int, inputs: dict[str, int], kill: int) -> None:
+        for n, sm in enumerate(self.sms):
+            # A lost SM's blocks are nobody's: they end as they would have.
+            if not self.lost >> n & 1:
+                sm.kill(cycle, kill)
+            sent = sm.send(cycle)
+            if sent is not None:
+                slot, status = sent
+                fields = {"slot": slot, "status": int(status)}
+                inputs[f"report__{n}__valid"] = 1
+                inputs[f"report__{n}__payload"] = layouts.block_report(self.config).pack(fields)
+                self.reports.append((cycle, n, slot, int(status)))
+
+
+def draw(rng: random.Random, config: Config) -> tuple[list[tuple[int, LaunchDescriptor]], Stops]:
+    """Draw launches, each with the first cycle in which it is offered, and stops."""
+    launches, cycle = [], 0
+    for number in range(rng.randint(3, 12)):
+        cycle += rng.choice((0, 1, 5, 60))
+        launch = LaunchDescriptor(
+            grid=(rng.randint(1, 6 * config.sms), 1, 1),
+            block=rng.choice(((8, 1, 1), (16, 2, 1), (64, 1, 1))),
+            warp_registers=rng.randint(0, 4),
+            barriers=rng.randint(0, 1),
+            stream=rng.randrange(2),
+            after_previous=rng.randrange(2),
+            code=number,
+            arguments=rng.choice((4, 20, 200)),
+        )
+        launches.append((cycle, launch))
+    kinds = (Stop.DRAIN, Stop.DRAIN, Stop.KILL)
+    stops = {
+        (rng.randrange(20, 900), place): rng.choice(kinds)
+        for place in (0, 1)
+        for _ in range(rng.randint(0, 16))
+    }
+    return launches, sorted((cycle, place, stop) for (cycle, place), stop in stops.items())
+
+
+def events(reference: Reference, config: Config, seed: int) -> EventDispatcher:
+    """Run the event model with the reference's transfers and stops; compare the ends."""
+    launches = reference.launches
+    model = EventDispatcher(config, seed, reference.behaviour, log=1 << 12)
+    calls = [(cycle, 0, place, number) for cycle, place, number in reference.transfers]
+    calls += [(cycle, 1, place, int(stop)) for cycle, place, stop in reference.stops]
+    ends = []
+    standing = [False, False]
+    cycle, queue = 0, sorted(calls)
+    while cycle < LAST:
+        while queue and queue[0][0] == cycle:
+            _, kind, place, what = queue.pop(0)
+            if kind == 0:
+                model.hand_over(cycle, place, launches[what][1], what + 1)
+                standing[place] = True
+            elif standing[place] and (cycle, place) not in {t[:2] for t in reference.transfers}:
+                model.stop(cycle, place, Stop(what))
+        until = queue[0][0] if queue else LAST
+        cycle, end, _ = model.advance(cycle, until)
+        if end is not None:
+            standing[end.place] = False
+            ends.append((cycle - 1, end.place, int(end.fate), int(end.code), end.cycles))
+    assert early(ends) == early(reference.ends)
+    return model
+
+
+def early(rows: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """Return the rows of cycles in which both models have seen all."""
+    return sorted(tuple(row) for row in rows if row[0] < LAST - 8)
+
+
+@pytest.mark.parametrize(("policy", "reclaim"), [*itertools.product(POLICIES, RECLAIMS)])
+def test_stops_faults_and_losses_equal_the_cycle_model(
+    policy: str, reclaim: str, seed: int
+) -> None:
+    config = replace(preset("tiny"), policy=policy, reclaim=reclaim, kill_timeout=40)
+    seen: Counter[str] = Counter()
+    for k in range(12):
+        rng = random.Random(f"{seed} {policy} {reclaim} {k}")
+        launches, stops = draw(rng, config)
+        silent = {sm: rng.randint(20, 700) for sm in range(config.sms) if not rng.randrange(3)}
+        behaviour = SmBehaviour(
+            report_time=rng.choice((0, 0, 3, 20, 38, 45)),
+            silent_from=silent if k % 3 == 0 else {},
+            faults={n: rng.randrange(4) for n in range(len(launches)) if not rng.randrange(5)},
+        )
+        reference = Reference(config, launches, stops, behaviour, k)
+        reference.run()
+        model = events(reference, config, k)
+        label = f"seed {seed}, run {k}"
+        assert early(model.offers.T.tolist()) == early(reference.offers), label
+        assert early(model.reports.T.tolist()) == early(reference.reports), label
+        assert model.lost == [n for n in range(config.sms) if reference.lost >> n & 1], label
+        seen += Counter(Fate(end[2]).name for end in reference.ends)
+        seen += Counter(f"code {end[3]}" for end in reference.ends)
+        seen["lost"] += len(model.lost)
+    wanted = ("FINISHED", "KILLED", "DRAINED", "SKIPPED", "lost", "code 17", "code 18")
+    assert all(seen[what] for what in wanted), seen
