@@ -10,7 +10,7 @@ BIN := .venv/bin
 
 # Options of `make sim`, handed on when set.
 OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE CONTENTION KNEE \
-    KILL_EVERY WAVES TIMELINE REPORT CHECK ARGS
+    KILL_EVERY DEVICE STRICT WAVES TIMELINE REPORT CHECK ARGS
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -22,7 +22,8 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,RECLAIM,reclaim) $(foreach field,$(SET),--set $(call quoted,$(field))) \
     $(call option,SEED,seed) $(call option,TIME_SCALE,time-scale) \
     $(call option,CONTENTION,contention) $(call option,KNEE,knee) \
-    $(call option,KILL_EVERY,kill-every) \
+    $(call option,KILL_EVERY,kill-every) $(call option,DEVICE,device) \
+    $(if $(filter-out 0,$(STRICT)),--strict) \
     $(call option,TIMELINE,timeline) $(call option,REPORT,report) \
     $(if $(filter-out 0,$(WAVES)),--waves)
 
@@ -34,7 +35,7 @@ help:  ## List the targets
 	@echo "Options: make sim [TRACE=FILE] [SIM=verilator|icarus] [CONFIG=tiny|default|large]"
 	@echo "  [LAUNCHES=N] [POLICY=first_fit|round_robin|least_loaded|freed_first]"
 	@echo "  [RECLAIM=in_order|out_of_order] [SET='sms=4 block_slots=16'] [SEED=N] [TIME_SCALE=1/32]"
-	@echo "  [CONTENTION=none|sharing] [KNEE=16] [KILL_EVERY=N] [WAVES=1]"
+	@echo "  [CONTENTION=none|sharing] [KNEE=16] [KILL_EVERY=N] [DEVICE=N] [STRICT=1] [WAVES=1]"
 	@echo "  [TIMELINE=run.pftrace] [REPORT=run.html] [ARGS=...]"
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"

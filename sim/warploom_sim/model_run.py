@@ -32,6 +32,7 @@ class ModelJob:
     seed: int
     kill_every: int | None = None
     knee: int | None = None
+    device: int | None = None
 
     def to_json(self) -> str:
         """Return the job as text."""
@@ -50,11 +51,12 @@ class ModelJob:
             seed=job["seed"],
             kill_every=job["kill_every"],
             knee=job["knee"],
+            device=job["device"],
         )
 
     def run(self) -> Events:
         """Return what the model expects."""
-        trace = traces.load(self.trace)
+        trace = traces.load(self.trace, device=self.device, strict=False)
         launches = make_launches(trace, self.config, self.time_scale, self.launches)
         return event_model.run(launches, self.config, self.seed, self.kill_every, self.knee)
 

@@ -26,6 +26,10 @@ class ReplayOptions:
         One of `warploom_sim.simulators.SIMULATORS`.
     config : str
         A preset's name.
+    device : int or None
+        Only the kernels of this GPU of each trace; None is all.
+    strict : bool
+        Refuse a trace with kernels whose launch call is not recorded, instead of leaving them out.
     launches : int or None
         Only the first launches of each trace; None is all of them.
     policy, reclaim : str or None
@@ -59,6 +63,8 @@ class ReplayOptions:
     traces: tuple[Path, ...]
     simulator: str = SIMULATORS[0]
     config: str = "default"
+    device: int | None = None
+    strict: bool = False
     launches: int | None = None
     policy: str | None = None
     reclaim: str | None = None

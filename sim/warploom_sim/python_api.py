@@ -21,6 +21,8 @@ def replay(
     trace: str | Path,
     config: str | Config = "default",
     *,
+    device: int | None = None,
+    strict: bool = False,
     launches: int | None = None,
     time_scale: Fraction | str | int | float = Fraction(1, 32),
     seed: int = 1,
@@ -41,6 +43,10 @@ def replay(
         What the PyTorch profiler wrote (Chrome trace JSON, plain or gzip).
     config : str or Config
         A preset's name (``tiny``, ``default``, ``large``) or a configuration.
+    device : int or None
+        Only the kernels of this GPU of the trace; None is all.
+    strict : bool
+        Refuse a trace with kernels whose launch call is not recorded, instead of leaving them out.
     launches : int or None
         Only the first launches of the trace; None is all of them.
     time_scale : Fraction, str, int or float
@@ -83,6 +89,8 @@ def replay(
         traces=(Path(trace),),
         simulator=simulator,
         config=name,
+        device=_whole("device", device, 0) if device is not None else None,
+        strict=bool(strict),
         launches=_whole("launches", launches, 1) if launches is not None else None,
         seed=_whole("seed", seed, 0, _HIGHEST_SEED),
         time_scale=_scale(time_scale),

@@ -20,6 +20,7 @@ from warploom_spec import ErrorCode, Fate
 _LABELS: Final = {
     "time_scale": "time scale (of the recorded time)",
     "knee": "knee, warps of an SM at full speed",
+    "left_out": "kernels without a launch call, left out",
     "blocks_per_cycle": "blocks a cycle",
     "limits": "what limits, part of the time",
     "rate_by_time_scale": "dispatch rate for the time scale's sake",
@@ -134,6 +135,7 @@ def command(options: ReplayOptions) -> str:
     given = {
         "sim": options.simulator,
         "config": options.config,
+        "device": options.device,
         "launches": options.launches,
         "policy": options.policy,
         "reclaim": options.reclaim,

@@ -111,6 +111,9 @@ def run(options: ReplayOptions) -> int:
     replay_views.check(options)
     flip = _flip_of(options, config)
     jobs = [prepare(path, config, options, flip) for path in options.traces]
+    for job in jobs:
+        if said := job.trace.said_left_out():
+            Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)
     console = table_console()
     outcomes = []
     for job in jobs:
@@ -138,7 +141,7 @@ def prepare(path: Path, config: Config, options: ReplayOptions, flip: Flip | Non
     WarploomError
         If the trace is refused, or has more than `MOST_BLOCKS` blocks.
     """
-    trace = traces.load(path)
+    trace = traces.load(path, device=options.device, strict=options.strict)
     launches = make_launches(trace, config, options.time_scale, options.launches)
     demanded = expected.count(launches, config, options.seed, options.kill_every)
     if demanded.blocks > MOST_BLOCKS:
@@ -242,6 +245,7 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
         seed=options.seed,
         kill_every=options.kill_every,
         knee=options.model_knee,
+        device=options.device,
     )
     # The import of what the figures need takes a while, and the simulator longer: both at once.
     threading.Thread(
@@ -299,7 +303,12 @@ def _judge(replay: Job, recorded: Recorded, model: Events) -> Outcome:
         problems.append(recorded.stopped)
     problems += shortfalls(compared, replay.demanded, rtl)
     problems += lost_errors(recorded, replay.config)
-    problems += unread(replay.trace, replay.demanded.launches, replay.options.launches)
+    problems += unread(
+        replay.trace,
+        replay.demanded.launches,
+        replay.options.launches,
+        replay.options.device,
+    )
     # A run that went wrong has no offers and reports that belong together.
     result = None if problems else result_of(replay, rtl, replay.options.simulator)
     return Outcome(_figures(replay, rtl, compared, result), problems, result)
@@ -358,7 +367,7 @@ def short_launches(rtl: Events, demanded: Expected) -> list[str]:
     return []
 
 
-def unread(trace: Trace, launches: int, most: int | None) -> list[str]:
+def unread(trace: Trace, launches: int, most: int | None, device: int | None = None) -> list[str]:
     """Return in words where the trace's file holds other kernels than were read and launched.
 
     Parameters
@@ -369,8 +378,10 @@ def unread(trace: Trace, launches: int, most: int | None) -> list[str]:
         Launches made of it.
     most : int or None
         Launches asked for; None is all.
+    device : int or None
+        The GPU whose kernels were asked for; None is all.
     """
-    there = recount.count(trace.path)
+    there = recount.count(trace.path, device)
     read = KernelCount(len(trace.launches), sum(launch.blocks for launch in trace.launches))
     problems = []
     if read != there:
@@ -411,6 +422,8 @@ def _figures(
         **({"kill_every": options.kill_every} if options.kill_every else {}),
         "contention": options.contention,
         **({} if options.model_knee is None else {"knee": options.knee}),
+        **({} if options.device is None else {"device": options.device}),
+        **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
         "launches": len(rtl.tables["answers"]["cycle"]),
         "refused": replay_report.refused_by_code(rtl),
         "fates": replay_report.launches_by_fate(rtl),

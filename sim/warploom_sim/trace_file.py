@@ -1,18 +1,27 @@
-"""A trace file's JSON, plain or gzip, and checked access to the fields of its events."""
+"""A trace file's JSON, plain or gzip, and checked access to the fields of its events.
 
+Only the events that somebody asks for become Python objects; the others stay text.
+"""
+
+import codecs
 import gzip
 import json
 import math
 import zlib
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from warploom_spec import WarploomError
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 #: Longest piece of a wrong value that a message repeats.
 _SHOWN: Final = 60
+#: Bytes of a text that are looked at together.
+_PIECE: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -88,27 +97,105 @@ def _is_time(value: int | float) -> bool:
         return False
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file, plain or gzip (told apart by its first bytes).
+class _Head(msgspec.Struct, gc=False):
+    """What tells events apart."""
+
+    ph: Any = None
+    cat: Any = None
+
+
+class Document(msgspec.Struct):
+    """A trace file.
+
+    Attributes
+    ----------
+    traceEvents : list of Raw
+        Its events, each as text.
+    deviceProperties : Any
+        What it says of the GPUs.
+    """
+
+    traceEvents: list[msgspec.Raw]
+    deviceProperties: Any = msgspec.field(default_factory=list)
+
+    def complete(self, place: Place, categories: Collection[str]) -> Iterator[tuple[int, Any]]:
+        """Yield complete events (``ph`` X) of some categories, and what is no object.
+
+        Each with its number in the file, from 0. What is wrong is refused at ``place``.
+        """
+        head = msgspec.json.Decoder(_Head)
+        for number, text in enumerate(self.traceEvents):
+            try:
+                found = head.decode(text)
+                if found.ph != "X" or found.cat not in categories:
+                    continue
+            except (msgspec.MsgspecError, TypeError):
+                # Python's own reader decides.
+                pass
+            # Numbers and repeated fields mean what that says.
+            event = _parse(place, bytes(text))
+            if (
+                not isinstance(event, dict)
+                or event.get("ph") == "X"
+                and str(event.get("cat")) in categories
+            ):
+                yield number, event
+
+
+def read_document(path: Path) -> Document:
+    """Read a trace file, plain or gzip (told apart by its first bytes).
 
     Raises
     ------
     WarploomError
-        If the file cannot be read, is empty, cut off or damaged, or is not JSON; says where.
+        If the file cannot be read, is empty, cut off or damaged, is not JSON, or no trace; says
+        where.
     """
     place = Place(path)
+    data = _read(place)
+    try:
+        return msgspec.json.decode(data, type=Document)
+    except (msgspec.MsgspecError, RecursionError):
+        # Python's own reader says where it is wrong, or takes what is not quite JSON (a NaN).
+        content = _parse(place, data)
+    if not isinstance(content, dict) or not isinstance(content.get("traceEvents"), list):
+        raise place.refuse("JSON, but no trace: no object with a list 'traceEvents'")
+    events = [msgspec.Raw(json.dumps(event)) for event in content["traceEvents"]]
+    return Document(events, content.get("deviceProperties", []))
+
+
+def _read(place: Place) -> bytes:
+    """Return a file's text, unpacked; refuse what is no UTF-8."""
+    path = place.path
     try:
         data = path.read_bytes()
     except OSError as error:
         raise place.refuse(error.strerror or str(error)) from error
     if data.startswith(_GZIP_MAGIC):
         data = _unzip(place, data)
+    _check_text(place, data)
+    return data
+
+
+def _check_text(place: Place, data: bytes) -> None:
+    """Refuse what is no UTF-8, without a second copy of all of it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    blank = True
     try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise place.refuse(f"not JSON: byte {error.start} is not UTF-8") from error
-    if not text.strip():
+        for start in range(0, len(data) + 1, _PIECE):
+            piece = decoder.decode(data[start : start + _PIECE], start + _PIECE > len(data))
+            blank = blank and not piece.strip()
+    except UnicodeDecodeError:
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise place.refuse(f"not JSON: byte {error.start} is not UTF-8") from error
+    if blank:
         raise place.refuse("the file is empty")
+
+
+def _parse(place: Place, data: bytes) -> Any:
+    text = data.decode()
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

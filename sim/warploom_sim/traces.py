@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_sim.trace_file import Place, read_json, shown
+from warploom_sim.trace_file import Place, read_document, shown
+from warploom_spec import WarploomError
 
 CALL_CATEGORIES: Final = ("cuda_runtime", "cuda_driver")
 #: Calls that make a stream wait for an event; their variants have longer names.
@@ -26,6 +27,8 @@ BLOCK_SLOTS: Final = {
     (10, 0): 32,
     (12, 0): 24,
 }
+#: Field that joins a kernel to the call that launched it.
+_JOIN: Final = "correlation"
 _MAX_GRID: Final = 2**31 - 1
 _MAX_BLOCK: Final = 2**31 - 1
 
@@ -109,16 +112,33 @@ class Trace:
         In the order of their launch calls.
     event_waits : tuple of int
         Numbers of the calls, among the file's events, that made a stream wait for an event.
+    left_out : int
+        Kernels without a recorded launch call, which are not among the launches.
+    first_left_out : KernelLaunch or None
+        The first of those in the file.
     """
 
     path: Path
     devices: Mapping[int, Device]
     launches: tuple[KernelLaunch, ...]
     event_waits: tuple[int, ...] = ()
+    left_out: int = 0
+    first_left_out: KernelLaunch | None = None
 
     def place(self, launch: KernelLaunch) -> Place:
         """Return where a launch stands in the file, for messages."""
         return event_place(self.path, launch.event, launch.name)
+
+    def said_left_out(self) -> str:
+        """Return in one line which kernels are not among the launches; "" if all are."""
+        first = self.first_left_out
+        if first is None:
+            return ""
+        total = len(self.launches) + self.left_out
+        return (
+            f"{self.path}: {self.left_out:,} of {total:,} kernels left out: no launch call is"
+            f" recorded for them; the first is event {first.event} ({shown(first.name)})"
+        )
 
     def summary(self) -> dict[str, int | float | str]:
         """Return the recording's figures by name; times in microseconds."""
@@ -129,6 +149,7 @@ class Trace:
             "device": ", ".join(self.devices[number].name for number in used),
             "sms": sum(self.devices[number].sms for number in used),
             "launches": len(self.launches),
+            "left_out": self.left_out,
             "kernels": len({launch.name for launch in self.launches}),
             "blocks": sum(launch.blocks for launch in self.launches),
             "largest_grid": max(launch.blocks for launch in self.launches),
@@ -142,39 +163,74 @@ class Trace:
         }
 
 
-def load(path: Path) -> Trace:
+def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace:
     """Read a trace, plain or gzip.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    device : int or None
+        Only the kernels of this GPU; None is all.
+    strict : bool
+        Refuse a kernel without its launch call, instead of leaving it out.
 
     Raises
     ------
     WarploomError
         If the file is missing, cut off, damaged or no trace, has no kernel, or a kernel lacks a
-        field, has an illegal one, ran on a device that the file does not describe, or has no
-        launch call. One line: file, event, field, value, what is legal.
+        field, has an illegal one, ran on a device that the file does not describe, or (with
+        ``strict``) has no launch call; or if no kernel ran on ``device``. One line: file, event,
+        field, value, what is legal.
     """
     top = Place(path)
-    content = read_json(path)
-    if not isinstance(content, dict) or not isinstance(content.get("traceEvents"), list):
-        raise top.refuse("JSON, but no trace: no object with a list 'traceEvents'")
+    document = read_document(path)
+    devices = dict(_devices(top, document.deviceProperties))
     calls: dict[int, float] = {}
-    kernels, waits = [], []
-    for number, event in enumerate(content["traceEvents"]):
+    waits = []
+    found = []
+    for number, event in document.complete(top, ("kernel", *CALL_CATEGORIES)):
         if not isinstance(event, dict):
             raise event_place(path, number).refuse(f"is {shown(event)}; legal: an object")
-        if event.get("ph") != "X":
+        if event["cat"] == "kernel":
+            launch = _kernel(path, number, event, devices)
+            place = event_place(path, number, launch.name)
+            found.append((launch, place.integer(event["args"], _JOIN)))
             continue
-        if event.get("cat") == "kernel":
-            kernels.append((number, event))
-        elif event.get("cat") in CALL_CATEGORIES:
-            _note_call(calls, event_place(path, number), event)
-            if str(event.get("name")).startswith(EVENT_WAIT_CALLS):
-                waits.append(number)
-    if not kernels:
+        _note_call(calls, event_place(path, number), event)
+        if str(event.get("name")).startswith(EVENT_WAIT_CALLS):
+            waits.append(number)
+    if not found:
         raise top.refuse("the trace has no kernel events ('cat': 'kernel')")
-    devices = dict(_devices(top, content))
-    found = [(_kernel(path, number, event, devices), event) for number, event in kernels]
-    found.sort(key=lambda pair: _order(path, pair[0], pair[1], calls))
-    return Trace(path, devices, tuple(launch for launch, _ in found), tuple(waits))
+    found = _of_device(top, found, device)
+    launches = [launch for launch, correlation in found if correlation in calls]
+    lost = [pair for pair in found if pair[1] not in calls]
+    if lost and (strict or not launches):
+        raise _no_call(path, *min(lost, key=lambda pair: pair[0].event))
+    called = {launch.event: calls[join] for launch, join in found if join in calls}
+    launches.sort(key=lambda launch: (called[launch.event], launch.start, launch.event))
+    first_lost = min((launch for launch, _ in lost), key=lambda one: one.event, default=None)
+    return Trace(path, devices, tuple(launches), tuple(waits), len(lost), first_lost)
+
+
+def _of_device(
+    top: Place, found: list[tuple[KernelLaunch, int]], device: int | None
+) -> list[tuple[KernelLaunch, int]]:
+    """Keep the kernels of one GPU; refuse one that has none."""
+    if device is None:
+        return found
+    there = sorted({launch.device for launch, _ in found})
+    if device not in there:
+        known = ", ".join(map(str, there))
+        raise top.refuse(f"device is {device}; the trace's kernels ran on: {known}")
+    return [pair for pair in found if pair[0].device == device]
+
+
+def _no_call(path: Path, launch: KernelLaunch, correlation: int) -> WarploomError:
+    return event_place(path, launch.event, launch.name).refuse(
+        f"'correlation' is {correlation}, and no runtime or driver call in the trace has it:"
+        " the order of the launches is unknown; record CPU activities, too"
+    )
 
 
 def event_place(path: Path, number: int, name: Any = "") -> Place:
@@ -191,20 +247,6 @@ def _note_call(calls: dict[int, float], place: Place, event: Any) -> None:
     correlation = place.integer(arguments, "correlation")
     began = place.number(event, "ts")
     calls[correlation] = min(began, calls.get(correlation, began))
-
-
-def _order(
-    path: Path, launch: KernelLaunch, event: Any, calls: Mapping[int, float]
-) -> tuple[float, float, int]:
-    """Return a launch's key of order: when its call began, then (a graph's kernels) its start."""
-    place = event_place(path, launch.event, launch.name)
-    correlation = place.integer(event["args"], "correlation")
-    if correlation not in calls:
-        raise place.refuse(
-            f"'correlation' is {correlation}, and no runtime or driver call in the trace has it:"
-            " the order of the launches is unknown; record CPU activities, too"
-        )
-    return calls[correlation], launch.start, launch.event
 
 
 def _kernel(path: Path, number: int, event: Any, devices: Mapping[int, Device]) -> KernelLaunch:
@@ -228,8 +270,7 @@ def _kernel(path: Path, number: int, event: Any, devices: Mapping[int, Device]) 
     return launch
 
 
-def _devices(top: Place, content: Any) -> Iterator[tuple[int, Device]]:
-    listed = content.get("deviceProperties", [])
+def _devices(top: Place, listed: Any) -> Iterator[tuple[int, Device]]:
     if not isinstance(listed, list):
         raise top.refuse(f"'deviceProperties' is {shown(listed)}; legal: a list of objects")
     for number, properties in enumerate(listed):

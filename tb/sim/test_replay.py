@@ -175,6 +175,31 @@ def test_a_kill_of_every_zeroth_launch_is_refused(tmp_path: Path) -> None:
     assert "0 is not in the range x>=1" in result.output
 
 
+def test_kernels_without_a_launch_call_and_other_gpus_are_left_out(tmp_path: Path) -> None:
+    document = random_document(random.Random(1), 12)
+    document["deviceProperties"].append(document["deviceProperties"][0] | {"id": 1})
+    kernels = [event for event in document["traceEvents"] if event["cat"] == "kernel"]
+    for launch in kernels[8:]:
+        launch["args"]["device"] = 1
+    document["traceEvents"] = [
+        event for event in document["traceEvents"] if event not in document["traceEvents"][:6:2]
+    ]
+    options = (write(tmp_path, document), "--sim", "icarus", "--config", "tiny")
+    result, figures = sim(tmp_path, *options)
+    assert_equal(result, figures)
+    assert (figures["launches"], figures["left_out"]) == (9, 3)
+    assert "3 of 12 kernels left out: no launch call is recorded for them" in result.stderr
+    result, figures = sim(tmp_path, *options, "--device", 1, "--strict")
+    assert_equal(result, figures)
+    assert (figures["launches"], figures["device"]) == (4, 1)
+    assert "left_out" not in figures
+    (tmp_path / "figures.json").unlink()
+    for refused, said in ((("--strict",), "'correlation' is 0"), (("--device", 2), "ran on: 0, 1")):
+        result, figures = sim(tmp_path, *options, *refused)
+        assert (result.exit_code, result.stdout, figures) == (2, "", {})
+        assert said in result.stderr and len(result.stderr.splitlines()) == 1
+
+
 # Forced mismatches
 
 

@@ -37,8 +37,8 @@ from warploom_sim import traces
 
 load = traces.load
 
-def load_some(path):
-    trace = load(path)
+def load_some(path, **options):
+    trace = load(path, **options)
     kept = tuple(one for number, one in enumerate(trace.launches) if number % 10 != 9)
     return dataclasses.replace(trace, launches=kept)
 

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from tb.support.trace_files import DEVICE, call, document, kernel, write
-from warploom_sim import cli, traces
+from warploom_sim import cli, recount, traces
 from warploom_spec import WarploomError
 
 TRACES = Path(__file__).parents[2] / "traces"
@@ -338,3 +340,87 @@ def test_the_command_refuses_in_one_line_and_writes_nothing(
     assert result.stderr.startswith(f"Error: {path}: ")
     assert result.stderr.count("\n") == 1
     assert [file.name for file in tmp_path.iterdir()] == ["trace.json"]
+
+
+# --- kernels without a launch call, several GPUs, large files ------------------------------------
+def test_kernels_without_a_launch_call_are_left_out_and_named(tmp_path: Path) -> None:
+    content = document()
+    content["traceEvents"] += [kernel(9, 1.0), kernel(8, 2.0)]
+    path = write(tmp_path, content)
+    loaded = traces.load(path, strict=False)
+    assert [launch.name for launch in loaded.launches] == ["kernel1", "kernel2"]
+    assert loaded.left_out == loaded.summary()["left_out"] == 2
+    assert loaded.said_left_out() == (
+        f"{path}: 2 of 4 kernels left out: no launch call is recorded for them;"
+        ' the first is event 4 ("kernel9")'
+    )
+    assert traces.load(write(tmp_path, document())).said_left_out() == ""
+
+
+def test_a_trace_without_any_launch_call_is_refused(tmp_path: Path) -> None:
+    content = document()
+    del content["traceEvents"][:2]
+    with pytest.raises(WarploomError, match="'correlation' is 1, and no runtime or driver call"):
+        traces.load(write(tmp_path, content), strict=False)
+
+
+def test_one_gpu_of_several(tmp_path: Path) -> None:
+    content = document()
+    content["deviceProperties"].append(DEVICE | {"id": 5, "name": "other"})
+    content["traceEvents"][3]["args"]["device"] = 5
+    path = write(tmp_path, content)
+    assert [one.name for one in traces.load(path).launches] == ["kernel1", "kernel2"]
+    assert [one.name for one in traces.load(path, device=5).launches] == ["kernel2"]
+    with pytest.raises(WarploomError, match=r"device is 3; the trace's kernels ran on: 0, 5$"):
+        traces.load(path, device=3)
+    assert (recount.count(path).kernels, recount.count(path, 5).kernels) == (2, 1)
+
+
+def test_what_is_not_asked_for_stays_text(tmp_path: Path) -> None:
+    content = document()
+    content["traceEvents"].insert(0, {"ph": "X", "cat": "cpu_op", "name": "a", "ts": "no time"})
+    content["traceEvents"].insert(0, {"ph": "i", "cat": "kernel"})
+    assert [launch.event for launch in traces.load(write(tmp_path, content)).launches] == [4, 5]
+
+
+def test_a_category_in_other_letters_of_json_is_the_same(tmp_path: Path) -> None:
+    path = write(tmp_path, document())
+    path.write_text(path.read_text().replace('"kernel"', r'"\u006bernel"'))
+    assert len(traces.load(path).launches) == recount.count(path).kernels == 2
+
+
+#: Loads a trace; prints seconds of the processor and the highest memory in megabytes.
+IMPORT = """
+import resource, sys, time
+from pathlib import Path
+from warploom_sim import traces
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+began = time.process_time()
+launches = traces.load(Path(sys.argv[1])).launches
+used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(len(launches), time.process_time() - began, used / 1024)
+"""
+
+
+@pytest.mark.deep
+def test_a_hundred_megabytes_in_ten_seconds_without_a_second_copy(tmp_path: Path) -> None:
+    """Of profiler events most are operators on the CPU, whose text alone is held."""
+    operators = [
+        {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "ts": float(n), "dur": 2.5,
+         "args": {"External id": n, "Input Dims": [[512, 64], [64, 64]], "Ev Idx": n}}
+        for n in range(20)
+    ]  # fmt: skip
+    events: list[Any] = []
+    for n in range(20_000):
+        events += [call(n, float(n)), kernel(n, 1000.0 + n), *operators]
+    path = write(tmp_path, document() | {"traceEvents": events})
+    size = path.stat().st_size / 1e6
+    assert size > 60
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT, str(path)], capture_output=True, text=True, check=True
+    )
+    launches, seconds, megabytes = map(float, done.stdout.split())
+    assert launches == 20_000
+    assert seconds < size / 10
+    # The text, and what is made of it: no second copy, and no object for each operator.
+    assert megabytes < 2 * size

@@ -52,6 +52,12 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     1,
     help="Only the first N launches of each trace.",
 )
+@number_option("--device", 0, help="Only the kernels of GPU N of each trace.  [default: all]")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse a trace with kernels whose launch call is not recorded, which are left out else.",
+)
 @click.option("--policy", type=POLICY, help="Placement policy instead of the preset's.")
 @click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
 @set_option

@@ -36,7 +36,7 @@ def info(file: Path, json_file: Path | None) -> None:
     refuse_overwriting(json_file, [file])
     from warploom_sim import traces
 
-    figures = traces.load(file).summary()
+    figures = traces.load(file, strict=False).summary()
     table = Table("figure", "value", title=str(file))
     for name, value in figures.items():
         table.add_row(
