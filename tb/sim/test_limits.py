@@ -27,7 +27,7 @@ from warploom_sim.analysis.limits import (
     rate_by_time_scale,
 )
 from warploom_sim.replay_result import Replay
-from warploom_spec import RESOURCES, LaunchDescriptor, capacities, preset, timing
+from warploom_spec import RESOURCES, Fate, LaunchDescriptor, capacities, preset, timing
 from warploom_spec.config import POLICIES, RECLAIMS
 
 
@@ -170,6 +170,22 @@ def test_a_launch_by_hand() -> None:
     }
     found = {name: held for name, held in find_limits(replay).by_limit().items() if held}
     assert found == expected
+
+
+@pytest.mark.parametrize("contention", ["none", "sharing"])
+def test_killed_launches_leave_no_cycle_without_a_limit(
+    tmp_path: Path, seed: int, contention: str
+) -> None:
+    trace = write(tmp_path, random_document(random.Random(seed), 24))
+    replay = run_replay(trace, "tiny", kill_every=2, seed=seed, contention=contention, knee=3)
+    assert (replay.launches.fate == Fate.KILLED).any()
+    limits = find_limits(replay)
+    assert (limits.start[0], sum(limits.by_limit().values())) == (0, replay.cycles)
+    assert (limits.length > 0).all()
+    found = by_cycle(limits)
+    decided = (replay.blocks.start - timing(replay.config).offer).tolist()
+    for cycle, launch in zip(decided, replay.blocks.launch.tolist(), strict=True):
+        assert found[cycle] == ("rate", launch)
 
 
 def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
