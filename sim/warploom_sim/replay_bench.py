@@ -278,11 +278,11 @@ def _stop_task(config: Config) -> Iterator[str]:
     yield "      $finish;"
     yield "    end"
     yield "  endtask"
-    yield "  reg [63:0] quiet, patience, offers, offer_limit;"
+    yield "  reg [63:0] quiet, silence_limit, offers, offer_limit;"
     yield "  reg [31:0] answers, accepted, records, rest, drain;"
     yield "  initial begin"
     yield "    quiet = 0; offers = 0; answers = 0; accepted = 0; records = 0; rest = 0;"
-    yield '    if (!$value$plusargs("patience=%d", patience)) patience = 0;'
+    yield '    if (!$value$plusargs("silence_limit=%d", silence_limit)) silence_limit = 0;'
     yield '    if (!$value$plusargs("offer_limit=%d", offer_limit)) offer_limit = 0;'
     yield '    if (!$value$plusargs("drain=%d", drain)) drain = 0;'
     yield "  end"
@@ -301,5 +301,5 @@ def _stop(config: Config) -> Iterator[str]:
     yield "    if (answers == launches && records == accepted) begin"
     yield "      rest <= rest + 1;"
     yield f"      if (rest == drain) stop({FINISHED});"
-    yield f"    end else if (quiet > patience) stop({SILENT});"
+    yield f"    end else if (quiet > silence_limit) stop({SILENT});"
     yield f"    else if (offers > offer_limit) stop({TOO_MANY});"

@@ -38,7 +38,7 @@ LOG: Final = "log.txt"
 #: Seconds between two looks at how far the simulation is.
 POLL: Final = 0.1
 #: Cycles without any event, above the longest block, after which a run is given up.
-PATIENCE: Final = 10_000
+SILENCE_LIMIT: Final = 10_000
 #: Cycles that a run goes on after its last record, above the warps of two blocks, whose indices
 #: may still be written: one region in the iterator's setup, one being generated.
 DRAIN: Final = 64
@@ -127,7 +127,7 @@ def simulation_process(
         "seed": seed,
         # A block is at most an eighth longer than its base length, and the fullest SM as many
         # times slower as full speed is quicker than its rate.
-        "patience": PATIENCE + 2 * longest * slowdown(config, knee),
+        "silence_limit": SILENCE_LIMIT + 2 * longest * slowdown(config, knee),
         "offer_limit": 1000 + 2 * sum(x * y * z for x, y, z in (n.grid for n in launches)),
         "drain": DRAIN + 2 * config.max_warps,
     }

@@ -298,7 +298,7 @@ def test_a_fault_kills_its_launch_and_the_stream_goes_on():
 
 
 SILENT = SmBehaviour(silent_from={0: 40})
-SHORT_PATIENCE = replace(TINY, kill_timeout=64)
+SHORT_KILL_TIMEOUT = replace(TINY, kill_timeout=64)
 
 
 def test_an_sm_that_does_not_report_a_killed_block_is_lost_with_its_launches():
@@ -313,7 +313,7 @@ def test_an_sm_that_does_not_report_a_killed_block_is_lost_with_its_launches():
         (400, "clear_stream", 0),
         (401, "launch", kernel(4, 2, 20)),
     ]
-    model, script = run(commands, SHORT_PATIENCE, sm=SILENT)
+    model, script = run(commands, SHORT_KILL_TIMEOUT, sm=SILENT)
     assert fates(model)[1] == (FAILED, ErrorCode.SM_LOST)
     assert fates(model)[2] == (FAILED, ErrorCode.STREAM_BROKEN)
     assert fates(model)[3] == (FINISHED, 0)
@@ -324,7 +324,7 @@ def test_an_sm_that_does_not_report_a_killed_block_is_lost_with_its_launches():
     assert [each.fate.name for each in model.queue.put_back if each.ticket == 1] == []
     after = model.offers[1, model.offers[0] > 300]
     assert set(after.tolist()) == {1}
-    assert not books(model, script, SHORT_PATIENCE).check()
+    assert not books(model, script, SHORT_KILL_TIMEOUT).check()
 
 
 def test_a_report_in_the_last_cycle_saves_the_sm():
@@ -333,7 +333,7 @@ def test_a_report_in_the_last_cycle_saves_the_sm():
     for time, lost, ignored in ((64, [], 0), (65, [0], 0), (66, [0], 0), (67, [0], 1)):
         model, _ = run(
             [(0, "launch", low), (100, "preempt", 0), (600, "resume", 0)],
-            SHORT_PATIENCE,
+            SHORT_KILL_TIMEOUT,
             sm=SmBehaviour(report_time=time),
         )
         assert model.dispatcher.lost == lost
@@ -351,11 +351,11 @@ def test_with_no_sm_left_everything_fails_and_nothing_is_accepted():
         (300, "resume", 0),
         (301, "launch", kernel(2, 2, 20, stream=2)),
     ]
-    model, script = run(commands, SHORT_PATIENCE, sm=silent)
+    model, script = run(commands, SHORT_KILL_TIMEOUT, sm=silent)
     assert fates(model)[1] == (FAILED, ErrorCode.SM_LOST)
     assert fates(model)[2] == (FAILED, ErrorCode.NO_SM)
     assert answers(script, "launch")[-1] == (0, ErrorCode.NO_SM)
-    assert not books(model, script, SHORT_PATIENCE).check()
+    assert not books(model, script, SHORT_KILL_TIMEOUT).check()
 
 
 def test_a_records_words():

@@ -19,7 +19,7 @@ from tb.support.trace_files import random_document, write
 from warploom_sim import replay
 
 #: Seconds after which a test gives up.
-PATIENCE = 120
+LIMIT_S = 120
 MAIN = ("-c", "from warploom_sim.cli import main; main()")
 #: History entries and policies that differ make that many runs.
 ENTRIES, POLICIES = range(1, 7), ("first_fit", "round_robin", "least_loaded", "freed_first")
@@ -68,9 +68,9 @@ def started() -> Iterator[Start]:
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + LIMIT_S
     while not condition():
-        assert time.monotonic() < end, f"no {what} within {PATIENCE} s"
+        assert time.monotonic() < end, f"no {what} within {LIMIT_S} s"
         time.sleep(0.02)
 
 
@@ -121,7 +121,7 @@ def test_a_worker_that_is_killed_half_way(tmp_path: Path, trace: Path, started: 
     until(lambda: kept(tmp_path) >= RUNS // 3, "rows")
     workers[0].kill()
     assert kept(tmp_path) < RUNS
-    assert client.wait(PATIENCE) == 0, (tmp_path / "client.log").read_text()
+    assert client.wait(LIMIT_S) == 0, (tmp_path / "client.log").read_text()
     assert workers[0].wait() == -signal.SIGKILL
     assert workers[1].poll() is None
     assert_each_run_once(tmp_path, trace)
@@ -139,10 +139,10 @@ def test_a_comparison_that_is_killed_goes_on(tmp_path: Path, trace: Path, starte
     before = kept(tmp_path)
     assert before < RUNS
     assert not (tmp_path / "f.json").exists()
-    gone, alive = psutil.wait_procs(children, PATIENCE)
+    gone, alive = psutil.wait_procs(children, LIMIT_S)
     assert (len(gone), alive) == (len(children), [])
     again = started(*command, folder=tmp_path, log="again.log")
-    assert again.wait(PATIENCE) == 0
+    assert again.wait(LIMIT_S) == 0
     said = (tmp_path / "again.log").read_text()
     assert f"{RUNS - before} runs to do, {before} kept in runs" in said
     assert_each_run_once(tmp_path, trace)
@@ -161,10 +161,10 @@ def test_ctrl_c_ends_all_and_keeps_what_is_done(
     until(lambda: kept(tmp_path) >= 2, "rows")
     children = psutil.Process(client.pid).children(recursive=True)
     os.killpg(client.pid, signal.SIGINT)
-    assert client.wait(PATIENCE) == 130
+    assert client.wait(LIMIT_S) == 130
     said = (tmp_path / "client.log").read_text().splitlines()
     assert said == [f"{RUNS} runs to do, 0 kept in runs", "Interrupted."]
-    gone, alive = psutil.wait_procs(children, PATIENCE)
+    gone, alive = psutil.wait_procs(children, LIMIT_S)
     assert (len(gone), alive) == (len(children), [])
     assert len(pyarrow.parquet.read_table(tmp_path / "runs")) == kept(tmp_path) < RUNS
 
@@ -176,7 +176,7 @@ def test_a_scheduler_that_dies_is_one_line(tmp_path: Path, trace: Path, started:
     client = started(*words(trace), "--scheduler", where, folder=tmp_path, log="client.log")
     until(lambda: kept(tmp_path) >= 2, "rows")
     scheduler.kill()
-    assert client.wait(PATIENCE) == 3
+    assert client.wait(LIMIT_S) == 3
     said = (tmp_path / "client.log").read_text().splitlines()
     assert said[-1].startswith("Error: the scheduler went away; ")
     assert f"{kept(tmp_path)} of {RUNS} runs are kept in runs: the same command goes on" in said[-1]
@@ -189,7 +189,7 @@ def test_a_scheduler_without_workers_is_refused(
 ) -> None:
     _, where = scheduler_in(tmp_path, started)
     client = started(*words(trace), "--scheduler", where, folder=tmp_path, log="client.log")
-    assert client.wait(PATIENCE) == 2
+    assert client.wait(LIMIT_S) == 2
     said = (tmp_path / "client.log").read_text().splitlines()
     assert "which has no worker within 10 s; run: dask worker" in said[-1]
     assert not (tmp_path / "runs").exists()
@@ -206,7 +206,7 @@ def test_a_worker_of_another_version_is_refused(
     _, where = scheduler_in(tmp_path, started)
     started(*worker_of(where), folder=tmp_path, log="worker.log", first_path=other)
     client = started(*words(trace), "--scheduler", where, folder=tmp_path, log="client.log")
-    assert client.wait(PATIENCE) == 3
+    assert client.wait(LIMIT_S) == 3
     said = (tmp_path / "client.log").read_text().splitlines()
     assert said[-1].startswith("Error: a worker has other sources of Warploom than this machine; ")
     assert not (tmp_path / "runs").exists()
@@ -225,7 +225,7 @@ def test_a_model_that_is_wrong_is_found_by_the_rtl(
     options = ["--config", "tiny", "--first", 9, "--rtl", "--sim", "icarus", "--results", "runs"]
     command = [*MAIN, "compare", trace, *options, "--policy", "first_fit", "--json", "f.json"]
     client = started(*command, folder=tmp_path, log="client.log", first_path=wrong)
-    assert client.wait(PATIENCE) == 1
+    assert client.wait(LIMIT_S) == 1
     said = (tmp_path / "client.log").read_text()
     assert "first mismatch: " in said
     assert f"again with: warploom sim {trace} " in said

@@ -21,7 +21,7 @@ from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
 
 SIMULATOR: Final = "verilator"
 #: A mutant may make a bench run on without end: it gets this many times the original's time.
-PATIENCE: Final = 5
+TIME_FACTOR: Final = 5
 #: Seconds that the original, whose time is not yet known, may take; no other gets less than LEAST.
 CONTROL_LIMIT_S: Final = 1200
 LEAST_LIMIT_S: Final = 30
@@ -131,4 +131,4 @@ def _complaint(failure: Failure) -> str:
 
 def limit(control: Run) -> int:
     """Return the seconds that a mutant may take, from what the original took."""
-    return max(LEAST_LIMIT_S, round(PATIENCE * control.seconds))
+    return max(LEAST_LIMIT_S, round(TIME_FACTOR * control.seconds))
