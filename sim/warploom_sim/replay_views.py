@@ -2,12 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from warploom_sim import replay_report
 from warploom_sim.options import ReplayOptions
 from warploom_sim.replay_result import Replay
+from warploom_spec import Config, WarploomError
 
 if TYPE_CHECKING:
     from warploom_sim.rtl_replay import Outcome
@@ -55,6 +57,23 @@ def write(options: ReplayOptions, outcomes: Sequence["Outcome"]) -> list[str]:
     return lines
 
 
+def recorded_lengths(options: ReplayOptions, config: Config) -> Replay | None:
+    """Return the replay of the first trace with blocks of the recorded lengths.
+
+    The golden model runs alone. None if blocks of those lengths are refused.
+    """
+    from warploom_golden.replay import event_model
+    from warploom_sim import rtl_replay
+
+    once = dataclasses.replace(options, time_scale=Fraction(1))
+    try:
+        job = rtl_replay.prepare(options.traces[0], config, once)
+    except WarploomError:
+        return None
+    events = event_model.run(job.launches, config, once.seed, once.kill_every, once.model_knee)
+    return rtl_replay.result_of(job, events, None)
+
+
 def _runs(outcomes: Sequence["Outcome"]) -> list[Replay]:
     return [outcome.result for outcome in outcomes if outcome.result]
 
@@ -76,7 +95,7 @@ def _write_timeline(path: Path, traces: Sequence[Path], outcomes: Sequence["Outc
 
 def _write_report(path: Path, options: ReplayOptions, outcomes: Sequence["Outcome"]) -> None:
     from warploom_sim.commands.screen import progress_bar
-    from warploom_sim.html_report.page import Run, recorded_lengths, write_report
+    from warploom_sim.html_report.page import Run, write_report
 
     runs = []
     with progress_bar() as bar:
@@ -89,7 +108,7 @@ def _write_report(path: Path, options: ReplayOptions, outcomes: Sequence["Outcom
                 replay=outcome.result,
                 figures=outcome.figures,
                 command=replay_report.command(again),
-                recorded=recorded_lengths(outcome.result) if limited else None,
+                recorded=recorded_lengths(again, outcome.result.config) if limited else None,
             )
             runs.append(run)
             bar.advance(task)

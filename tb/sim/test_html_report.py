@@ -5,7 +5,6 @@ import random
 import re
 from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,9 @@ from warploom_sim import cli, replay
 from warploom_sim.analysis.kernels import kernels
 from warploom_sim.analysis.limits import LABELS, find_limits
 from warploom_sim.analysis.over_time import over_time
-from warploom_sim.html_report.page import Run, recorded_lengths, short_name, write_report
+from warploom_sim.html_report.page import Run, short_name, write_report
+from warploom_sim.options import ReplayOptions
+from warploom_sim.replay_views import recorded_lengths
 
 pytestmark = pytest.mark.xdist_group("html_report")
 
@@ -242,7 +243,7 @@ def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
     run = replay(RESNET)
     assert len(run.blocks) > 450_000
     file = tmp_path / "r.html"
-    recorded = recorded_lengths(run)
+    recorded = recorded_lengths(ReplayOptions(traces=(RESNET,)), run.config)
     assert recorded is not None
     one = Run(replay=run, figures=plain(run), command="warploom sim", recorded=recorded)
     write_report(file, [one])
@@ -253,18 +254,6 @@ def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
     page = Page(text)
     assert f"limits for {find_limits(recorded).shares()['rate']:.1%}" in " ".join(page.text.split())
     assert f"{recorded.occupancy['registers']:.1%} of the registers" in page.text
-
-
-def test_recorded_lengths_are_those_of_time_scale_1(trace: Path) -> None:
-    settings: dict[str, Any] = {"seed": 5, "launches": 7, "policy": "first_fit", "kill_every": 3}
-    settings |= {"contention": "sharing", "knee": 3}
-    run = replay(trace, "tiny", time_scale="1/64", **settings)
-    recorded = recorded_lengths(run)
-    assert recorded is not None
-    same = replay(trace, "tiny", time_scale=1, **settings)
-    assert recorded.settings.time_scale == Fraction(1)
-    assert recorded.blocks.end.tolist() == same.blocks.end.tolist()
-    assert recorded.cycles > run.cycles
 
 
 def test_a_run_without_a_block_has_a_report(tmp_path: Path, trace: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tb.support.trace_files import random_document, write
 from warploom_sim import cli, replay, replay_views, rtl_replay
 from warploom_sim.html_report import page
 from warploom_sim.options import ReplayOptions
-from warploom_spec import extras
+from warploom_spec import extras, preset
 
 HINT = "a timeline and a report of this run: --timeline run.pftrace --report run.html"
 
@@ -137,3 +138,35 @@ def test_what_breaks_while_it_is_written_leaves_nothing(
     with pytest.raises(OSError, match="No space"):
         replay_views.write(options, [outcome])
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_recorded_lengths_have_all_other_settings(tmp_path: Path) -> None:
+    trace = write(tmp_path, random_document(random.Random(11), 12))
+    config = preset("tiny")
+    options = ReplayOptions(
+        traces=(trace,),
+        seed=5,
+        launches=7,
+        time_scale=Fraction(1, 64),
+        kill_every=3,
+        contention="sharing",
+        knee=3,
+        device=0,
+    )
+    recorded = replay_views.recorded_lengths(options, config)
+    assert recorded is not None
+    settings: dict[str, Any] = {"seed": 5, "launches": 7, "kill_every": 3, "device": 0}
+    same = replay(trace, "tiny", time_scale=1, contention="sharing", knee=3, **settings)
+    assert recorded.settings.time_scale == 1
+    assert recorded.blocks.end.tolist() == same.blocks.end.tolist()
+    with_defaults = replay(trace, "tiny", time_scale=1, seed=5, launches=7)
+    assert recorded.blocks.end.tolist() != with_defaults.blocks.end.tolist()
+
+
+def test_recorded_lengths_that_are_refused_are_none(tmp_path: Path) -> None:
+    document = random_document(random.Random(3), 6)
+    for event in document["traceEvents"]:
+        if event.get("cat") == "kernel":
+            event["dur"] = 1e5
+    options = ReplayOptions(traces=(write(tmp_path, document),))
+    assert replay_views.recorded_lengths(options, preset("tiny")) is None

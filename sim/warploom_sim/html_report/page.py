@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import warploom_sim
 from warploom_sim.analysis.kernels import Blocker, Kernel, blockers, kernels
 from warploom_sim.analysis.limits import LABELS, Limits, find_limits, rate_by_time_scale
 from warploom_sim.analysis.over_time import OverTime, over_time
@@ -16,7 +15,7 @@ from warploom_sim.html_report import charts
 from warploom_sim.html_report.in_words import what_limits
 from warploom_sim.json_file import write_whole
 from warploom_sim.replay_result import Launches, Replay
-from warploom_spec import RESOURCES, Config, WarploomError
+from warploom_spec import RESOURCES, Config
 from warploom_spec.extras import need
 
 #: Kernels that are drawn as blockers, and launches with the longest tails that are listed.
@@ -57,29 +56,6 @@ def check_report() -> None:
     """
     need("jinja2", "report", "a report")
     need("matplotlib", "report", "a report")
-
-
-def recorded_lengths(replay: Replay) -> Replay | None:
-    """Return the same replay with blocks of the recorded lengths, by the golden model alone.
-
-    None if those are too long for one.
-    """
-    settings = replay.settings
-    shared: dict[str, Any] = {}
-    if settings.knee is not None:
-        shared = {"contention": "sharing", "knee": settings.knee}
-    try:
-        return warploom_sim.replay(
-            settings.trace,
-            replay.config,
-            launches=settings.launches,
-            time_scale=1,
-            seed=settings.seed,
-            kill_every=settings.kill_every,
-            **shared,
-        )
-    except WarploomError:
-        return None
 
 
 def write_report(path: Path, runs: Sequence[Run]) -> None:
