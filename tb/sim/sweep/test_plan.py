@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tb.support.trace_files import document, write
-from warploom_sim.sweep.labels import common, label, value, varying
+from warploom_sim.sweep.labels import baseline, common, label, value, varying
 from warploom_sim.sweep.plan import Request, plan, sources
 from warploom_spec import WarploomError, preset
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -119,6 +119,21 @@ def test_a_policy_is_not_set_twice(trace: Path) -> None:
 
 def test_the_hash_of_the_sources_knows_the_rtl(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sources(False) == sources(False) != sources(True)
+
+
+def test_a_run_is_held_against_the_first_of_the_same_work(trace: Path) -> None:
+    request = Request(
+        traces=(trace,),
+        policies=("first_fit", "least_loaded"),
+        settings=("sms=4,8",),
+        time_scales=(Fraction(1), Fraction(2)),
+        contentions=("none", "sharing"),
+        knees=(8, 16),
+    )
+    rows = [run.identity() for run in plan(request)]
+    places = [rows.index(baseline(row, rows)) for row in rows]
+    # Policies and fields are four runs of each work.
+    assert places == [4 * (number // 4) for number in range(2 * 3 * 4)]
 
 
 def test_labels_say_what_differs_and_the_title_the_rest(trace: Path) -> None:
