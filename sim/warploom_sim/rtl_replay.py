@@ -142,11 +142,24 @@ def prepare(path: Path, config: Config, options: ReplayOptions, flip: Flip | Non
         If the trace is refused, or has more than `MOST_BLOCKS` blocks.
     """
     trace = traces.load(path, device=options.device, strict=options.strict)
+    return prepare_launches(trace, config, options, flip)
+
+
+def prepare_launches(
+    trace: Trace, config: Config, options: ReplayOptions, flip: Flip | None = None
+) -> Job:
+    """Make the launches of a trace that was read.
+
+    Raises
+    ------
+    WarploomError
+        If a launch is refused, or there are more than `MOST_BLOCKS` blocks.
+    """
     launches = make_launches(trace, config, options.time_scale, options.launches)
     demanded = expected.count(launches, config, options.seed, options.kill_every)
     if demanded.blocks > MOST_BLOCKS:
         raise WarploomError(
-            f"{path}: {demanded.blocks:,} blocks to replay; legal: up to {MOST_BLOCKS:,}"
+            f"{trace.path}: {demanded.blocks:,} blocks to replay; legal: up to {MOST_BLOCKS:,}"
             " (choose fewer launches)"
         )
     return Job(trace, launches, demanded, config, options, flip)

@@ -72,6 +72,12 @@ from warploom_spec.config import POLICIES, RECLAIMS
     help=f"With contention: warps that an SM runs at full speed.  [default: {DEFAULT_KNEE}]",
 )
 @number_option("--first", 1, help="Only the first N launches of each trace.")
+@number_option("--device", 0, help="Only the kernels of GPU N of each trace.  [default: all]")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse a trace with kernels whose launch call is not recorded, which are left out else.",
+)
 @number_option("--seed", 0, 2**32 - 1, default=1, help="Seed of the jitter of the block lengths.")
 @click.option("--rtl", is_flag=True, help="Run the RTL as well, every event compared.")
 @click.option(
@@ -161,6 +167,8 @@ def compare(
         check_plot(plot)
     wanted = Request(traces=traces, simulator=simulator if rtl else None, **_no_nones(request))
     job = prepare_comparison(wanted, results)
+    for note in job.notes:
+        click.echo(note, err=True)
     missing = len(job.missing)
     with progress_bar(f"{missing} runs to do, {len(job.runs) - missing} kept in {results}") as bar:
         task = bar.add_task("runs", total=len(job.runs), completed=len(job.rows))

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from warploom_sim import traces
 from warploom_sim.failure import MismatchError, ProgramError
 from warploom_sim.options import ReplayOptions
-from warploom_sim.rtl_replay import prepare
+from warploom_sim.rtl_replay import prepare_launches
 from warploom_sim.sweep.cluster import connect, finished_runs
 from warploom_sim.sweep.plan import Request, Run, plan, sources
 from warploom_sim.sweep.result_folder import ResultFolder, Row
@@ -28,12 +29,15 @@ class Job:
         Where rows are kept.
     sources : str
         Hash of the sources.
+    notes : list of str
+        What must be said of the traces, a line each.
     """
 
     runs: list[Run]
     rows: dict[str, Row]
     results: ResultFolder
     sources: str
+    notes: list[str]
 
     @property
     def missing(self) -> list[Run]:
@@ -53,7 +57,12 @@ def prepare_comparison(request: Request, folder: Path) -> Job:
     made_by = sources(request.simulator is not None)
     results = ResultFolder(folder, made_by)
     rows = {run.run_id: row for run in runs if (row := results.read(run))}
-    job = Job(runs, rows, results, made_by)
+    read = {
+        path: traces.load(path, device=request.device, strict=request.strict)
+        for path in dict.fromkeys(request.traces)
+    }
+    notes = [said for trace in read.values() if (said := trace.said_left_out())]
+    job = Job(runs, rows, results, made_by, notes)
     # Policies change nothing about the launches.
     kinds = {
         (run.trace, run.time_scale, _without_policies(run)): run for run in reversed(job.missing)
@@ -62,7 +71,7 @@ def prepare_comparison(request: Request, folder: Path) -> Job:
         options = ReplayOptions(
             traces=(run.trace,), launches=run.first, time_scale=run.time_scale, seed=run.seed
         )
-        prepare(run.trace, run.config, options)
+        prepare_launches(read[run.trace], run.config, options)
     return job
 
 

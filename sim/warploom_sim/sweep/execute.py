@@ -56,6 +56,7 @@ def execute(run: Run, trace: bytes) -> Finished:
                 launches=run.first,
                 time_scale=run.time_scale,
                 seed=run.seed,
+                device=run.device,
                 rtl=run.simulator is not None,
                 contention=run.contention,
                 knee=run.knee or DEFAULT_KNEE,

@@ -4,7 +4,17 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 #: Parts of a run's identity in the order in which they are shown.
-_PARTS: Final = ("config", "policy", "reclaim", "time_scale", "contention", "knee", "first", "seed")
+_PARTS: Final = (
+    "config",
+    "policy",
+    "reclaim",
+    "time_scale",
+    "contention",
+    "knee",
+    "first",
+    "seed",
+    "device",
+)
 #: Of these the value alone says what it is.
 _PLAIN: Final = ("config", "policy", "reclaim")
 
@@ -47,7 +57,7 @@ def baseline(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, A
     Time scale and contention change the blocks' lengths, and with them the work; all else is the
     machine's.
     """
-    work = ("time_scale", "contention", "knee", "seed", "first")
+    work = ("time_scale", "contention", "knee", "seed", "first", "device")
     return next(one for one in rows if all(one[name] == row[name] for name in work))
 
 

@@ -42,6 +42,10 @@ class Request:
         Only the first launches of each trace.
     seed : int
         Seeds the jitter of the block lengths.
+    device : int or None
+        Only the kernels of this GPU of each trace; None is all of them.
+    strict : bool
+        Refuse a trace with kernels whose launch call is not recorded, instead of leaving them out.
     simulator : str or None
         What runs the RTL; None: the golden event model runs alone.
     """
@@ -56,6 +60,8 @@ class Request:
     knees: tuple[int, ...] = (DEFAULT_KNEE,)
     first: int | None = None
     seed: int = 1
+    device: int | None = None
+    strict: bool = False
     simulator: str | None = None
 
 
@@ -75,7 +81,7 @@ class Run:
         Fields that were set, policies left out.
     config : Config
         The preset with all that replaces its fields.
-    time_scale, contention, first, seed, simulator
+    time_scale, contention, first, seed, device, simulator
         As in `Request`, one value each.
     knee : int or None
         With contention one of the request's; None without.
@@ -91,6 +97,7 @@ class Run:
     knee: int | None
     first: int | None
     seed: int
+    device: int | None
     simulator: str | None
 
     @property
@@ -98,7 +105,7 @@ class Run:
         """Hash of all that decides the result but the models' own version."""
         parts = (self.trace.name, self.content, dataclasses.asdict(self.config))
         block_lengths = (str(self.time_scale), self.contention, self.knee, self.seed)
-        return digest([*parts, *block_lengths, self.first, self.simulator])
+        return digest([*parts, *block_lengths, self.first, self.device, self.simulator])
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this run from others, by name, as JSON has it."""
@@ -113,6 +120,7 @@ class Run:
             "knee": self.knee,
             "first": self.first,
             "seed": self.seed,
+            "device": self.device,
             "engine": self.simulator or "model",
         }
 
@@ -148,6 +156,7 @@ def plan(request: Request) -> list[Run]:
             knee=knee,
             first=request.first,
             seed=request.seed,
+            device=request.device,
             simulator=request.simulator,
         )
         for path, time_scale, (contention, knee), (name, fields, config) in itertools.product(

@@ -72,7 +72,7 @@ class ResultFolder:
         texts = ("run_id", "sources", "trace", "config", "policy", "reclaim", "time_scale")
         kinds: dict[str, Any] = dict.fromkeys((*texts, "contention", "engine"), text)
         kinds |= {"set": arrow.list_(text)}
-        kinds |= dict.fromkeys(("knee", "first", "seed", "launches", "refused"), whole)
+        kinds |= dict.fromkeys(("knee", "first", "seed", "device", "launches", "refused"), whole)
         kinds |= {"blocks": whole, "cycles": whole, "history_hits": whole}
         kinds |= {"blocks_per_cycle": share, "wall_s": share}
         for group, names in GROUPS.items():

@@ -106,6 +106,27 @@ def test_kept_runs_do_not_run_again(tmp_path: Path, trace: Path, here: list[str]
     assert len(pyarrow.parquet.read_table(results)) == 6
 
 
+def test_one_device_and_kernels_without_a_call(tmp_path: Path, here: list[str]) -> None:
+    content = random_document(random.Random(1), 30)
+    content["deviceProperties"].append(content["deviceProperties"][0] | {"id": 1})
+    kernels = [event for event in content["traceEvents"] if event["cat"] == "kernel"]
+    for event in kernels[::2]:
+        event["args"]["device"] = 1
+    kernels[1]["args"]["correlation"] = 10_000
+    trace, figures = write(tmp_path, content), tmp_path / "f.json"
+    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    result = compare(*options, "--device", 0)
+    assert result.exit_code == 0
+    (row,) = json.loads(figures.read_text())
+    assert (row["device"], row["launches"]) == (0, 14)
+    assert row["cycles"] == replay(trace, "tiny", device=0).cycles
+    assert '("kernel1")' in result.stderr.splitlines()[0]
+    figures.unlink()
+    for refused in (("--strict",), ("--device", 7)):
+        result = compare(*options, *refused)
+        assert (result.exit_code, figures.exists(), len(here)) == (2, False, 1)
+
+
 def test_contention_with_each_knee(tmp_path: Path, trace: Path, here: list[str]) -> None:
     figures = tmp_path / "f.json"
     options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)

@@ -87,6 +87,7 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
         replace(base, contentions=("sharing",), knees=(8,)),
         replace(base, first=1),
         replace(base, seed=2),
+        replace(base, device=1),
         replace(base, simulator="icarus"),
     ]
     names = {plan(request)[0].run_id for request in (base, *changed)}
