@@ -14,6 +14,15 @@ OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE CONTENTI
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
+# Variables given on the command line that no target reads: refused, with the nearest name.
+GIVEN := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
+UNKNOWN := $(firstword $(filter-out $(OPTIONS) PYTHON -*-%,$(GIVEN)))
+NEAREST = $(shell python3 -c 'import difflib, sys; \
+    print(difflib.get_close_matches(sys.argv[1].upper(), sys.argv[2:], 1, 0)[0])' \
+    $(UNKNOWN) $(OPTIONS) PYTHON)
+$(if $(UNKNOWN),$(error variable $(UNKNOWN) is unknown; the nearest is $(NEAREST) (make help \
+    lists all)))
+
 # One word for the shell, whatever is in it.
 quoted = '$(subst ','\'',$(1))'
 option = $(if $($(1)),--$(2) $(call quoted,$($(1))))

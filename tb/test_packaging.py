@@ -320,6 +320,16 @@ def test_make_help_lists_every_target() -> None:
     assert targets == set(re.findall(r"^  make ([a-z-]+) +\S", listed, re.MULTILINE))
 
 
+@pytest.mark.parametrize(
+    ("given", "nearest"), [("RECLAM", "RECLAIM"), ("policy", "POLICY"), ("TIMESCALE", "TIME_SCALE")]
+)
+def test_make_refuses_a_variable_that_nothing_reads(given: str, nearest: str) -> None:
+    done = quiet("make", "-n", "sim", f"{given}=1", cwd=ROOT, env=dict(os.environ))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"variable {given} is unknown; the nearest is {nearest} " in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_make_hands_on_what_is_set_and_nothing_else() -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     given = [

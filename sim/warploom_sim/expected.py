@@ -8,7 +8,7 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_spec import Config, ErrorCode, LaunchDescriptor
+from warploom_spec import STALL_CAUSES, Config, ErrorCode, LaunchDescriptor
 from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
 
 
@@ -47,10 +47,12 @@ class Expected:
         return self.launches - sum(self.refused.values())
 
     def events(self) -> dict[str, int]:
-        """Return the events that must have been compared at least, by kind."""
+        """Return the events that must have been compared at least, by kind; 1 for each counter."""
         accepted = dict.fromkeys(("decisions", "done", "words", "ended"), self.accepted)
         blocks = dict.fromkeys(("offers", "reports"), sum(self.least_blocks))
-        return {"answers": self.launches, **accepted, **blocks, "warps": self.warps}
+        counters = dict.fromkeys((f"stall_{cause}" for cause in STALL_CAUSES), 1)
+        events = {"answers": self.launches, **accepted, **blocks, "warps": self.warps}
+        return events | counters
 
     def most(self, kind: str) -> float:
         """Return how many events of a kind there may be at most."""

@@ -72,7 +72,7 @@ def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) 
         if name in figures:
             console.print(f"{label}: {figures[name]}", markup=False, soft_wrap=True)
     if figures.get("blocks") == 0:
-        console.print("no block was dispatched: nothing to compare but answers", style="yellow")
+        console.print("nothing was dispatched: every launch was refused", style="red")
     if warning := time_scale_warning(figures):
         console.print(warning, style="yellow", markup=False, highlight=False, soft_wrap=True)
     for problem in problems:

@@ -56,6 +56,8 @@ from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, WarploomError,
 
 EQUAL: Final = "equal"
 DIFFERENT: Final = "different"
+#: RTL and model agree, and every launch was refused.
+EMPTY: Final = "nothing was dispatched"
 #: Most blocks of one replay. All their events are held in memory: some gigabytes.
 MOST_BLOCKS: Final = 2**24
 
@@ -97,7 +99,7 @@ def run(options: ReplayOptions) -> int:
     Returns
     -------
     int
-        0 if everything was equal, else 1.
+        0 if everything was equal and each trace had blocks dispatched, else 1.
 
     Raises
     ------
@@ -120,10 +122,10 @@ def run(options: ReplayOptions) -> int:
         outcome = run_one(job)
         replay_report.show(console, outcome.figures, outcome.problems)
         outcomes.append(outcome)
-    verdict = DIFFERENT if any(outcome.problems for outcome in outcomes) else EQUAL
+    verdict = _verdict_of_all(outcomes)
     if options.json:
         _write_json(options.json, outcomes, verdict)
-    if options.launches_csv and verdict == EQUAL:
+    if options.launches_csv and verdict != DIFFERENT:
         rows = [(one.figures["trace"], one.figures["per_launch"]) for one in outcomes]
         write_launches_csv(options.launches_csv, rows)
     elif options.launches_csv:
@@ -131,6 +133,13 @@ def run(options: ReplayOptions) -> int:
     for line in replay_views.write(options, outcomes):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return int(verdict != EQUAL)
+
+
+def _verdict_of_all(outcomes: list[Outcome]) -> str:
+    if any(outcome.problems for outcome in outcomes):
+        return DIFFERENT
+    empty = any(outcome.figures["verdict"] == EMPTY for outcome in outcomes)
+    return EMPTY if empty else EQUAL
 
 
 def prepare(path: Path, config: Config, options: ReplayOptions, flip: Flip | None = None) -> Job:
@@ -423,6 +432,15 @@ def _figures(
 ) -> dict[str, Any]:
     options, config = replay.options, replay.config
     blocks, cycles = len(rtl.tables["offers"]["cycle"]), replay_figures.cycles(rtl)
+    verdict = DIFFERENT if result is None else EQUAL if blocks else EMPTY
+    # Of a run that went wrong, or dispatched nothing, these would mean nothing.
+    rates: dict[str, Any] = {}
+    if result and blocks:
+        rates = {
+            "blocks_per_cycle": round(blocks / cycles, 4),
+            "occupancy": _rounded(result.occupancy),
+            **_limit_figures(result),
+        }
     return {
         "trace": replay.trace.path.name,
         "simulator": options.simulator,
@@ -442,24 +460,20 @@ def _figures(
         "fates": replay_report.launches_by_fate(rtl),
         "blocks": blocks,
         "cycles": cycles,
-        "blocks_per_cycle": round(blocks / cycles, 4),
-        "occupancy": _rounded(result.occupancy) if result else {},
-        **_limit_figures(result),
+        **rates,
         "stalls": {name.removeprefix("stall_"): n for name, n in rtl.stalls.items()},
         "history_hits": int(rtl.tables["decisions"]["hit"].sum()),
         "warps_written": len(rtl.tables["warps"]["cycle"]),
         "compared_events": sum(compared.compared.values()),
         "demanded_events": sum(replay.demanded.events().values()),
         "mismatches": compared.mismatches,
-        "verdict": EQUAL if result else DIFFERENT,
+        "verdict": verdict,
         "per_launch": launch_figures(result) if result else [],
     }
 
 
-def _limit_figures(result: Replay | None) -> dict[str, Any]:
+def _limit_figures(result: Replay) -> dict[str, Any]:
     """Return for which part of the run each limit holds."""
-    if result is None:
-        return {"limits": {}}
     limits = find_limits(result)
     by_scale = round(rate_by_time_scale(result, limits), 4)
     return {"limits": _rounded(limits.shares()), "rate_by_time_scale": by_scale}

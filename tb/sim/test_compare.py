@@ -167,4 +167,4 @@ def test_a_replay_in_which_nothing_was_dispatched_says_so(blocks: int, said: boo
     replay_report.show(console, figures, [])
     text = cast(io.StringIO, console.file).getvalue()
     assert "THREADS 2" in text
-    assert ("no block was dispatched" in text) == said
+    assert ("nothing was dispatched" in text) == said

@@ -200,6 +200,24 @@ def test_kernels_without_a_launch_call_and_other_gpus_are_left_out(tmp_path: Pat
         assert said in result.stderr and len(result.stderr.splitlines()) == 1
 
 
+def test_a_trace_of_which_nothing_is_dispatched_is_no_success(tmp_path: Path) -> None:
+    document = random_document(random.Random(1), 3)
+    for event in document["traceEvents"]:
+        event["args"] |= {"block": [1024, 1, 1], "registers per thread": 16}
+    options = ("--sim", "icarus", "--config", "tiny")
+    result, figures = sim(tmp_path, write(tmp_path, document), *options)
+    assert result.exit_code == 1
+    assert (figures["verdict"], figures["blocks"]) == ("nothing was dispatched", 0)
+    assert figures["mismatches"] == 0
+    assert "nothing was dispatched: every launch was refused" in result.stdout
+    assert not {"blocks_per_cycle", "occupancy", "limits"} & figures.keys()
+
+
+def test_the_recordings_demand_all_that_is_compared(tmp_path: Path) -> None:
+    _, figures = sim(tmp_path, STENCIL, "--launches", 2)
+    assert figures["compared_events"] == figures["demanded_events"]
+
+
 # Forced mismatches
 
 
@@ -248,6 +266,8 @@ def test_one_flipped_bit_in_an_event_is_found(
     assert found["number"] == "3"
     assert found["differs"] == field
     assert f"--forced-fault {fault}" in found[0]
+    # Of a run that went wrong these would mean nothing.
+    assert not {"blocks_per_cycle", "occupancy", "limits"} & figures.keys()
     kept = Path(figures["event_files"])
     assert (kept / "rtl" / "offers.bin").stat().st_size > 0
     shutil.rmtree(kept)
