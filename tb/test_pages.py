@@ -73,3 +73,12 @@ def test_prose_is_filled_at_one_width(page: Path) -> None:
     """No line is too long, unless it is one word."""
     lines = prose(page)
     assert not [line for line in lines if len(line) > WIDTH and " " in line.strip()]
+
+
+def test_the_changelog_says_nothing_twice() -> None:
+    """Merges of two branches' entries leave the same one twice, or the half of one."""
+    entries = re.findall(r"^- ((?:.+\n)(?:  .+\n)*)", (ROOT / "CHANGELOG.md").read_text(), re.M)
+    assert entries
+    begins = [entry[:40] for entry in entries]
+    assert sorted(begins) == sorted(set(begins))
+    assert not [entry for entry in entries if not entry.rstrip().endswith((".", ":", ";"))]
