@@ -188,6 +188,30 @@ def test_killed_launches_leave_no_cycle_without_a_limit(
         assert found[cycle] == ("rate", launch)
 
 
+def test_a_third_launch_waits_for_a_place_and_is_handed_over() -> None:
+    """One short block, seven long ones beside it, and a third stream's that fill an SM each."""
+    one = LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1), arguments=400)
+    seven = replace(one, grid=(7, 1, 1), arguments=4000, stream=1, code=1)
+    large = replace(one, block=(64, 2, 1), arguments=40, stream=2, code=2, index_address=32)
+    config = preset("tiny")
+    assert config.warp_slots * config.warp_size == 64 * 2
+    replay = model_replay([one, seven, large], config, 1)
+    found = by_cycle(find_limits(replay))
+    assert found == Reference(replay).limits()
+    # The first one's place is free one cycle before its record transfers; the third one is in it
+    # from then on, given to the walker `stage` cycles after its transfer, the head a cycle later.
+    free = int(replay.launches.end[0]) - 1
+    transfer = int(replay.launches.resident[2]) - 1
+    head = transfer + timing(config).stage + 1
+    last = int(replay.blocks.start[7]) - timing(config).offer
+    assert last + 1 < free <= transfer
+    assert set(found[last + 1 : free]) == {("places", 2)}
+    assert set(found[free:head]) == {("path", 2)}
+    assert found[head][0] in RESOURCES
+    limits = find_limits(replay)
+    assert limits.blocker[limits.limit == limit_walk.PLACES].tolist() == [0]
+
+
 def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
     trace = write(tmp_path, random_document(random.Random(1), 12))
     file = tmp_path / "figures.json"

@@ -1,6 +1,7 @@
 """Bins and kernels of a replay against slow counts over its blocks, cycle by cycle."""
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -90,7 +91,8 @@ def test_kernels_have_what_their_launches_have(run: Replay) -> None:
 
 def test_every_cycle_that_is_held_up_has_one_blocker(run: Replay) -> None:
     limits = find_limits(run)
-    found = blockers(kernels(run), limits, len(run.launches))
+    listed = kernels(run)
+    found = blockers(listed, limits, len(run.launches))
     nobody = ("rate", "arrivals", "nothing_left")
     by_limit = limits.by_limit()
     totals = dict.fromkeys(LIMITS, 0)
@@ -99,6 +101,14 @@ def test_every_cycle_that_is_held_up_has_one_blocker(run: Replay) -> None:
         for name, cycles in one.by_limit.items():
             totals[name] += cycles
     assert totals == {n: 0 if n in nobody else held for n, held in by_limit.items()}
+    number_of = {row: kernel.number for kernel in listed for row in kernel.rows}
+    expected: Counter[tuple[int, str]] = Counter()
+    stretches = zip(limits.limit, limits.blocker, limits.length, strict=True)
+    for limit, row, length in stretches:
+        if LIMITS[limit] not in nobody:
+            expected[number_of[row], LIMITS[limit]] += length
+    there = {(one.kernel.number, n): c for one in found for n, c in one.by_limit.items()}
+    assert there == expected
     assert [one.cycles for one in found] == sorted((one.cycles for one in found), reverse=True)
     # Under stream order it is the launch before in the stream, which still runs.
     order = np.flatnonzero(limits.limit == LIMITS.index("order"))

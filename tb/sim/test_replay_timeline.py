@@ -63,8 +63,10 @@ def read(path: Path) -> Read:
                 found.tracks[one.uuid] = groups[one.parent_uuid], name
         names |= {entry.iid: entry.name for entry in packet.interned_data.event_names}
         details |= {e.iid: e.name for e in packet.interned_data.debug_annotation_names}
-        if packet.HasField("track_event"):
-            _take(packet.track_event, packet.timestamp, found, open_slices, names, details)
+    events = [packet for packet in trace.packet if packet.HasField("track_event")]
+    # As Perfetto reads them: by their time, of one time as they stand in the file.
+    for packet in sorted(events, key=lambda packet: packet.timestamp):
+        _take(packet.track_event, packet.timestamp, found, open_slices, names, details)
     assert not any(open_slices.values())
     return found
 
@@ -167,13 +169,25 @@ def test_launches_have_their_times_and_nest(tmp_path: Path, run: Replay) -> None
     spans["runs"] = launches.first_offer, launches.last_report
     expected = [(name, a[row], b[row]) for name, (a, b) in spans.items() for row in ran]
     assert inner == sorted(expected)
-    refused = [(name.split(",")[0], cycle) for name, cycle in found.marks]
     rows = np.flatnonzero(launches.code).tolist()
-    assert refused == [
-        ("refused", launches.arrival[row])
-        for row in sorted(rows, key=lambda row: (launches.stream[row], launches.arrival[row]))
-    ]
+    refused = sorted((name.rsplit(": ")[1], cycle) for name, cycle in found.marks)
+    assert refused == sorted((f"kernel {row}", launches.arrival[row]) for row in rows)
     assert rows
+
+
+def test_launches_that_overlap_by_a_cycle_have_tracks_of_their_own(
+    tmp_path: Path, run: Replay
+) -> None:
+    launches = run.launches
+    ran = np.flatnonzero(launches.code == 0).tolist()
+    arrival, ended = launches.arrival.copy(), {}
+    for row in ran:
+        before = ended.get(int(launches.stream[row]), 1)
+        arrival[row] = min(before - 1, launches.first_offer[row])
+        ended[int(launches.stream[row])] = int(launches.end[row])
+    found = written(tmp_path, ("", replace(run, launches=replace(launches, arrival=arrival))))
+    outer = [one.details["launch"] for _, one in found.of("launches") if one.depth == 0]
+    assert sorted(outer) == ran
 
 
 def test_a_flow_leads_from_each_launch_to_its_first_block(tmp_path: Path, run: Replay) -> None:
