@@ -19,7 +19,7 @@ INDEX: Final = "IndexGenerator"
 INDEX_WITH_MEMORY: Final = "IndexGenerator+IndexMemory"
 BASELINE: Final = "DividerIndexGenerator"
 
-#: Measured for their area alone, as LaunchPath is.
+#: Measured for their area alone.
 OTHERS: Final = (
     "LaunchCheck",
     "ConfigFilter",
@@ -101,14 +101,13 @@ def all_targets() -> tuple[Target, ...]:
         Target(block=INDEX, seeds=3),
         _dispatcher(3),
         *(_dispatcher(1, policy=policy) for policy in POLICIES if policy != "round_robin"),
-        # Their queue's look-ups take nextpnr's router longer than half an hour.
-        *(_dispatcher(0, policy=policy, reclaim="in_order") for policy in POLICIES),
+        Target(block="LaunchPath", policy=Config().policy, reclaim=Config().reclaim, seeds=1),
+        *(_dispatcher(1, policy=policy, reclaim="in_order") for policy in POLICIES),
         Target(block=INDEX, config="tiny", seeds=1),
         _dispatcher(1, config="tiny"),
         Target(block=INDEX, config="large", seeds=1),
         _dispatcher(1, config="large"),
         *(Target(block=name) for name in OTHERS),
-        Target(block="LaunchPath", policy=Config().policy, reclaim=Config().reclaim),
         Target(block=BASELINE, seeds=1),
     )
 
