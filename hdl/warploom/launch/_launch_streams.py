@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -43,8 +43,10 @@ class LaunchStreams(wiring.Component):
         SMs that are lost.
     queue_full : In(1)
         The waiting queue is full.
+    refused : Out(1)
+        It is refused (combinational, on the state).
     refusal : Out
-        0, or the first code that refuses it (combinational, on the state).
+        The first code that refuses it, or 0. Later than ``refused``.
     accept : In(1)
         It is accepted in this cycle.
     record, record_stream : In
@@ -61,6 +63,7 @@ class LaunchStreams(wiring.Component):
     priority: Signal
     lost: Signal
     queue_full: Signal
+    refused: Signal
     refusal: Signal
     accept: Signal
     record: Signal
@@ -78,6 +81,7 @@ class LaunchStreams(wiring.Component):
                 "priority": In(config.priority_bits),
                 "lost": In(config.sms),
                 "queue_full": In(1),
+                "refused": Out(1),
                 "refusal": Out(ERROR_CODE_BITS),
                 "accept": In(1),
                 "record": In(1),
@@ -97,6 +101,7 @@ class LaunchStreams(wiring.Component):
         unfinished = Array(Signal(range(places + 1), name=f"unfinished_{n}") for n in streams)
         priority = Array(Signal(self._config.priority_bits, name=f"priority_{n}") for n in streams)
         broken = Array(Signal(name=f"broken_{n}") for n in streams)
+        busy = Array(Signal(name=f"busy_{n}") for n in streams)
         reserved = Signal(range(places + 1))
 
         state = self.state
@@ -105,14 +110,20 @@ class LaunchStreams(wiring.Component):
         for n in streams:
             rises = self.accept & (self.stream == n)
             ends = self.record & (self.record_stream == n)
-            m.d.sync += unfinished[n].eq(unfinished[n] + rises - ends)
+            m.d.sync += busy[n].eq(rises | (busy[n] & ~(ends & (unfinished[n] == 1))))
+            _count(m, unfinished[n], rises, ends)
             with m.If(state.breaks & (state.broken == n)):
                 m.d.sync += broken[n].eq(1)
             with m.Elif(state.mends & (state.mended == n)):
                 m.d.sync += broken[n].eq(0)
-        m.d.sync += reserved.eq(reserved + self.accept - self.taken)
+        _count(m, reserved, self.accept, self.taken)
 
-        other = (unfinished[self.stream] != 0) & (priority[self.stream] != self.priority)
+        # Judged for each stream first: the launch's stream number is late and only selects.
+        others = Array(busy[n] & (priority[n] != self.priority) for n in streams)
+        stops = Array(others[n] | broken[n] for n in streams)
+        no_place = self.queue_full | (reserved == places)
+        m.d.comb += self.refused.eq(stops[self.stream] | self.no_sm | no_place)
+        other = others[self.stream]
         waits = Mux(self.queue_full, ErrorCode.QUEUE_FULL, ErrorCode.OK)
         full = Mux(reserved == places, ErrorCode.COMPLETION_FULL, waits)
         lost = Mux(self.no_sm, ErrorCode.NO_SM, full)
@@ -120,3 +131,9 @@ class LaunchStreams(wiring.Component):
         m.d.sync += self.no_sm.eq(self.lost.all())
         m.d.comb += self.refusal.eq(Mux(other, ErrorCode.STREAM_PRIORITY, refused))
         return m
+
+
+def _count(m: Module, counter: Signal, up: Value, down: Value) -> None:
+    """Let a counter go one up and one down; ``up`` comes late and only enables it."""
+    with m.If(up ^ down):
+        m.d.sync += counter.eq(counter + Cat(C(1, 1), down.replicate(len(counter) - 1)))

@@ -203,7 +203,7 @@ class LaunchPath(wiring.Component):
             streams.priority.eq(launch.priority),
             streams.queue_full.eq(queue.full),
             wrong.eq(launch.error != 0),
-            refused.eq(checked.valid & (wrong | (streams.refusal != 0))),
+            refused.eq(checked.valid & (wrong | streams.refused)),
             accept.eq(checked.valid & ~refused),
             streams.accept.eq(accept),
             accepted.valid.eq(accept),
@@ -241,11 +241,14 @@ class LaunchPath(wiring.Component):
         ):
             most = places + limits.launch_check
             ahead = Signal(range(most + 1), name=f"ahead_of_{name}")
-            following = Signal.like(ahead, name=f"following_{name}")
-            m.d.comb += following.eq(ahead + sent - refused - gone)
-            m.d.sync += ahead.eq(following)
-            enough.append(following < places)
-        m.d.sync += self.room.eq(enough[0] & enough[1])
+            # Computed for both values of `refused`, which comes late and only selects.
+            kept = Signal.like(ahead, name=f"{name}_if_accepted")
+            less = Signal.like(ahead, name=f"{name}_if_refused")
+            m.d.comb += [kept.eq(ahead + sent - gone), less.eq(ahead + sent - gone - 1)]
+            m.d.sync += ahead.eq(Mux(refused, less, kept))
+            enough.append((kept < places, less < places))
+        accepted, denied = (first & second for first, second in zip(*enough, strict=True))
+        m.d.sync += self.room.eq(Mux(refused, denied, accepted))
 
     def _hand_over(
         self, m: Module, queue: LaunchQueue, streams: LaunchStreams, handed: Signal
@@ -288,41 +291,40 @@ class LaunchPath(wiring.Component):
         dispatcher, search, accepted = self._dispatcher, queue.search, queue.accepted
         held = Signal()
         stop = Signal(layouts.launch_stop(self._config).layout())
+        enters = Signal()
         waits = Signal()
-        look = Signal()
         unknown = Signal()
         resident = self._places(m, handed)
         m.d.comb += [
+            enters.eq(accepted.valid & (accepted.ticket == stop.ticket)),
             # The launch moves in this cycle: look again in the next one.
-            waits.eq(
-                (handed & search.is_oldest) | (accepted.valid & (accepted.ticket == stop.ticket))
-            ),
+            waits.eq((handed & search.is_oldest) | enters),
             self.stop.ready.eq(~held),
-            look.eq(held & ~waits),
             search.ticket.eq(stop.ticket),
-            search.take_back.eq(look),
+            # Not for `waits`, which is late: a mark on a launch that leaves is never looked at.
+            search.take_back.eq(held),
         ]
         named = Signal(PLACES)
         for place in range(PLACES):
             ticket = dispatcher.words[place].ticket
             m.d.comb += named[place].eq(
-                look & ~search.found & resident[place] & (ticket == stop.ticket)
+                held & ~search.found & resident[place] & (ticket == stop.ticket)
             )
             with m.If(named[place]):
                 m.d.comb += dispatcher.stop[f"place{place}"].eq(
                     Mux(stop.drain, Stop.DRAIN, Stop.KILL)
                 )
-        m.d.comb += unknown.eq(look & ~search.found & ~named.any())
+        m.d.comb += unknown.eq(held & ~search.found & ~named.any() & ~enters)
         m.d.sync += [
             self.error.valid.eq(unknown),
             self.error.code.eq(Mux(unknown, ErrorCode.STOP_UNKNOWN, ErrorCode.OK)),
         ]
         with m.If(unknown & ~self.error_count.all()):
             m.d.sync += self.error_count.eq(self.error_count + 1)
-        with m.If(look):
-            m.d.sync += held.eq(0)
-        with m.Elif(self.stop.valid & ~held):
+        with m.If(self.stop.valid & ~held):
             m.d.sync += [held.eq(1), stop.eq(self.stop.payload)]
+        with m.Elif(~waits):
+            m.d.sync += held.eq(0)
 
     def _places(self, m: Module, handed: Signal) -> Signal:
         """Return which places of the dispatcher have a launch, up to its record inclusive."""
