@@ -36,7 +36,7 @@ PLACES: Final = 2
 DRIVEN: Final = ("launch__", "report__", "stop__")
 
 
-def bench_text(ports: Sequence[Port], config: Config, launches: int) -> str:
+def bench_text(ports: Sequence[Port], config: Config) -> str:
     """Return the Verilog of module ``bench``.
 
     Parameters
@@ -45,14 +45,12 @@ def bench_text(ports: Sequence[Port], config: Config, launches: int) -> str:
         LaunchPath's, without clock and reset.
     config : Config
         What LaunchPath was generated from.
-    launches : int
-        Launches that the source's memory holds.
     """
     parts = (
         _head(),
         _wires(ports),
         _files(config),
-        _source(config, launches),
+        _source(config),
         _killer(config),
         *(_sm_core(sm, config) for sm in range(config.sms)),
         _dut(ports, config),
@@ -106,9 +104,9 @@ def _files(config: Config) -> Iterator[str]:
     yield "  end"
 
 
-def _source(config: Config, launches: int) -> Iterator[str]:
+def _source(config: Config) -> Iterator[str]:
     yield "  wire [31:0] launches;"
-    yield f"  launch_source #(.BITS({layouts.launch_descriptor(config).bits}), .PLACES({launches}))"
+    yield f"  launch_source #(.BITS({layouts.launch_descriptor(config).bits}))"
     yield "  source (.clk(clk), .rst(rst), .room(room), .valid(launch__valid),"
     yield "    .payload(launch__payload), .launches(launches));"
 

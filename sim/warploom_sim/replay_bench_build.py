@@ -19,8 +19,6 @@ from warploom_sim.failure import ProgramError
 from warploom_spec import Config, WarploomError
 
 SOURCES: Final = Path(__file__).parent / "rtl_bench"
-#: Launches that a bench holds at least; a power of two.
-LEAST_LAUNCHES: Final = 4096
 #: Packages whose source decides what the generated Verilog is, and those that write it.
 RTL_PACKAGES: Final = ("warploom", "warploom_spec")
 GENERATOR: Final = (
@@ -56,7 +54,7 @@ class Simulation:
 
 
 def build(
-    config: Config, simulator: str, launches: int, fault: str | None = None, waves: bool = False
+    config: Config, simulator: str, fault: str | None = None, waves: bool = False
 ) -> Simulation:
     """Return LaunchPath in its bench, compiled for a simulator now or before.
 
@@ -66,8 +64,6 @@ def build(
         Configuration of LaunchPath.
     simulator : str
         ``verilator`` or ``icarus``.
-    launches : int
-        Launches that the bench must hold.
     fault : str or None
         A fault to build into LaunchPath.
     waves : bool
@@ -81,8 +77,7 @@ def build(
         If the Verilog does not compile; with the end of the log.
     """
     simulators.require(simulator)
-    places = max(LEAST_LAUNCHES, 1 << (launches - 1).bit_length())
-    job = {"config": dataclasses.asdict(config), "launches": places, "fault": fault}
+    job: dict[str, object] = {"config": dataclasses.asdict(config), "fault": fault}
     tools = versions(TOOLS)
     generator = [_hash(Path(__file__).parent / name) for name in GENERATOR]
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]

@@ -26,7 +26,7 @@ def write(job: Mapping[str, Any], folder: Path) -> None:
     ]
     text = shared_modules.convert(component, DUT)
     (folder / f"{DUT}.v").write_text(run_at_start(text))
-    (folder / "bench.v").write_text(bench_text(named, config, job["launches"]))
+    (folder / "bench.v").write_text(bench_text(named, config))
 
 
 def main() -> int:

@@ -251,9 +251,7 @@ def _build(replay: Job) -> Simulation:
     fault = None if replay.flip else options.forced_fault
     what = f"building LaunchPath ({options.config}) for {options.simulator}, once"
     with Console(stderr=True).status(what):
-        return replay_bench_build.build(
-            replay.config, options.simulator, len(replay.launches), fault, options.waves
-        )
+        return replay_bench_build.build(replay.config, options.simulator, fault, options.waves)
 
 
 def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folder: Path) -> None:

@@ -188,7 +188,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = preset("tiny")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        simulation = replay_bench_build.build(config, "icarus", len(launches))
+        simulation = replay_bench_build.build(config, "icarus")
     with simulation_run.simulation_process(
         simulation, launches, config, "icarus", 1, folder
     ) as process:

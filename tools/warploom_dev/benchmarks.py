@@ -139,7 +139,7 @@ def _replay(trace: Path, simulator: str) -> float:
     """Return the simulated cycles a second of a replay's RTL, its start included."""
     config = preset(CONFIG)
     launches = _launches(trace, REPLAYED[simulator])
-    simulation = replay_bench_build.build(config, simulator, len(launches))
+    simulation = replay_bench_build.build(config, simulator)
     folder = build_root() / "benchmarks" / uuid.uuid4().hex
     folder.mkdir(parents=True)
     try:

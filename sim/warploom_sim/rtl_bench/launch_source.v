@@ -1,8 +1,7 @@
 // Sends the launches of a file (one descriptor a line, hexadecimal), one in each cycle with room,
-// from the second cycle after reset on.
+// from the second cycle after reset on. They are read one by one: any number fits.
 module launch_source #(
-    parameter BITS = 512,
-    parameter PLACES = 4096
+    parameter BITS = 512
 ) (
     input clk,
     input rst,
@@ -11,11 +10,11 @@ module launch_source #(
     output reg [BITS-1:0] payload,
     output reg [31:0] launches
 );
-  reg [BITS-1:0] memory [0:PLACES-1];
-  reg [32767:0] file;
+  reg [32767:0] name;
+  reg [BITS-1:0] line;
   // A launch stands in `payload`.
   reg armed;
-  integer next;
+  integer file, next, found;
 
   assign valid = armed & room;
 
@@ -24,7 +23,8 @@ module launch_source #(
     payload = 0;
     next = 0;
     if (!$value$plusargs("launches=%d", launches)) launches = 0;
-    if ($value$plusargs("launch_file=%s", file)) $readmemh(file, memory, 0, launches - 1);
+    file = 0;
+    if ($value$plusargs("launch_file=%s", name)) file = $fopen(name, "r");
   end
 
   always @(posedge clk)
@@ -32,8 +32,10 @@ module launch_source #(
       armed <= 0;
       next = 0;
     end else if (!armed || room) begin
-      armed <= next < launches;
-      if (next < launches) payload <= memory[next];
+      // A file that ends early leaves launches unanswered: the run is given up.
+      found = next < launches ? $fscanf(file, "%h", line) : 0;
+      armed <= found == 1;
+      if (found == 1) payload <= line;
       next = next + 1;
     end
 endmodule
