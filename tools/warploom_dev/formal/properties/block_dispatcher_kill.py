@@ -36,6 +36,8 @@ CONFIG: Final = Config(
 )
 #: Cycles that are searched of what is not proved for all time: more than a kill can take.
 BOUND: Final = 34
+#: Likewise of a loss, which is some cycles earlier.
+LOSS_BOUND: Final = 28
 
 
 def bench(fault: str | None = None) -> Bench:
@@ -81,7 +83,7 @@ def _state_loss(ports: Ports, sm: OneSm, ages: list[Any]) -> None:
         sm.lost == lost,
         fault="patient",
         cover=("the other place is killed as well", sm.lost & ports.kill.all()),
-        bound=BOUND,
+        bound=LOSS_BOUND,
         slow=True,
     )
     unreported = Cat(ports.kill[p] & (ages[p] == over) & sm.unreported[p] for p in PLACES).any()
@@ -91,6 +93,7 @@ def _state_loss(ports: Ports, sm: OneSm, ages: list[Any]) -> None:
         ~unreported | sm.lost,
         fault="patient",
         cover=("a block was never taken", unreported & ports.dut.offer[0].valid),
+        bound=LOSS_BOUND,
         slow=True,
     )
 
