@@ -40,6 +40,8 @@ BLOCKS: Final[dict[str, Factory]] = {
     "task_units": _block("host", "TaskUnits"),
     "completion_queue": _block("host", "CompletionQueue"),
     "host_registers": _block("host", "HostRegisters"),
+    "index_read_arbiter": _block("sm_side", "IndexReadArbiter"),
+    "front_end": _block("host", "FrontEnd"),
 }
 
 #: The index generator that ends at the packer, for a user who has a memory.

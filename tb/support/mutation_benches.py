@@ -1,5 +1,6 @@
 """The bench that mutants of each block must not pass: cases of its own lockstep test."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
@@ -9,6 +10,7 @@ from tb.host import (
     test_bus_port,
     test_completion_queue,
     test_execution_unit,
+    test_front_end,
     test_host_registers,
     test_mailbox,
     test_task_units,
@@ -21,7 +23,7 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import test_launch_check, test_launch_path
-from tb.sm_side import test_incremental_scheduler
+from tb.sm_side import test_incremental_scheduler, test_index_read_arbiter
 from tb.support.dispatch_configs import soon
 from warploom_sim.lockstep import Case
 from warploom_spec.layouts import TICKET_BITS
@@ -120,4 +122,8 @@ BENCHES: Final[dict[str, Bench]] = {
     "task_units": _repeated(test_task_units.case, test_task_units.SEVERAL, 3),
     "completion_queue": _repeated(test_completion_queue.case, test_completion_queue.SMALL, 4),
     "host_registers": _repeated(test_host_registers.case, test_host_registers.ODD, 4),
+    "index_read_arbiter": _repeated(test_index_read_arbiter.case, test_index_read_arbiter.THREE, 4),
+    "front_end": _repeated(
+        functools.partial(test_front_end.case, cycles=6000), test_front_end.TINY, 2
+    ),
 }

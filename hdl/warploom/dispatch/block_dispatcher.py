@@ -33,6 +33,8 @@ class BlockDispatcher(wiring.Component):
         SMs, their resources, policy and reclaim.
     fault : str, optional
         One of `FAULTS`, for tests of the tests.
+    kept : str, optional
+        Clock domain of ``lost``, for a builder that resets the others without it.
 
     Attributes
     ----------
@@ -73,8 +75,9 @@ stall_offer : Out(32)
         *faults.of_children({"grid_walker": GridWalker.FAULTS}),
     )
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config, *, fault: str | None = None, kept: str = "sync") -> None:
         self._config = config
+        self._kept = kept
         self._fault = faults.checked("BlockDispatcher", fault, self.FAULTS)
         counter = timing(config).stall_counter_bits
         sms = config.sms
@@ -108,7 +111,7 @@ stall_offer : Out(32)
         m.submodules.table = table = FitTable(config, fault=fault)
         ports = []
         for k in range(config.sms):
-            port = SmPort(config, fault=fault)
+            port = SmPort(config, fault=fault, kept=self._kept)
             m.submodules[f"sm_{k}"] = port
             ports.append(port)
 

@@ -3,8 +3,17 @@
 from warploom.host.bus_port import BusPort
 from warploom.host.completion_queue import CompletionQueue
 from warploom.host.execution_unit import ExecutionUnit
+from warploom.host.front_end import FrontEnd
 from warploom.host.host_registers import HostRegisters
 from warploom.host.mailbox import Mailbox
 from warploom.host.task_units import TaskUnits
 
-__all__ = ["BusPort", "CompletionQueue", "ExecutionUnit", "HostRegisters", "Mailbox", "TaskUnits"]
+__all__ = [
+    "BusPort",
+    "CompletionQueue",
+    "ExecutionUnit",
+    "FrontEnd",
+    "HostRegisters",
+    "Mailbox",
+    "TaskUnits",
+]

@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.host._shift_queue import ShiftQueue
+from warploom.lib._shift_queue import ShiftQueue
 from warploom_spec import Config, host_packets
 from warploom_spec.host_map import OKAY, SLVERR
 

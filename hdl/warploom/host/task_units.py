@@ -95,19 +95,26 @@ class TaskUnits(wiring.Component):
         for k in range(config.units):
             unit = ExecutionUnit(config)
             m.submodules[f"unit_{k}"] = unit
-            cores = wiring.flipped(self.cores[k])
-            wiring.connect(m, unit.start, cores.start)
-            wiring.connect(m, cores.result, unit.result)
+            connect_unit(m, k, unit, mailbox, self.cores[k])
             m.d.comb += [
-                unit.run.eq(mailbox.run[k]),
                 unit.reset.eq(self.unit_reset[k]),
-                mailbox.done[k].eq(unit.done),
-                mailbox.result[k].eq(unit.word),
                 self.busy[k].eq(unit.busy),
                 self.missing[k].eq(unit.missing),
             ]
-            for name in ("code", "arguments", "release", "cancel"):
-                m.d.comb += getattr(cores, name).eq(getattr(unit, name))
-            for name in ("arrived", "failed", "failure"):
-                m.d.comb += getattr(unit, name).eq(getattr(cores, name))
         return m
+
+
+def connect_unit(m: Module, k: int, unit: ExecutionUnit, mailbox: Mailbox, port: Any) -> None:
+    """Put a unit between the mailbox's ``run[k]``, ``done[k]``, ``result[k]`` and its cores."""
+    cores = wiring.flipped(port)
+    wiring.connect(m, unit.start, cores.start)
+    wiring.connect(m, cores.result, unit.result)
+    m.d.comb += [
+        unit.run.eq(mailbox.run[k]),
+        mailbox.done[k].eq(unit.done),
+        mailbox.result[k].eq(unit.word),
+    ]
+    for name in ("code", "arguments", "release", "cancel"):
+        m.d.comb += getattr(cores, name).eq(getattr(unit, name))
+    for name in ("arrived", "failed", "failure"):
+        m.d.comb += getattr(unit, name).eq(getattr(cores, name))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, C, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -101,6 +101,8 @@ class LaunchQueue(wiring.Component):
     ----------
     config : Config
         Widths; the depth is ``timing.launch_queue``, a power of two.
+    soft_reset : bool, optional
+        Whether there is a port ``take_all_back``.
 
     Attributes
     ----------
@@ -124,6 +126,8 @@ class LaunchQueue(wiring.Component):
         Streams that are broken or mended.
     search : In(TicketSearch)
         Whether a launch is here; take it back.
+    take_all_back : In(1)
+        Every launch here is taken back.
     """
 
     accepted: Any
@@ -136,9 +140,11 @@ class LaunchQueue(wiring.Component):
     leave: Signal
     state: Any
     search: Any
+    take_all_back: Signal
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, soft_reset: bool = False) -> None:
         self._config = config
+        self._soft_reset = soft_reset
         self._depth = timing(config).launch_queue
         super().__init__(
             {
@@ -152,6 +158,7 @@ class LaunchQueue(wiring.Component):
                 "leave": In(1),
                 "state": In(StreamState(config)),
                 "search": In(TicketSearch()),
+                **({"take_all_back": In(1)} if soft_reset else {}),
             }
         )
 
@@ -301,7 +308,10 @@ class LaunchQueue(wiring.Component):
             waiting.occupied[n] & (waiting.tickets[n] == search.ticket) for n in range(self._depth)
         ]
         for n, hit in enumerate(hits):
-            with m.If(search.take_back & hit):
+            sought: Value = search.take_back & hit
+            if self._soft_reset:
+                sought = sought | (self.take_all_back & waiting.occupied[n])
+            with m.If(sought):
                 m.d.sync += waiting.taken_back[n].eq(1)
         m.d.comb += [
             search.found.eq(Cat(hits).any()),

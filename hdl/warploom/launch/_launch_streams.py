@@ -34,6 +34,8 @@ class LaunchStreams(wiring.Component):
     ----------
     config : Config
         Number of streams and SMs.
+    kept : str, optional
+        Clock domain of the number of reserved records.
 
     Attributes
     ----------
@@ -72,9 +74,10 @@ class LaunchStreams(wiring.Component):
     state: Any
     no_sm: Signal
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, kept: str = "sync") -> None:
         bits = config.stream_bits
         self._config = config
+        self._kept = kept
         super().__init__(
             {
                 "stream": In(bits),
@@ -116,7 +119,7 @@ class LaunchStreams(wiring.Component):
                 m.d.sync += broken[n].eq(1)
             with m.Elif(state.mends & (state.mended == n)):
                 m.d.sync += broken[n].eq(0)
-        _count(m, reserved, self.accept, self.taken)
+        _count(m, reserved, self.accept, self.taken, domain=self._kept)
 
         # Judged for each stream first: the launch's stream number is late and only selects.
         others = Array(busy[n] & (priority[n] != self.priority) for n in streams)
@@ -133,7 +136,7 @@ class LaunchStreams(wiring.Component):
         return m
 
 
-def _count(m: Module, counter: Signal, up: Value, down: Value) -> None:
+def _count(m: Module, counter: Signal, up: Value, down: Value, *, domain: str = "sync") -> None:
     """Let a counter go one up and one down; ``up`` comes late and only enables it."""
     with m.If(up ^ down):
-        m.d.sync += counter.eq(counter + Cat(C(1, 1), down.replicate(len(counter) - 1)))
+        m.d[domain] += counter.eq(counter + Cat(C(1, 1), down.replicate(len(counter) - 1)))

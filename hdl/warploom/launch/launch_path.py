@@ -2,7 +2,15 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import (
+    Cat,
+    DomainRenamer,
+    Module,
+    Mux,
+    ResetInserter,
+    Signal,
+    Value,
+)
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -13,11 +21,24 @@ from warploom.launch._launch_queue import LaunchQueue, waiting_launch
 from warploom.launch._launch_streams import LaunchStreams
 from warploom.launch.launch_check import LaunchCheck
 from warploom.lib import faults
-from warploom_spec import STALL_CAUSES, Config, ErrorCode, Fate, Stop, layouts, timing
+from warploom_spec import STALL_CAUSES, Config, ErrorCode, Fate, Stop, host_packets, layouts, timing
+from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES, TICKET_BITS
+from warploom_spec.queue import QueueCode
 
 #: Ports of the dispatcher that are LaunchPath's own.
 _DISPATCHER: Final = ("enable", "lost", "words", "offer", "report", "kill")
+#: Clock domain of the registers that a soft reset leaves alone, until it becomes ``sync`` as well.
+KEPT: Final = "kept"
+
+
+def _soft_reset_ports(config: Config) -> dict[str, Any]:
+    return {
+        "stop_answer": Out(host_packets.stop_answer(config).layout()),
+        "closing": In(1),
+        "restart": In(1),
+        "idle": Out(1),
+    }
 
 
 class LaunchPath(wiring.Component):
@@ -35,6 +56,8 @@ class LaunchPath(wiring.Component):
         One of `FAULTS` (``part.fault``), for tests of the tests.
     first_ticket : int, optional
         The first launch's ticket, for tests of the tickets' wrap.
+    soft_reset : bool, optional
+        Whether there are the ports ``stop_answer``, ``closing``, ``restart`` and ``idle``.
 
     Attributes
     ----------
@@ -54,6 +77,15 @@ class LaunchPath(wiring.Component):
         One final record for each ticket; the dispatcher's before one from the queue.
     error : error_record, out, error_count : Out(16)
         ``STOP_UNKNOWN``, one cycle after its stop was looked at.
+    stop_answer : stop_answer, out
+        A pulse: whether the stop that was looked at in the last cycle found its launch.
+    closing : In(1)
+        Refuse launches, take those back that wait, kill those that are resident.
+    restart : In(1)
+        At the end of this cycle take the values of a reset; but tickets, records and lost SMs stay.
+        A builder raises it while ``closing`` and, in the last cycle, ``idle`` are 1.
+    idle : Out(1)
+        No launch is here.
 
     Raises
     ------
@@ -74,14 +106,23 @@ class LaunchPath(wiring.Component):
         ),
     )
 
-    def __init__(self, config: Config, *, fault: str | None = None, first_ticket: int = 1) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        fault: str | None = None,
+        first_ticket: int = 1,
+        soft_reset: bool = False,
+    ) -> None:
         self._config = config
+        self._soft_reset = soft_reset
+        self._kept = KEPT if soft_reset else "sync"
         self._first_ticket = first_ticket
         self._fault = faults.checked("LaunchPath", fault, self.FAULTS)
         self._check = LaunchCheck(config, fault=faults.for_child(fault, "launch_check"))
         self._generator = IndexGenerator(config, fault=faults.for_child(fault, "index_generator"))
         self._dispatcher = BlockDispatcher(
-            config, fault=faults.for_child(fault, "block_dispatcher")
+            config, fault=faults.for_child(fault, "block_dispatcher"), kept=self._kept
         )
         counts = timing(config).error_counter_bits
         decision = layouts.index_decision(config).layout()
@@ -115,6 +156,7 @@ class LaunchPath(wiring.Component):
                 "dispatch_error_count": Out(counts),
                 "index_error": Out(record),
                 "index_error_count": Out(counts),
+                **(_soft_reset_ports(config) if soft_reset else {}),
             }
         )
 
@@ -122,27 +164,41 @@ class LaunchPath(wiring.Component):
     def _has_order_table(self) -> bool:
         return "order_table" in self._dispatcher.signature.members
 
-    def elaborate(self, platform: object) -> Module:
-        """Build the block."""
-        del platform
+    def elaborate(self, platform: object) -> Any:
+        """Build the block: a Module.
+
+        With a soft reset it is wrapped: all registers but those of `KEPT` follow `restart`.
+        """
+        m = self._build()
+        if not self._soft_reset:
+            return m
+        restarted = ResetInserter({"sync": self.restart})(m)
+        return DomainRenamer({KEPT: "sync"})(restarted)
+
+    def _build(self) -> Module:
         m = Module()
         m.submodules.check = self._check
         m.submodules.generator = self._generator
         m.submodules.dispatcher = self._dispatcher
-        m.submodules.queue = queue = LaunchQueue(self._config)
-        m.submodules.streams = streams = LaunchStreams(self._config)
+        m.submodules.queue = queue = LaunchQueue(self._config, soft_reset=self._soft_reset)
+        m.submodules.streams = streams = LaunchStreams(self._config, kept=self._kept)
         handed = Signal(name="handed_over")
         ends_here = Signal()
         self._connect_dispatcher(m)
         self._connect_generator(m, queue)
         refused = self._answer(m, queue, streams)
-        self._room(m, queue, refused)
+        ahead = self._room(m, queue, refused)
         m.d.comb += streams.lost.eq(self._dispatcher.lost)
         self._hand_over(m, queue, streams, handed)
         self._end_here(m, queue, streams, ends_here)
         leaves = handed if self._fault == "ends_twice" else ends_here | handed
         m.d.comb += queue.leave.eq(leaves)
-        self._stop(m, queue, handed)
+        resident = self._stop(m, queue, handed)
+        if self._soft_reset:
+            m.d.comb += [
+                queue.take_all_back.eq(self.closing),
+                self.idle.eq((ahead == 0) & ~resident.any()),
+            ]
         self._record(m, queue, streams, ends_here)
         return m
 
@@ -196,6 +252,9 @@ class LaunchPath(wiring.Component):
         wrong = Signal()
         refused = Signal()
         accept = Signal()
+        reasons = wrong | streams.refused
+        if self._soft_reset:
+            reasons = reasons | self.closing
         ticket = self._tickets(m, accept)
         m.d.comb += [
             checked.ready.eq(1),
@@ -203,7 +262,7 @@ class LaunchPath(wiring.Component):
             streams.priority.eq(launch.priority),
             streams.queue_full.eq(queue.full),
             wrong.eq(launch.error != 0),
-            refused.eq(checked.valid & (wrong | streams.refused)),
+            refused.eq(checked.valid & reasons),
             accept.eq(checked.valid & ~refused),
             streams.accept.eq(accept),
             accepted.valid.eq(accept),
@@ -220,6 +279,9 @@ class LaunchPath(wiring.Component):
             ),
             self.answer.argument.eq(Mux(refused & wrong, launch.argument, 0)),
         ]
+        if self._soft_reset:
+            with m.If(checked.valid & self.closing):
+                m.d.sync += [self.answer.code.eq(HostError.RESET), self.answer.argument.eq(0)]
         return refused
 
     def _tickets(self, m: Module, accept: Signal) -> Signal:
@@ -227,14 +289,17 @@ class LaunchPath(wiring.Component):
         ticket = Signal(TICKET_BITS, init=self._first_ticket)
         with m.If(accept):
             # 0 is no ticket: after the highest comes 1.
-            m.d.sync += ticket.eq(ticket + 1 + ticket.all())
+            m.d[self._kept] += ticket.eq(ticket + 1 + ticket.all())
         return ticket
 
-    def _room(self, m: Module, queue: LaunchQueue, refused: Signal) -> None:
-        """Say whether a launch finds a place whatever the launches in LaunchCheck get."""
+    def _room(self, m: Module, queue: LaunchQueue, refused: Signal) -> Signal:
+        """Say whether a launch finds a place whatever the launches in LaunchCheck get.
+
+        Returns the launches in LaunchCheck and in the waiting queue.
+        """
         limits = timing(self._config)
         sent = self.launch.valid
-        enough = []
+        enough, counts = [], []
         for name, places, gone in (
             ("queue", limits.launch_queue, queue.leave),
             ("records", limits.end_records, self.ended.valid & self.ended.ready),
@@ -245,10 +310,12 @@ class LaunchPath(wiring.Component):
             kept = Signal.like(ahead, name=f"{name}_if_accepted")
             less = Signal.like(ahead, name=f"{name}_if_refused")
             m.d.comb += [kept.eq(ahead + sent - gone), less.eq(ahead + sent - gone - 1)]
-            m.d.sync += ahead.eq(Mux(refused, less, kept))
+            m.d[self._kept] += ahead.eq(Mux(refused, less, kept))
             enough.append((kept < places, less < places))
+            counts.append(ahead)
         accepted, denied = (first & second for first, second in zip(*enough, strict=True))
-        m.d.sync += self.room.eq(Mux(refused, denied, accepted))
+        m.d[self._kept] += self.room.eq(Mux(refused, denied, accepted))
+        return counts[0]
 
     def _hand_over(
         self, m: Module, queue: LaunchQueue, streams: LaunchStreams, handed: Signal
@@ -286,8 +353,11 @@ class LaunchPath(wiring.Component):
         found: data.View = record
         return found
 
-    def _stop(self, m: Module, queue: LaunchQueue, handed: Signal) -> None:
-        """Look at one stop: mark its launch in the queue, or name its place to the dispatcher."""
+    def _stop(self, m: Module, queue: LaunchQueue, handed: Signal) -> Signal:
+        """Look at one stop: mark its launch in the queue, or name its place to the dispatcher.
+
+        Returns which places of the dispatcher have a launch.
+        """
         dispatcher, search, accepted = self._dispatcher, queue.search, queue.accepted
         held = Signal()
         stop = Signal(layouts.launch_stop(self._config).layout())
@@ -325,6 +395,20 @@ class LaunchPath(wiring.Component):
             m.d.sync += [held.eq(1), stop.eq(self.stop.payload)]
         with m.Elif(~waits):
             m.d.sync += held.eq(0)
+        if self._soft_reset:
+            self._stop_for_host(m, held & ~waits, unknown)
+        return resident
+
+    def _stop_for_host(self, m: Module, look: Value, unknown: Signal) -> None:
+        """Answer each stop; kill both places while a soft reset runs."""
+        m.d.sync += [
+            self.stop_answer.valid.eq(look),
+            self.stop_answer.code.eq(Mux(unknown, QueueCode.TICKET_UNKNOWN, 0)),
+        ]
+        with m.If(self.closing):
+            m.d.comb += [
+                self._dispatcher.stop[f"place{place}"].eq(Stop.KILL) for place in range(PLACES)
+            ]
 
     def _places(self, m: Module, handed: Signal) -> Signal:
         """Return which places of the dispatcher have a launch, up to its record inclusive."""
@@ -347,9 +431,8 @@ class LaunchPath(wiring.Component):
         ended, record = self._dispatcher.ended, self._record_here(m, queue.oldest)
         ends = Signal(layouts.end_record(self._config).layout(), name="final_record")
         shape = layouts.end_record(self._config)
-        m.submodules.records = records = SyncFIFO(
-            width=shape.bits, depth=timing(self._config).end_records
-        )
+        records = SyncFIFO(width=shape.bits, depth=timing(self._config).end_records)
+        m.submodules.records = DomainRenamer(self._kept)(records) if self._soft_reset else records
         with m.If(ended.valid):
             names = [field.name for field in shape.present]
             m.d.comb += [getattr(ends, name).eq(ended.payload[name]) for name in names]

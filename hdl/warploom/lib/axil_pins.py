@@ -79,9 +79,11 @@ class AxilPins(wiring.Component):
         """Hand a port through, whatever its kind."""
         member = core.signature.members[name]
         outer, inner = getattr(self, name), getattr(core, name)
-        if member.is_port:
-            m.d.comb += outer.eq(inner) if member.flow == Out else inner.eq(outer)
-            return
         pairs = zip(outer, inner, strict=True) if member.dimensions else [(outer, inner)]
         for outside, inside in pairs:
-            wiring.connect(m, wiring.flipped(outside), inside)
+            if not member.is_port:
+                wiring.connect(m, wiring.flipped(outside), inside)
+            elif member.flow == Out:
+                m.d.comb += outside.eq(inside)
+            else:
+                m.d.comb += inside.eq(outside)

@@ -70,9 +70,10 @@ class SmPort(wiring.Component):
         With a policy that reads loads: warps of the blocks that the SM holds.
     """
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config, *, fault: str | None = None, kept: str = "sync") -> None:
         self._config = config
         self._fault = fault
+        self._kept = kept
         block = layouts.block_offer(config).layout()
         extra = {}
         if policy_class(config).READS_LOADS:
@@ -213,10 +214,12 @@ class SmPort(wiring.Component):
             used.eq(self.enable & ~self.lost & ~lose),
             self.eligible.eq(~self.closed & ~placed & (~self.offer.valid | self.offer.ready)),
         ]
-        m.d.sync += [
+        m.d[self._kept] += [
             self.lost.eq(self.lost | lose),
             lost_1.eq(self.lost),
             lost_2.eq(lost_1),
+        ]
+        m.d.sync += [
             self.in_use.eq(used),
             self.closed.eq(~used | counts.full),
             self.events.held.eq(counts.held & both(~lost_2)),

@@ -70,7 +70,7 @@ class _Seeded(LaunchPath):
         self._bug = bug
 
     def elaborate(self, platform: object) -> Module:
-        m = super().elaborate(platform)
+        m: Module = super().elaborate(platform)
         dispatcher: Any = m.submodules.dispatcher
         launch = dispatcher.launch.payload
         bugs = {

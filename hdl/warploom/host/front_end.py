@@ -1,0 +1,207 @@
+"""From a host's doorbell to a block at an SM: the whole core."""
+
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.host.bus_port import BusPort, axil_signature
+from warploom.host.completion_queue import CompletionQueue
+from warploom.host.execution_unit import ExecutionUnit
+from warploom.host.host_registers import HostRegisters
+from warploom.host.mailbox import Mailbox
+from warploom.host.task_units import connect_unit, cores_signature
+from warploom.launch import LaunchPath
+from warploom.sm_side import IndexReadArbiter
+from warploom_spec import STALL_CAUSES, Config, layouts
+from warploom_spec.layouts import PLACES
+
+
+class FrontEnd(wiring.Component):
+    """Doorbells, launch path, execution units and records behind one AXI4-Lite port.
+
+    Wires and rules: ``docs/host/front_end.md``. There is no register between two blocks.
+
+    Parameters
+    ----------
+    config : Config
+        As for the parts.
+
+    Attributes
+    ----------
+    axil : AXI4-Lite, in
+        The host.
+    irq : Out(1)
+        The interrupt; a level.
+    cores : array of units
+        Each unit's port to its cores.
+    words : Out(array of 2 launch_words)
+        Launch words of each resident place.
+    offer : Out(array of sms streams of block_offer)
+        Blocks.
+    report : In(array of sms streams of block_report)
+        Ends of blocks, always taken.
+    kill : Out(2)
+        Bit p: the launch of place p is being killed.
+    read : In(array of sms streams of index_read)
+        Index reads.
+    data : Out(index_data)
+        Packed indices, common to all SMs.
+    data_valid : Out(sms)
+        ``data`` is for this SM in this cycle, and must be taken.
+    """
+
+    axil: Any
+    irq: Signal
+    cores: Any
+    words: Any
+    offer: Any
+    report: Any
+    kill: Signal
+    read: Any
+    data: Any
+    data_valid: Signal
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._path = LaunchPath(config, soft_reset=True)
+        path = self._path.signature.members
+        super().__init__(
+            {
+                "axil": In(axil_signature(config)),
+                "irq": Out(1),
+                "cores": Out(cores_signature(config)).array(config.units),
+                **{name: path[name] for name in ("words", "offer", "report", "kill")},
+                "read": In(stream.Signature(layouts.index_read(config).layout())).array(config.sms),
+                "data": Out(layouts.index_data(config).layout()),
+                "data_valid": Out(config.sms),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the core."""
+        del platform
+        m = Module()
+        config = self._config
+        m.submodules.bus_port = port = BusPort(config)
+        m.submodules.registers = registers = HostRegisters(config)
+        m.submodules.mailbox = mailbox = Mailbox(config)
+        m.submodules.launch_path = path = self._path
+        m.submodules.completion_queue = queue = CompletionQueue(config)
+        m.submodules.read_arbiter = arbiter = IndexReadArbiter(config)
+        wiring.connect(m, wiring.flipped(self.axil), port.axil)
+        self._bus(m, port, registers, mailbox)
+        self._control(m, registers, mailbox, path, queue, arbiter)
+        self._launches(m, registers, mailbox, path, queue)
+        self._units(m, registers, mailbox)
+        self._sms(m, path, arbiter)
+        return m
+
+    def _bus(self, m: Module, port: BusPort, registers: HostRegisters, mailbox: Mailbox) -> None:
+        """Let both blocks see every access; each refuses what is not its own."""
+        for block in (registers, mailbox):
+            m.d.comb += [block.write.eq(port.write), block.read.eq(port.read)]
+        m.d.comb += [
+            port.write_refused.eq(registers.write_refused & mailbox.write_refused),
+            port.answer.refused.eq(registers.answer.refused & mailbox.answer.refused),
+            port.answer.data.eq(registers.answer.data | mailbox.answer.data),
+            registers.refused.eq(port.refused),
+            self.irq.eq(registers.irq),
+        ]
+
+    def _control(
+        self,
+        m: Module,
+        registers: HostRegisters,
+        mailbox: Mailbox,
+        path: LaunchPath,
+        queue: CompletionQueue,
+        arbiter: IndexReadArbiter,
+    ) -> None:
+        """Connect soft reset, records, streams, SMs and counters."""
+        idle = (path.idle, ~mailbox.waiting, arbiter.idle)
+        m.d.comb += [
+            mailbox.closed.eq(registers.resetting),
+            arbiter.closing.eq(registers.resetting),
+            path.closing.eq(registers.resetting),
+            path.restart.eq(registers.restart),
+            registers.idle.eq(reduce(and_, idle)),
+            queue.pop.eq(registers.pop),
+            registers.oldest.eq(queue.oldest),
+            registers.records.eq(queue.records),
+            path.enable.eq(registers.enable),
+            path.clear_stream.payload.eq(registers.clear_stream),
+            path.clear_stream.valid.eq(registers.clear_stream_valid),
+            registers.room.eq(path.room),
+            registers.lost.eq(path.lost),
+        ]
+        if hasattr(path, "order_table"):
+            m.d.comb += [
+                path.order_table.payload.eq(registers.order_swap),
+                path.order_table.valid.eq(registers.order_swap_valid),
+            ]
+        for name in (
+            *(f"stall_{cause}" for cause in STALL_CAUSES),
+            *("dispatch_error", "dispatch_error_count", "index_error", "index_error_count"),
+        ):
+            m.d.comb += getattr(registers, name).eq(getattr(path, name))
+
+    def _launches(
+        self,
+        m: Module,
+        registers: HostRegisters,
+        mailbox: Mailbox,
+        path: LaunchPath,
+        queue: CompletionQueue,
+    ) -> None:
+        """Connect launches, aborts, their answers and their records."""
+        del registers
+        wiring.connect(m, mailbox.stop, path.stop)
+        wiring.connect(m, path.ended, queue.ended)
+        m.d.comb += [
+            path.launch.payload.eq(mailbox.launch),
+            path.launch.valid.eq(mailbox.launch_valid),
+            mailbox.launch_answer.eq(path.answer),
+            mailbox.stop_answer.eq(path.stop_answer),
+            # No mapping table is there yet.
+            path.tables.eq(0),
+        ]
+
+    def _units(self, m: Module, registers: HostRegisters, mailbox: Mailbox) -> None:
+        """Connect the units between the mailbox and their cores."""
+        units = []
+        for k in range(self._config.units):
+            unit = ExecutionUnit(self._config)
+            m.submodules[f"unit_{k}"] = unit
+            connect_unit(m, k, unit, mailbox, self.cores[k])
+            m.d.comb += [
+                unit.reset.eq(registers.unit_reset[k]),
+                registers.strays[k].eq(unit.strays),
+            ]
+            units.append(unit)
+        m.d.comb += [
+            mailbox.unit_reset.eq(registers.unit_reset),
+            mailbox.missing.eq(Cat(unit.missing for unit in units)),
+            registers.busy.eq(Cat(unit.busy for unit in units)),
+            registers.missing.eq(Cat(unit.missing for unit in units)),
+            registers.disconnected.eq(mailbox.disconnected),
+        ]
+
+    def _sms(self, m: Module, path: LaunchPath, arbiter: IndexReadArbiter) -> None:
+        """Connect the SMs' ports."""
+        for n in range(self._config.sms):
+            wiring.connect(m, path.offer[n], wiring.flipped(self.offer[n]))
+            wiring.connect(m, wiring.flipped(self.report[n]), path.report[n])
+            wiring.connect(m, wiring.flipped(self.read[n]), arbiter.request[n])
+        wiring.connect(m, arbiter.read, path.read)
+        m.d.comb += [
+            *(self.words[place].eq(path.words[place]) for place in range(PLACES)),
+            self.kill.eq(path.kill),
+            path.data.ready.eq(1),
+            arbiter.answered.eq(path.data.valid),
+            self.data.eq(path.data.payload),
+            self.data_valid.eq(arbiter.data_valid),
+        ]

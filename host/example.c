@@ -1,0 +1,42 @@
+/* One kernel from a host's first access to its final record: the place to start from.
+ *
+ * Change BASE to where your bus has the core. `code` and `arguments` mean what your SMs make of
+ * them. Build it with warploom.c and the header of your core:
+ *
+ *     warploom map --config default --out build/map
+ *     gcc -std=c99 -ffreestanding -Ihost -Ibuild/map/default -c host/warploom.c host/example.c */
+#include "warploom.h"
+
+#ifndef BASE
+#define BASE UINT32_C(0x40000000)
+#endif
+
+static int read32(void *context, uint32_t address, uint32_t *value)
+{
+    (void)context;
+    *value = *(volatile uint32_t *)(uintptr_t)(BASE + address);
+    return 0;
+}
+
+static int write32(void *context, uint32_t address, uint32_t value)
+{
+    (void)context;
+    *(volatile uint32_t *)(uintptr_t)(BASE + address) = value;
+    return 0;
+}
+
+int run_one_kernel(uint64_t code, uint64_t arguments)
+{
+    const warploom_core core = {.read32 = read32, .write32 = write32, .patience = 1000000};
+    const warploom_launch launch = {
+        .code = code, .arguments = arguments, .after_previous = 1,
+        .gx = 64, .gy = 1, .gz = 1, .dx = 32, .dy = 1, .dz = 1, .warp_registers = 1,
+    };
+    warploom_record record;
+    uint32_t ticket;
+    int error = warploom_identify(&core);
+    if (!error) error = warploom_launch_kernel(&core, 0, &launch, &ticket);
+    if (!error) error = warploom_wait_record(&core, &record);
+    if (error) return error;
+    return record.ticket == ticket && record.fate == WARPLOOM_FATE_FINISHED ? 0 : (int)record.code;
+}

@@ -1,0 +1,307 @@
+#include "warploom.h"
+
+/* The value of a field that a word holds, and the word that holds a value. */
+#define GET(word, field) (((word) & field##_MASK) >> field##_SHIFT)
+#define FITS(value, field) (((value) & ~(field##_MASK >> field##_SHIFT)) == 0)
+#define PUT(value, field) ((value) << field##_SHIFT)
+
+#define LOW(value) ((uint32_t)((value) & UINT32_C(0xFFFFFFFF)))
+#define HIGH(value) ((uint32_t)((value) >> 32))
+
+/* Words of the largest command. */
+#define COMMAND_WORDS (WARPLOOM_LAUNCH_INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS)
+#define WARPLOOM_LAUNCH_INLINE_WORD 12
+
+static int read_word(const warploom_core *core, uint32_t address, uint32_t *value)
+{
+    return core->read32(core->context, address, value) ? WARPLOOM_BUS_ERROR : WARPLOOM_OK;
+}
+
+static int write_word(const warploom_core *core, uint32_t address, uint32_t value)
+{
+    return core->write32(core->context, address, value) ? WARPLOOM_BUS_ERROR : WARPLOOM_OK;
+}
+
+/* Count a turn of waiting: WARPLOOM_WAITED when there were too many. */
+static int wait_turn(const warploom_core *core, uint32_t *turns)
+{
+    *turns += 1;
+    return core->patience != 0 && *turns >= core->patience ? WARPLOOM_WAITED : WARPLOOM_OK;
+}
+
+int warploom_identify(const warploom_core *core)
+{
+    uint32_t id, version, crc;
+    int error = read_word(core, WARPLOOM_ID_ADDRESS, &id);
+    if (error) return error;
+    if (id != WARPLOOM_ID) return WARPLOOM_NOT_THERE;
+    error = read_word(core, WARPLOOM_VERSION_ADDRESS, &version);
+    if (error) return error;
+    if (GET(version, WARPLOOM_VERSION_MAJOR) != GET(WARPLOOM_VERSION, WARPLOOM_VERSION_MAJOR))
+        return WARPLOOM_OTHER_MAP;
+    error = read_word(core, WARPLOOM_CONFIG_CRC_ADDRESS, &crc);
+    if (error) return error;
+    return crc == WARPLOOM_CONFIG_CRC ? WARPLOOM_OK : WARPLOOM_OTHER_CONFIG;
+}
+
+/* Write the task register's words and ring, unless the section is busy. */
+static int submit(const warploom_core *core, uint32_t section, const uint32_t *words, uint32_t count)
+{
+    uint32_t doorbell, word;
+    int error;
+    if (section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
+    error = read_word(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), &doorbell);
+    if (error) return error;
+    if (doorbell) return WARPLOOM_BUSY;
+    for (word = 0; word < count; word++) {
+        uint32_t offset = WARPLOOM_SECTION_T0_OFFSET + 4 * word;
+        error = write_word(core, warploom_section(section, offset), words[word]);
+        if (error) return error;
+    }
+    return write_word(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
+}
+
+static int launch_fits(const warploom_launch *launch)
+{
+    return FITS(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) &&
+           FITS(launch->stream, WARPLOOM_LAUNCH_STREAM) &&
+           FITS(launch->priority, WARPLOOM_LAUNCH_PRIORITY) &&
+           FITS(launch->after_previous, WARPLOOM_LAUNCH_AFTER_PREVIOUS) &&
+           FITS(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT) &&
+           FITS(launch->mode, WARPLOOM_LAUNCH_MODE) && FITS(launch->gy, WARPLOOM_LAUNCH_GY) &&
+           FITS(launch->gz, WARPLOOM_LAUNCH_GZ) && FITS(launch->dx, WARPLOOM_LAUNCH_DX) &&
+           FITS(launch->dy, WARPLOOM_LAUNCH_DY) && FITS(launch->dz, WARPLOOM_LAUNCH_DZ) &&
+           FITS(launch->index_address, WARPLOOM_LAUNCH_INDEX_ADDRESS) &&
+           FITS(launch->table, WARPLOOM_LAUNCH_TABLE) &&
+           FITS(launch->warp_registers, WARPLOOM_LAUNCH_WARP_REGISTERS) &&
+           FITS(launch->shared, WARPLOOM_LAUNCH_SHARED) &&
+           FITS(launch->barriers, WARPLOOM_LAUNCH_BARRIERS);
+}
+
+int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch)
+{
+    uint32_t words[COMMAND_WORDS] = {0};
+    uint32_t n;
+    if (!launch_fits(launch)) return WARPLOOM_RANGE;
+    words[WARPLOOM_LAUNCH_OPCODE_WORD] = PUT(WARPLOOM_OPCODE_LAUNCH, WARPLOOM_LAUNCH_OPCODE);
+    words[WARPLOOM_LAUNCH_CODE_LOW_WORD] = LOW(launch->code);
+    words[WARPLOOM_LAUNCH_CODE_HIGH_WORD] = HIGH(launch->code);
+    words[WARPLOOM_LAUNCH_ARGUMENTS_LOW_WORD] = LOW(launch->arguments);
+    words[WARPLOOM_LAUNCH_ARGUMENTS_HIGH_WORD] = HIGH(launch->arguments);
+    words[WARPLOOM_LAUNCH_STREAM_WORD] =
+        PUT(launch->address_space, WARPLOOM_LAUNCH_ADDRESS_SPACE) |
+        PUT(launch->stream, WARPLOOM_LAUNCH_STREAM) |
+        PUT(launch->priority, WARPLOOM_LAUNCH_PRIORITY) |
+        PUT(launch->after_previous, WARPLOOM_LAUNCH_AFTER_PREVIOUS) |
+        PUT(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT) |
+        PUT(launch->mode, WARPLOOM_LAUNCH_MODE);
+    words[WARPLOOM_LAUNCH_GX_WORD] = launch->gx;
+    words[WARPLOOM_LAUNCH_GY_WORD] =
+        PUT(launch->gy, WARPLOOM_LAUNCH_GY) | PUT(launch->gz, WARPLOOM_LAUNCH_GZ);
+    words[WARPLOOM_LAUNCH_DX_WORD] = PUT(launch->dx, WARPLOOM_LAUNCH_DX) |
+                                     PUT(launch->dy, WARPLOOM_LAUNCH_DY) |
+                                     PUT(launch->dz, WARPLOOM_LAUNCH_DZ);
+    words[WARPLOOM_LAUNCH_INDEX_ADDRESS_WORD] =
+        PUT(launch->index_address, WARPLOOM_LAUNCH_INDEX_ADDRESS) |
+        PUT(launch->table, WARPLOOM_LAUNCH_TABLE);
+    words[WARPLOOM_LAUNCH_SHARED_WORD] =
+        PUT(launch->warp_registers, WARPLOOM_LAUNCH_WARP_REGISTERS) |
+        PUT(launch->shared, WARPLOOM_LAUNCH_SHARED) |
+        PUT(launch->barriers, WARPLOOM_LAUNCH_BARRIERS);
+    for (n = 0; n + 1 < WARPLOOM_INLINE_ARGS + 1; n++) {
+        words[WARPLOOM_LAUNCH_INLINE_WORD + 2 * n] = LOW(launch->inline_args[n]);
+        words[WARPLOOM_LAUNCH_INLINE_WORD + 2 * n + 1] = HIGH(launch->inline_args[n]);
+    }
+    return submit(core, section, words, COMMAND_WORDS);
+}
+
+int warploom_submit_task(const warploom_core *core, uint32_t section, const warploom_task *task)
+{
+    uint32_t words[WARPLOOM_RUN_ARGUMENTS_HIGH_WORD + 1] = {0};
+    uint32_t flags = task->skip_primary ? WARPLOOM_FLAG_SKIP_PRIMARY : 0;
+    if (!FITS(task->parts, WARPLOOM_RUN_PARTS) || !FITS(task->larger, WARPLOOM_RUN_LARGER))
+        return WARPLOOM_RANGE;
+    words[WARPLOOM_RUN_OPCODE_WORD] =
+        PUT(WARPLOOM_OPCODE_RUN, WARPLOOM_RUN_OPCODE) | PUT(flags, WARPLOOM_RUN_FLAGS);
+    words[WARPLOOM_RUN_FIRST_WORD] = task->first;
+    words[WARPLOOM_RUN_PARTS_WORD] =
+        PUT(task->parts, WARPLOOM_RUN_PARTS) | PUT(task->larger, WARPLOOM_RUN_LARGER);
+    words[WARPLOOM_RUN_SMALL_WORD] = task->small;
+    words[WARPLOOM_RUN_CODE_LOW_WORD] = LOW(task->code);
+    words[WARPLOOM_RUN_CODE_HIGH_WORD] = HIGH(task->code);
+    words[WARPLOOM_RUN_ARGUMENTS_LOW_WORD] = LOW(task->arguments);
+    words[WARPLOOM_RUN_ARGUMENTS_HIGH_WORD] = HIGH(task->arguments);
+    return submit(core, section, words, WARPLOOM_RUN_ARGUMENTS_HIGH_WORD + 1);
+}
+
+int warploom_submit_abort(const warploom_core *core, uint32_t section, uint32_t ticket)
+{
+    uint32_t words[WARPLOOM_ABORT_TICKET_WORD + 1] = {0};
+    words[WARPLOOM_ABORT_OPCODE_WORD] = PUT(WARPLOOM_OPCODE_ABORT, WARPLOOM_ABORT_OPCODE);
+    words[WARPLOOM_ABORT_TICKET_WORD] = ticket;
+    return submit(core, section, words, WARPLOOM_ABORT_TICKET_WORD + 1);
+}
+
+int warploom_submit_disconnect(const warploom_core *core, uint32_t section)
+{
+    uint32_t word = PUT(WARPLOOM_OPCODE_DISCONNECT, WARPLOOM_ABORT_OPCODE);
+    return submit(core, section, &word, 1);
+}
+
+int warploom_poll(const warploom_core *core, uint32_t section, warploom_outcome *outcome)
+{
+    uint32_t doorbell, error_word, task;
+    int error;
+    if (section >= WARPLOOM_SECTIONS) return WARPLOOM_RANGE;
+    error = read_word(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), &doorbell);
+    if (error) return error;
+    if (doorbell) return WARPLOOM_BUSY;
+    error = read_word(core, warploom_section(section, WARPLOOM_SECTION_ERROR_OFFSET), &error_word);
+    if (!error)
+        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_RESULT0_OFFSET),
+                          &outcome->ticket);
+    if (!error)
+        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_RESULT1_OFFSET), &task);
+    if (!error)
+        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_STATUS_OFFSET),
+                          &outcome->succeeded);
+    if (!error)
+        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_ASSIGNED_OFFSET),
+                          &outcome->parts);
+    if (error) return error;
+    outcome->code = GET(error_word, WARPLOOM_SECTION_ERROR_CODE);
+    outcome->core = GET(error_word, WARPLOOM_SECTION_ERROR_CORE);
+    outcome->argument = GET(error_word, WARPLOOM_SECTION_ERROR_ARGUMENT);
+    outcome->task = GET(task, WARPLOOM_SECTION_RESULT1_TASK);
+    return WARPLOOM_OK;
+}
+
+int warploom_wait(const warploom_core *core, uint32_t section, warploom_outcome *outcome)
+{
+    uint32_t turns = 0;
+    for (;;) {
+        int state = warploom_poll(core, section, outcome);
+        if (state == WARPLOOM_OK) return (int)outcome->code;
+        if (state != WARPLOOM_BUSY) return state;
+        state = wait_turn(core, &turns);
+        if (state) return state;
+    }
+}
+
+int warploom_launch_kernel(const warploom_core *core, uint32_t section, const warploom_launch *launch,
+                           uint32_t *ticket)
+{
+    uint32_t turns = 0;
+    for (;;) {
+        warploom_outcome outcome;
+        int error = warploom_submit_launch(core, section, launch);
+        if (error) return error;
+        error = warploom_wait(core, section, &outcome);
+        if (error != (int)WARPLOOM_ERROR_QUEUE_FULL) {
+            *ticket = error ? 0 : outcome.ticket;
+            return error;
+        }
+        error = wait_turn(core, &turns);
+        if (error) return error;
+    }
+}
+
+int warploom_run(const warploom_core *core, uint32_t section, const warploom_task *task,
+                 warploom_outcome *outcome)
+{
+    int error = warploom_submit_task(core, section, task);
+    return error ? error : warploom_wait(core, section, outcome);
+}
+
+int warploom_abort(const warploom_core *core, uint32_t section, uint32_t ticket)
+{
+    warploom_outcome outcome;
+    int error = warploom_submit_abort(core, section, ticket);
+    return error ? error : warploom_wait(core, section, &outcome);
+}
+
+int warploom_results(const warploom_core *core, uint32_t section, uint32_t count, uint32_t *words)
+{
+    uint32_t n;
+    if (section >= WARPLOOM_SECTIONS || count > 8) return WARPLOOM_RANGE;
+    for (n = 0; n < count; n++) {
+        uint32_t offset = WARPLOOM_SECTION_RESULT8_OFFSET + 4 * n;
+        int error = read_word(core, warploom_section(section, offset), &words[n]);
+        if (error) return error;
+    }
+    return WARPLOOM_OK;
+}
+
+int warploom_take_record(const warploom_core *core, warploom_record *record)
+{
+    uint32_t waiting, word;
+    int error = read_word(core, WARPLOOM_RECORDS_ADDRESS, &waiting);
+    if (error) return error;
+    if (!waiting) return WARPLOOM_EMPTY;
+    error = read_word(core, WARPLOOM_RECORD0_ADDRESS, &record->ticket);
+    if (!error) error = read_word(core, WARPLOOM_RECORD1_ADDRESS, &word);
+    if (!error) error = read_word(core, WARPLOOM_RECORD2_ADDRESS, &record->cycles);
+    if (error) return error;
+    record->fate = GET(word, WARPLOOM_RECORD_FATE);
+    record->code = GET(word, WARPLOOM_RECORD_CODE);
+    record->kind = GET(word, WARPLOOM_RECORD_KIND);
+    record->kills = GET(word, WARPLOOM_RECORD_KILLS);
+    record->drained = GET(word, WARPLOOM_RECORD_DRAINED);
+    return write_word(core, WARPLOOM_RECORD_POP_ADDRESS, WARPLOOM_RECORD_POP_POP_MASK);
+}
+
+int warploom_wait_record(const warploom_core *core, warploom_record *record)
+{
+    uint32_t turns = 0;
+    for (;;) {
+        int state = warploom_take_record(core, record);
+        if (state != WARPLOOM_EMPTY) return state;
+        if (core->wait_irq && core->wait_irq(core->context)) return WARPLOOM_BUS_ERROR;
+        state = wait_turn(core, &turns);
+        if (state) return state;
+    }
+}
+
+int warploom_enable_irq(const warploom_core *core, uint32_t bits, uint32_t threshold)
+{
+    int error;
+    if (!FITS(threshold, WARPLOOM_IRQ_THRESHOLD_VALUE)) return WARPLOOM_RANGE;
+    error = write_word(core, WARPLOOM_IRQ_THRESHOLD_ADDRESS, threshold);
+    return error ? error : write_word(core, WARPLOOM_IRQ_ENABLE_ADDRESS, bits);
+}
+
+int warploom_acknowledge_irq(const warploom_core *core, uint32_t *bits)
+{
+    int error = read_word(core, WARPLOOM_IRQ_STATUS_ADDRESS, bits);
+    return error ? error : write_word(core, WARPLOOM_IRQ_STATUS_ADDRESS, *bits);
+}
+
+int warploom_clear_stream(const warploom_core *core, uint32_t stream)
+{
+    if (!FITS(stream, WARPLOOM_CLEAR_STREAM_STREAM)) return WARPLOOM_RANGE;
+    return write_word(core, WARPLOOM_CLEAR_STREAM_ADDRESS, stream);
+}
+
+int warploom_reset_units(const warploom_core *core, uint32_t units)
+{
+    return write_word(core, WARPLOOM_UNIT_RESET_ADDRESS, units);
+}
+
+int warploom_enable_sms(const warploom_core *core, uint32_t word, uint32_t sms)
+{
+    if (word >= (WARPLOOM_SMS + 31) / 32) return WARPLOOM_RANGE;
+    return write_word(core, WARPLOOM_SM_ENABLE0_ADDRESS + 4 * word, sms);
+}
+
+int warploom_soft_reset(const warploom_core *core)
+{
+    uint32_t turns = 0;
+    int error = write_word(core, WARPLOOM_CONTROL_ADDRESS, WARPLOOM_CONTROL_SOFT_RESET_MASK);
+    while (!error) {
+        uint32_t state;
+        error = read_word(core, WARPLOOM_STATE_ADDRESS, &state);
+        if (error || !GET(state, WARPLOOM_STATE_RESETTING)) break;
+        error = wait_turn(core, &turns);
+    }
+    return error;
+}

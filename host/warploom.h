@@ -1,0 +1,113 @@
+/* A driver for Warploom's core: C99, no library, no allocation, no global state.
+ *
+ * Registers and words come from warploom_host.h, which `warploom map` writes for one
+ * configuration. Every function returns WARPLOOM_OK, a code of the hardware (WARPLOOM_ERROR_*,
+ * 1 to 255), or one of the driver's own codes below. */
+#ifndef WARPLOOM_H
+#define WARPLOOM_H
+
+#include <stdint.h>
+
+#include "warploom_host.h"
+
+#define WARPLOOM_OK 0
+#define WARPLOOM_BUS_ERROR (-1)    /* the core refused an access, or the bus failed */
+#define WARPLOOM_NOT_THERE (-2)    /* ID is not Warploom's */
+#define WARPLOOM_OTHER_MAP (-3)    /* VERSION has another major number than this header */
+#define WARPLOOM_OTHER_CONFIG (-4) /* the header was written for another configuration */
+#define WARPLOOM_BUSY (-5)         /* the section's last command is not complete */
+#define WARPLOOM_WAITED (-6)       /* nothing came in `patience` turns of waiting */
+#define WARPLOOM_RANGE (-7)        /* a section or a value that no field can hold */
+#define WARPLOOM_EMPTY (-8)        /* no final record waits */
+
+/* How the driver reaches the core. read32 and write32 return 0 if the core answered OKAY. */
+typedef struct {
+    int (*read32)(void *context, uint32_t address, uint32_t *value);
+    int (*write32)(void *context, uint32_t address, uint32_t value);
+    /* Sleep until `irq` is 1, or for a while; return 0. Null: the driver polls. */
+    int (*wait_irq)(void *context);
+    void *context;
+    uint32_t patience; /* turns of waiting before WARPLOOM_WAITED; 0: wait for ever */
+} warploom_core;
+
+/* A kernel launch. What one block takes stands in the hardware's units (docs/host/register_map.md). */
+typedef struct {
+    uint64_t code, arguments;
+    uint32_t address_space;
+    uint32_t stream, priority;
+    uint32_t after_previous; /* 1: after every earlier launch of its stream */
+    uint32_t idempotent, mode;
+    uint32_t gx, gy, gz;
+    uint32_t dx, dy, dz;
+    uint32_t index_address, table;
+    uint32_t warp_registers, shared, barriers;
+    uint64_t inline_args[WARPLOOM_INLINE_ARGS ? WARPLOOM_INLINE_ARGS : 1];
+} warploom_launch;
+
+/* A task for a section's execution unit: `larger` parts of small + 1 elements, then the others of
+ * `small`, from element `first` on. */
+typedef struct {
+    uint64_t code, arguments;
+    uint32_t first, parts, larger, small;
+    uint32_t skip_primary; /* 1: the primary core takes no part itself */
+} warploom_task;
+
+/* What became of a section's last command. */
+typedef struct {
+    uint32_t code, core, argument;
+    uint32_t ticket;           /* of a launch; 0: none */
+    uint32_t succeeded, parts; /* of a task: a bit for each core */
+    uint32_t task;             /* number of the task */
+} warploom_outcome;
+
+/* What became of a launch. */
+typedef struct {
+    uint32_t ticket;
+    uint32_t fate; /* WARPLOOM_FATE_* */
+    uint32_t code; /* 0, or why it failed */
+    uint32_t kind, kills, drained;
+    uint32_t cycles; /* from its first offer to its last report */
+} warploom_record;
+
+/* Check that this is the core that warploom_host.h was written for. Call it first. */
+int warploom_identify(const warploom_core *core);
+
+/* Write a command and ring the section's doorbell; the outcome comes later. */
+int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch);
+int warploom_submit_task(const warploom_core *core, uint32_t section, const warploom_task *task);
+int warploom_submit_abort(const warploom_core *core, uint32_t section, uint32_t ticket);
+int warploom_submit_disconnect(const warploom_core *core, uint32_t section);
+
+/* Look whether a section's command is complete: WARPLOOM_BUSY, or the outcome. */
+int warploom_poll(const warploom_core *core, uint32_t section, warploom_outcome *outcome);
+/* Poll until it is. The result is the outcome's code. */
+int warploom_wait(const warploom_core *core, uint32_t section, warploom_outcome *outcome);
+
+/* Submit and wait. A launch that is refused because a queue is full is tried again. */
+int warploom_launch_kernel(const warploom_core *core, uint32_t section, const warploom_launch *launch,
+                           uint32_t *ticket);
+int warploom_run(const warploom_core *core, uint32_t section, const warploom_task *task,
+                 warploom_outcome *outcome);
+int warploom_abort(const warploom_core *core, uint32_t section, uint32_t ticket);
+/* Read result words 0 to count - 1 that the unit's cores wrote. */
+int warploom_results(const warploom_core *core, uint32_t section, uint32_t count, uint32_t *words);
+
+/* Take the oldest final record: WARPLOOM_EMPTY if none waits. */
+int warploom_take_record(const warploom_core *core, warploom_record *record);
+/* Take it as soon as one is there, by the interrupt if the core has wait_irq. */
+int warploom_wait_record(const warploom_core *core, warploom_record *record);
+
+/* Raise `irq` for these bits (1 << WARPLOOM_IRQ_*), and bit 0 from so many records on. */
+int warploom_enable_irq(const warploom_core *core, uint32_t bits, uint32_t threshold);
+/* Read what happened, and clear it. */
+int warploom_acknowledge_irq(const warploom_core *core, uint32_t *bits);
+
+/* Mend a stream that a failed launch broke; reset units (a bit each); use SMs (a bit each). */
+int warploom_clear_stream(const warploom_core *core, uint32_t stream);
+int warploom_reset_units(const warploom_core *core, uint32_t units);
+int warploom_enable_sms(const warploom_core *core, uint32_t word, uint32_t sms);
+
+/* End every launch and task, and wait until the core is as after power-on. Records stay. */
+int warploom_soft_reset(const warploom_core *core);
+
+#endif

@@ -1,0 +1,384 @@
+"""A driver for Warploom's core: the calls of ``host/warploom.c``, in Python.
+
+It needs two functions that reach the core, such as those of a bench, a debugger's link or a PCIe
+window. Nothing here sleeps: a call that waits reads again and again, ``patience`` times at most.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from warploom_spec.config import Config
+from warploom_spec.errors import ErrorCode, WarploomError
+from warploom_spec.host_commands import (
+    FLAG_SKIP_PRIMARY,
+    RECORD_WORDS,
+    Opcode,
+    abort_words,
+    command_words,
+    launch_words,
+    record_words,
+    run_words,
+)
+from warploom_spec.host_errors import HostError
+from warploom_spec.host_map import RESULT_WORDS, SECTION_WORDS, Word, section_address
+from warploom_spec.host_registers import (
+    IDENTITY,
+    MAP_VERSION,
+    config_crc,
+    registers,
+)
+from warploom_spec.launch import LaunchDescriptor
+from warploom_spec.word_layout import WordLayout
+
+Read = Callable[[int], int]
+Write = Callable[[int, int], None]
+#: Turns of waiting before a call gives up.
+PATIENCE: Final = 100_000
+_SECTION: Final = {word.name: word for word in SECTION_WORDS}
+
+
+class HostTimeout(WarploomError):
+    """Nothing came in the turns of waiting that the driver allows itself."""
+
+
+class CommandFailed(WarploomError):
+    """A command completed with a code other than 0.
+
+    Attributes
+    ----------
+    outcome : Outcome
+        All that the section says.
+    """
+
+    def __init__(self, section: int, outcome: "Outcome"):
+        self.outcome = outcome
+        name = code_name(outcome.code)
+        super().__init__(
+            f"section {section}: {name} (code {outcome.code}, core {outcome.core},"
+            f" argument {outcome.argument})"
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a section's last command.
+
+    Attributes
+    ----------
+    code, core, argument : int
+        0, or why it failed; the core and the number that this speaks of.
+    ticket : int
+        Of a launch; 0: none.
+    succeeded, parts : int
+        Of a task: a bit for each core whose part succeeded, and for each that got one.
+    task : int
+        Number of the task.
+    """
+
+    code: int
+    core: int
+    argument: int
+    ticket: int
+    succeeded: int
+    parts: int
+    task: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of a launch.
+
+    Attributes
+    ----------
+    ticket : int
+        Its ticket.
+    fate : int
+        0 finished, 1 aborted, 2 failed.
+    code : int
+        0, or why it failed.
+    cycles : int
+        From its first offer to its last report.
+    kind, kills, drained : int
+        As in the register map.
+    """
+
+    ticket: int
+    fate: int
+    code: int
+    cycles: int
+    kind: int
+    kills: int
+    drained: int
+
+
+class HostDriver:
+    """One core, driven by two functions.
+
+    Parameters
+    ----------
+    read32 : function
+        Returns the word at a byte address; raises if the core refuses the access.
+    write32 : function
+        Writes a word (address, value); raises if the core refuses it.
+    config : Config
+        The core's configuration. `identify` compares it with the core.
+    patience : int
+        Turns of waiting before a call raises `HostTimeout`.
+    wait_irq : function, optional
+        Returns when ``irq`` is 1, or after a while. Without it `wait_record` polls.
+
+    Raises
+    ------
+    WarploomError
+        From every call: if a value fits no field, a section does not exist or is busy.
+    """
+
+    def __init__(
+        self,
+        read32: Read,
+        write32: Write,
+        config: Config,
+        patience: int = PATIENCE,
+        wait_irq: Callable[[], None] | None = None,
+    ):
+        self._read = read32
+        self._write = write32
+        self._config = config
+        self._patience = patience
+        self._wait_irq = wait_irq
+        self._registers: Mapping[str, Word] = {word.name: word for word in registers(config)}
+
+    def identify(self) -> None:
+        """Raise `WarploomError` unless the core is Warploom's, of this map and configuration."""
+        expected = {
+            "ID": (IDENTITY, 0xFFFFFFFF),
+            "VERSION": (MAP_VERSION, 0xFFFF0000),
+            "CONFIG_CRC": (config_crc(self._config), 0xFFFFFFFF),
+        }
+        for name, (value, mask) in expected.items():
+            found = self.register(name)
+            if (found ^ value) & mask:
+                raise WarploomError(f"{name} reads {found:#010x}; expected: {value:#010x}")
+
+    # Commands
+
+    def submit_launch(self, section: int, launch: LaunchDescriptor) -> None:
+        """Write a launch into a section and ring its doorbell."""
+        layout = launch_words(self._config)
+        grid = dict(zip(("gx", "gy", "gz"), launch.grid, strict=True))
+        block = dict(zip(("dx", "dy", "dz"), launch.block, strict=True))
+        given = {"opcode": int(Opcode.LAUNCH), "flags": 0, "parameter": 0} | grid | block
+        given |= {f"inline{n}": value for n, value in enumerate(launch.inline)}
+        rest = {name: int(getattr(launch, name, 0)) for name in layout.by_name if name not in given}
+        self._submit(section, layout, given | rest)
+
+    def submit_task(
+        self,
+        section: int,
+        code: int,
+        arguments: int,
+        *,
+        first: int = 0,
+        parts: int = 1,
+        larger: int = 0,
+        small: int = 1,
+        skip_primary: bool = False,
+    ) -> None:
+        """Write a task into a section and ring its doorbell."""
+        fields = {
+            "opcode": int(Opcode.RUN),
+            "flags": FLAG_SKIP_PRIMARY * skip_primary,
+            "parameter": 0,
+            "first": first,
+            "parts": parts,
+            "larger": larger,
+            "small": small,
+            "code": code,
+            "arguments": arguments,
+        }
+        self._submit(section, run_words(self._config), fields)
+
+    def submit_abort(self, section: int, ticket: int) -> None:
+        """Ask to end a launch."""
+        fields = {"opcode": int(Opcode.ABORT), "flags": 0, "parameter": 0, "ticket": ticket}
+        self._submit(section, abort_words(self._config), fields)
+
+    def submit_disconnect(self, section: int) -> None:
+        """Ask that a section runs no more commands."""
+        fields = {"opcode": int(Opcode.DISCONNECT), "flags": 0, "parameter": 0}
+        self._submit(section, command_words(self._config), fields)
+
+    def poll(self, section: int) -> Outcome | None:
+        """Return what became of a section's command; None while it is not complete."""
+        if self.section(section, "DOORBELL"):
+            return None
+        error = _SECTION["ERROR"].fields
+        word = self.section(section, "ERROR")
+        fields = {f.name: word >> f.low & (1 << f.bits) - 1 for f in error}
+        return Outcome(
+            **fields,
+            ticket=self.section(section, "RESULT0"),
+            succeeded=self.section(section, "STATUS"),
+            parts=self.section(section, "ASSIGNED"),
+            task=self.section(section, "RESULT1") & 0xFF,
+        )
+
+    def wait(self, section: int) -> Outcome:
+        """Poll until a section's command is complete.
+
+        Raises
+        ------
+        HostTimeout
+            If it never is.
+        """
+        for _ in range(self._patience):
+            if (outcome := self.poll(section)) is not None:
+                return outcome
+        raise HostTimeout(f"section {section}: no answer in {self._patience} turns")
+
+    def launch(self, section: int, launch: LaunchDescriptor) -> int:
+        """Launch a kernel and return its ticket; try again while the queue is full.
+
+        Raises
+        ------
+        CommandFailed
+            If it is refused for another reason.
+        """
+        for _ in range(self._patience):
+            self.submit_launch(section, launch)
+            outcome = self.wait(section)
+            if outcome.code != ErrorCode.QUEUE_FULL:
+                return self._checked(section, outcome).ticket
+        raise HostTimeout(f"section {section}: no room in {self._patience} turns")
+
+    def run(self, section: int, code: int, arguments: int, **task: int) -> Outcome:
+        """Run a task on a section's unit; as `submit_task`, then `wait`."""
+        self.submit_task(section, code, arguments, **task)  # type: ignore[arg-type]  # by name
+        return self._checked(section, self.wait(section))
+
+    def abort(self, section: int, ticket: int) -> None:
+        """End a launch; its record says what became of it."""
+        self.submit_abort(section, ticket)
+        self._checked(section, self.wait(section))
+
+    def results(self, section: int, count: int = RESULT_WORDS) -> list[int]:
+        """Return the first result words that the unit's cores wrote."""
+        return [self.section(section, f"RESULT{8 + word}") for word in range(count)]
+
+    # Records and interrupt
+
+    def take_record(self) -> Record | None:
+        """Take the oldest final record; None if none waits."""
+        if not self.register("RECORDS"):
+            return None
+        words = [self.register(f"RECORD{word}") for word in range(RECORD_WORDS)]
+        fields = record_words(self._config).unpack(words)
+        self.write_register("RECORD_POP", 1)
+        return Record(**{name: fields[name] for name in Record.__dataclass_fields__})
+
+    def wait_record(self) -> Record:
+        """Take the oldest final record as soon as there is one.
+
+        Raises
+        ------
+        HostTimeout
+            If none comes.
+        """
+        for _ in range(self._patience):
+            if (record := self.take_record()) is not None:
+                return record
+            if self._wait_irq:
+                self._wait_irq()
+        raise HostTimeout(f"no record in {self._patience} turns")
+
+    def enable_irq(self, bits: int, threshold: int = 0) -> None:
+        """Raise ``irq`` for these bits of IRQ_STATUS, for bit 0 from so many records on."""
+        self.write_register("IRQ_THRESHOLD", threshold)
+        self.write_register("IRQ_ENABLE", bits)
+
+    def acknowledge_irq(self) -> int:
+        """Return what happened, and clear it."""
+        bits = self.register("IRQ_STATUS")
+        self.write_register("IRQ_STATUS", bits)
+        return bits
+
+    # Control
+
+    def clear_stream(self, stream: int) -> None:
+        """Mend a stream that a failed launch broke."""
+        self.write_register("CLEAR_STREAM", stream)
+
+    def reset_units(self, units: int) -> None:
+        """Reset units, a bit for each."""
+        self.write_register("UNIT_RESET", units)
+
+    def enable_sms(self, mask: int) -> None:
+        """Use the SMs of a mask, a bit for each."""
+        for word in range(-(-self._config.sms // 32)):
+            self.write_register(f"SM_ENABLE{word}", mask >> 32 * word & 0xFFFFFFFF)
+
+    def soft_reset(self) -> None:
+        """End every launch and task, and wait until the core is as after power-on; records stay.
+
+        Raises
+        ------
+        HostTimeout
+            If it does not end.
+        """
+        self.write_register("CONTROL", 1)
+        for _ in range(self._patience):
+            if not self.register("STATE") & 1:
+                return
+        raise HostTimeout(f"the soft reset did not end in {self._patience} turns")
+
+    # Words
+
+    def register(self, name: str) -> int:
+        """Return a register's word."""
+        return self._read(self._register(name))
+
+    def write_register(self, name: str, value: int) -> None:
+        """Write a register's word."""
+        address = self._register(name)
+        legal = sum((1 << field.bits) - 1 << field.low for field in self._registers[name].fields)
+        if value & ~legal:
+            raise WarploomError(f"{name} is {value:#x}; legal: bits of {legal:#x}")
+        self._write(address, value)
+
+    def section(self, section: int, name: str) -> int:
+        """Return a word of a section."""
+        return self._read(self._section(section, name))
+
+    def _register(self, name: str) -> int:
+        if name not in self._registers:
+            raise WarploomError(f"register is {name!r}; legal: {', '.join(self._registers)}")
+        return self._registers[name].offset
+
+    def _section(self, section: int, name: str) -> int:
+        if not 0 <= section < self._config.sections:
+            raise WarploomError(f"section is {section}; legal: 0 to {self._config.sections - 1}")
+        return section_address(section, name)
+
+    def _submit(self, section: int, layout: WordLayout, fields: Mapping[str, int]) -> None:
+        doorbell = self._section(section, "DOORBELL")
+        words = layout.pack(fields)
+        if self._read(doorbell):
+            raise WarploomError(f"section {section} is busy; wait for its last command first")
+        used = 1 + max(field.word + (field.bits > 32) for field in layout.fields)
+        for number, word in enumerate(words[:used]):
+            self._write(self._section(section, f"T{number}"), word)
+        self._write(doorbell, 1)
+
+    def _checked(self, section: int, outcome: Outcome) -> Outcome:
+        if outcome.code:
+            raise CommandFailed(section, outcome)
+        return outcome
+
+
+def code_name(code: int) -> str:
+    """Return the name of an error code; a code that nobody gives is 'unknown'."""
+    for codes in (ErrorCode, HostError):
+        if code in codes.__members__.values():
+            return codes(code).name
+    return "unknown"

@@ -1,0 +1,176 @@
+"""Cocotb module: the C driver and the Python driver run against the core's RTL.
+
+A driver is blocking code: it runs in a thread of its own, and each of its accesses is an access of
+`cocotbext.axi`'s master. The bench plays the SMs and the cores of the units.
+"""
+
+import ctypes
+import json
+import os
+import traceback
+from pathlib import Path
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.task import bridge, resume
+from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge, Timer, with_timeout
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
+
+from tb.host import driver_tours
+from tb.host.c_driver import CDriver
+from warploom_sim.host_driver import HostDriver
+from warploom_sim.json_file import write_json
+from warploom_sim.lockstep.cocotb_entry import PLAN
+from warploom_spec import BlockStatus, host_packets, layouts, preset
+
+CONFIG = preset("tiny")
+SILENT_NS = 400_000
+
+
+class Refused(Exception):
+    """The core answered an access with SLVERR."""
+
+
+class Sms:
+    """The SMs: each block runs as many cycles as the low bits of its launch's code pointer say."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        self._offer = layouts.block_offer(CONFIG)
+        self._report = layouts.block_report(CONFIG)
+        self._words = layouts.launch_words(CONFIG)
+        self.blocks = []
+        self.silent = False
+        for n in range(CONFIG.sms):
+            getattr(dut, f"offer__{n}__ready").value = 1
+            self._port(n, "report", "valid").value = 0
+            self._port(n, "report", "payload").value = 0
+            self._port(n, "read", "valid").value = 0
+            self._port(n, "read", "payload").value = 0
+
+    def _port(self, n, name, part):
+        return getattr(self.dut, f"{name}__{n}__{part}")
+
+    async def run(self):
+        """Take offers, report ends; once `silent`, report nothing."""
+        dut, cycle = self.dut, 0
+        running = [{} for _ in range(CONFIG.sms)]
+        while True:
+            await FallingEdge(dut.clk)
+            kill = int(dut.kill.value) if dut.kill.value.is_resolvable else 0
+            for n, held in enumerate(running):
+                self._sample(n, held, cycle)
+                self._send(n, held, cycle, kill)
+            cycle += 1
+
+    def _sample(self, n, held, cycle):
+        """Note the offer that transfers at the next edge."""
+        if not int(self._port(n, "offer", "valid").value) or int(self.dut.rst.value):
+            return
+        offer = self._offer.unpack(int(self._port(n, "offer", "payload").value))
+        words = self._words.unpack(int(getattr(self.dut, f"words__{offer['place']}").value))
+        self.blocks.append((words["ticket"], offer["bx"], n))
+        held[offer["slot"]] = (cycle + 1 + words["code"] % 4096, offer["place"])
+
+    def _send(self, n, held, cycle, kill):
+        """Report one block that is due or killed."""
+        self._port(n, "report", "valid").value = 0
+        if self.silent:
+            return
+        for slot, (due, place) in held.items():
+            killed = kill >> place & 1
+            if cycle >= due or killed:
+                status = BlockStatus.KILLED if killed and cycle < due else BlockStatus.OK
+                report = self._report.pack({"slot": slot, "status": int(status)})
+                self._port(n, "report", "payload").value = report
+                self._port(n, "report", "valid").value = 1
+                del held[slot]
+                return
+
+
+class Cores:
+    """The cores of unit 0: each part ends two cycles after its start; code 13 fails."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        self._start = host_packets.core_start(CONFIG)
+        self.parts = []
+        for name in ("start__ready", "arrived", "failed", "failure", "result__valid"):
+            getattr(dut, f"cores__0__{name}").value = 0
+        dut.cores__0__result__payload.value = 0
+
+    async def run(self):
+        """Take starts, arrive, and step back when the barrier opens."""
+        dut = self.dut
+        dut.cores__0__start__ready.value = 1
+        here = 0
+        while True:
+            await FallingEdge(dut.clk)
+            if int(dut.cores__0__release.value) or int(dut.cores__0__cancel.value):
+                here = 0
+                dut.cores__0__arrived.value = dut.cores__0__failed.value = 0
+            elif int(dut.cores__0__start__valid.value) and not int(dut.rst.value):
+                start = self._start.unpack(int(dut.cores__0__start__payload.value))
+                code = int(dut.cores__0__code.value)
+                self.parts.append((code, start["core"], start["first"], start["count"]))
+                here |= 1 << start["core"]
+                dut.cores__0__failure.value = 77 if code == 13 else 0
+                side = dut.cores__0__failed if code == 13 else dut.cores__0__arrived
+                side.value = here
+
+
+async def set_up(dut):
+    dut.rst.value = 1
+    sms, cores = Sms(dut), Cores(dut)
+    master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
+    await Timer(2, "ns")
+    Clock(dut.clk, 2, unit="ns", impl="gpi").start()
+    await ClockCycles(dut.clk, 4)
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+    cocotb.start_soon(sms.run())
+    cocotb.start_soon(cores.run())
+    await ClockCycles(dut.clk, 2)
+    return master, sms, cores
+
+
+def accesses(dut, master):
+    """Return blocking functions that read, write, and wait for the interrupt."""
+
+    @resume
+    async def read32(address):
+        answer = await master.read(address, 4)
+        if answer.resp != AxiResp.OKAY:
+            raise Refused(hex(address))
+        return int.from_bytes(answer.data, "little")
+
+    @resume
+    async def write32(address, value):
+        answer = await master.write(address, value.to_bytes(4, "little"))
+        if answer.resp != AxiResp.OKAY:
+            raise Refused(hex(address))
+
+    @resume
+    async def wait_irq():
+        if not int(dut.irq.value):
+            await First(RisingEdge(dut.irq), ClockCycles(dut.clk, 2000))
+
+    return read32, write32, wait_irq
+
+
+@cocotb.test()
+async def bench(dut):
+    plan = json.loads(Path(os.environ[PLAN]).read_text())
+    try:
+        master, sms, cores = await set_up(dut)
+        functions = accesses(dut, master)
+        if plan["driver"] == "c":
+            driver = CDriver(ctypes.CDLL(plan["library"]), *functions)
+        else:
+            driver = driver_tours.PythonDriver(HostDriver(*functions[:2], CONFIG, 1000), functions)
+        tour = bridge(getattr(driver_tours, plan["tour"]))
+        found = await with_timeout(tour(driver, sms, cores), SILENT_NS, "ns")
+    except Exception as error:
+        traceback.print_exc()
+        found = {"failure": f"{type(error).__name__}: {error}"}
+    write_json(Path(plan["outcomes"]), found)

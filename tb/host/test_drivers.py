@@ -1,0 +1,115 @@
+"""The C driver and the Python driver against the core's RTL, over AXI4-Lite."""
+
+import subprocess
+
+import pytest
+
+from tb.host import c_driver
+from tb.host.c_driver import HOST
+from warploom.host.front_end import FrontEnd
+from warploom.lib.axil_pins import AxilPins
+from warploom_sim.lockstep.build import built
+from warploom_sim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.register_map import c_header
+from warploom_spec import PRESETS, ErrorCode, preset
+from warploom_spec.host_errors import HostError
+from warploom_spec.queue import QueueCode
+
+TINY = preset("tiny")
+DRIVERS = ("c", "python")
+
+
+def tour(name, driver, folder, simulator="verilator", header=None):
+    """Let a driver take a tour, and return what it found."""
+    library = c_driver.build(folder, header) if driver == "c" else None
+    simulation = built(AxilPins(FrontEnd(TINY)), simulator)
+    plan = {"tour": name, "driver": driver, "library": str(library)}
+    return in_simulator("driver", "tb.host.driver_bench", simulation, simulator, folder, plan)
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_host_launches_waits_and_runs_tasks(driver, tmp_path):
+    found = tour("work", driver, tmp_path)
+    assert "failure" not in found, found
+    assert found["identify"] == 0
+    assert found["launch"] == [0, 1]
+    error, record = found["record"]
+    assert error == 0
+    assert (record["ticket"], record["fate"], record["code"], record["kind"]) == (1, 0, 0, 0)
+    assert 20 <= record["cycles"] <= 60
+    assert found["none"] == -8
+    assert found["irq"] == 0
+    assert found["two"] == found["records"] == [2, 3]
+    # No other bit of IRQ_STATUS than that of the records, which are taken.
+    assert found["status"] == [0, 0]
+    error, outcome = found["task"]
+    assert error == 0
+    assert (outcome["succeeded"], outcome["parts"], outcome["task"]) == (0b111, 0b111, 1)
+    assert found["parts"] == [[5, 0, 100, 5], [5, 1, 105, 4], [5, 2, 109, 4]]
+    error, outcome = found["fails"]
+    assert error == HostError.CORE_FAILED
+    assert (outcome["core"], outcome["argument"], outcome["succeeded"]) == (0, 77, 0)
+    assert [block[:2] for block in found["blocks"]] == [
+        *([1, 0], [1, 1], [1, 2]),
+        *([2, 0], [2, 1]),
+        *([3, 0], [3, 1]),
+    ]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_host_gets_over_refusals_aborts_and_resets(driver, tmp_path):
+    found = tour("troubles", driver, tmp_path)
+    assert "failure" not in found, found
+    assert found["refused"] == [ErrorCode.GRID_ZERO, 0]
+    assert found["field"] == [ErrorCode.GRID_RANGE, 0]
+    assert found["no section"] == -7
+    assert found["range"] == -7
+    assert found["no unit"] == HostError.NO_UNIT
+    assert found["split"] == HostError.BAD_SPLIT
+    assert found["unknown"] == QueueCode.TICKET_UNKNOWN
+    assert found["aborts"] == [0, 0]
+    assert found["aborted"] == [[0, 2, 1, 0], [0, 1, 1, 0]] or found["aborted"] == [
+        [0, 1, 1, 0],
+        [0, 2, 1, 0],
+    ]
+    assert found["disconnect"] == [0, HostError.DISCONNECTED]
+    assert found["connected"] == [0, 0]
+    assert found["sms"] == [0, 0]
+    assert found["used"] == [1]
+    assert found["stream"] == [0, -1, -7]
+    assert found["reset"] == 0
+    assert found["tickets"] == [4, 5]
+    assert found["ended"] == [[0, 4, 1, 0], [0, 5, 1, 0]]
+    assert found["after"] == [0, 6]
+    assert found["last"] == [0, 6, 0, 0]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_host_hears_that_the_sms_are_lost(driver, tmp_path):
+    found = tour("lost_sms", driver, tmp_path)
+    assert "failure" not in found, found
+    assert found["abort"] == 0
+    assert found["record"] == [0, 1, 2, ErrorCode.SM_LOST]
+    assert found["after"][0] in (ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)
+    assert found["reset"] == 0
+    assert found["still"] == [ErrorCode.NO_SM, 0]
+
+
+def test_a_driver_made_for_another_configuration_stops(tmp_path):
+    header = c_header(TINY, "tiny").replace(
+        "#define WARPLOOM_CONFIG_CRC UINT32_C(0x", "#define WARPLOOM_CONFIG_CRC UINT32_C(0x1"
+    )
+    header = header.replace("UINT32_C(0x1D", "UINT32_C(0x1")
+    found = tour("work", "c", tmp_path, header=header)
+    assert found["identify"] == -4
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_driver_and_example_compile_for_every_preset(name, tmp_path):
+    (tmp_path / "warploom_host.h").write_text(c_header(preset(name), name))
+    for source in ("warploom.c", "example.c"):
+        subprocess.run(
+            ["gcc", *c_driver.FLAGS, f"-I{HOST}", f"-I{tmp_path}", "-c", str(HOST / source)],
+            check=True,
+            cwd=tmp_path,
+        )

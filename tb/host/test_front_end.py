@@ -1,0 +1,141 @@
+"""FrontEnd beside its model: every output in every cycle, with hosts and SMs that do anything."""
+
+from collections import Counter, deque
+
+import pytest
+
+from tb.host.front_end_stimulus import ADDRESS, Surroundings
+from tb.support.dispatch_configs import config_of
+from warploom.host.front_end import FrontEnd
+from warploom_golden.host import FrontEnd as Model
+from warploom_sim.lockstep import Case, run
+from warploom_sim.lockstep.events import require
+from warploom_spec import host_packets, preset
+from warploom_spec.errors import ErrorCode
+from warploom_spec.host_errors import HostError
+from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
+from warploom_spec.host_registers import register_addresses
+from warploom_spec.queue import QueueCode
+
+TINY = "tiny,core_timeout=40,kill_timeout=40"
+READ_ANSWER = host_packets.bus_read_answer(preset("tiny"))
+#: Codes that a random host meets often, and those that take it some ten thousand cycles.
+OFTEN = (
+    *(HostError.BAD_OPCODE, HostError.NO_UNIT, HostError.BAD_SPLIT, HostError.CORE_FAILED),
+    *(ErrorCode.GRID_ZERO, QueueCode.TICKET_UNKNOWN),
+)
+SELDOM = (
+    *(HostError.CORE_TIMEOUT, HostError.RESET, HostError.FIELD_RANGE),
+    *(ErrorCode.BLOCK_ZERO, ErrorCode.THREADS, ErrorCode.STREAM_PRIORITY),
+)
+CODES = (*OFTEN, *SELDOM)
+#: Aborted and failed; a record that says finished is known by its ticket alone.
+FATES = (1, 2)
+
+
+def make(config):
+    return FrontEnd(config_of(config)), Model(config_of(config))
+
+
+class Seen:
+    """Counts what hosts read and what SMs see."""
+
+    def __init__(self):
+        addresses = register_addresses(config_of(TINY))
+        self._state, self._record = addresses["STATE"], addresses["RECORD1"]
+        self._tickets = addresses["RECORD0"]
+        self.counts_of = {f"ERROR reads {code.name}": 0 for code in CODES}
+        self.counts_of |= {f"a record's fate is {fate}": 0 for fate in FATES}
+        self.counts_of |= dict.fromkeys(
+            ("a ticket", "irq", "a block", "both kills", "indices", "resetting", "a record"), 0
+        )
+        self.reset()
+
+    def reset(self):
+        self._asked = deque()
+
+    def counts(self):
+        return self.counts_of
+
+    def see(self, cycle, inputs, outputs):
+        del cycle
+        counts = self.counts_of
+        counts["irq"] += outputs["irq"]
+        counts["a block"] += any(outputs[f"offer__{n}__valid"] for n in range(2))
+        counts["both kills"] += outputs["kill"] == 3
+        counts["indices"] += outputs["data_valid"] > 0
+        if outputs["axil__r__valid"] and inputs["axil__r__ready"]:
+            self._read(self._asked.popleft(), READ_ANSWER.unpack(outputs["axil__r__payload"]))
+        if inputs["axil__ar__valid"] and outputs["axil__ar__ready"]:
+            self._asked.append(ADDRESS.unpack(inputs["axil__ar__payload"])["addr"] & ~3)
+
+    def _read(self, address, answer):
+        counts, data = self.counts_of, answer["data"]
+        if answer["resp"]:
+            return
+        if address >= SECTION_BASE:
+            offset = (address - SECTION_BASE) % SECTION_BYTES
+            counts["a ticket"] += offset == OFFSETS["RESULT0"] and data > 0
+            for code in CODES if offset == OFFSETS["ERROR"] else ():
+                counts[f"ERROR reads {code.name}"] += data & 0xFF == code
+        elif address == self._state:
+            counts["resetting"] += data & 1
+        elif address == self._tickets:
+            counts["a record"] += data > 0
+        elif address == self._record and data >> 8 & 7 in FATES:
+            counts[f"a record's fate is {data >> 8 & 7}"] += 1
+
+
+def case(config, seed, cycles, profile="few_stops"):
+    units, sms = config_of(config).units, config_of(config).sms
+    starts = "a reset of the unit withdraws a start that stands"
+    offers = "a soft reset withdraws the offer that stands on a lost SM"
+    withdrawable = {f"cores__{unit}__start": starts for unit in range(units)}
+    withdrawable |= {f"offer__{n}": offers for n in range(sms)}
+    return Case(
+        make=make,
+        params={"config": config},
+        seed=seed,
+        cycles=cycles,
+        resets=4,
+        stimulus=Surroundings,
+        options={"profile": profile},
+        withdrawable=withdrawable,
+        events={"seen": Seen},
+    )
+
+
+PROFILES = ("few_stops", "no_stops", "mixed", "sm_loss")
+OTHERS = (
+    "default",
+    pytest.param("tiny,policy=freed_first,reclaim=in_order", marks=pytest.mark.deep),
+)
+
+
+def test_equals_its_model_and_much_happens(seed):
+    cases = [case(TINY, seed + n, 6000, profile) for n, profile in enumerate(PROFILES)]
+    total = Counter()
+    for result in run(cases, "verilator"):
+        total.update(result.counts)
+    # The long run demands these too.
+    seldom = {"both kills", *(f"ERROR reads {code.name}" for code in SELDOM)}
+    require(Seen().counts().keys() - seldom, total)
+
+
+@pytest.mark.parametrize("simulator", ["amaranth", "icarus"])
+def test_equals_its_model_on_other_simulators(simulator, seed):
+    run([case(TINY, seed, 800)], simulator)
+
+
+@pytest.mark.parametrize("config", OTHERS)
+def test_equals_its_model_in_other_configurations(config, seed):
+    run([case(config, seed, 1500)], "verilator")
+
+
+@pytest.mark.deep
+def test_everything_happens_in_a_long_run(seed):
+    cases = [case(TINY, seed + n, 60_000, profile) for n, profile in enumerate(PROFILES)]
+    total = Counter()
+    for result in run(cases, "verilator"):
+        total.update(result.counts)
+    require(Seen().counts(), total)

@@ -1,0 +1,31 @@
+"""Latencies of the core, measured at its ports on Verilator, beside the committed figures."""
+
+import json
+from pathlib import Path
+
+from warploom.host.front_end import FrontEnd
+from warploom.lib.axil_pins import AxilPins
+from warploom_sim.lockstep.build import built
+from warploom_sim.lockstep.cocotb_runner import in_simulator
+from warploom_spec import preset
+
+FIGURES = Path(__file__).parents[2] / "docs" / "figures" / "latency.json"
+#: Cycles that a product may take at most.
+AT_MOST = {
+    "doorbell_to_first_block": 22,
+    "doorbell_to_first_warp": 28,
+    "doorbell_to_first_core": 4,
+    "last_core_to_doorbell_clear": 3,
+}
+
+
+def test_latencies_are_the_committed_ones_and_within_their_limits(tmp_path):
+    simulation = built(AxilPins(FrontEnd(preset("tiny"))), "verilator")
+    found = in_simulator("latency", "tb.host.latency_bench", simulation, "verilator", tmp_path, {})
+    assert "failure" not in found, found
+    # Whether the indices stand in the memory makes no difference to the first block.
+    hit, miss = (found.pop(f"doorbell_to_first_block_{case}") for case in ("hit", "miss"))
+    assert hit == miss
+    measured = {"doorbell_to_first_block": miss} | found
+    assert measured == json.loads(FIGURES.read_text())
+    assert all(measured[name] <= most for name, most in AT_MOST.items())

@@ -1,0 +1,144 @@
+"""LaunchPath's soft reset and answers to stops, beside its model."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tb.support.dispatch_cases import path_case
+from tb.support.dispatch_configs import config_of, soon
+from tb.support.dispatch_stimulus import PathHost
+from warploom.launch import LaunchPath
+from warploom_golden.launch import LaunchPath as Model
+from warploom_sim.lockstep import run
+from warploom_sim.lockstep.events import require
+from warploom_spec import host_packets, layouts, preset
+from warploom_spec.host_errors import HostError
+from warploom_spec.queue import QueueCode
+
+ANSWER = layouts.launch_answer(preset("tiny"))
+STOP_ANSWER = host_packets.stop_answer(preset("tiny"))
+
+
+def make(config):
+    chosen = config_of(config)
+    return LaunchPath(chosen, soft_reset=True), Model(chosen, soft_reset=True)
+
+
+class SoftResets(PathHost):
+    """The surroundings of LaunchPath, with soft resets at any time.
+
+    No launch comes while ``closing`` is 1, and ``restart`` follows a cycle with ``idle`` = 1.
+    """
+
+    def __init__(self, context):
+        super().__init__(context)
+        self._closing = self._restart = False
+
+    def may_launch(self):
+        return super().may_launch() and not self._closing
+
+    def next(self, outputs):
+        if outputs is None or self._restart:
+            self._closing = self._restart = False
+        elif self._closing:
+            self._restart = bool(outputs["idle"])
+        elif not self.draining:
+            self._closing = self.rng.random() < 0.004
+        values = super().next(outputs)
+        return values | {"closing": int(self._closing), "restart": int(self._restart)}
+
+
+class Happenings:
+    """Counts what the page speaks of, from ports alone."""
+
+    def __init__(self):
+        self.counts_of = dict.fromkeys(
+            (
+                "soft resets",
+                "soft resets that find nothing to do",
+                "soft resets that wait for more than twenty cycles",
+                "a launch is refused by a soft reset",
+                "a record stands in the cycle of restart",
+                "a record is taken in the cycle of restart",
+                "an SM is lost in the cycle of restart",
+                "a stop finds its launch",
+                "a stop does not find its launch",
+                "a stop is answered while closing",
+                "no room after a soft reset",
+            ),
+            0,
+        )
+        self.reset()
+
+    def reset(self):
+        self._closing_for = 0
+        self._restarted = False
+        self._launched = False
+
+    def counts(self):
+        return self.counts_of
+
+    def see(self, cycle, inputs, outputs):
+        del cycle
+        restart, answer = inputs["restart"], ANSWER.unpack(outputs["answer"])
+        stop = STOP_ANSWER.unpack(outputs["stop_answer"])
+        record = restart and outputs["ended__valid"]
+        happened = {
+            "soft resets": restart,
+            "soft resets that find nothing to do": restart and self._closing_for == 1,
+            "soft resets that wait for more than twenty cycles": restart and self._closing_for > 20,
+            "a launch is refused by a soft reset": answer["code"] == HostError.RESET,
+            "a record stands in the cycle of restart": record and not inputs["ended__ready"],
+            "a record is taken in the cycle of restart": record and inputs["ended__ready"],
+            "an SM is lost in the cycle of restart": restart and outputs["lost"],
+            "a stop finds its launch": stop["valid"] and not stop["code"],
+            "a stop does not find its launch": stop["code"] == QueueCode.TICKET_UNKNOWN,
+            "a stop is answered while closing": stop["valid"] and inputs["closing"],
+            "no room after a soft reset": self._restarted and not outputs["room"],
+        }
+        for name, it_did in happened.items():
+            self.counts_of[name] += bool(it_did)
+        assert not (inputs["launch__valid"] and inputs["closing"]), "no launch comes while closing"
+        self._closing_for = self._closing_for + 1 if inputs["closing"] else 0
+        self._restarted = bool(restart)
+
+
+#: What a soft reset withdraws, as a reset does.
+WITHDRAWN = "a restart withdraws what a reset withdraws"
+
+
+def case(config, profile, seed, cycles=8000, **options):
+    made = path_case(config, profile, seed, cycles)
+    streams = [f"offer__{n}" for n in range(config_of(made.params["config"]).sms)]
+    return replace(
+        made,
+        make=make,
+        stimulus=SoftResets,
+        options={**made.options, **options},
+        withdrawable=dict.fromkeys((*streams, "data"), WITHDRAWN),
+        events={"happenings": Happenings},
+        resets=2,
+    )
+
+
+def cases(config, seed, cycles=8000):
+    return [
+        case(config, "mixed", seed, cycles, varied=True),
+        case(soon(config), "sm_loss", seed, cycles),
+        # The host takes records rarely: they stand in their queue over a soft reset.
+        case(config, "few_stops", seed, cycles, varied=True, hoard=True, busy=True),
+    ]
+
+
+def test_equals_its_model_and_hard_cases_happen(seed):
+    total = Counter()
+    for k in range(2):
+        for result in run(cases("tiny,sms=3", seed + k), "verilator"):
+            total.update(result.counts)
+    require(Happenings().counts(), total)
+
+
+@pytest.mark.parametrize("simulator", ["icarus", "amaranth"])
+def test_equals_its_model_on_other_simulators(simulator, seed):
+    run([case("tiny", "mixed", seed, 2000, varied=True)], simulator)
