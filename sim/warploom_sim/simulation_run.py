@@ -1,14 +1,16 @@
 """One run of the replay's simulation and of its model, side by side, and what both wrote."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,18 +94,46 @@ def model_process(job: ModelJob, folder: Path) -> Iterator[Process]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "warploom_sim.model_run", job.to_json(), "events.npz"]
     with (folder / LOG).open("w") as log:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stderr=log, text=True)
-    yield from _until_left(process)
+        yield from _until_left(command, cwd=folder, env=environment, stderr=log)
 
 
-def _until_left(process: Process) -> Iterator[Process]:
-    """Give the process away, and end it if it still runs when it is not needed any more."""
-    try:
+def _until_left(command: Sequence[str], **settings: Any) -> Iterator[Process]:
+    """Start a process, give it away, and end it if it still runs when it is not needed any more.
+
+    Ctrl-C in the middle of the start waits until the process is known, or nobody would end it.
+    """
+    with ExitStack() as known:
+        with _interrupts_later():
+            process = subprocess.Popen(command, text=True, **settings)
+            known.callback(_end, process)
         yield process
+
+
+def _end(process: Process) -> None:
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Let Ctrl-C, and a polite kill, come at the end of this block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets them
+        return
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, frame: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) is not signal.SIG_IGN  # which the process is to ignore, too
+    }
+    try:
+        yield
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 @contextmanager
@@ -142,10 +172,9 @@ def simulation_process(
     if simulator == "icarus":
         command.append("-fst")
     with (folder / LOG).open("w") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True
+        yield from _until_left(
+            command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
         )
-    yield from _until_left(process)
 
 
 def slowdown(config: Config, knee: int | None) -> int:
