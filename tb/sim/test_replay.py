@@ -149,7 +149,7 @@ def test_kills_of_other_launches_are_found(tmp_path: Path, monkeypatch: pytest.M
     start = rtl_replay.simulation_process
 
     def other(*arguments: Any) -> Any:
-        return start(*arguments[:-1], 5)
+        return start(*arguments[:6], 5, *arguments[7:])
 
     monkeypatch.setattr(rtl_replay, "simulation_process", other)
     result, figures = sim(tmp_path, STENCIL, "--launches", 16, "--kill-every", 3)
