@@ -207,6 +207,7 @@ def _state_handed(b: Bench, dut: Any) -> None:
         "a grid that the dispatcher is given has no dimension of 0, and starts at 0",
         ~port.valid | Cat([given[f"g{a}"] != 0, given[f"start_{a}"] == 0] for a in "xyz").all(),
         fault="no_grid",
+        bound=BOUND,
         cover=("it is given one", moves),
         slow=True,
     )
@@ -217,6 +218,7 @@ def _state_handed(b: Bench, dut: Any) -> None:
         "a block that the dispatcher is given has a warp or more and fits an SM that is empty",
         ~port.valid | (fits & (given.warps != 0)),
         fault="too_large",
+        bound=BOUND,
         cover=("one that takes all of it", moves & full),
         slow=True,
     )
