@@ -77,11 +77,19 @@ def stress_cases(config, seed, part=1):
     return found
 
 
+def loss_case(config, seed):
+    """Return a case in which SMs get lost, many with blocks of two launches."""
+    case = path_case(config, "frequent_sm_loss", seed, 6000)
+    options = {**case.options, "streams": 8, "slim": 12, "busy": True}
+    return replace(case, resets=40, options=options)
+
+
 def test_equals_its_model_on_verilator_and_hard_cases_happen(seed):
     results = []
     for number, mode in enumerate(("policy=freed_first", "policy=round_robin,reclaim=in_order")):
         config = soon(f"tiny,{mode}")
-        results += run(cases(config, seed + number, 8000), "verilator")
+        both = [*cases(config, seed + number, 8000), loss_case(config, seed + number)]
+        results += run(both, "verilator")
     results += run(stress_cases(config, seed, part=12), "verilator")
     total = Counter()
     for result in results:
