@@ -6,7 +6,7 @@ window. Nothing here sleeps: a call that waits reads again and again, ``patience
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode, WarploomError
@@ -252,9 +252,9 @@ class HostDriver:
                 return self._checked(section, outcome).ticket
         raise HostTimeout(f"section {section}: no room in {self._patience} turns")
 
-    def run(self, section: int, code: int, arguments: int, **task: int) -> Outcome:
+    def run(self, section: int, code: int, arguments: int, **task: Any) -> Outcome:
         """Run a task on a section's unit; as `submit_task`, then `wait`."""
-        self.submit_task(section, code, arguments, **task)  # type: ignore[arg-type]  # by name
+        self.submit_task(section, code, arguments, **task)
         return self._checked(section, self.wait(section))
 
     def abort(self, section: int, ticket: int) -> None:

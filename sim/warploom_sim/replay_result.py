@@ -31,6 +31,7 @@ class _Columns:
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return every column of one dimension by name; of wider ones a column for each part."""
         found: dict[str, NDArray[Any]] = {}
+        # Each table of columns is a dataclass; this base, of which there is none, is not.
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             column = getattr(self, field.name)
             if column.ndim == 1:

@@ -32,6 +32,10 @@ def _fields(*names):
     return [(name, _U32) for name in names]
 
 
+class Refused(Exception):
+    """The core answered an access with SLVERR."""
+
+
 class Core(ctypes.Structure):
     """``warploom_core``."""
 
@@ -91,37 +95,47 @@ class CDriver:
     library : ctypes.CDLL
         What `build` made.
     read32, write32, wait_irq : function
-        Accesses; an access that is refused raises.
+        Accesses; an access that is refused raises `Refused`.
     """
 
     def __init__(self, library, read32, write32, wait_irq):
         self._library = library
         self.interrupts = False
+        self._failure = None
 
         def read(context, address, value):
-            try:
+            def access():
                 value[0] = read32(address)
-            except Exception:
-                return 1
-            return 0
+
+            return self._accessed(access)
 
         def write(context, address, value):
-            try:
-                write32(address, value)
-            except Exception:
-                return 1
-            return 0
+            return self._accessed(lambda: write32(address, value))
 
         def wait(context):
-            wait_irq()
-            return 0
+            return self._accessed(wait_irq)
 
         self._read, self._write, self._wait = _READ(read), _WRITE(write), _WAIT(wait)
+
+    def _accessed(self, access):
+        """Return what C's functions return: 0, or 1 if the access was refused."""
+        try:
+            access()
+        except Refused:
+            return 1
+        except BaseException as error:
+            # Nothing is raised through C: ctypes would print it and go on. `_call` raises it.
+            self._failure = error
+            return 1
+        return 0
 
     def _call(self, name, *arguments):
         wait = self._wait if self.interrupts else _WAIT()
         core = Core(self._read, self._write, wait, None, 1000)
-        return getattr(self._library, f"warploom_{name}")(ctypes.byref(core), *arguments)
+        code = getattr(self._library, f"warploom_{name}")(ctypes.byref(core), *arguments)
+        if self._failure is not None:
+            raise self._failure
+        return code
 
     def identify(self):
         return self._call("identify")

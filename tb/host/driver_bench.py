@@ -17,7 +17,7 @@ from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge, Timer, 
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from tb.host import driver_tours
-from tb.host.c_driver import CDriver
+from tb.host.c_driver import CDriver, Refused
 from warploom_sim.host_driver import HostDriver
 from warploom_sim.json_file import write_json
 from warploom_sim.lockstep.cocotb_entry import PLAN
@@ -25,10 +25,6 @@ from warploom_spec import BlockStatus, host_packets, layouts, preset
 
 CONFIG = preset("tiny")
 SILENT_NS = 400_000
-
-
-class Refused(Exception):
-    """The core answered an access with SLVERR."""
 
 
 class Sms:

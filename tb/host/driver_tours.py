@@ -5,6 +5,7 @@ A tour is blocking code. It returns what the calls gave, as plain data.
 
 from dataclasses import asdict
 
+from tb.host.c_driver import Refused
 from warploom_sim.host_driver import CommandFailed, HostDriver, HostTimeout
 from warploom_spec import LaunchDescriptor, WarploomError
 
@@ -29,7 +30,7 @@ class PythonDriver:
             return WAITED, None
         except WarploomError as error:
             return BUSY if "busy" in str(error) else RANGE, None
-        except Exception:
+        except Refused:
             return BUS_ERROR, None
 
     def identify(self):

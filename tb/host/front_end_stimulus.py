@@ -2,19 +2,18 @@
 
 from collections import deque
 
+from tb.host.axil_hosts import AxilHosts, cores_of_units
 from tb.host.commands import ALL, READ, WRITE, Commands, a_write
-from tb.host.core_behaviour import Cores
 from tb.support.dispatch_configs import config_of
 from tb.support.index_cases import reads_of
 from tb.support.launch_cases import legal_launch, sharp_launch, spoiled_launch
 from tb.support.sm_behaviour import BehaviourSource
 from tb.support.sm_cores import SmCores
 from warploom_golden.oracles.index_reference import is_legal, warps
-from warploom_spec import host_packets, layouts, preset
+from warploom_spec import layouts
 from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_registers import registers
 
-ADDRESS, DATA = host_packets.bus_address(preset("tiny")), host_packets.bus_data(preset("tiny"))
 #: How often a host writes a register that acts, of 100 register writes.
 ACTS = {"RECORD_POP": 40, "CLEAR_STREAM": 10, "UNIT_RESET": 4, "CONTROL": 8, "IRQ_STATUS": 10}
 
@@ -118,26 +117,14 @@ class Surroundings:
 
     def __init__(self, context):
         config = config_of(context.params["config"])
-        self._rng = context.rng
         self._host = CoreHost(config, context.case.rng("commands"))
-        self._ahead = {"addr": deque(), "data": deque()}
         self._behaviours = BehaviourSource(
             context.case.rng("behaviour"), context.options.get("profile", "few_stops")
         )
         self._sms = SmCores(config, context.case.rng("sms"))
         self._cycle = -1
         self._launch_words = layouts.launch_words(config)
-        self._ends = [
-            context.driver("axil__aw", self._parts("addr")),
-            context.driver("axil__w", self._parts("data")),
-            context.driver("axil__ar", self._reads()),
-            context.sink("axil__b"),
-            context.sink("axil__r"),
-        ]
-        for unit in range(config.units):
-            self._ends.append(context.driver(f"cores__{unit}__result"))
-            prefix = f"cores__{unit}__"
-            self._ends.append(Cores(config, context.case.rng(prefix), prefix))
+        self._ends = [AxilHosts(context, self._host), *cores_of_units(context, config)]
         for n in range(config.sms):
             reads = reads_of(context.case.rng(f"reads{n}"), config, self._host.regions)
             self._ends.append(context.driver(f"read__{n}", reads))
@@ -147,8 +134,6 @@ class Surroundings:
         self._cycle += 1
         if outputs is None:
             self._host.restart()
-            for queue in self._ahead.values():
-                queue.clear()
             self._host.ticket = 0
         else:
             tickets = [self._launch_words.unpack(outputs[f"words__{p}"])["ticket"] for p in (0, 1)]
@@ -158,22 +143,3 @@ class Surroundings:
         for end in self._ends:
             inputs |= end.next(outputs)
         return inputs
-
-    def _parts(self, part):
-        """Yield one channel's words of the writes; what the other channel has yet to send waits."""
-        while True:
-            if not self._ahead[part]:
-                write = WRITE.unpack(self._host.write())
-                low = self._rng.randrange(4)
-                self._ahead["addr"].append(
-                    ADDRESS.pack({"addr": 4 * write["address"] + low, "prot": low})
-                )
-                self._ahead["data"].append(
-                    DATA.pack({"data": write["data"], "strb": write["strobes"]})
-                )
-            yield self._ahead[part].popleft()
-
-    def _reads(self):
-        while True:
-            address = READ.unpack(self._host.read())["address"]
-            yield ADDRESS.pack({"addr": 4 * address, "prot": 0})

@@ -4,7 +4,8 @@ from collections import Counter, deque
 
 import pytest
 
-from tb.host.front_end_stimulus import ADDRESS, Surroundings
+from tb.host.axil_hosts import ADDRESS
+from tb.host.front_end_stimulus import Surroundings
 from tb.support.dispatch_configs import config_of
 from warploom.host.front_end import FrontEnd
 from warploom_golden.host import FrontEnd as Model

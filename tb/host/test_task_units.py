@@ -4,8 +4,8 @@ from collections import Counter, deque
 
 import pytest
 
-from tb.host.commands import READ, WRITE, Commands
-from tb.host.core_behaviour import Cores
+from tb.host.axil_hosts import ADDRESS, AxilHosts, cores_of_units
+from tb.host.commands import Commands
 from tb.host.test_mailbox import ODD
 from tb.support.dispatch_configs import config_of
 from warploom.host.task_units import TaskUnits
@@ -18,7 +18,6 @@ from warploom_spec.host_map import OFFSETS
 
 SHORT = "tiny,core_timeout=12"
 SEVERAL = f"{ODD},core_timeout=12"
-ADDRESS, DATA = host_packets.bus_address(preset("tiny")), host_packets.bus_data(preset("tiny"))
 READ_ANSWER = host_packets.bus_read_answer(preset("tiny"))
 
 
@@ -31,50 +30,16 @@ class HostsAndCores:
 
     def __init__(self, context):
         config = config_of(context.params["config"])
-        self._rng = context.rng
-        self._commands = Commands(config, context.case.rng("commands"))
-        self._ahead = {"addr": deque(), "data": deque()}
-        self._ends = [
-            context.driver("axil__aw", self._parts("addr")),
-            context.driver("axil__w", self._parts("data")),
-            context.driver("axil__ar", self._reads()),
-            context.sink("axil__b"),
-            context.sink("axil__r"),
-        ]
-        for unit in range(config.units):
-            self._ends.append(context.driver(f"cores__{unit}__result"))
-            prefix = f"cores__{unit}__"
-            self._ends.append(Cores(config, context.case.rng(prefix), prefix))
+        commands = Commands(config, context.case.rng("commands"))
+        self._ends = [AxilHosts(context, commands), *cores_of_units(context, config)]
         rare = (0.0, 0.0, 0.01, 0.05)
         self._resets = [Pace(context.case.rng(f"reset{k}"), rare) for k in range(config.units)]
 
     def next(self, outputs):
-        if outputs is None:
-            for queue in self._ahead.values():
-                queue.clear()
         inputs = {"unit_reset": sum(reset() << unit for unit, reset in enumerate(self._resets))}
         for end in self._ends:
             inputs |= end.next(outputs)
         return inputs
-
-    def _parts(self, part):
-        """Yield one channel's words of the writes; what the other channel has yet to send waits."""
-        while True:
-            if not self._ahead[part]:
-                write = WRITE.unpack(self._commands.write())
-                low = self._rng.randrange(4)
-                self._ahead["addr"].append(
-                    ADDRESS.pack({"addr": 4 * write["address"] + low, "prot": low})
-                )
-                self._ahead["data"].append(
-                    DATA.pack({"data": write["data"], "strb": write["strobes"]})
-                )
-            yield self._ahead[part].popleft()
-
-    def _reads(self):
-        while True:
-            address = READ.unpack(self._commands.read())["address"]
-            yield ADDRESS.pack({"addr": 4 * address, "prot": 0})
 
 
 class Codes:

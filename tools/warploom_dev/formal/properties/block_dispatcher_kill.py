@@ -13,25 +13,17 @@ from warploom_dev.formal.dispatcher_view import (
     check_error,
 )
 from warploom_dev.formal.formal_bench import Bench
-from warploom_spec import Config, ErrorCode, timing
+from warploom_dev.formal.properties import block_dispatcher
+from warploom_spec import ErrorCode, timing
 
-CONFIG: Final = Config(
+CONFIG: Final = replace(
+    block_dispatcher.CONFIG,
     sms=1,
-    warp_size=8,
     block_slots=1,
     warp_slots=1,
     register_units=1,
-    shared_units=1,
-    barriers=1,
     max_threads=8,
     grid_bits=(1, 1, 1),
-    history_entries=1,
-    index_memory_warps=2,
-    inline_args=0,
-    stream_bits=1,
-    priority_bits=1,
-    task_bits=1,
-    max_tables=1,
     kill_timeout=10,
 )
 #: Cycles that are searched of what is not proved for all time: more than a kill can take.
