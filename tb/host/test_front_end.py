@@ -7,9 +7,10 @@ import pytest
 from tb.host.axil_hosts import ADDRESS
 from tb.host.front_end_stimulus import Surroundings
 from tb.support.dispatch_configs import config_of
+from tb.support.planted import Change, plant
 from warploom.host.front_end import FrontEnd
 from warploom_golden.host import FrontEnd as Model
-from warploom_sim.lockstep import Case, run
+from warploom_sim.lockstep import Case, LockstepError, run
 from warploom_sim.lockstep.events import require
 from warploom_spec import host_packets, preset
 from warploom_spec.errors import ErrorCode
@@ -138,3 +139,36 @@ def test_everything_happens_in_a_long_run(seed):
     for result in run(cases, "verilator"):
         total.update(result.counts)
     require(Seen().counts(), total)
+
+
+#: Wrong wires between the blocks, each seen at the core's ports.
+WRONG = {
+    "a block's refusal alone refuses a write": Change(
+        FrontEnd,
+        "_bus",
+        "registers.write_refused & mailbox.write_refused",
+        "registers.write_refused | mailbox.write_refused",
+    ),
+    "reads get the registers' words alone": Change(
+        FrontEnd,
+        "_bus",
+        "registers.answer.data | mailbox.answer.data",
+        "registers.answer.data",
+    ),
+    "records are never taken": Change(
+        FrontEnd, "_control", "queue.pop.eq(registers.pop)", "queue.pop.eq(0)"
+    ),
+    "a soft reset leaves launches alone": Change(
+        FrontEnd, "_control", "path.closing.eq(registers.resetting)", "path.closing.eq(0)"
+    ),
+    "a soft reset does not wait for the mailbox": Change(
+        FrontEnd, "_control", "(path.idle, ~mailbox.waiting, arbiter.idle)", "(path.idle,)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_lockstep_finds_a_wrong_wire(name, seed, monkeypatch):
+    plant(monkeypatch, [WRONG[name]])
+    with pytest.raises(LockstepError):
+        run([case(TINY, seed + n, 1500) for n in range(8)], "amaranth", waves=False)
