@@ -19,8 +19,13 @@ from warploom_spec import BlockStatus, Config, Fate, LaunchDescriptor, Stop, lay
 from warploom_spec.config import POLICIES, RECLAIMS
 
 LAST = 2500
+#: What the first runs meet, one each, with any seed: "KILLED" also the second launch's SKIPPED,
+#: "code 18" also an SM that is lost.
+FORCED = ("code 18", "KILLED", "DRAINED", "code 17", "FINISHED")
 OK, FAULT, KILLED = BlockStatus.OK, BlockStatus.FAULT, BlockStatus.KILLED
 
+#: The first cycle in which a launch is offered, the launch.
+Launches = list[tuple[int, LaunchDescriptor]]
 #: Cycle of the stop at the port, place, kill or drain.
 Stops = list[tuple[int, int, Stop]]
 
@@ -154,9 +159,10 @@ class Reference:
                 self.reports.append((cycle, n, slot, int(status)))
 
 
-def draw(rng: random.Random, config: Config) -> tuple[list[tuple[int, LaunchDescriptor]], Stops]:
+def draw(rng: random.Random, config: Config) -> tuple[Launches, Stops]:
     """Draw launches, each with the first cycle in which it is offered, and stops."""
-    launches, cycle = [], 0
+    launches: Launches = []
+    cycle = 0
     for number in range(rng.randint(3, 12)):
         cycle += rng.choice((0, 1, 5, 60))
         launch = LaunchDescriptor(
@@ -177,6 +183,50 @@ def draw(rng: random.Random, config: Config) -> tuple[list[tuple[int, LaunchDesc
         for _ in range(rng.randint(0, 16))
     }
     return launches, sorted((cycle, place, stop) for (cycle, place), stop in stops.items())
+
+
+def force(
+    run: int, launches: Launches, stops: Stops, behaviour: SmBehaviour, rng: random.Random
+) -> tuple[Launches, Stops, SmBehaviour]:
+    """Let a run's first two launches meet a case, whatever else was drawn.
+
+    The first launch fills both SMs of `tiny` three times over, for about 200 cycles each: it is in
+    place 0 and offers blocks still when it is stopped. The second one waits for it in place 1.
+    """
+    if run >= len(FORCED):
+        return launches, stops, behaviour
+    case = FORCED[run]
+    brief = case in ("FINISHED", "code 17")
+    one = LaunchDescriptor(
+        grid=(12, 1, 1),
+        block=(64, 1, 1),
+        warp_registers=0,
+        barriers=0,
+        stream=0,
+        after_previous=0,
+        code=0,
+        arguments=20 if brief else 200,
+    )
+    launches = [(0, one), (0, replace(one, after_previous=1, code=1)), *launches[2:]]
+    stops = [stop for stop in stops if stop[0] > 400]
+    at = rng.randint(40, 140)
+    if case == "DRAINED":
+        stops = [(at, 0, Stop.DRAIN), *stops]
+    elif not brief:
+        stops = [(at, 0, Stop.KILL), (at, 1, rng.choice((Stop.KILL, Stop.DRAIN))), *stops]
+    lost = {0: rng.randint(4, 40)} if case == "code 18" else {}
+    faults = {n: block for n, block in behaviour.faults.items() if n > 1}
+    return (
+        launches,
+        stops,
+        replace(
+            behaviour,
+            # All SMs report a kill in time.
+            report_time=min(behaviour.report_time, 20),
+            silent_from=lost,
+            faults=faults | ({0: rng.randrange(12)} if case == "code 17" else {}),
+        ),
+    )
 
 
 def events(reference: Reference, config: Config, seed: int) -> EventDispatcher:
@@ -225,6 +275,7 @@ def test_stops_faults_and_losses_equal_the_cycle_model(
             silent_from=silent if k % 3 == 0 else {},
             faults={n: rng.randrange(4) for n in range(len(launches)) if not rng.randrange(5)},
         )
+        launches, stops, behaviour = force(k, launches, stops, behaviour, rng)
         reference = Reference(config, launches, stops, behaviour, k)
         reference.run()
         model = events(reference, config, k)
@@ -232,8 +283,10 @@ def test_stops_faults_and_losses_equal_the_cycle_model(
         assert early(model.offers.T.tolist()) == early(reference.offers), label
         assert early(model.reports.T.tolist()) == early(reference.reports), label
         assert model.lost == [n for n in range(config.sms) if reference.lost >> n & 1], label
-        seen += Counter(Fate(end[2]).name for end in reference.ends)
-        seen += Counter(f"code {end[3]}" for end in reference.ends)
-        seen["lost"] += len(model.lost)
+        met = Counter(Fate(end[2]).name for end in reference.ends)
+        met += Counter(f"code {end[3]}" for end in reference.ends)
+        met["lost"] += len(model.lost)
+        assert k >= len(FORCED) or met[FORCED[k]], f"{label}: no {FORCED[k]}"
+        seen += met
     wanted = ("FINISHED", "KILLED", "DRAINED", "SKIPPED", "lost", "code 17", "code 18")
     assert all(seen[what] for what in wanted), seen
