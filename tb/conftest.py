@@ -1,9 +1,12 @@
-"""What every test shares: the seed, and how Hypothesis draws."""
+"""What every test shares: the seed, many seeds, and how Hypothesis draws."""
 
 import argparse
 import os
 import random
+from collections.abc import Generator
+from typing import Any
 
+import hypothesis
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -28,9 +31,22 @@ def _seed(text: str) -> int:
     return int(text)
 
 
+def _count(text: str) -> int:
+    """Read how many seeds; refuse what is no count."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"--seeds is {text!r}; legal: a number from 1 up")
+    return int(text)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Take the seed that an earlier run printed."""
     parser.addoption("--seed", type=_seed, metavar="N", help="seed of all random stimulus")
+    parser.addoption(
+        "--seeds",
+        type=_count,
+        metavar="N",
+        help="run the tests with random stimulus alone, each with N seeds drawn from --seed",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,6 +81,55 @@ def pytest_terminal_summary(
 
 
 @pytest.fixture(scope="session")
-def seed(pytestconfig: pytest.Config) -> int:
-    """Return the run's seed, from which a test derives all that it draws."""
-    return pytestconfig.stash[SEED]
+def seed(request: pytest.FixtureRequest, pytestconfig: pytest.Config) -> int:
+    """Return the run's seed, from which a test derives all that it draws.
+
+    With ``--seeds`` one of the seeds that were drawn from it.
+    """
+    return getattr(request, "param", pytestconfig.stash[SEED])
+
+
+@pytest.fixture(autouse=True)
+def hypothesis_seed(request: pytest.FixtureRequest) -> None:
+    """Let Hypothesis draw a test's examples from one of the seeds of ``--seeds``."""
+    if hasattr(request, "param"):
+        hypothesis.seed(request.param)(request.function)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test with random stimulus once for each seed of ``--seeds``."""
+    count = metafunc.config.getoption("--seeds")
+    if not count:
+        return
+    rng = random.Random(metafunc.config.stash[SEED])
+    seeds = [rng.randrange(2**31) for _ in range(count)]
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", seeds, indirect=True, ids=str, scope="session")
+    elif hypothesis.is_hypothesis_test(metafunc.function):
+        metafunc.parametrize("hypothesis_seed", seeds, indirect=True, ids=str)
+
+
+def _again(item: pytest.Item) -> str | None:
+    """Return how one case of many seeds is run again; None if the test draws nothing."""
+    callspec = getattr(item, "callspec", None)
+    for name in ("seed", "hypothesis_seed"):
+        if callspec and name in callspec.params:
+            value = callspec.params[name]
+            return f"again with: --{name.replace('_', '-')} {value} -k {item.originalname}"
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--seeds``, leave out what draws nothing: it would be the same with every seed."""
+    if config.getoption("--seeds"):
+        config.hook.pytest_deselected(items=[item for item in items if not _again(item)])
+        items[:] = [item for item in items if _again(item)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Say with a failure of many seeds how to run its case again."""
+    report = yield
+    if report.failed and item.config.getoption("--seeds"):
+        report.sections.append(("seed", str(_again(item))))
+    return report
