@@ -14,12 +14,14 @@ OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE CONTENTI
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
+# Variables that go to the programs as they are.
+SETTINGS := PYTHON WARPLOOM_KEEP_BUILDS
 # Variables given on the command line that no target reads: refused, with the nearest name.
 GIVEN := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
-UNKNOWN := $(firstword $(filter-out $(OPTIONS) PYTHON -*-%,$(GIVEN)))
+UNKNOWN := $(firstword $(filter-out $(OPTIONS) $(SETTINGS) -*-%,$(GIVEN)))
 NEAREST = $(shell python3 -c 'import difflib, sys; \
     print(difflib.get_close_matches(sys.argv[1].upper(), sys.argv[2:], 1, 0)[0])' \
-    $(UNKNOWN) $(OPTIONS) PYTHON)
+    $(UNKNOWN) $(OPTIONS) $(SETTINGS))
 $(if $(UNKNOWN),$(error variable $(UNKNOWN) is unknown; the nearest is $(NEAREST) (make help \
     lists all)))
 
@@ -49,6 +51,7 @@ help:  ## List the targets
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make test-seeds [SEEDS=50] [SEED=N] [ARGS=tb/index]"
 	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
+	@echo "  WARPLOOM_KEEP_BUILDS=N keeps the newest N folders of each kind under build/"
 	@echo "  TRACE is one file, blanks in its name or not; several: make sim ARGS='a.json b.json'"
 
 sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared with the model

@@ -3,13 +3,20 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 from filelock import FileLock
+
+from warploom_sim.kept_folders import KEPT, hold, kept, remove_old
+
+#: Hexadecimal digits of a build's name.
+_DIGITS: Final = 24
 
 
 def build_root() -> Path:
@@ -19,7 +26,7 @@ def build_root() -> Path:
 
 def digest(parts: Sequence[object]) -> str:
     """Return a short hash of parts that JSON can hold."""
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
 
 
 def versions(packages: Sequence[str]) -> list[str | None]:
@@ -37,11 +44,14 @@ def _version(package: str) -> str | None:
         return None
 
 
-def cached(kind: str, parts: Sequence[object], make: Callable[[Path], None]) -> Path:
+def cached(
+    kind: str, parts: Sequence[object], make: Callable[[Path], None], keep: int = KEPT
+) -> Path:
     """Return the folder of what ``make`` builds, built now or before.
 
     Safe beside other processes and a broken-off build: one process builds, in a folder of its own
-    that it then renames; the others wait for it.
+    that it then renames; the others wait for it. After a build the oldest of its kind go. What this
+    process uses stays until it ends.
 
     Parameters
     ----------
@@ -51,15 +61,30 @@ def cached(kind: str, parts: Sequence[object], make: Callable[[Path], None]) -> 
         All that the result depends on.
     make : callable
         Fills an empty folder.
+    keep : int
+        Builds of the kind that stay, unless the environment says otherwise.
+
+    Raises
+    ------
+    WarploomError
+        If the environment's number of builds that stay is illegal.
     """
+    kept(keep)  # refuses an illegal number before anything is built
     folder = build_root() / kind / digest(parts)
-    if folder.exists():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_suffix(".lock")):
-        if not folder.exists():
-            _make(folder, make)
+    hold(folder)
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_suffix(".lock")):
+            if not folder.exists():
+                _make(folder, make)
+        remove_old(folder.parent, keep, _is_no_build)
+    os.utime(folder)
     return folder
+
+
+def _is_no_build(folder: Path) -> bool:
+    """Tell a folder that has another name than a build, or than a build that was broken off."""
+    return not re.match(f"[0-9a-f]{{{_DIGITS}}}(\\.|$)", folder.name)
 
 
 def _make(folder: Path, make: Callable[[Path], None]) -> None:

@@ -139,6 +139,8 @@ def _generate(job: dict[str, object], folder: Path) -> None:
 def _compile(files: Sequence[Path], flags: Sequence[str], simulator: str, folder: Path) -> None:
     program = "iverilog" if simulator == "icarus" else "verilator"
     _run((program, *flags, *(str(path.absolute()) for path in files)), simulator, folder)
+    if simulator == "verilator":
+        simulators.remove_intermediates(folder)
 
 
 def _run(command: Sequence[str], simulator: str, folder: Path) -> None:

@@ -32,6 +32,7 @@ from warploom_sim.commands.screen import table_console
 from warploom_sim.compare import Comparison, compare
 from warploom_sim.expected import Expected
 from warploom_sim.json_file import write_json
+from warploom_sim.kept_folders import hold, let_go, remove_old
 from warploom_sim.launch_figures import launch_figures, write_launches_csv
 from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
@@ -60,6 +61,8 @@ DIFFERENT: Final = "different"
 EMPTY: Final = "nothing was dispatched"
 #: Most blocks of one replay. All their events are held in memory: some gigabytes.
 MOST_BLOCKS: Final = 2**24
+#: Folders of runs that failed or wrote a waveform, which may be large.
+KEPT_RUNS: Final = 8
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,7 @@ def run_one(replay: Job) -> Outcome:
     name = f"{replay.trace.path.name.split('.')[0]}-{uuid.uuid4().hex[:8]}"
     folder = build_root() / "replays" / name
     wanted = False
+    hold(folder)
     try:
         outcome = _run_in(folder, replay, simulation)
         outcome.figures["build_s"] = build_s
@@ -218,6 +222,9 @@ def run_one(replay: Job) -> Outcome:
     finally:  # after Ctrl-C as well: the run is no more
         if not wanted:
             _remove(folder)
+            let_go(folder)
+    if wanted:
+        remove_old(folder.parent, KEPT_RUNS)
     return outcome
 
 

