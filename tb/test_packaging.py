@@ -321,7 +321,7 @@ def test_make_help_lists_every_target() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "nearest"), [("RECLAM", "RECLAIM"), ("policy", "POLICY"), ("TIMESCALE", "TIME_SCALE")]
+    ("given", "nearest"), [("RECLAM", "RECLAIM"), ("policy", "POLICY"), ("ARIVALS", "ARRIVALS")]
 )
 def test_make_refuses_a_variable_that_nothing_reads(given: str, nearest: str) -> None:
     # Below `make test` a make says which folder it enters.
@@ -343,6 +343,7 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
         "SET=sms=4 grid_bits=16,8,8",
         "SEED=7",
         "TIME_SCALE=1/64",
+        "ARRIVALS=trace",
         "WAVES=1",
         "TRACE=it's one trace.json",
         "ARGS=--json f.json b.json",
@@ -350,7 +351,7 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
     all_set = quiet("make", "-n", "sim", *given, cwd=ROOT, env=clean, check=True).stdout
     expected = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
     expected += " --set sms=4 --set grid_bits=16,8,8"
-    expected += " --seed 7 --time-scale 1/64 --waves --json f.json b.json"
+    expected += " --seed 7 --time-scale 1/64 --arrivals trace --waves --json f.json b.json"
     words = shlex.split(all_set.split("warploom sim ")[1])
     assert words == [*expected.split(), "it's one trace.json"]
     none_set = quiet("make", "-n", "sim", "WAVES=0", cwd=ROOT, env=clean, check=True).stdout

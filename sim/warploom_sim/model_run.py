@@ -17,7 +17,7 @@ import numpy as np
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
 from warploom_sim import traces
-from warploom_sim.trace_launches import make_launches
+from warploom_sim.trace_launches import arrival_cycles, make_launches
 from warploom_spec import Config
 
 
@@ -33,6 +33,7 @@ class ModelJob:
     kill_every: int | None = None
     knee: int | None = None
     device: int | None = None
+    arrivals: bool = False
 
     def to_json(self) -> str:
         """Return the job as text."""
@@ -52,13 +53,19 @@ class ModelJob:
             kill_every=job["kill_every"],
             knee=job["knee"],
             device=job["device"],
+            arrivals=job["arrivals"],
         )
 
     def run(self) -> Events:
         """Return what the model expects."""
         trace = traces.load(self.trace, device=self.device, strict=False)
         launches = make_launches(trace, self.config, self.time_scale, self.launches)
-        return event_model.run(launches, self.config, self.seed, self.kill_every, self.knee)
+        arrivals = None
+        if self.arrivals:
+            arrivals = arrival_cycles(trace, self.time_scale, self.launches)
+        return event_model.run(
+            launches, self.config, self.seed, self.kill_every, self.knee, arrivals
+        )
 
 
 def config_of(fields: Mapping[str, Any]) -> Config:

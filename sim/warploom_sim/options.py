@@ -8,6 +8,8 @@ from typing import Final
 from warploom_sim.simulators import SIMULATORS
 
 CONTENTIONS: Final = ("none", "sharing")
+#: When launches arrive: all at once, or at the recorded times of their calls.
+ARRIVALS: Final = ("none", "trace")
 #: Warps that an SM runs at full speed: about the knee of dependent arithmetic on an H200.
 DEFAULT_KNEE: Final = 16
 #: More than the warps of any SM.
@@ -42,6 +44,8 @@ class ReplayOptions:
         Block lengths are multiplied by it.
     kill_every : int or None
         Launches of this number, twice this number and so on are killed; None: no one.
+    arrivals : str
+        One of `ARRIVALS`: whether launches arrive when their calls began, or one after the other.
     contention : str
         One of `CONTENTIONS`: whether blocks of one SM slow each other down.
     knee : int
@@ -72,6 +76,7 @@ class ReplayOptions:
     seed: int = 1
     time_scale: Fraction = Fraction(1, 32)
     kill_every: int | None = None
+    arrivals: str = ARRIVALS[0]
     contention: str = CONTENTIONS[0]
     knee: int = DEFAULT_KNEE
     waves: bool = False

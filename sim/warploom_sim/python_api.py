@@ -1,15 +1,14 @@
 """Replays from Python: one function, on the golden event model or on the RTL."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from warploom_golden.replay import event_model
 from warploom_sim import rtl_replay, simulators
 from warploom_sim.failure import MismatchError
-from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, MOST_KNEE, ReplayOptions
+from warploom_sim.options import ARRIVALS, CONTENTIONS, DEFAULT_KNEE, MOST_KNEE, ReplayOptions
 from warploom_sim.replay_result import Replay
 from warploom_spec import Config, WarploomError, preset
 
@@ -27,6 +26,7 @@ def replay(
     time_scale: Fraction | str | int | float = Fraction(1, 32),
     seed: int = 1,
     kill_every: int | None = None,
+    arrivals: str = ARRIVALS[0],
     contention: str = CONTENTIONS[0],
     knee: int = DEFAULT_KNEE,
     rtl: bool = False,
@@ -55,7 +55,9 @@ def replay(
         Seeds the jitter of the block lengths, and of kills, 0 to 2^32 - 1.
     kill_every : int or None
         Kill the launches of this number, twice this number and so on; None is no one.
-        Seeds the jitter of the block lengths, 0 to 2^32 - 1.
+    arrivals : str
+        Whether launches arrive at the recorded times of their calls, times ``time_scale``
+        (``trace``), or one after the other (``none``).
     contention : str
         Whether the blocks of an SM slow each other down: ``none`` or ``sharing``.
     knee : int
@@ -95,17 +97,15 @@ def replay(
         seed=_whole("seed", seed, 0, _HIGHEST_SEED),
         time_scale=_scale(time_scale),
         kill_every=_whole("kill_every", kill_every, 1) if kill_every is not None else None,
-        contention=_contention(contention),
+        arrivals=_word("arrivals", arrivals, ARRIVALS),
+        contention=_word("contention", contention, CONTENTIONS),
         knee=_whole("knee", knee, 1, MOST_KNEE),
     )
     if rtl:
         simulators.require(simulator)
     job = rtl_replay.prepare(Path(trace), chosen, options)
     if not rtl:
-        events = event_model.run(
-            job.launches, chosen, options.seed, options.kill_every, options.model_knee
-        )
-        return rtl_replay.result_of(job, events, None)
+        return rtl_replay.model_alone(job)
     outcome = rtl_replay.run_one(job)
     if outcome.result is None:
         raise MismatchError(*outcome.problems)
@@ -130,9 +130,9 @@ def _whole(name: str, value: Any, low: int, high: int | None = None) -> int:
     return int(value)
 
 
-def _contention(value: Any) -> str:
-    if value not in CONTENTIONS:
-        raise WarploomError(f"contention is {value!r}; legal: {', '.join(CONTENTIONS)}")
+def _word(name: str, value: Any, legal: Sequence[str]) -> str:
+    if value not in legal:
+        raise WarploomError(f"{name} is {value!r}; legal: {', '.join(legal)}")
     return str(value)
 
 

@@ -106,9 +106,10 @@ def _files(config: Config) -> Iterator[str]:
 
 def _source(config: Config) -> Iterator[str]:
     yield "  wire [31:0] launches;"
+    yield "  wire launch_early;"
     yield f"  launch_source #(.BITS({layouts.launch_descriptor(config).bits}))"
-    yield "  source (.clk(clk), .rst(rst), .room(room), .valid(launch__valid),"
-    yield "    .payload(launch__payload), .launches(launches));"
+    yield "  source (.clk(clk), .rst(rst), .cycle(cycle), .room(room), .valid(launch__valid),"
+    yield "    .early(launch_early), .payload(launch__payload), .launches(launches));"
 
 
 def _killer(config: Config) -> Iterator[str]:
@@ -291,7 +292,8 @@ def _stop(config: Config) -> Iterator[str]:
     offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
     reported = " | ".join(f"report__{sm}__valid" for sm in range(config.sms))
     yield "    quiet <= quiet + 1;"
-    yield f"    if (answer[0] | ended__valid | {reported}) quiet <= 0;"
+    # While a launch is awaited nothing need happen.
+    yield f"    if (answer[0] | ended__valid | launch_early | {reported}) quiet <= 0;"
     yield f"    if ({offered}) begin quiet <= 0; offers <= offers + 1; end"
     yield "    if (answer[0]) answers <= answers + 1;"
     yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"

@@ -31,6 +31,7 @@ def launch_columns(
     launches: Sequence[LaunchDescriptor],
     names: Sequence[str],
     config: Config,
+    arrivals: Sequence[int] | None = None,
 ) -> Launches:
     """Return a row for each launch.
 
@@ -46,6 +47,8 @@ def launch_columns(
         The kernels' names, of at least as many launches.
     config : Config
         Of the hardware: says its latencies.
+    arrivals : sequence of int or None
+        First cycle in which each launch might be sent; None: the one in which it was.
     """
     count = len(launches)
     answers, ended = events.tables["answers"], events.tables["ended"]
@@ -65,7 +68,7 @@ def launch_columns(
     return Launches(
         name=objects,
         stream=_whole([launch.stream for launch in launches]),
-        arrival=transfer,
+        arrival=transfer if arrivals is None else _whole(arrivals),
         transfer=transfer,
         resident=resident,
         **_block_figures(blocks, count),

@@ -142,6 +142,7 @@ def command(options: ReplayOptions) -> str:
         "seed": options.seed,
         "time-scale": options.time_scale,
         "kill-every": options.kill_every,
+        "arrivals": options.arrivals if options.arrivals != "none" else None,
         "contention": options.contention if options.model_knee is not None else None,
         "knee": options.model_knee,
         "forced-fault": options.forced_fault,

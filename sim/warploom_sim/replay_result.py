@@ -70,8 +70,8 @@ class Launches(_Columns):
     stream : array of int64
         Number of its stream in the replay.
     arrival : array of int64
-        Cycle from which on it may be sent. Without arrival times of its own it arrives when the
-        launch path has room: ``transfer``.
+        Cycle from which on it may be sent: that of its recorded call. Without ``arrivals`` it
+        arrives when the launch path has room: ``transfer``.
     transfer : array of int64
         Cycle in which it transfers at LaunchPath's port ``launch``.
     resident : array of int64
@@ -178,6 +178,9 @@ class Settings:
         Seeds the jitter of the block lengths, and after which block a launch is killed.
     kill_every : int or None
         Launches of this number, twice this number and so on were killed; None: no one.
+    arrivals : str
+        Whether launches arrived at the times of their recorded calls (``trace``) or one after the
+        other (``none``).
     knee : int or None
         With contention: warps that an SM runs at full speed; None without contention.
     simulator : str or None
@@ -189,6 +192,7 @@ class Settings:
     time_scale: Fraction
     seed: int
     kill_every: int | None = None
+    arrivals: str = "none"
     knee: int | None = None
     simulator: str | None
 

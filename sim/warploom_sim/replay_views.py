@@ -62,7 +62,6 @@ def recorded_lengths(options: ReplayOptions, config: Config) -> Replay | None:
 
     The golden model runs alone. None if blocks of those lengths are refused.
     """
-    from warploom_golden.replay import event_model
     from warploom_sim import rtl_replay
 
     once = dataclasses.replace(options, time_scale=Fraction(1))
@@ -70,8 +69,7 @@ def recorded_lengths(options: ReplayOptions, config: Config) -> Replay | None:
         job = rtl_replay.prepare(options.traces[0], config, once)
     except WarploomError:
         return None
-    events = event_model.run(job.launches, config, once.seed, once.kill_every, once.model_knee)
-    return rtl_replay.result_of(job, events, None)
+    return rtl_replay.model_alone(job)
 
 
 def _runs(outcomes: Sequence["Outcome"]) -> list[Replay]:

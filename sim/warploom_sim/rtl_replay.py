@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
 from warploom_sim import (
     expected,
@@ -50,7 +51,7 @@ from warploom_sim.simulation_run import (
     simulation_process,
     wait,
 )
-from warploom_sim.trace_launches import make_launches
+from warploom_sim.trace_launches import arrival_cycles, make_launches
 from warploom_sim.traces import Trace
 from warploom_sim.variant import variant
 from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, WarploomError, timing
@@ -94,6 +95,7 @@ class Job:
     config: Config
     options: ReplayOptions
     flip: Flip | None = None
+    arrivals: list[int] | None = None
 
 
 def run(options: ReplayOptions) -> int:
@@ -174,7 +176,10 @@ def prepare_launches(
             f"{trace.path}: {demanded.blocks:,} blocks to replay; legal: up to {MOST_BLOCKS:,}"
             " (choose fewer launches)"
         )
-    return Job(trace, launches, demanded, config, options, flip)
+    arrivals = None
+    if options.arrivals == "trace":
+        arrivals = arrival_cycles(trace, options.time_scale, options.launches)
+    return Job(trace, launches, demanded, config, options, flip, arrivals)
 
 
 def config_of(options: ReplayOptions) -> Config:
@@ -273,6 +278,7 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
         kill_every=options.kill_every,
         knee=options.model_knee,
         device=options.device,
+        arrivals=replay.arrivals is not None,
     )
     # The import of what the figures need takes a while, and the simulator longer: both at once.
     threading.Thread(
@@ -293,6 +299,7 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
                 rtl_folder,
                 options.kill_every,
                 options.model_knee,
+                replay.arrivals,
             )
         )
         wait(
@@ -341,13 +348,27 @@ def _judge(replay: Job, recorded: Recorded, model: Events) -> Outcome:
     return Outcome(_figures(replay, rtl, compared, result), problems, result)
 
 
+def model_alone(job: Job) -> Replay:
+    """Return what the golden event model makes of a job, in this process."""
+    options = job.options
+    events = event_model.run(
+        job.launches,
+        job.config,
+        options.seed,
+        options.kill_every,
+        options.model_knee,
+        job.arrivals,
+    )
+    return result_of(job, events, None)
+
+
 def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
     """Return a run's events as columns."""
     blocks = block_columns(events)
     names = [launch.name for launch in job.trace.launches]
     options = job.options
     return Replay(
-        launches=launch_columns(events, blocks, job.launches, names, job.config),
+        launches=launch_columns(events, blocks, job.launches, names, job.config, job.arrivals),
         blocks=blocks,
         stalls={cause: events.stalls[f"stall_{cause}"] for cause in STALL_CAUSES},
         cycles=replay_figures.cycles(events),
@@ -358,6 +379,7 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
             time_scale=options.time_scale,
             seed=options.seed,
             kill_every=options.kill_every,
+            arrivals=options.arrivals,
             knee=options.model_knee,
             simulator=simulator,
         ),
@@ -456,6 +478,7 @@ def _figures(
         "seed": options.seed,
         "time_scale": str(options.time_scale),
         **({"kill_every": options.kill_every} if options.kill_every else {}),
+        "arrivals": options.arrivals,
         "contention": options.contention,
         **({} if options.model_knee is None else {"knee": options.knee}),
         **({} if options.device is None else {"device": options.device}),

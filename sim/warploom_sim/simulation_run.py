@@ -146,9 +146,11 @@ def simulation_process(
     folder: Path,
     kill_every: int | None = None,
     knee: int | None = None,
+    arrivals: Sequence[int] | None = None,
 ) -> Iterator[Process]:
     """Run the simulation; it writes its event files into its folder."""
-    lines = (f"{launch.pack(config):x}\n" for launch in launches)
+    pairs = zip(arrivals or [0] * len(launches), launches, strict=True)
+    lines = (f"{arrival:x} {launch.pack(config):x}\n" for arrival, launch in pairs)
     (folder / "launches.hex").write_text("".join(lines))
     longest = max((launch.arguments for launch in launches), default=0)
     values = {

@@ -17,6 +17,8 @@ CLOCK_MHZ: Final = 1980
 SHORTEST_LENGTH: Final = 4
 #: Longest base length whose jitter is exact in the 32-bit arithmetic of the stand-in.
 LONGEST_LENGTH: Final = 2**26 - 1
+#: Latest arrival: an SM's progress up to then fits the event model's numbers.
+LATEST_ARRIVAL: Final = 2**36 - 1
 #: Most warps of a recorded SM: what the descriptor's field holds.
 MOST_LOAD: Final = 2**16 - 1
 
@@ -58,6 +60,29 @@ def make_launches(
             )
         )
     return result
+
+
+def arrival_cycles(trace: Trace, time_scale: Fraction, count: int | None = None) -> list[int]:
+    """Return when the first ``count`` launches of a trace (None: all) arrive, in cycles.
+
+    The first one's call began in cycle 0.
+
+    Raises
+    ------
+    WarploomError
+        If an arrival is above `LATEST_ARRIVAL`; names file, event, value.
+    """
+    first = Fraction(trace.calls[0])
+    cycles_each = CLOCK_MHZ * time_scale
+    arrivals = [round((Fraction(call) - first) * cycles_each) for call in trace.calls[:count]]
+    if arrivals[-1] > LATEST_ARRIVAL:
+        late = next(k for k, arrival in enumerate(arrivals) if arrival > LATEST_ARRIVAL)
+        raise trace.place(trace.launches[late]).refuse(
+            f"its launch call's 'ts' is {trace.calls[late] - trace.calls[0]} microseconds after the"
+            f" first one's, cycle {arrivals[late]} at time scale {time_scale}; legal: up to"
+            f" {LATEST_ARRIVAL} (choose a smaller time scale, or fewer launches)"
+        )
+    return arrivals
 
 
 def _said(launch: KernelLaunch) -> str:

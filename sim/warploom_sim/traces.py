@@ -110,6 +110,8 @@ class Trace:
         The GPUs it ran on.
     launches : tuple of KernelLaunch
         In the order of their launch calls.
+    calls : tuple of float
+        Of each launch when its call began, in microseconds.
     event_waits : tuple of int
         Numbers of the calls, among the file's events, that made a stream wait for an event.
     left_out : int
@@ -121,6 +123,7 @@ class Trace:
     path: Path
     devices: Mapping[int, Device]
     launches: tuple[KernelLaunch, ...]
+    calls: tuple[float, ...]
     event_waits: tuple[int, ...] = ()
     left_out: int = 0
     first_left_out: KernelLaunch | None = None
@@ -210,7 +213,8 @@ def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace
     called = {launch.event: calls[join] for launch, join in found if join in calls}
     launches.sort(key=lambda launch: (called[launch.event], launch.start, launch.event))
     first_lost = min((launch for launch, _ in lost), key=lambda one: one.event, default=None)
-    return Trace(path, devices, tuple(launches), tuple(waits), len(lost), first_lost)
+    began = tuple(called[launch.event] for launch in launches)
+    return Trace(path, devices, tuple(launches), began, tuple(waits), len(lost), first_lost)
 
 
 def _of_device(

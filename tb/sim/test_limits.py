@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,19 @@ from warploom_spec import RESOURCES, Fate, LaunchDescriptor, capacities, preset,
 from warploom_spec.config import POLICIES, RECLAIMS
 
 
-def random_replay(name: str, policy: str, reclaim: str, rng: random.Random, **more: Any) -> Replay:
+def random_replay(
+    name: str, policy: str, reclaim: str, rng: random.Random, late: bool = False, **more: Any
+) -> Replay:
     config = replace(preset(name), policy=policy, reclaim=reclaim)
     launches = [
         replace(launch, after_previous=1)
         for launch in random_launches(rng, config, rng.randint(8, 16), **more)
     ]
-    return model_replay(launches, config, rng.randrange(1 << 32))
+    arrivals = None
+    if late:
+        gaps = [300, *(rng.choice((0, 5, 300)) for _ in launches[1:])]
+        arrivals = list(accumulate(gaps))
+    return model_replay(launches, config, rng.randrange(1 << 32), arrivals)
 
 
 class Reference:
@@ -256,13 +263,13 @@ def test_every_cycle_has_the_limit_that_the_page_says(reclaim: str, seed: int) -
     seen: Counter[str] = Counter()
     for k, policy in enumerate(POLICIES):
         rng = random.Random(f"{seed}-{policy}-{reclaim}")
-        replay = random_replay("tiny", policy, reclaim, rng, crowded=k % 2 == 0)
+        replay = random_replay("tiny", policy, reclaim, rng, crowded=k % 2 == 0, late=k > 1)
         found, expected = by_cycle(find_limits(replay)), Reference(replay).limits()
         assert len(found) == replay.cycles
         for cycle, (one, other) in enumerate(zip(found, expected, strict=True)):
             assert one == other, f"seed {seed}, {policy}, cycle {cycle}"
         seen += Counter(name for name, _ in found)
-    assert {"rate", "reclaim", "order", "path", "nothing_left"} <= set(seen), seen
+    assert {"rate", "reclaim", "order", "path", "arrivals", "nothing_left"} <= set(seen), seen
     assert any(seen[name] for name in RESOURCES), seen
 
 

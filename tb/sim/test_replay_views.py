@@ -149,6 +149,7 @@ def test_recorded_lengths_have_all_other_settings(tmp_path: Path) -> None:
         launches=7,
         time_scale=Fraction(1, 64),
         kill_every=3,
+        arrivals="trace",
         contention="sharing",
         knee=3,
         device=0,
@@ -156,7 +157,8 @@ def test_recorded_lengths_have_all_other_settings(tmp_path: Path) -> None:
     recorded = replay_views.recorded_lengths(options, config)
     assert recorded is not None
     settings: dict[str, Any] = {"seed": 5, "launches": 7, "kill_every": 3, "device": 0}
-    same = replay(trace, "tiny", time_scale=1, contention="sharing", knee=3, **settings)
+    settings |= {"contention": "sharing", "knee": 3, "arrivals": "trace"}
+    same = replay(trace, "tiny", time_scale=1, **settings)
     assert recorded.settings.time_scale == 1
     assert recorded.blocks.end.tolist() == same.blocks.end.tolist()
     with_defaults = replay(trace, "tiny", time_scale=1, seed=5, launches=7)

@@ -131,7 +131,9 @@ class Replay:
         seed: int,
         kill_every: int | None = None,
         knee: int | None = None,
+        arrivals: Sequence[int] | None = None,
     ):
+        self.arrivals = arrivals or [0] * len(launches)
         self.launches, self.config, self.seed = launches, config, seed
         self.model = LaunchPath(config)
         self.sms = [SmCore(knee) for _ in range(config.sms)]
@@ -163,7 +165,8 @@ class Replay:
 
     def _inputs(self, cycle: int) -> dict[str, int]:
         config = self.config
-        sending = cycle >= 1 and self.sent < len(self.launches)
+        left = cycle >= 1 and self.sent < len(self.launches)
+        sending = left and self.arrivals[self.sent] <= cycle
         inputs = {
             "launch__valid": int(sending),
             "launch__payload": self.launches[self.sent].pack(config) if sending else 0,

@@ -11,16 +11,21 @@ from warploom_sim.replay_result import Replay, Settings
 from warploom_spec import Config, LaunchDescriptor
 
 
-def model_replay(launches: Sequence[LaunchDescriptor], config: Config, seed: int) -> Replay:
+def model_replay(
+    launches: Sequence[LaunchDescriptor],
+    config: Config,
+    seed: int,
+    arrivals: Sequence[int] | None = None,
+) -> Replay:
     """Return what the event model makes of launches; kernel k is named ``kernel k``."""
-    events = event_model.run(launches, config, seed)
+    events = event_model.run(launches, config, seed, arrivals=arrivals)
     blocks = block_columns(events)
     names = [f"kernel {number}" for number in range(len(launches))]
     settings = Settings(
         trace=Path("made.json"), launches=None, time_scale=Fraction(1), seed=seed, simulator=None
     )
     return Replay(
-        launches=launch_columns(events, blocks, launches, names, config),
+        launches=launch_columns(events, blocks, launches, names, config, arrivals),
         blocks=blocks,
         stalls={name.removeprefix("stall_"): n for name, n in events.stalls.items()},
         cycles=replay_figures.cycles(events),

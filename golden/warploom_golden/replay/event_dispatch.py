@@ -26,6 +26,8 @@ class EventDispatch:
         Launches of this number, twice this number and so on are killed; None: no one.
     knee : int or None
         Warps that an SM runs at full speed; None: any number.
+    arrivals : sequence of int or None
+        Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
 
     Attributes
     ----------
@@ -44,12 +46,13 @@ class EventDispatch:
         seed: int,
         kill_every: int | None = None,
         knee: int | None = None,
+        arrivals: Sequence[int] | None = None,
     ):
         self._launches = launches
         self._seed = seed
         self._kill_every = kill_every
         self._resident: list[Waiting | None] = [None, None]
-        self.front = EventFront(launches, config)
+        self.front = EventFront(launches, config, arrivals=arrivals)
         self._dispatcher = EventDispatcher(config, seed, log=self.front.most_blocks, knee=knee)
         self.words: list[tuple[int, int, int, int]] = []
         self.ended: list[tuple[int, int, Fate, int]] = []

@@ -56,6 +56,8 @@ class EventFront:
         The configuration.
     merged : mapping of int to sequence of IndexConfig
         By number of a launch that runs a mapping table: the index configurations of its tasks.
+    arrivals : sequence of int or None
+        Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
 
     Attributes
     ----------
@@ -72,11 +74,13 @@ class EventFront:
         launches: Sequence[LaunchDescriptor],
         config: Config,
         merged: Mapping[int, Sequence[IndexConfig]] | None = None,
+        arrivals: Sequence[int] | None = None,
     ):
         self._launches = launches
         self._config = config
         self._timing = timing(config)
         self._merged = merged or {}
+        self._arrivals = arrivals or [0] * len(launches)
         # Without merged launches there are no mapping tables either.
         tables = (1 << config.max_tables) - 1 if merged else 0
         self._verdicts = [judge(launch, config, tables) for launch in launches]
@@ -134,8 +138,16 @@ class EventFront:
         self._keep_room()
         busy = moved or handed or self._decided or cycle <= self._filter.settled
         busy = busy or (ready and not booted)
-        self.wake = cycle + 1 if busy or self._ends else NEVER
+        self.wake = cycle + 1 if busy or self._ends else self._next_arrival(cycle)
         return handed
+
+    def _next_arrival(self, cycle: int) -> int:
+        """Return when the next launch to be sent arrives, `NEVER` if it is there or there is none.
+
+        One that is there waits for room, and room comes with an end.
+        """
+        left = self._sent < len(self._launches)
+        return self._arrivals[self._sent] if left and self._arrivals[self._sent] > cycle else NEVER
 
     def _take_ends(self, cycle: int) -> bool:
         """Release what ended and count records, at the end of the cycle."""
@@ -188,7 +200,8 @@ class EventFront:
         leaving = self._pipe[-1]
         if leaving is not None:
             self._answer(cycle, leaving)
-        sending = self._room and self._sent < len(self._launches)
+        left = self._sent < len(self._launches)
+        sending = self._room and left and self._arrivals[self._sent] <= cycle
         moved = sending or any(stage is not None for stage in self._pipe)
         self._pipe = [self._sent if sending else None, *self._pipe[:-1]]
         self._sent += sending

@@ -48,6 +48,7 @@ def run(
     seed: int,
     kill_every: int | None = None,
     knee: int | None = None,
+    arrivals: Sequence[int] | None = None,
 ) -> Events:
     """Replay launches.
 
@@ -65,6 +66,8 @@ def run(
     knee : int or None
         With contention: warps that an SM runs at full speed, at least 1. None: blocks take as long
         on a full SM as alone.
+    arrivals : sequence of int or None
+        Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
 
     Raises
     ------
@@ -77,7 +80,7 @@ def run(
     # Numba's import takes a while: whoever reads events alone goes without.
     from warploom_golden.replay.event_dispatch import EventDispatch
 
-    dispatch = EventDispatch(launches, config, seed, kill_every, knee)
+    dispatch = EventDispatch(launches, config, seed, kill_every, knee, arrivals)
     dispatch.run()
     tables = {
         "answers": _columns(dispatch.front.answers, ("cycle", "ticket", "code", "argument")),

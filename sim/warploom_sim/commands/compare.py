@@ -23,7 +23,7 @@ from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.commands.sim import default_traces
 from warploom_sim.failure import MismatchError
 from warploom_sim.json_file import write_json
-from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, MOST_KNEE
+from warploom_sim.options import ARRIVALS, CONTENTIONS, DEFAULT_KNEE, MOST_KNEE
 from warploom_sim.simulators import SIMULATORS, require
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -71,6 +71,18 @@ from warploom_spec.config import POLICIES, RECLAIMS
     metavar="N,...",
     help=f"With contention: warps that an SM runs at full speed.  [default: {DEFAULT_KNEE}]",
 )
+@click.option(
+    "--arrivals",
+    type=Choices(ARRIVALS),
+    default=ARRIVALS[0],
+    show_default=True,
+    help="Whether launches arrive at the recorded times of their calls, or one after the other.",
+)
+@number_option(
+    "--kill-every",
+    1,
+    help="Kill launches N, 2N, ... (the first is launch 0), each after a seeded number of blocks.",
+)
 @number_option("--first", 1, help="Only the first N launches of each trace.")
 @number_option("--device", 0, help="Only the kernels of GPU N of each trace.  [default: all]")
 @click.option(
@@ -78,7 +90,9 @@ from warploom_spec.config import POLICIES, RECLAIMS
     is_flag=True,
     help="Refuse a trace with kernels whose launch call is not recorded, which are left out else.",
 )
-@number_option("--seed", 0, 2**32 - 1, default=1, help="Seed of the jitter of the block lengths.")
+@number_option(
+    "--seed", 0, 2**32 - 1, default=1, help="Seed of the jitter of the block lengths, and of kills."
+)
 @click.option("--rtl", is_flag=True, help="Run the RTL as well, every event compared.")
 @click.option(
     "--sim",
@@ -139,6 +153,7 @@ def compare(
       warploom compare mine.json.gz --policy round_robin,least_loaded --plot policies.png
       warploom compare mine.json.gz --reclaim in_order,out_of_order --json runs.json
       warploom compare mine.json.gz --contention none,sharing --knee 8,16
+      warploom compare mine.json.gz --arrivals none,trace --policy round_robin,least_loaded
       warploom compare mine.json.gz --set sms=4,8,16 --set block_slots=16,32
       warploom compare a.json b.json --scheduler tcp://10.0.0.1:8786 --results runs
       warploom compare --launches first.json second.json

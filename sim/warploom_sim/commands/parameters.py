@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from warploom_sim.json_file import is_replaced
+from warploom_sim.options import ARRIVALS as ARRIVAL_WORDS
 from warploom_sim.options import CONTENTIONS
 from warploom_sim.simulators import SIMULATORS
 from warploom_spec import PRESETS
@@ -25,6 +26,7 @@ POLICY = click.Choice(POLICIES)
 RECLAIM = click.Choice(RECLAIMS)
 SIMULATOR = click.Choice(SIMULATORS)
 CONTENTION = click.Choice(CONTENTIONS)
+ARRIVALS = click.Choice(ARRIVAL_WORDS)
 
 
 class OutputFile(click.Path):

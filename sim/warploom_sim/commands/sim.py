@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from warploom_sim.commands.parameters import (
+    ARRIVALS,
     CONTENTION,
     POLICY,
     PRESET,
@@ -22,6 +23,7 @@ from warploom_sim.commands.parameters import (
     refuse_same,
     set_option,
 )
+from warploom_sim.options import ARRIVALS as ARRIVAL_WORDS
 from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, MOST_KNEE, ReplayOptions
 from warploom_sim.simulators import SIMULATORS, require
 from warploom_spec import WarploomError
@@ -82,6 +84,13 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     help="Kill launches N, 2N, ... (the first is launch 0), each after a seeded number of blocks.",
 )
 @click.option(
+    "--arrivals",
+    type=ARRIVALS,
+    default=ARRIVAL_WORDS[0],
+    show_default=True,
+    help="Whether launches arrive at the recorded times of their calls, or one after the other.",
+)
+@click.option(
     "--contention",
     type=CONTENTION,
     default=CONTENTIONS[0],
@@ -133,6 +142,7 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **op
       warploom sim mine.json.gz --timeline run.pftrace --report run.html
       warploom sim mine.json.gz --set sms=4 --set block_slots=16 --launches-csv launches.csv
       warploom sim mine.json.gz --contention sharing --knee 8
+      warploom sim mine.json.gz --arrivals trace
     """
     if knee is not None and options["contention"] == "none":
         raise click.BadParameter(

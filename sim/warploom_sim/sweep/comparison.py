@@ -65,11 +65,16 @@ def prepare_comparison(request: Request, folder: Path) -> Job:
     job = Job(runs, rows, results, made_by, notes)
     # Policies change nothing about the launches.
     kinds = {
-        (run.trace, run.time_scale, _without_policies(run)): run for run in reversed(job.missing)
+        (run.trace, run.time_scale, run.arrivals, _without_policies(run)): run
+        for run in reversed(job.missing)
     }
     for run in reversed(kinds.values()):
         options = ReplayOptions(
-            traces=(run.trace,), launches=run.first, time_scale=run.time_scale, seed=run.seed
+            traces=(run.trace,),
+            launches=run.first,
+            time_scale=run.time_scale,
+            arrivals=run.arrivals,
+            seed=run.seed,
         )
         prepare_launches(read[run.trace], run.config, options)
     return job

@@ -58,6 +58,8 @@ def execute(run: Run, trace: bytes) -> Finished:
                 seed=run.seed,
                 device=run.device,
                 rtl=run.simulator is not None,
+                arrivals=run.arrivals,
+                kill_every=run.kill_every,
                 contention=run.contention,
                 knee=run.knee or DEFAULT_KNEE,
                 simulator=run.simulator or SIMULATORS[0],

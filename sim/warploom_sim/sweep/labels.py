@@ -11,6 +11,8 @@ _PARTS: Final = (
     "time_scale",
     "contention",
     "knee",
+    "arrivals",
+    "kill_every",
     "first",
     "seed",
     "device",
@@ -54,10 +56,10 @@ def short(trace: str) -> str:
 def baseline(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the run that another one is held against: the first of the same work.
 
-    Time scale and contention change the blocks' lengths, and with them the work; all else is the
-    machine's.
+    Time scale and contention change the blocks' lengths, arrivals and kills what is there to do:
+    the work; all else is the machine's.
     """
-    work = ("time_scale", "contention", "knee", "seed", "first", "device")
+    work = ("time_scale", "contention", "knee", "arrivals", "kill_every", "seed", "first", "device")
     return next(one for one in rows if all(one[name] == row[name] for name in work))
 
 

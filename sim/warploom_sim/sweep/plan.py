@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_sim.build_cache import digest
-from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE
+from warploom_sim.options import ARRIVALS, CONTENTIONS, DEFAULT_KNEE
 from warploom_sim.variant import variant
 from warploom_spec import Config, WarploomError, preset
 
@@ -38,6 +38,10 @@ class Request:
         Whether the blocks of an SM slow each other down: of `warploom_sim.options.CONTENTIONS`.
     knees : tuple of int
         With contention: warps that an SM runs at full speed.
+    arrivals : tuple of str
+        Whether launches arrive at the times of their calls: of `warploom_sim.options.ARRIVALS`.
+    kill_every : int or None
+        Launches of this number, twice this number and so on are killed; None: no one.
     first : int or None
         Only the first launches of each trace.
     seed : int
@@ -58,6 +62,8 @@ class Request:
     time_scales: tuple[Fraction, ...] = (Fraction(1, 32),)
     contentions: tuple[str, ...] = CONTENTIONS[:1]
     knees: tuple[int, ...] = (DEFAULT_KNEE,)
+    arrivals: tuple[str, ...] = ARRIVALS[:1]
+    kill_every: int | None = None
     first: int | None = None
     seed: int = 1
     device: int | None = None
@@ -81,7 +87,7 @@ class Run:
         Fields that were set, policies left out.
     config : Config
         The preset with all that replaces its fields.
-    time_scale, contention, first, seed, device, simulator
+    time_scale, contention, arrivals, kill_every, first, seed, device, simulator
         As in `Request`, one value each.
     knee : int or None
         With contention one of the request's; None without.
@@ -95,6 +101,8 @@ class Run:
     time_scale: Fraction
     contention: str
     knee: int | None
+    arrivals: str
+    kill_every: int | None
     first: int | None
     seed: int
     device: int | None
@@ -105,7 +113,8 @@ class Run:
         """Hash of all that decides the result but the models' own version."""
         parts = (self.trace.name, self.content, dataclasses.asdict(self.config))
         block_lengths = (str(self.time_scale), self.contention, self.knee, self.seed)
-        return digest([*parts, *block_lengths, self.first, self.device, self.simulator])
+        host = (self.arrivals, self.kill_every, self.first, self.device)
+        return digest([*parts, *block_lengths, *host, self.simulator])
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this run from others, by name, as JSON has it."""
@@ -118,6 +127,8 @@ class Run:
             "time_scale": str(self.time_scale),
             "contention": self.contention,
             "knee": self.knee,
+            "arrivals": self.arrivals,
+            "kill_every": self.kill_every,
             "first": self.first,
             "seed": self.seed,
             "device": self.device,
@@ -154,14 +165,17 @@ def plan(request: Request) -> list[Run]:
             time_scale=time_scale,
             contention=contention,
             knee=knee,
+            arrivals=arrivals,
+            kill_every=request.kill_every,
             first=request.first,
             seed=request.seed,
             device=request.device,
             simulator=request.simulator,
         )
-        for path, time_scale, (contention, knee), (name, fields, config) in itertools.product(
-            request.traces, request.time_scales, _contentions(request), configs
+        for path, time_scale, arrivals, (contention, knee) in itertools.product(
+            request.traces, request.time_scales, request.arrivals, _contentions(request)
         )
+        for name, fields, config in configs
     ]
     return list({run.run_id: run for run in reversed(runs)}.values())[::-1]
 

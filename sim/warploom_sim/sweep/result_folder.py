@@ -70,10 +70,10 @@ class ResultFolder:
         arrow = self._arrow
         text, whole, share = arrow.string(), arrow.int64(), arrow.float64()
         texts = ("run_id", "sources", "trace", "config", "policy", "reclaim", "time_scale")
-        kinds: dict[str, Any] = dict.fromkeys((*texts, "contention", "engine"), text)
+        kinds: dict[str, Any] = dict.fromkeys((*texts, "contention", "arrivals", "engine"), text)
         kinds |= {"set": arrow.list_(text)}
-        kinds |= dict.fromkeys(("knee", "first", "seed", "device", "launches", "refused"), whole)
-        kinds |= {"blocks": whole, "cycles": whole, "history_hits": whole}
+        wholes = ("knee", "kill_every", "first", "seed", "device", "launches", "refused")
+        kinds |= dict.fromkeys((*wholes, "blocks", "cycles", "history_hits"), whole)
         kinds |= {"blocks_per_cycle": share, "wall_s": share}
         for group, names in GROUPS.items():
             kind = share if group == "occupancy" else whole

@@ -145,6 +145,31 @@ def test_contention_with_each_knee(tmp_path: Path, trace: Path, here: list[str])
     assert len(here) == 4
 
 
+def test_arrivals_and_kills(tmp_path: Path, trace: Path, here: list[str]) -> None:
+    content = json.loads(trace.read_text())
+    for number, call in enumerate(content["traceEvents"][::2]):
+        call["ts"] = 20.0 * number
+    trace.write_text(json.dumps(content))
+    figures = tmp_path / "f.json"
+    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    result = compare(*options, "--arrivals", "none,trace", "--kill-every", 2)
+    rows = json.loads(figures.read_text())
+    assert [(row["arrivals"], row["kill_every"]) for row in rows] == [("none", 2), ("trace", 2)]
+    for row in rows:
+        run = replay(trace, "tiny", arrivals=row["arrivals"], kill_every=2)
+        assert (row["cycles"], row["latency"]) == (run.cycles, run_figures(run)["latency"])
+    assert rows[0]["cycles"] < 9 * 20 * 1980 / 32 < rows[1]["cycles"]
+    assert "kill every 2" in result.stdout
+    assert "arrivals" in result.stdout and "trace" in result.stdout
+    # What is kept has them, too.
+    assert compare(*options, "--arrivals", "trace", "--kill-every", 2).exit_code == 0
+    (kept,) = json.loads(figures.read_text())
+    assert (kept, len(here)) == (rows[1], 2)
+    assert compare(*options).exit_code == 0
+    (other,) = json.loads(figures.read_text())
+    assert (other["kill_every"], other["arrivals"], len(here)) == (None, "none", 3)
+
+
 def test_a_table_for_several_traces(tmp_path: Path, trace: Path, here: list[str]) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(document()))
@@ -243,6 +268,8 @@ def closed_port() -> int:
         (("--policy", ""), "'--policy': '' is not one of 'first_fit', "),
         (("--reclaim", "x"), "'--reclaim': 'x' is not one of 'in_order', "),
         (("--config", "tiny,huge"), "'--config': 'huge' is not one of 'tiny', "),
+        (("--arrivals", "x"), "'--arrivals': 'x' is not one of 'none', 'trace'"),
+        (("--kill-every", "0"), "'--kill-every': 0 is not in the range"),
         (("--contention", "x"), "'--contention': 'x' is not one of 'none', 'sharing'"),
         (("--knee", "8"), "'--knee': there is no contention; give --contention sharing, too."),
         (("--contention", "sharing", "--knee", "8,0"), "'--knee': 0 is not in the range"),

@@ -85,6 +85,8 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
         replace(base, time_scales=(Fraction(1, 2),)),
         replace(base, contentions=("sharing",)),
         replace(base, contentions=("sharing",), knees=(8,)),
+        replace(base, arrivals=("trace",)),
+        replace(base, kill_every=1),
         replace(base, first=1),
         replace(base, seed=2),
         replace(base, device=1),
@@ -130,11 +132,12 @@ def test_a_run_is_held_against_the_first_of_the_same_work(trace: Path) -> None:
         time_scales=(Fraction(1), Fraction(2)),
         contentions=("none", "sharing"),
         knees=(8, 16),
+        arrivals=("none", "trace"),
     )
     rows = [run.identity() for run in plan(request)]
     places = [rows.index(baseline(row, rows)) for row in rows]
     # Policies and fields are four runs of each work.
-    assert places == [4 * (number // 4) for number in range(2 * 3 * 4)]
+    assert places == [4 * (number // 4) for number in range(2 * 2 * 3 * 4)]
 
 
 def test_labels_say_what_differs_and_the_title_the_rest(trace: Path) -> None:

@@ -1,0 +1,90 @@
+"""Launches that arrive at times of their own: the event model against the cycle models."""
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tb.replay.test_event_model import assert_equal, random_launches
+from tb.support.replay_reference import Replay
+from warploom_golden.replay import event_model
+from warploom_golden.replay.event_model import Events
+from warploom_spec import Config, LaunchDescriptor, preset, timing
+from warploom_spec.config import POLICIES, RECLAIMS
+
+ONE = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), arguments=100)
+
+
+def drawn(rng: random.Random, count: int) -> list[int]:
+    """Draw arrivals: some at once, some a little later, some after all that came before ended."""
+    gaps = [rng.choice((0, 0, 1, rng.randint(2, 60), rng.randint(60, 2_000))) for _ in range(count)]
+    return list(itertools.accumulate(gaps))
+
+
+def sent(events: Events, config: Config) -> list[int]:
+    """Return the cycle in which each launch was sent."""
+    answered = events.tables["answers"]["cycle"].astype(np.int64)
+    return (answered - (timing(config).launch_check + 1)).tolist()
+
+
+def assert_none_is_early(events: Events, config: Config, arrivals: Sequence[int]) -> None:
+    cycles = sent(events, config)
+    assert len(cycles) == len(arrivals)
+    assert all(cycle >= max(1, arrival) for cycle, arrival in zip(cycles, arrivals, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("kill_every", "knee"), [(None, None), (2, None), (None, 3), (2, 3)], ids=str
+)
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+def test_every_event_is_the_cycle_models(
+    reclaim: str, kill_every: int | None, knee: int | None, seed: int
+) -> None:
+    for k, name in enumerate(("tiny", "tiny", "default")):
+        rng = random.Random(f"{seed}-{reclaim}-{kill_every}-{knee}-{k}")
+        config = replace(preset(name), policy=rng.choice(POLICIES), reclaim=reclaim)
+        launches = random_launches(rng, config, rng.randint(8, 14), crowded=k == 1)
+        launches = [replace(launch, address_space=rng.randint(0, 80)) for launch in launches]
+        arrivals, replay_seed = drawn(rng, len(launches)), rng.randrange(1 << 32)
+        model = event_model.run(launches, config, replay_seed, kill_every, knee, arrivals)
+        reference = Replay(launches, config, replay_seed, kill_every, knee, arrivals)
+        assert_equal(reference.run(), model, f"seed {seed}, replay {k}")
+        assert_none_is_early(model, config, arrivals)
+
+
+def test_a_launch_is_sent_in_the_cycle_in_which_it_arrives() -> None:
+    """Long after the one before has ended: nothing else happens in that cycle."""
+    config = preset("default")
+    arrivals = [0, 5_000, 5_000, 1 << 35]
+    launches = [replace(ONE, code=number) for number in range(4)]
+    events = event_model.run(launches, config, 0, arrivals=arrivals)
+    # The first cycle in which anything is sent is 1.
+    assert sent(events, config) == [1, 5_000, 5_001, 1 << 35]
+    ended = events.tables["ended"]["cycle"].tolist()
+    assert ended[0] < 5_000 < ended[1] < ended[2] < 1 << 35 < ended[3]
+
+
+def test_arrivals_that_are_past_change_nothing(seed: int) -> None:
+    config = preset("tiny")
+    launches = random_launches(random.Random(seed), config, 16, crowded=True)
+    free = event_model.run(launches, config, seed)
+    cycles = sent(free, config)
+    for arrivals in ([0] * 16, [1] * 16, cycles):
+        assert_equal(free, event_model.run(launches, config, seed, arrivals=arrivals), "past")
+    # One cycle later, and the run is another one.
+    later = [cycle + 1 for cycle in cycles]
+    assert sent(event_model.run(launches, config, seed, arrivals=later), config) != cycles
+
+
+def test_a_launch_that_arrives_waits_for_room() -> None:
+    """So many arrive at once that the queue is full: the rest wait, and are sent in order."""
+    config = preset("tiny")
+    count = 3 * timing(config).launch_queue
+    launches = [replace(ONE, code=number, arguments=1_000) for number in range(count)]
+    events = event_model.run(launches, config, 0, arrivals=[700] * count)
+    cycles = sent(events, config)
+    assert cycles[0] == 700 and cycles == sorted(set(cycles))
+    assert cycles[-1] > 700 + 1_000
