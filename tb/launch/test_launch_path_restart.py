@@ -1,10 +1,23 @@
 """A soft reset of LaunchPath in every cycle of a short scenario, of RTL and model alike."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from tb.support.path_rules import FINE, LAUNCH, SINGLE, TINY, Bus, answers, records
+from tb.support.path_rules import (
+    FINE,
+    LAUNCH,
+    LOST,
+    RTL_AND_MODEL,
+    SINGLE,
+    SKIPPED,
+    TINY,
+    Bus,
+    answers,
+    path_run,
+    records,
+)
 from tb.support.record import record
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
@@ -140,3 +153,26 @@ def test_a_lost_sm_stays_lost_and_the_next_launch_runs_on_the_other(kind):
     assert not any(seen.port("offer__1__valid")[again:])
     (end,) = [one for one in records(seen) if one[0] == len(records(seen))]
     assert end[1:] == FINE
+
+
+@RTL_AND_MODEL
+def test_waiting_launches_are_skipped_whatever_becomes_of_those_in_a_place(block):
+    """Nothing is reported: launch 1's blocks are lost with both SMs, 16 cycles after its kill.
+
+    Launches 1 and 2 have the places, 3 to 9 wait for their stream. All that wait end at once, one a
+    cycle. Who let them go to the places would end them one by one, some of them for NO_SM.
+    """
+    made = partial(block, soft_reset=True)
+    seen = path_run(
+        [LAUNCH] * 9,
+        config=SHORT,
+        block=made,
+        length=0,
+        closing=lambda cycle: int(cycle >= 60),
+        restart=0,
+    )
+    waiting = [(ticket, *SKIPPED) for ticket in range(3, 10)]
+    # Launch 2 has a place and has not started; its record comes between those of 6 and 7.
+    assert records(seen) == [*waiting[:4], (2, *SKIPPED), *waiting[4:], (1, *LOST)]
+    cycles = [cycle for cycle, _ in seen.transfers("ended")]
+    assert cycles == [*range(62, 70), 88]

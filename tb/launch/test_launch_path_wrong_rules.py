@@ -2,6 +2,7 @@
 
 import pytest
 
+from tb.launch import test_launch_path_restart as restart
 from tb.launch import test_launch_path_rules as rules
 from tb.support import path_rules
 from tb.support.planted import Change
@@ -89,6 +90,13 @@ WRONG = {
                 ALL_LOST,
                 f"{ALL_LOST} and self._reserved != self._timing.end_records",
             ),
+        ),
+    ),
+    "a soft reset lets waiting launches wait": WrongRule(
+        restart.test_waiting_launches_are_skipped_whatever_becomes_of_those_in_a_place,
+        (
+            Change(LaunchPath, "_build", "back.eq(self.closing)", "back.eq(0)"),
+            Change(Model, "_follow_stop", 'if inputs.get("closing", 0):', "if False:"),
         ),
     ),
     "after the highest ticket comes 0": WrongRule(
