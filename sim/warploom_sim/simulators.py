@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -123,10 +124,18 @@ def version(name: str) -> str:
     return done.stdout.partition("\n")[0]
 
 
-def remove_intermediates(folder: Path) -> None:
-    """Remove what Verilator and its compiler wrote on the way to the program: 99 % of a build."""
+def remove_intermediates(folder: Path, kept: Collection[str] = ()) -> None:
+    """Remove what Verilator and its compiler wrote on the way to the program: 99 % of a build.
+
+    Parameters
+    ----------
+    folder : Path
+        The build.
+    kept : collection of str
+        Names of files that stay.
+    """
     for path in folder.rglob("*"):
-        if path.suffix in _INTERMEDIATES:
+        if path.suffix in _INTERMEDIATES and path.name not in kept:
             path.unlink()
 
 

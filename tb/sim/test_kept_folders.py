@@ -168,6 +168,8 @@ def test_a_finished_simulation_keeps_its_program_alone(tmp_path: Path) -> None:
     model.mkdir()
     for name in ("Vbench__pch.h.fast.gch", "Vbench.cpp", "Vbench.h", "verilated.o", "bench"):
         (model / name).touch()
+    simulators.remove_intermediates(tmp_path, ["Vbench.h"])
+    assert sorted(path.name for path in model.iterdir()) == ["Vbench.h", "bench"]
     simulators.remove_intermediates(tmp_path)
     assert [path.name for path in model.iterdir()] == ["bench"]
 

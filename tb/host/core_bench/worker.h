@@ -1,0 +1,405 @@
+// A worker on one section: it writes a command, rings, waits, and checks every word of the outcome.
+#ifndef WORKER_H
+#define WORKER_H
+
+#include <algorithm>
+
+#include "launches.h"
+#include "master.h"
+#include "units.h"
+
+enum Kind { NOP, RUN, LAUNCH, ABORT, DISCONNECT, UNKNOWN };
+
+struct Command {
+    uint64_t id = 0;
+    Kind kind = NOP;
+    std::map<unsigned, uint32_t> words;
+    // What it is answered with; of a launch that can be accepted 0.
+    unsigned code = 0, argument = 0;
+    // RUN: parts that hold something, and how they are split.
+    uint32_t first = 0, parts = 0, larger = 0, small = 0, skip = 0;
+    uint32_t started = 0;
+    uint32_t ticket = 0;
+    bool ended_before = false;
+};
+
+inline uint32_t section_word(unsigned section, uint32_t offset) {
+    return warploom_section(section, offset);
+}
+
+class Worker : public Agent {
+  public:
+    Worker(Core& core, Random& random, Master& master, Launches& launches, Counts& counts,
+           unsigned section, Unit* unit)
+        : core_(core), random_(random), master_(master), launches_(launches), counts_(counts),
+          section_(section), unit_(unit) {
+        if (unit_) {
+            unit_->on_part = [this](unsigned c, uint32_t f, uint32_t n) { part(c, f, n); };
+            unit_->result_of = [this](const Run& run) {
+                return static_cast<uint32_t>(run.code << 8 | random_.below(256));
+            };
+        }
+        core.add(this);
+    }
+
+    bool stops = false;
+    bool idle() const { return state_ == IDLE; }
+
+    void drive() override {
+        switch (state_) {
+        case IDLE:
+            if (!stops && !wait_--) begin();
+            break;
+        case POLLING:
+            core_.demand(core_.now - rung_at_ < SILENT, "a command is lost: its doorbell stays 1");
+            if (!asked_ && random_.chance(0.3)) poll();
+            break;
+        case RESTING:
+            if (!wait_--) look_again();
+            break;
+        default:
+            break;
+        }
+    }
+    void see() override {}
+
+  private:
+    enum State { IDLE, RINGING, POLLING, READING, RESTING, LOOKING, MENDING };
+
+    uint32_t at(uint32_t offset) const { return section_word(section_, offset); }
+
+    // ---- the commands
+
+    void begin() {
+        static uint64_t next_id = 1;
+        command_ = Command();
+        command_.id = next_id++;
+        counts_["commands"]++;
+        uint32_t kind = random_.below(100);
+        if (disconnected_) choose(random_.one_of<Kind>({RUN, LAUNCH, NOP, UNKNOWN}));
+        else if (kind < (unit_ ? 60u : 5u)) choose(RUN);
+        else if (kind < 80) choose(LAUNCH);
+        else if (kind < 90) choose(ABORT);
+        else if (kind < 94) choose(NOP);
+        else if (kind < 98) choose(UNKNOWN);
+        else choose(DISCONNECT);
+        if (disconnected_) {
+            command_.code = WARPLOOM_ERROR_DISCONNECTED;
+            command_.argument = 0;
+        }
+        if (command_.kind == RUN && !command_.code && command_.parts) {
+            if (tasks_.size() > 4) tasks_.erase(tasks_.begin());
+            tasks_[static_cast<uint32_t>(command_.id)] = command_;
+        }
+        begun_at_ = core_.now;
+        send();
+    }
+    void choose(Kind kind) {
+        command_.kind = kind;
+        switch (kind) {
+        case RUN:
+            choose_run();
+            break;
+        case LAUNCH:
+            choose_launch();
+            break;
+        case ABORT: {
+            uint32_t back = random_.below(3);
+            uint32_t newest = launches_.newest;
+            command_.ticket = back > newest || random_.chance(0.1) ? newest + 1000 : newest - back;
+            command_.ended_before = launches_.is_recorded(command_.ticket);
+            command_.words = {{0, WARPLOOM_OPCODE_ABORT}, {1, command_.ticket}};
+            break;
+        }
+        case DISCONNECT:
+            command_.words = {{0, WARPLOOM_OPCODE_DISCONNECT}};
+            if (!unit_) command_.code = WARPLOOM_ERROR_NO_UNIT;
+            break;
+        case UNKNOWN:
+            command_.words = {{0, random_.one_of<uint32_t>({3, 4, 5, 6, 9, 200, 255})}};
+            command_.code = WARPLOOM_ERROR_BAD_OPCODE;
+            break;
+        case NOP:
+            command_.words = {{0, WARPLOOM_OPCODE_NOP | random_.word() << 8}};
+            break;
+        }
+    }
+    void choose_run() {
+        Command& c = command_;
+        uint32_t most = CORES_PER_UNIT;
+        uint32_t parts = random_.chance(0.1) ? random_.below(256) : random_.between(0, most + 1);
+        c.larger = random_.chance(0.1) ? random_.below(256) : random_.between(0, parts);
+        c.small = random_.chance(0.2) ? 0 : random_.chance(0.5) ? random_.below(9) : random_.word();
+        c.first = random_.word();
+        c.skip = random_.below(2);
+        c.parts = c.small ? parts : std::min(parts, c.larger);
+        auto id = static_cast<uint32_t>(c.id);
+        c.words = {{0, WARPLOOM_OPCODE_RUN | c.skip << 8 | (random_.word() & 0xFFFFFE00u)},
+                   {1, c.first}, {2, parts | c.larger << 8 | random_.word() << 16}, {3, c.small},
+                   {4, id}, {5, ~id}, {6, id * 2654435761u}, {7, id ^ 0x5A5A5A5Au}};
+        if (!unit_) c.code = WARPLOOM_ERROR_NO_UNIT;
+        else if (c.parts > most - c.skip) c.code = WARPLOOM_ERROR_BAD_SPLIT;
+        if (c.code) c.parts = 0;
+    }
+    void choose_launch() {
+        Command& c = command_;
+        Launch one;
+        one.gx = random_.between(1, 9);
+        one.gy = random_.between(1, 2);
+        one.dx = random_.between(1, 2 * WARP_SIZE);
+        one.index_address = 8 * random_.below(3);
+        one.stream = random_.below(4);
+        one.warp_registers = random_.below(5);
+        one.shared = random_.below(SHARED_UNITS / 2);
+        one.barriers = random_.below(3);
+        one.after_previous = random_.below(2);
+        uint32_t gx = one.gx, gy = one.gy, dx = one.dx, stream = one.stream;
+        switch (random_.below(20)) {
+        case 0: gx = 0, c.code = WARPLOOM_ERROR_GRID_ZERO; break;
+        case 1: gy = 1u << GRID_Y_BITS, c.code = WARPLOOM_ERROR_GRID_RANGE, c.argument = 1; break;
+        case 2: dx = 0, c.code = WARPLOOM_ERROR_BLOCK_ZERO; break;
+        case 3:
+            stream = 1u << STREAM_BITS, c.code = WARPLOOM_ERROR_FIELD_RANGE, c.argument = 5;
+            break;
+        default: break;
+        }
+        // A stream keeps its priority.
+        uint32_t order = stream << 16 | (one.stream & 3) << 24 | one.after_previous << 28;
+        c.words = {{0, WARPLOOM_OPCODE_LAUNCH}, {1, static_cast<uint32_t>(c.id)},
+                   {2, static_cast<uint32_t>(c.id >> 32)}, {5, order}, {6, gx}, {7, gy | 1u << 16},
+                   {8, dx | 1u << 11 | 1u << 22}, {9, one.index_address},
+                   {10, one.warp_registers | one.shared << 10 | one.barriers << 24}};
+        if (!c.code && !disconnected_) launches_.rung(c.id, one);
+    }
+
+    // ---- writing and ringing
+
+    void send() {
+        state_ = RINGING;
+        const auto& all = command_.words;
+        std::vector<std::pair<unsigned, uint32_t>> words(all.begin(), all.end());
+        for (size_t k = words.size(); k > 1; k--)
+            std::swap(words[k - 1], words[random_.below(static_cast<uint32_t>(k))]);
+        for (auto [number, data] : words) {
+            uint32_t address = at(WARPLOOM_SECTION_T0_OFFSET + 4 * number);
+            unsigned strobes = random_.chance(0.7) ? 15 : random_.below(16);
+            if (random_.chance(0.1)) write(address, random_.word(), random_.below(16), OKAY);
+            if (strobes != 15) write(address, garbled(data, ~strobes & 15), ~strobes & 15, OKAY);
+            write(address, garbled(data, strobes), strobes, OKAY);
+        }
+        uint32_t bell = at(WARPLOOM_SECTION_DOORBELL_OFFSET);
+        switch (random_.below(12)) {
+        case 0: write(bell, 0, 15, OKAY); break;
+        case 1: write(bell, 1, 0, OKAY); break;
+        case 2: write(bell, 2 + random_.below(1000), 15, SLVERR); break;
+        case 3: write(bell, 1, random_.between(1, 14), SLVERR); break;
+        case 4: write(at(WARPLOOM_SECTION_ERROR_OFFSET), 1, 15, SLVERR); break;
+        case 5: write(at(0x100) + 4 * random_.below(64), 1, 15, SLVERR); break;
+        default: break;
+        }
+        master_.write(bell, 1, [this](unsigned resp, uint32_t) {
+            core_.demand(resp == OKAY, "a doorbell of a free section is refused");
+            state_ = POLLING;
+            rung_at_ = core_.now;
+        });
+        counts_["writes"]++;
+    }
+    // The bytes that a write leaves alone hold anything.
+    uint32_t garbled(uint32_t data, unsigned strobes) {
+        uint32_t mask = 0;
+        for (unsigned byte = 0; byte < 4; byte++) mask |= (strobes >> byte & 1) * 0xFFu << 8 * byte;
+        return (data & mask) | (random_.word() & ~mask);
+    }
+    void write(uint32_t address, uint32_t data, unsigned strobes, unsigned wanted) {
+        counts_["writes"]++;
+        refused += wanted == SLVERR;
+        master_.write(address, data, [this, wanted](unsigned resp, uint32_t) {
+            core_.demand(resp == wanted, wanted ? "a write is not refused" : "a write is refused");
+        }, strobes);
+    }
+
+    // ---- waiting and reading
+
+    void poll() {
+        asked_ = true;
+        auto before = std::make_shared<uint32_t>(0);
+        uint32_t offset = random_.one_of(outcome());
+        master_.read(at(offset), [before](unsigned, uint32_t data) { *before = data; });
+        auto looked = [this, before, offset](unsigned, uint32_t data) {
+            asked_ = false;
+            if (!data) return read_outcome();
+            // Cores write result words while their task runs.
+            if (offset < 0x20) core_.demand(*before == 0, "an outcome of a command that runs");
+            else own_result(*before);
+        };
+        master_.read(at(WARPLOOM_SECTION_DOORBELL_OFFSET), looked);
+    }
+    static const std::vector<uint32_t>& outcome() {
+        static std::vector<uint32_t> offsets = {
+            WARPLOOM_SECTION_STATUS_OFFSET, WARPLOOM_SECTION_ASSIGNED_OFFSET,
+            WARPLOOM_SECTION_ERROR_OFFSET, WARPLOOM_SECTION_RESULT0_OFFSET,
+            WARPLOOM_SECTION_RESULT1_OFFSET, 0x20, 0x24, 0x28, 0x2C, 0x30, 0x34, 0x38, 0x3C};
+        return offsets;
+    }
+    void read_outcome() {
+        state_ = READING;
+        left_ = outcome().size();
+        auto order = outcome();
+        for (size_t k = order.size(); k > 1; k--)
+            std::swap(order[k - 1], order[random_.below(static_cast<uint32_t>(k))]);
+        for (uint32_t offset : order) {
+            master_.read(at(offset), [this, offset](unsigned resp, uint32_t data) {
+                core_.demand(resp == OKAY, "a read of an outcome is refused");
+                found_[offset] = data;
+                if (--left_) return;
+                check();
+                state_ = RESTING;
+                wait_ = random_.chance(0.5) ? 0 : random_.below(150);
+            });
+        }
+    }
+    // Nothing may be written late into an outcome: two words are read again.
+    void look_again() {
+        state_ = LOOKING;
+        left_ = 2;
+        for (int k = 0; k < 2; k++) {
+            uint32_t offset = random_.one_of(outcome());
+            master_.read(at(offset), [this, offset](unsigned, uint32_t data) {
+                core_.demand(data == found_[offset], "an outcome changed after its command");
+                if (!--left_) mend();
+            });
+        }
+    }
+    // After some refusals of a disconnected section its unit is reset.
+    void mend() {
+        state_ = IDLE;
+        wait_ = random_.below(20);
+        if (!disconnected_ || random_.chance(0.5)) return;
+        state_ = MENDING;
+        master_.write(WARPLOOM_UNIT_RESET_ADDRESS, 1u << section_, [this](unsigned resp, uint32_t) {
+            core_.demand(resp == OKAY, "a reset of a unit is refused");
+            disconnected_ = timed_out_ = false;
+            state_ = IDLE;
+        });
+    }
+
+    // ---- checking
+
+    // A core takes a part: it must be the next one of a task that this section asked for. A start
+    // that stood at a time-out is taken late, when the section's next command is there.
+    void part(unsigned core, uint32_t first, uint32_t count) {
+        const Run& run = unit_->run;
+        auto id = static_cast<uint32_t>(run.code);
+        auto found = tasks_.find(id);
+        core_.demand(found != tasks_.end(), "a part of a task that nobody asked for");
+        Command& c = found->second;
+        core_.demand(run.code == (uint64_t(~id) << 32 | id), "a part has another task's code");
+        uint64_t arguments = uint64_t(id ^ 0x5A5A5A5Au) << 32 | id * 2654435761u;
+        core_.demand(run.arguments == arguments, "a part has another task's arguments");
+        uint32_t k = c.started++;
+        core_.demand(k < c.parts, "a task has too many parts");
+        uint32_t begin = c.first + k * c.small + std::min(k, c.larger);
+        core_.demand(core == k + c.skip, "a part goes to another core");
+        uint32_t size = c.small + (k < c.larger);
+        core_.demand(first == begin && count == size, "a part is another one");
+    }
+    void check() {
+        Command& c = command_;
+        uint32_t error = found_[WARPLOOM_SECTION_ERROR_OFFSET];
+        unsigned code = error & 0xFF;
+        counts_["code " + std::to_string(code)]++;
+        bool misses = timed_out_ && code == WARPLOOM_ERROR_CORE_MISSING;
+        if (c.kind == RUN && misses) return check_missing();
+        if (c.kind == RUN && !c.code && c.parts) return check_run(code);
+        uint32_t wanted = c.code | c.argument << 16;
+        uint32_t ticket = 0;
+        if (c.kind == LAUNCH && !c.code) {
+            ticket = found_[WARPLOOM_SECTION_RESULT0_OFFSET];
+            bool full = code == WARPLOOM_ERROR_QUEUE_FULL || code == WARPLOOM_ERROR_COMPLETION_FULL;
+            if (full) wanted = error & 0xFF;
+            core_.demand(full == !ticket, "a launch has neither a ticket nor a reason, or both");
+            if (ticket) launches_.accepted(c.id, ticket);
+        }
+        if (c.kind == ABORT && !c.code) {
+            if (code == WARPLOOM_ERROR_TICKET_UNKNOWN) wanted = code;
+            launches_.aborted(c.ticket, code == 0, c.ended_before);
+        }
+        if (c.kind == DISCONNECT && !c.code) disconnected_ = true;
+        core_.demand(error == wanted, "ERROR is " + std::to_string(error) + ", not " +
+                                          std::to_string(wanted));
+        for (uint32_t offset : outcome()) {
+            if (offset == WARPLOOM_SECTION_ERROR_OFFSET) continue;
+            uint32_t data = offset == WARPLOOM_SECTION_RESULT0_OFFSET ? ticket : 0;
+            core_.demand(found_[offset] == data, "a word of an outcome is another command's");
+        }
+    }
+    // The unit misses a core since a task's time-out: the command did nothing.
+    void check_missing() {
+        tasks_.erase(static_cast<uint32_t>(command_.id));
+        for (uint32_t offset : outcome()) {
+            bool is_error = offset == WARPLOOM_SECTION_ERROR_OFFSET;
+            uint32_t wanted = is_error ? WARPLOOM_ERROR_CORE_MISSING : 0;
+            core_.demand(found_[offset] == wanted, "CORE_MISSING, and more");
+        }
+    }
+    void check_run(unsigned code) {
+        Command& c = tasks_.at(static_cast<uint32_t>(command_.id));
+        const Run& run = unit_->run;
+        uint32_t mask = ((1u << c.parts) - 1) << c.skip;
+        uint32_t status = found_[WARPLOOM_SECTION_STATUS_OFFSET];
+        uint32_t error = found_[WARPLOOM_SECTION_ERROR_OFFSET];
+        task_ = (task_ + 1) % 256;
+        core_.demand(found_[WARPLOOM_SECTION_RESULT1_OFFSET] == task_, "the task number is wrong");
+        core_.demand(found_[WARPLOOM_SECTION_RESULT0_OFFSET] == 0, "a task has a ticket");
+        if (code == WARPLOOM_ERROR_CORE_TIMEOUT) {
+            unsigned missing = error >> 8 & 0xFF;
+            core_.demand(core_.now - begun_at_ > CORE_TIMEOUT, "a time-out too early");
+            bool late = (status >> missing & 1) || (status & ~run.good);
+            core_.demand(!late, "a late core succeeded");
+            for (unsigned k = 0; k < 8; k++) own_result(found_[0x20 + 4 * k]);
+            timed_out_ = true;
+            return;
+        }
+        timed_out_ = false;
+        core_.demand(c.started == c.parts, "a task did not run whole");
+        core_.demand(found_[WARPLOOM_SECTION_ASSIGNED_OFFSET] == mask, "ASSIGNED is wrong");
+        core_.demand((run.good | run.failed) == mask, "the doorbell fell before the last arrival");
+        core_.demand(status == run.good, "STATUS is wrong");
+        uint32_t wanted = 0;
+        if (run.some_failed)
+            wanted = WARPLOOM_ERROR_CORE_FAILED | run.first_failed << 8 | run.failure << 16;
+        core_.demand(error == wanted, "ERROR of a task is wrong");
+        for (unsigned k = 0; k < 8; k++)
+            core_.demand(found_[0x20 + 4 * k] == run.results[k], "a result word is wrong");
+        counts_["tasks run"]++;
+    }
+    // A result word of a task that runs or timed out is 0 or its own.
+    void own_result(uint32_t data) {
+        bool own = data >> 8 == (static_cast<uint32_t>(command_.id) & 0xFFFFFF);
+        core_.demand(!data || own, "a result word is another task's");
+    }
+
+    Core& core_;
+    Random& random_;
+    Master& master_;
+    Launches& launches_;
+    Counts& counts_;
+    unsigned section_;
+    Unit* unit_;
+    State state_ = IDLE;
+    Command command_;
+    std::map<uint32_t, uint32_t> found_;
+    size_t left_ = 0;
+    uint32_t wait_ = 0;
+    uint64_t begun_at_ = 0, rung_at_ = 0;
+    // Tasks that were handed on; a part of any other task is wrong.
+    std::map<uint32_t, Command> tasks_;
+    unsigned task_ = 0;
+    bool asked_ = false, disconnected_ = false, timed_out_ = false;
+
+  public:
+    // Accesses of this worker that must be refused.
+    uint64_t refused = 0;
+};
+
+#endif

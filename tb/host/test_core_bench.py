@@ -1,0 +1,146 @@
+"""The core's RTL in benches of C++: orders, random commands, anything at all, soft resets.
+
+What each bench holds stands in ``core_bench/``. Long runs are deep; the default ones are short.
+"""
+
+import pytest
+
+from tb.host.core_bench import bench, built_program
+from tb.support.dispatch_configs import config_of
+from tb.support.planted import Change, plant
+from warploom.host._launch_answers import LaunchAnswers
+from warploom.host.bus_port import BusPort
+from warploom.host.execution_unit import ExecutionUnit
+from warploom.host.front_end import FrontEnd
+
+#: The simulation of the lockstep runs, and one with several units.
+TINY = config_of("tiny,core_timeout=40,kill_timeout=40")
+ODD = config_of("tiny,core_timeout=40,kill_timeout=40,sections=5,units=3,cores_per_unit=5")
+deep = pytest.mark.deep
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return built_program(TINY)
+
+
+# Orders of four writes: a sequence has an address, a datum, both or nothing in each cycle; all are
+# tried with responses taken at once, and with none taken until the last datum is sent.
+
+
+@pytest.mark.parametrize(
+    ("pauses", "sequences"), [(0, 642), (1, 4368), pytest.param(4, 130_550, marks=deep)]
+)
+def test_no_order_of_addresses_and_data_rings_before_its_task(tiny, pauses, sequences):
+    """Without pauses these are the paths from (0, 0) to (4, 4): Delannoy's number 321, twice."""
+    found = bench(tiny, "orders", pauses=pauses)
+    assert (found["sequences"], found["most ahead"]) == (sequences, 4)
+
+
+# Random commands
+
+
+def commands(program, seed, count):
+    found = bench(program, "commands", seed=seed, commands=count)
+    assert found["commands"] >= count
+    assert found["tasks run"] > count // 20
+    assert found["launches finished"] > count // 20
+    return found
+
+
+def test_each_random_command_runs_once_and_its_outcome_is_its_own(tiny, seed):
+    commands(tiny, seed, 2000)
+
+
+@deep
+@pytest.mark.parametrize("config", [TINY, ODD], ids=["tiny", "odd"])
+def test_so_for_a_hundred_thousand_commands(config, seed):
+    found = commands(built_program(config), seed, 100_000)
+    assert found["writes"] > 100_000
+    codes = {int(name[5:]) for name in found if name.startswith("code ")}
+    # QUEUE_FULL is not among them: so few sections wait for their launches one by one.
+    assert codes == {0, 1, 2, 3, 16, 45, 48, 49, 50, 51, 52, 53, 54, 56}
+    assert found["launches aborted"] > 100
+
+
+# Anything on the bus, at the SMs and at the cores
+
+
+def storm(program, seed, accesses, episode):
+    found = bench(program, "storm", seed=seed, accesses=accesses, episode=episode)
+    assert found["accesses"] >= accesses
+    assert 0.85 < found["inside the map"] / found["accesses"] < 0.95
+    return found
+
+
+def test_no_access_hangs_the_core_and_a_launch_runs_after_it(tiny, seed):
+    storm(tiny, seed, 20_000, 1000)
+
+
+@deep
+def test_so_for_a_million_accesses(tiny, seed):
+    found = storm(tiny, seed, 1_000_000, 2000)
+    assert found["works at once"] > 20
+    assert found["works after a soft reset"] > 20
+    assert found["works after a full reset, all SMs lost"] > 20
+
+
+# Soft reset in every cycle
+
+#: The scenario has ended in this cycle.
+LAST = 250
+
+
+def test_the_launch_after_a_soft_reset_in_any_cycle_is_like_the_first(tiny):
+    found = bench(tiny, "soft_resets", silent=0, first=0, last=LAST)
+    assert found["soft resets"] == LAST
+    # Finished and aborted launches; sections that read RESET.
+    assert found["records, fate 0"] > LAST and found["records, fate 1"] > LAST
+    assert found["sections interrupted"] > 20
+
+
+@pytest.mark.parametrize("silent", [0b10, pytest.param(0b01, marks=deep)])
+def test_a_lost_sm_stays_lost_and_the_next_launch_is_like_one_without_it(tiny, silent):
+    found = bench(tiny, "soft_resets", silent=silent, first=0, last=LAST)
+    assert found["SMs lost"] == found["soft resets"] > LAST // 2
+    assert found["records, fate 1"] > LAST and found["records, fate 2"] > LAST
+
+
+# Each bench finds what it is for
+
+WRONG = {
+    "a write commits without its address": (
+        ("orders", {"pauses": 0}),
+        Change(BusPort, "_write", "addresses.o.valid & words.o.valid", "words.o.valid"),
+        "a task starts with old words|no task starts|twice|responses|refused",
+    ),
+    "a result counts after its task": (
+        ("commands", {"seed": 1, "commands": 20_000}),
+        Change(ExecutionUnit, "_report", "self.result.valid & self.busy", "self.result.valid"),
+        "an outcome changed after its command|another task's",
+    ),
+    "an answer goes to the section that is judged": (
+        ("commands", {"seed": 1, "commands": 20_000}),
+        Change(LaunchAnswers, "_in_order", "queue.r_data == k", "self.section == k"),
+        "neither a ticket nor a reason|ERROR is|given twice|lost|another command's",
+    ),
+    "no time-out comes": (
+        ("storm", {"seed": 1, "accesses": 100_000, "episode": 1000}),
+        Change(ExecutionUnit, "_expire", "self.busy & (left == 0)", "(left != left)"),
+        "a command hangs",
+    ),
+    "a soft reset keeps what the launch path remembers": (
+        ("soft_resets", {"silent": 0, "first": 0, "last": LAST}),
+        Change(FrontEnd, "_control", "path.restart.eq(registers.restart)", "path.restart.eq(0)"),
+        "the next launch differs from the first",
+    ),
+}
+
+
+@deep
+@pytest.mark.parametrize("name", WRONG)
+def test_a_bench_finds_a_wrong_rule(name, monkeypatch):
+    (which, arguments), change, message = WRONG[name]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError, match=message):
+        bench(built_program(TINY), which, **arguments)
