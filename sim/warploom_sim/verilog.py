@@ -11,7 +11,7 @@ from pathlib import Path
 
 from amaranth.lib import wiring
 
-from warploom_sim import shared_modules
+from warploom_sim import packed_wrapper, shared_modules, sv_package
 from warploom_sim.blocks import block
 from warploom_sim.failure import ProgramError
 from warploom_sim.json_file import write_whole
@@ -47,6 +47,8 @@ def generate(
 ) -> list[Generated]:
     """Write ``<folder>/<configuration>/<block>.v`` for each block and preset.
 
+    Beside them ``warploom_pkg.sv``, and beside FrontEnd its wrapper.
+
     Each file is generated in a process of its own whose hash seed is fixed: the order of some
     names in Amaranth's output follows Python's hashes. As many run at a time as there are cores.
 
@@ -66,7 +68,7 @@ def generate(
     Returns
     -------
     list of Generated
-        By preset, then by block, in the order given.
+        By preset, then by block, in the order given; each preset's package last.
 
     Raises
     ------
@@ -87,10 +89,26 @@ def generate(
             for job in reversed(wanted)
         }
         try:
-            return [jobs[job].result() for job in wanted]
+            done = {job: jobs[job].result() for job in wanted}
         except BaseException:  # Ctrl-C as well: what has not begun is not to begin
             pool.shutdown(cancel_futures=True)
             raise
+    files = []
+    for config in configs:
+        files += [file for name in blocks for file in done[name, config]]
+        files.append(_write_package(config, folder, settings))
+        report(files[-1])
+    return files
+
+
+def count_of_files(blocks: Sequence[str], configs: Sequence[str]) -> int:
+    """Return how many files `generate` writes."""
+    return len(configs) * (sum(len(_stems(name)) for name in blocks) + 1)
+
+
+def _stems(name: str) -> list[str]:
+    """Return the names of the files of a block, without their endings."""
+    return [name, name + packed_wrapper.SUFFIX] if name == packed_wrapper.BLOCK else [name]
 
 
 def child_environment() -> dict[str, str]:
@@ -110,7 +128,7 @@ def _generate_one(
     folder: Path,
     report: Callable[[Generated], None],
     settings: Sequence[str],
-) -> Generated:
+) -> list[Generated]:
     made = variant(config, settings).name
     path = folder / made / f"{name}.v"
     command = [sys.executable, "-m", __name__, name, config, str(path), *settings]
@@ -119,19 +137,35 @@ def _generate_one(
         raise WarploomError(done.stderr.strip())
     if done.returncode:
         raise ProgramError(f"generating {path} failed:\n{done.stderr.strip()}")
+    files = [_generated(stem, made, path.with_name(f"{stem}.v")) for stem in _stems(name)]
+    for file in files:
+        report(file)
+    return files
+
+
+def _generated(name: str, config: str, path: Path) -> Generated:
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    file = Generated(name, made, str(path), content.count(b"\n"), digest)
-    report(file)
-    return file
+    return Generated(name, config, str(path), content.count(b"\n"), digest)
+
+
+def _write_package(config: str, folder: Path, settings: Sequence[str]) -> Generated:
+    chosen = variant(config, settings)
+    path = folder / chosen.name / f"{sv_package.PACKAGE}.sv"
+    try:
+        write_whole(path, sv_package.package(chosen.config, chosen.name))
+    except OSError as error:
+        raise ProgramError(f"writing {path} failed:\n{error}") from error
+    return _generated(sv_package.PACKAGE, chosen.name, path)
 
 
 def _write(name: str, config: str, target: str, *settings: str) -> None:
-    """Write one file: whole, or not at all."""
+    """Write a block's files: each whole, or not at all."""
     path = Path(target)
-    text = module_text(name, config, settings)
+    texts = module_texts(name, config, settings)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, text)
+    for stem, text in texts.items():
+        write_whole(path.with_name(f"{stem}.v"), text)
 
 
 def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:
@@ -139,13 +173,22 @@ def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:
 
     The order of names in it depends on Python's hash seed.
     """
+    return module_texts(name, config, settings)[name]
+
+
+def module_texts(name: str, config: str, settings: Sequence[str] = ()) -> dict[str, str]:
+    """Return what `module_text` returns, and the wrapper if the block has one, by their names."""
     chosen = variant(config, settings)
     made = WatchedConfig(**vars(chosen.config))
     component = block(name)(made)
     text = component_text(component, name)
     clocked = "\n  input clk;\n" in text
     about = header(PREFIX + name, chosen.name, component, made, clocked)
-    return about + lint_off() + run_at_start(text)
+    texts = {name: about + lint_off() + run_at_start(text)}
+    if name == packed_wrapper.BLOCK:
+        made_wrapper = packed_wrapper.wrapper(component, chosen.config, PREFIX + name, chosen.name)
+        texts[name + packed_wrapper.SUFFIX] = made_wrapper
+    return texts
 
 
 def component_text(component: wiring.Component, name: str) -> str:

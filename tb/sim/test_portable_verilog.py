@@ -3,7 +3,7 @@
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -72,11 +72,11 @@ def test_a_bench_written_by_hand_starts_it_on_verilator(
     assert run(str(tmp_path / "bench")).startswith(SAID[name])
 
 
-def complaints(*files: Path) -> set[str]:
+def complaints(*files: Path, flags: Sequence[str] = ()) -> set[str]:
     """Return the rules of Verilator's lint that files break; the last one's module is the top."""
     env = {**os.environ, **simulators.environment("verilator")}
-    top = re.findall(r"^module (\w+)\(", files[-1].read_text(), re.MULTILINE)[-1]
-    command = ["verilator", "--lint-only", "--top-module", top, *map(str, files)]
+    top = re.findall(r"^module (\w+) ?\(", files[-1].read_text(), re.MULTILINE)[-1]
+    command = ["verilator", "--lint-only", *flags, "--top-module", top, *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     found = set(re.findall(r"^%\w+-([A-Z]+)", done.stderr, re.MULTILINE))
     assert bool(found) == bool(done.returncode), done.stderr

@@ -52,6 +52,10 @@ def verilog(
 ) -> None:
     """Generate Verilog of every BLOCK (default: all) for every preset.
 
+    Beside them stands warploom_pkg.sv, a SystemVerilog package: packets as structs, codes as enums,
+    the configuration as localparams. front_end_packed.v is the front end with one vector for the
+    same port of all SMs, and with AXI's own names.
+
     The files are the same to the byte from run to run, and each says at its head what its bits
     mean: parameters, latencies, ports, packet fields, codes.
 
@@ -66,15 +70,15 @@ def verilog(
     """
     # Amaranth takes half a second to import: --help and wrong names do without.
     from warploom_sim.variant import variant
-    from warploom_sim.verilog import generate
+    from warploom_sim.verilog import count_of_files, generate
 
     blocks, configs = blocks or tuple(BLOCKS), configs or tuple(PRESETS)
     chosen = {"policy": policy, "reclaim": reclaim}
     settings += tuple(f"{field}={value}" for field, value in chosen.items() if value)
     for name in configs:  # a refusal is one line: nothing has been announced before it
         variant(name, settings)
-    count = len(blocks) * len(configs)
-    what = f"generating Verilog: {count} {'file' if count == 1 else 'files'}"
+    count = count_of_files(blocks, configs)
+    what = f"generating Verilog: {count} files"
     if "large" in configs:
         what += ", minutes for those of large"
     with progress_bar(what) as progress:
