@@ -10,7 +10,8 @@ BIN := .venv/bin
 
 # Options of `make sim`, handed on when set.
 OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE ARRIVALS CONTENTION \
-    KNEE KILL_EVERY DEVICE STRICT WAVES TIMELINE REPORT CHECK SEEDS ARGS
+    KNEE KILL_EVERY DEVICE STRICT WAVES WAVE_CYCLES TIMELINE REPORT CHECK \
+    SEEDS ARGS
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -36,7 +37,7 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,KILL_EVERY,kill-every) $(call option,DEVICE,device) \
     $(if $(filter-out 0,$(STRICT)),--strict) \
     $(call option,TIMELINE,timeline) $(call option,REPORT,report) \
-    $(if $(filter-out 0,$(WAVES)),--waves)
+    $(if $(filter-out 0,$(WAVES)),--waves) $(call option,WAVE_CYCLES,wave-cycles)
 
 .PHONY: help sim verilog synth test-synth formal formal-negative mutate bench lint types test test-deep \
     test-seeds exhaustive setup clean
@@ -47,7 +48,8 @@ help:  ## List the targets
 	@echo "  [LAUNCHES=N] [POLICY=first_fit|round_robin|least_loaded|freed_first]"
 	@echo "  [RECLAIM=in_order|out_of_order] [SET='sms=4 block_slots=16'] [SEED=N] [TIME_SCALE=1/32]"
 	@echo "  [ARRIVALS=none|trace] [CONTENTION=none|sharing] [KNEE=16] [KILL_EVERY=N] [DEVICE=N]"
-	@echo "  [STRICT=1] [WAVES=1] [TIMELINE=run.pftrace] [REPORT=run.html] [ARGS=...]"
+	@echo "  [STRICT=1] [WAVES=1] [WAVE_CYCLES=A:B] [TIMELINE=run.pftrace] [REPORT=run.html]"
+	@echo "  [ARGS=...]"
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make test-seeds [SEEDS=50] [SEED=N] [ARGS=tb/index]"
 	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"

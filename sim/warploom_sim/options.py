@@ -52,6 +52,8 @@ class ReplayOptions:
         With contention: warps that an SM runs at full speed.
     waves : bool
         Also write a waveform.
+    wave_cycles : tuple[int, int] or None
+        First and last cycle that the waveform holds; None: all.
     json : Path or None
         Write the figures there.
     launches_csv : Path or None
@@ -80,6 +82,7 @@ class ReplayOptions:
     contention: str = CONTENTIONS[0]
     knee: int = DEFAULT_KNEE
     waves: bool = False
+    wave_cycles: tuple[int, int] | None = None
     json: Path | None = None
     launches_csv: Path | None = None
     timeline: Path | None = None

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from warploom_sim import replay_waves
 from warploom_sim.records import (
     CLOSED,
     ERROR_COUNTS,
@@ -20,18 +21,15 @@ from warploom_sim.records import (
     record_packets,
     record_words,
 )
+from warploom_sim.replay_waves import PLACES, RESET_CYCLES
 from warploom_spec import Config, Packet, layouts, timing
 
 #: Module name of LaunchPath's Verilog.
 DUT: Final = "launch_path"
 #: (name, direction, width in bits) of a port.
 Port = tuple[str, str, int]
-#: Cycles with ``rst`` before cycle 0.
-RESET_CYCLES: Final = 4
 #: Knee of a run without contention: above every number of warps.
 NO_KNEE: Final = (1 << 31) - 1
-#: Launches that BlockDispatcher has resident at once.
-PLACES: Final = 2
 #: Ports that the bench drives; the other inputs are idle, and ready.
 DRIVEN: Final = ("launch__", "report__", "stop__")
 
@@ -49,6 +47,7 @@ def bench_text(ports: Sequence[Port], config: Config) -> str:
     parts = (
         _head(),
         _wires(ports),
+        replay_waves.wires(config),
         _files(config),
         _source(config),
         _killer(config),
@@ -76,26 +75,20 @@ def _wires(ports: Sequence[Port]) -> Iterator[str]:
 
 
 def _range(bits: int) -> str:
-    return f"[{bits - 1}:0] "
+    # A single bit has no range: simulators write a range of one bit into a waveform differently.
+    return "" if bits == 1 else f"[{bits - 1}:0] "
 
 
 def _files(config: Config) -> Iterator[str]:
     """Open a file for each kind of event, in the current directory."""
     packets = record_packets(config) | {"end": end_packet()}
     yield f"  integer {', '.join(f'file_{kind}' for kind in packets)};"
-    yield "  reg [32767:0] waves;"
     yield "  initial begin"
     yield "    rst = 1; cycle = 0; resets = 0;"
     yield '    if (!$value$plusargs("seed=%d", seed)) seed = 0;'
     yield f'    if (!$value$plusargs("knee=%d", knee)) knee = {NO_KNEE};'
     for kind in packets:
         yield f'    file_{kind} = $fopen("{kind}.bin", "wb");'
-    yield "`ifdef WAVES"
-    yield '    if ($value$plusargs("waves=%s", waves)) begin'
-    yield "      $dumpfile(waves);"
-    yield "      $dumpvars(0, bench);"
-    yield "    end"
-    yield "`endif"
     yield "  end"
     yield "  always @(posedge clk) begin"
     yield "    resets <= resets + 1;"

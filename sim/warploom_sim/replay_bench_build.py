@@ -24,6 +24,7 @@ RTL_PACKAGES: Final = ("warploom", "warploom_spec")
 GENERATOR: Final = (
     "replay_bench.py",
     "replay_bench_verilog.py",
+    "replay_waves.py",
     "records.py",
     "portable_verilog.py",
 )

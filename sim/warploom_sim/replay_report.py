@@ -35,7 +35,7 @@ _SHARES: Final = ("occupancy", "limits", "rate_by_time_scale")
 #: From this part of the run on, what the time scale makes is warned of.
 _WARN_FROM: Final = 0.1
 #: Figures that are paths, too long for the table.
-_PATHS: Final = {"waveform": "waveform", "event_files": "event files"}
+_PATHS: Final = {"waveform": "waveform", "view": "view for GTKWave", "event_files": "event files"}
 
 
 def refused_by_code(events: Events) -> dict[str, int]:

@@ -42,6 +42,7 @@ from warploom_sim.recount import KernelCount
 from warploom_sim.replay_bench_build import Simulation
 from warploom_sim.replay_columns import block_columns, launch_columns
 from warploom_sim.replay_result import Replay, Settings
+from warploom_sim.replay_waves import check_reached, save_view
 from warploom_sim.simulation_run import (
     Flip,
     Recorded,
@@ -249,12 +250,17 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     for each in (rtl_folder, model_folder):
         each.mkdir(parents=True)
     _run_both(replay, simulation, rtl_folder, model_folder)
+    options = replay.options
+    if options.wave_cycles:
+        check_reached(rtl_folder, options.wave_cycles)
     recorded = read_recorded(rtl_folder, replay.config, replay.flip)
     model = read_model(model_folder)
     outcome = _judge(replay, recorded, model)
     outcome.figures["wall_s"] = round(time.monotonic() - began, 2)
     if simulation.waves:
-        outcome.figures["waveform"] = str(rtl_folder / simulation.waves)
+        waveform = rtl_folder / simulation.waves
+        outcome.figures["waveform"] = str(waveform)
+        outcome.figures["view"] = str(save_view(waveform, replay.config, options))
     return outcome
 
 
@@ -300,6 +306,7 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
                 options.kill_every,
                 options.model_knee,
                 replay.arrivals,
+                options.wave_cycles,
             )
         )
         wait(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.replay.event_model import Events
-from warploom_sim import model_run, simulators
+from warploom_sim import model_run, replay_waves, simulators
 from warploom_sim.failure import ProgramError, how_it_ended, is_full
 from warploom_sim.model_run import ModelJob
 from warploom_sim.records import (
@@ -147,6 +147,7 @@ def simulation_process(
     kill_every: int | None = None,
     knee: int | None = None,
     arrivals: Sequence[int] | None = None,
+    wave_cycles: tuple[int, int] | None = None,
 ) -> Iterator[Process]:
     """Run the simulation; it writes its event files into its folder."""
     pairs = zip(arrivals or [0] * len(launches), launches, strict=True)
@@ -169,6 +170,8 @@ def simulation_process(
         values["knee"] = knee
     if simulation.waves:
         values["waves"] = simulation.waves
+        if wave_cycles:
+            values["waves_from"], values["waves_until"] = replay_waves.times(wave_cycles)
     environment = {**os.environ, **simulators.environment(simulator)}
     command = [*simulation.command, *(f"+{name}={value}" for name, value in values.items())]
     if simulator == "icarus":

@@ -74,8 +74,3 @@ def test_kills(tmp_path: Path, trace: Path, every: int, reclaim: str) -> None:
 def test_kills_on_large(tmp_path: Path) -> None:
     figures = sim(tmp_path, RESNET, "--config", "large", "--launches", 12, "--kill-every", 3)
     assert figures["fates"]["killed"] == 3
-
-
-def test_a_waveform_on_verilator(tmp_path: Path) -> None:
-    figures = sim(tmp_path, STENCIL, "--config", "tiny", "--launches", 1, "--waves")
-    assert Path(figures["waveform"]).stat().st_size > 10_000

@@ -140,6 +140,29 @@ class TimeScale(click.ParamType[Fraction]):
         return scale
 
 
+class WaveCycles(click.ParamType[tuple[int, int]]):
+    """The first and the last of some cycles, such as 1000:2000."""
+
+    name = "cycles"
+    _LEGAL = re.compile(r"(\d{1,15}):(\d{1,15})", re.ASCII)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int]:
+        """Return the two cycles; refuse what is none, and a last one before the first."""
+        if isinstance(value, tuple):
+            return value
+        found = self._LEGAL.fullmatch(value)
+        if not found or int(found[1]) > int(found[2]):
+            self.fail(
+                f"{value!r}; legal: A:B, two cycles of up to 15 digits with A not above B, such as"
+                " 1000:2000.",
+                param,
+                ctx,
+            )
+        return int(found[1]), int(found[2])
+
+
 class TimeScales(click.ParamType[tuple[Fraction, ...]]):
     """Positive fractions of the recorded time, such as 1/32,1/8."""
 

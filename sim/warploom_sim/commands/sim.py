@@ -17,6 +17,7 @@ from warploom_sim.commands.parameters import (
     TRACE_FILE,
     OutputFile,
     TimeScale,
+    WaveCycles,
     json_option,
     number_option,
     refuse_overwriting,
@@ -103,7 +104,13 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     MOST_KNEE,
     help=f"With contention: warps that an SM runs at full speed.  [default: {DEFAULT_KNEE}]",
 )
-@click.option("--waves", is_flag=True, help="Also write a waveform.")
+@click.option("--waves", is_flag=True, help="Also write a waveform, and a view for GTKWave.")
+@click.option(
+    "--wave-cycles",
+    metavar="A:B",
+    type=WaveCycles(),
+    help="With --waves: write cycles A to B alone.",
+)
 @json_option(help="Also write the figures to FILE, those of each launch among them.")
 @click.option(
     "--launches-csv",
@@ -141,12 +148,18 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **op
       warploom sim --kill-every 3 --launches 30
       warploom sim mine.json.gz --timeline run.pftrace --report run.html
       warploom sim mine.json.gz --set sms=4 --set block_slots=16 --launches-csv launches.csv
+      warploom sim mine.json.gz --waves --wave-cycles 20000:21000
       warploom sim mine.json.gz --contention sharing --knee 8
       warploom sim mine.json.gz --arrivals trace
     """
     if knee is not None and options["contention"] == "none":
         raise click.BadParameter(
             f"{knee} without contention; give --contention sharing, too.", param_hint="'--knee'"
+        )
+    if options["wave_cycles"] and not options["waves"]:
+        raise click.BadParameter(
+            "{}:{} without a waveform; give --waves, too.".format(*options["wave_cycles"]),
+            param_hint="'--wave-cycles'",
         )
     options["knee"] = knee or DEFAULT_KNEE
     request = ReplayOptions(traces=traces or default_traces(), json=json_file, **options)
