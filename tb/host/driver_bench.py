@@ -16,28 +16,46 @@ from cocotb.task import bridge, resume
 from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge, Timer, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
-from tb.host import driver_tours
+from tb.host import code_tours, driver_tours
 from tb.host.c_driver import CDriver, Refused
+from tb.support.dispatch_configs import config_of
 from warploom_sim.host_driver import HostDriver
 from warploom_sim.json_file import write_json
 from warploom_sim.lockstep.cocotb_entry import PLAN
-from warploom_spec import BlockStatus, host_packets, layouts, preset
+from warploom_spec import BlockStatus, host_packets, layouts
 
-CONFIG = preset("tiny")
 SILENT_NS = 400_000
 
 
-class Sms:
-    """The SMs: each block runs as many cycles as the low bits of its launch's code pointer say."""
+#: Bit of a launch's code pointer: its blocks report a fault.
+FAULTS = 4096
 
-    def __init__(self, dut):
+
+class Sms:
+    """The SMs: each block runs as many cycles as the low bits of its launch's code pointer say.
+
+    Attributes
+    ----------
+    blocks : list
+        Ticket, x and SM of every block that was taken.
+    running : list of dict
+        Of each SM the blocks that it holds, by slot.
+    silent : bool
+        Nothing is reported.
+    forced : list
+        Reports, each an SM, a slot and a status, that are sent before any other.
+    """
+
+    def __init__(self, dut, config):
         self.dut = dut
-        self._offer = layouts.block_offer(CONFIG)
-        self._report = layouts.block_report(CONFIG)
-        self._words = layouts.launch_words(CONFIG)
+        self._offer = layouts.block_offer(config)
+        self._report = layouts.block_report(config)
+        self._words = layouts.launch_words(config)
         self.blocks = []
+        self.running = [{} for _ in range(config.sms)]
         self.silent = False
-        for n in range(CONFIG.sms):
+        self.forced = []
+        for n in range(config.sms):
             getattr(dut, f"offer__{n}__ready").value = 1
             self._port(n, "report", "valid").value = 0
             self._port(n, "report", "payload").value = 0
@@ -50,11 +68,10 @@ class Sms:
     async def run(self):
         """Take offers, report ends; once `silent`, report nothing."""
         dut, cycle = self.dut, 0
-        running = [{} for _ in range(CONFIG.sms)]
         while True:
             await FallingEdge(dut.clk)
             kill = int(dut.kill.value) if dut.kill.value.is_resolvable else 0
-            for n, held in enumerate(running):
+            for n, held in enumerate(self.running):
                 self._sample(n, held, cycle)
                 self._send(n, held, cycle, kill)
             cycle += 1
@@ -66,31 +83,45 @@ class Sms:
         offer = self._offer.unpack(int(self._port(n, "offer", "payload").value))
         words = self._words.unpack(int(getattr(self.dut, f"words__{offer['place']}").value))
         self.blocks.append((words["ticket"], offer["bx"], n))
-        held[offer["slot"]] = (cycle + 1 + words["code"] % 4096, offer["place"])
+        due = cycle + 1 + words["code"] % FAULTS
+        status = BlockStatus.FAULT if words["code"] & FAULTS else BlockStatus.OK
+        held[offer["slot"]] = (due, offer["place"], status)
 
     def _send(self, n, held, cycle, kill):
-        """Report one block that is due or killed."""
+        """Report what is forced, or one block that is due or killed."""
         self._port(n, "report", "valid").value = 0
+        for report in self.forced:
+            if report[0] == n:
+                self.forced.remove(report)
+                self._report_slot(n, held, *report[1:])
+                return
         if self.silent:
             return
-        for slot, (due, place) in held.items():
+        for slot, (due, place, status) in held.items():
             killed = kill >> place & 1
             if cycle >= due or killed:
-                status = BlockStatus.KILLED if killed and cycle < due else BlockStatus.OK
-                report = self._report.pack({"slot": slot, "status": int(status)})
-                self._port(n, "report", "payload").value = report
-                self._port(n, "report", "valid").value = 1
-                del held[slot]
+                early = killed and cycle < due
+                self._report_slot(n, held, slot, BlockStatus.KILLED if early else status)
                 return
+
+    def _report_slot(self, n, held, slot, status):
+        report = self._report.pack({"slot": slot, "status": int(status)})
+        self._port(n, "report", "payload").value = report
+        self._port(n, "report", "valid").value = 1
+        held.pop(slot, None)
 
 
 class Cores:
-    """The cores of unit 0: each part ends two cycles after its start; code 13 fails."""
+    """The cores of unit 0: each part ends two cycles after its start; code 13 fails.
 
-    def __init__(self, dut):
+    With code 14 core 0 arrives when ``holds`` is False.
+    """
+
+    def __init__(self, dut, config):
         self.dut = dut
-        self._start = host_packets.core_start(CONFIG)
+        self._start = host_packets.core_start(config)
         self.parts = []
+        self.holds = True
         for name in ("start__ready", "arrived", "failed", "failure", "result__valid"):
             getattr(dut, f"cores__0__{name}").value = 0
         dut.cores__0__result__payload.value = 0
@@ -99,7 +130,7 @@ class Cores:
         """Take starts, arrive, and step back when the barrier opens."""
         dut = self.dut
         dut.cores__0__start__ready.value = 1
-        here = 0
+        here = held = 0
         while True:
             await FallingEdge(dut.clk)
             if int(dut.cores__0__release.value) or int(dut.cores__0__cancel.value):
@@ -109,15 +140,22 @@ class Cores:
                 start = self._start.unpack(int(dut.cores__0__start__payload.value))
                 code = int(dut.cores__0__code.value)
                 self.parts.append((code, start["core"], start["first"], start["count"]))
+                if code == 14 and not start["core"]:
+                    held = 1
+                    continue
                 here |= 1 << start["core"]
                 dut.cores__0__failure.value = 77 if code == 13 else 0
                 side = dut.cores__0__failed if code == 13 else dut.cores__0__arrived
                 side.value = here
+            elif held and not self.holds:
+                here |= held
+                held = 0
+                dut.cores__0__arrived.value = here
 
 
-async def set_up(dut):
+async def set_up(dut, config):
     dut.rst.value = 1
-    sms, cores = Sms(dut), Cores(dut)
+    sms, cores = Sms(dut, config), Cores(dut, config)
     master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
     await Timer(2, "ns")
     Clock(dut.clk, 2, unit="ns", impl="gpi").start()
@@ -158,13 +196,17 @@ def accesses(dut, master):
 async def bench(dut):
     plan = json.loads(Path(os.environ[PLAN]).read_text())
     try:
-        master, sms, cores = await set_up(dut)
+        config = config_of(plan["config"])
+        master, sms, cores = await set_up(dut, config)
         functions = accesses(dut, master)
         if plan["driver"] == "c":
             driver = CDriver(ctypes.CDLL(plan["library"]), *functions)
         else:
-            driver = driver_tours.PythonDriver(HostDriver(*functions[:2], CONFIG, 1000), functions)
-        tour = bridge(getattr(driver_tours, plan["tour"]))
+            driver = HostDriver(*functions[:2], config, 1000)
+        if plan["driver"] == "python":
+            driver = driver_tours.PythonDriver(driver, functions)
+        module = code_tours if plan["driver"] == "plain" else driver_tours
+        tour = bridge(getattr(module, plan["tour"]))
         found = await with_timeout(tour(driver, sms, cores), SILENT_NS, "ns")
     except Exception as error:
         traceback.print_exc()

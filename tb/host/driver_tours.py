@@ -38,11 +38,11 @@ class PythonDriver:
         return NOT_THERE if error == RANGE else error
 
     def launch(self, section, inline=(), **fields):
-        error, ticket = self._call("launch", section, _descriptor(inline, fields))
+        error, ticket = self._call("launch", section, descriptor(inline, fields))
         return error, 0 if error else ticket
 
     def submit_launch(self, section, **fields):
-        return self._call("submit_launch", section, _descriptor((), fields))[0]
+        return self._call("submit_launch", section, descriptor((), fields))[0]
 
     def poll(self, section):
         error, outcome = self._call("poll", section)
@@ -89,7 +89,7 @@ class PythonDriver:
         return self._call("soft_reset")[0]
 
 
-def _descriptor(inline, fields):
+def descriptor(inline, fields):
     rest = dict(fields)
     grid = tuple(rest.pop(name, 1) for name in ("gx", "gy", "gz"))
     block = tuple(rest.pop(name, 1) for name in ("dx", "dy", "dz"))

@@ -6,6 +6,7 @@ import pytest
 
 from tb.host import c_driver
 from tb.host.c_driver import HOST
+from tb.support.dispatch_configs import config_of
 from warploom.host.front_end import FrontEnd
 from warploom.lib.axil_pins import AxilPins
 from warploom_sim.lockstep.build import built
@@ -19,12 +20,17 @@ TINY = preset("tiny")
 DRIVERS = ("c", "python")
 
 
+def run_tour(name, driver, folder, simulator="verilator", config="tiny", **plan):
+    """Run `driver_bench` on a core, and return what the tour found."""
+    simulation = built(AxilPins(FrontEnd(config_of(config))), simulator)
+    plan |= {"tour": name, "driver": driver, "config": config}
+    return in_simulator("driver", "tb.host.driver_bench", simulation, simulator, folder, plan)
+
+
 def tour(name, driver, folder, simulator="verilator", header=None):
     """Let a driver take a tour, and return what it found."""
     library = c_driver.build(folder, header) if driver == "c" else None
-    simulation = built(AxilPins(FrontEnd(TINY)), simulator)
-    plan = {"tour": name, "driver": driver, "library": str(library)}
-    return in_simulator("driver", "tb.host.driver_bench", simulation, simulator, folder, plan)
+    return run_tour(name, driver, folder, simulator, library=str(library))
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

@@ -1,0 +1,260 @@
+"""Tours of the Python driver in which every code that the core can give is provoked.
+
+A tour is blocking code. It returns what was found, as plain data.
+"""
+
+from dataclasses import astuple
+
+from tb.host.c_driver import Refused
+from tb.host.driver_tours import descriptor, kernel
+from warploom_sim.host_driver import CommandFailed
+from warploom_spec import BlockStatus
+from warploom_spec.host_commands import command_words
+
+#: Cycles of blocks that outlast everything else in a tour.
+LONG = 4000
+
+
+class Provoker:
+    """Provokes codes, and keeps for each code, its argument, and the error records it counted."""
+
+    def __init__(self, core, sms, cores):
+        self.core, self.sms, self.cores = core, sms, cores
+        self.found = {}
+
+    def note(self, name, code, argument, before):
+        """Keep what was found; ``before`` is ERROR_COUNT's value before it."""
+        self.found[name] = [code, argument, self.core.register("ERROR_COUNT") - before]
+
+    def command(self, name, submit, section=0):
+        """Submit a command, wait for its outcome and keep the code."""
+        before = self.core.register("ERROR_COUNT")
+        submit()
+        outcome = self.core.wait(section)
+        self.note(name, outcome.code, outcome.argument, before)
+        return outcome
+
+    def launch(self, name, **fields):
+        launch = descriptor((0,), kernel(**fields))
+        self.command(name, lambda: self.core.submit_launch(0, launch))
+
+    def task(self, name, code=0, section=0, **task):
+        submit = self.core.submit_task
+        return self.command(name, lambda: submit(section, code, 0, **task), section)
+
+    def opcode(self, name, opcode, section=0):
+        head = {"opcode": opcode, "flags": 0, "parameter": 0}
+        layout = command_words(self.core._config)
+        self.command(name, lambda: self.core._submit(section, layout, head), section)
+
+    def record(self, name):
+        """Keep the code of the next final record; a record has no argument."""
+        before = self.core.register("ERROR_COUNT")
+        self.note(name, self.core.wait_record().code, 0, before)
+
+    def report(self, name, sm, slot, status=BlockStatus.OK):
+        """Let an SM report a slot, and keep the error record that follows."""
+        self.event(name, lambda: self.sms.forced.append((sm, slot, status)))
+
+    def event(self, name, act):
+        """Do what makes an error record, and keep it."""
+        before = self.core.register("ERROR_COUNT")
+        act()
+        while self.core.register("ERROR_COUNT") == before:
+            pass
+        last = self.core.register("ERROR_LAST")
+        # Block [15:8] is the dispatcher.
+        assert last >> 8 & 0xFF == 1
+        self.note(name, last & 0xFF, last >> 16, before)
+
+    def start(self, **fields):
+        """Launch, and return the ticket."""
+        return self.core.launch(0, descriptor((0,), kernel(**fields)))
+
+    def start_until_refused(self, name):
+        """Launch without an end until a launch is refused."""
+        for _ in range(60):
+            before = self.core.register("ERROR_COUNT")
+            self.core.submit_launch(0, descriptor((0,), kernel(cycles=self.cycles)))
+            outcome = self.core.wait(0)
+            if outcome.code:
+                self.note(name, outcome.code, outcome.argument, before)
+                return
+
+    cycles = LONG
+
+    def fresh(self):
+        """Reset softly and take all records."""
+        self.core.soft_reset()
+        while self.core.take_record():
+            pass
+
+    def wait_for_block(self, sm=0):
+        """Wait until an SM holds a block; return its slot."""
+        while not self.sms.running[sm]:
+            self.core.register("ROOM")
+        return next(iter(self.sms.running[sm]))
+
+
+def everything(core, sms, cores):
+    """Take both tours of `tiny`; every SM is lost at the end."""
+    return {"rounds": rounds(core, sms, cores), "codes": codes(core, sms, cores)}
+
+
+def codes(core, sms, cores):
+    """Provoke every code that `tiny` can give."""
+    to = Provoker(core, sms, cores)
+    _content(to)
+    _queues(to)
+    _units(to)
+    _reset(to)
+    _sms(to)
+    return to.found
+
+
+def _content(to):
+    """What LaunchCheck and the mailbox refuse for its content."""
+    to.launch("GRID_ZERO", gz=0)
+    to.launch("GRID_RANGE", gy=256)
+    to.launch("BLOCK_ZERO", dy=0)
+    to.launch("BLOCK_RANGE", dx=1025)
+    to.launch("THREADS", dx=257)
+    to.launch("INDEX_REGION", dx=16, index_address=63)
+    to.launch("BLOCK_WARPS", dx=129)
+    to.launch("BLOCK_REGISTERS", warp_registers=33)
+    to.launch("BLOCK_SHARED", shared=65)
+    to.launch("BLOCK_BARRIERS", barriers=5)
+    to.launch("TABLE_UNKNOWN", table=3)
+    to.launch("FIELD_RANGE", stream=16)
+
+
+def _queues(to):
+    """What is refused for what is there already, and aborts."""
+    to.start(cycles=LONG, stream=1)
+    to.launch("STREAM_PRIORITY", stream=1, priority=1)
+    to.command("TICKET_UNKNOWN", lambda: to.core.submit_abort(0, 99))
+    to.start_until_refused("QUEUE_FULL")
+    to.fresh()
+    # Records that nobody takes.
+    to.cycles = 1
+    while "COMPLETION_FULL" not in to.found or to.found["COMPLETION_FULL"][0] == 32:
+        to.start_until_refused("COMPLETION_FULL")
+    to.fresh()
+
+
+def _units(to):
+    """What units and their cores have to say."""
+    to.opcode("BAD_OPCODE", 3)
+    to.task("NO_UNIT", section=1)
+    to.task("BAD_SPLIT", parts=5)
+    to.task("CORE_FAILED", code=13)
+    to.opcode("DISCONNECT", 8)
+    to.task("DISCONNECTED")
+    to.core.reset_units(1)
+    to.cores.holds = True
+    to.task("CORE_TIMEOUT", code=14)
+    to.task("CORE_MISSING")
+    to.cores.holds = False
+
+
+def _reset(to):
+    """A task that a reset of its unit meets."""
+    while to.core.register("UNIT_STATE"):
+        pass
+    to.cores.holds = True
+
+    def submit():
+        to.core.submit_task(0, 14, 0)
+        to.core.reset_units(1)
+
+    to.command("RESET", submit)
+    to.cores.holds = False
+
+
+def _sms(to):
+    """What SMs do wrong; the last of them is lost."""
+    to.start(cycles=4096 + 20, blocks=1)
+    to.record("BLOCK_FAULT")
+    to.report("REPORT_NOT_RUNNING", 1, 2)
+    to.start(cycles=LONG, blocks=1)
+    while not any(to.sms.running):
+        to.core.register("ROOM")
+    sm = 0 if to.sms.running[0] else 1
+    to.report("KILL_NOT_ASKED", sm, to.wait_for_block(sm), BlockStatus.KILLED)
+    to.core.wait_record()
+    ticket = to.start(cycles=LONG, blocks=8, stream=2)
+    to.wait_for_block(0)
+    to.wait_for_block(1)
+    to.sms.silent = True
+    to.core.abort(1, ticket)
+    to.record("SM_LOST")
+    to.launch("STREAM_BROKEN", stream=2)
+    to.launch("NO_SM")
+    to.report("LOST_SM_SIGNAL", 1, 0)
+
+
+def special(core, sms, cores):
+    """Provoke what `tiny` cannot give: an order table with a hole behind it, short index words."""
+    to = Provoker(core, sms, cores)
+    to.launch("INDEX_BITS", dx=5, dy=5, dz=10)
+    to.event("ORDER_RANGE", lambda: core.write_register("ORDER_SWAP", 3 << 8 | 1))
+    to.start(cycles=LONG)
+    while not any(sms.running):
+        core.register("ROOM")
+    to.event("ORDER_BUSY", lambda: core.write_register("ORDER_SWAP", 1 << 8))
+    return to.found
+
+
+def rounds(core, sms, cores):
+    """Rounds of the mailbox that go wrong, each with what a worker reads after it."""
+    to, found = Provoker(core, sms, cores), {}
+
+    def outcome(section=0):
+        return list(astuple(core.wait(section)))
+
+    def run(code=1, section=0, **task):
+        core.submit_task(section, code, 0, **task)
+        return outcome(section)
+
+    cores.holds = True
+    core.submit_task(0, 14, 0, parts=2)
+    refused = core.register("REFUSED")
+    found["ring while busy"] = [_refused(core, "DOORBELL"), _refused(core, "T1")]
+    found["refused"] = core.register("REFUSED") - refused
+    cores.holds = False
+    found["the task that was busy"] = outcome()
+    to.opcode("opcode", 255)
+    found["unknown opcode"] = to.found["opcode"]
+    to.opcode("disconnect", 8)
+    found["disconnect"] = [to.found["disconnect"], run(), run()]
+    core.reset_units(1)
+    found["connected again"] = run()
+    found["a core fails"] = run(13, parts=3)
+    cores.holds = True
+    found["a core does not arrive"] = run(14, parts=2)
+    found["while it is missing"] = run(parts=4)
+    cores.holds = False
+    while core.register("UNIT_STATE"):
+        pass
+    found["after its late arrival"] = run(parts=4)
+    found["no parts"] = run(parts=0)
+    found["more parts than cores"] = run(parts=5)
+    found["more parts than cores but one"] = run(parts=4, skip_primary=True)
+    found["a field too large"] = _too_large(core)
+    return found
+
+
+def _refused(core, name):
+    try:
+        core._write(core._section(0, name), 1)
+    except Refused:
+        return True
+    return False
+
+
+def _too_large(core):
+    try:
+        core.launch(0, descriptor((0,), kernel(stream=16)))
+    except CommandFailed as error:
+        return list(astuple(error.outcome))
+    return None
