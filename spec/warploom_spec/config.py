@@ -159,6 +159,11 @@ class Config:
         return self.max_warps.bit_length()
 
     @property
+    def threads_bits(self) -> int:
+        """Width of a block's thread count."""
+        return self.max_threads.bit_length()
+
+    @property
     def index_address_bits(self) -> int:
         """Width of an address in the index memory, in warps."""
         return (self.index_memory_warps - 1).bit_length()

@@ -58,6 +58,11 @@ def _widths() -> tuple[Field, ...]:
     )
 
 
+def _warp_registers(config: Config) -> Field:
+    """Of a launch that passed LaunchCheck: no warp of it needs more than an SM has."""
+    return Field("warp_registers", config.register_units.bit_length(), "register units of one warp")
+
+
 def launch_descriptor(config: Config) -> Packet:
     """One kernel launch as the host gives it.
 
@@ -96,9 +101,11 @@ def _launch_body(config: Config) -> tuple[Field, ...]:
         *_kernel(config),
         *_axes("g", config.grid_bits, "blocks of the grid"),
         *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
+        Field("threads", config.threads_bits, "threads of one block, dx dy dz"),
         Field("warps", config.warps_bits, "warps of one block, ceil(dx dy dz / W)"),
         *_widths(),
         Field("index_address", config.index_address_bits, "first warp of its packed indices"),
+        _warp_registers(config),
         Field("registers", config.register_units.bit_length(), "register units of one block"),
         Field("shared", config.shared_units.bit_length(), "shared-memory units of one block"),
         Field("barriers", config.barriers.bit_length(), "barriers of one block"),
@@ -128,7 +135,11 @@ def launch_words(config: Config) -> Packet:
             *_kernel(config),
             *_axes("g", config.grid_bits, "blocks of the grid"),
             *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
+            Field("threads", config.threads_bits, "threads of one block, dx dy dz"),
             Field("warps", config.warps_bits, "warps launched and counted in the barrier"),
+            Field("last_mask", config.warp_size, "lanes of a block's last warp that are threads"),
+            _warp_registers(config),
+            Field("shared", config.shared_units.bit_length(), "shared-memory units of one block"),
             *_widths(),
         ),
     )

@@ -175,10 +175,14 @@ def test_derived_fields_equal_the_reference(seed, name):
         return
     count = warps(block, config.warp_size)
     assert is_legal(block, config) and threads(block) <= config.max_threads
+    assert result["threads"] == threads(block) <= config.max_threads
     assert result["warps"] == count <= config.warp_slots
     assert result["registers"] == fields["warp_registers"] * count <= config.register_units
     assert (result["width_x"], result["width_y"], result["width_z"]) == tuple(widths(block))
-    for name in ("code", "gx", "gy", "gz", "dx", "dy", "dz", "shared", "barriers", "stream"):
+    for name in (
+        *("code", "gx", "gy", "gz", "dx", "dy", "dz"),
+        *("warp_registers", "shared", "barriers", "stream"),
+    ):
         assert result[name] == fields[name]
 
 

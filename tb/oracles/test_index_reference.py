@@ -11,6 +11,7 @@ from tb.support.index_cases import CONFIGS
 from warploom_golden.oracles.index_reference import (
     indices,
     is_legal,
+    last_mask,
     pack,
     packed_warps,
     shapes,
@@ -206,3 +207,6 @@ def test_packed_warps_hold_every_thread_once(dims, name):
     assert mask.sum() == threads(dims) and not words[~mask].any()
     assert len(np.unique(words[mask])) == threads(dims)
     assert mask.ravel()[: threads(dims)].all()
+    assert last_mask(dims, config.warp_size) == sum(
+        1 << k for k in np.flatnonzero(mask[-1]).tolist()
+    )

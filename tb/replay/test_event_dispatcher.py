@@ -13,7 +13,7 @@ import pytest
 
 from tb.support.replay_reference import block_length
 from warploom_golden.dispatch import BlockDispatcher
-from warploom_golden.oracles.index_reference import warps, widths
+from warploom_golden.oracles.index_reference import threads, warps, widths
 from warploom_golden.replay.event_dispatcher import EventDispatcher, SmBehaviour
 from warploom_spec import BlockStatus, Config, Fate, LaunchDescriptor, Stop, layouts, preset
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -126,7 +126,7 @@ class Reference:
         values |= {k: v for k, v in launch.values(self.config).items() if k in values}
         count = warps(launch.block, self.config.warp_size)
         values |= {"ticket": number + 1, "warps": count}
-        values |= {"registers": count * launch.warp_registers} if "registers" in values else {}
+        values |= {"registers": count * launch.warp_registers, "threads": threads(launch.block)}
         for axis, width in zip("xyz", widths(launch.block), strict=True):
             values[f"width_{axis}"] = width
         return packet.pack(values)

@@ -47,9 +47,9 @@ PRESET_FIELDS = (
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
     "launch_descriptor": (345, 540, 543),
-    "checked_launch": (345, 581, 584),
-    "dispatch_launch": (387, 660, 663),
-    "launch_words": (318, 541, 541),
+    "checked_launch": (360, 601, 604),
+    "dispatch_launch": (402, 680, 683),
+    "launch_words": (348, 604, 604),
     "block_index": (32, 63, 63),
     "grid_walk": (64, 126, 126),
     "walked_block": (33, 64, 64),
@@ -101,11 +101,13 @@ def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
     inline = 64 * PRESET_TABLE[name][-1]
     kernel = 64 + 64 + 16 + inline
     block, widths, warps, task = 11 + 11 + 7, 4 + 4 + 3, 6, 6 if name == "large" else 4
+    threads, mask, registers, shared = (9, 8, 6, 7) if name == "tiny" else (11, 32, 9, 11)
     order = 4 + 1 + 2 + 1 + 2 + 3  # stream, after_previous, priority, idempotent, mode, table
     slot = 2 if name == "tiny" else 5
     descriptor = kernel + (31 + 16 + 16) + block + address + (9 + 11 + 6) + order
     assert layouts.launch_descriptor(config).bits == descriptor
-    assert layouts.launch_words(config).bits == 32 + kernel + grid + block + warps + widths
+    block_words = block + threads + warps + mask + registers + shared + widths
+    assert layouts.launch_words(config).bits == 32 + kernel + grid + block_words
     assert layouts.block_offer(config).bits == 1 + slot + grid + task + address + warps + widths
 
 

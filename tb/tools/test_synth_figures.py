@@ -52,7 +52,9 @@ class Widths:
         self.task = 6 if config == "large" else 4
         self.kernel = 64 + 64 + 16 + 64 * (1 if small else 4)
         # registers, shared, barriers of one block: up to 32, 64, 4 or 256, 1,824, 32
-        self.resources = 6 + 7 + 3 if small else 9 + 11 + 6
+        self.registers, self.shared, barriers = (6, 7, 3) if small else (9, 11, 6)
+        self.resources = self.registers + self.shared + barriers
+        self.threads = 9 if small else 11  # up to 256 or 1,024
 
     @property
     def error(self) -> int:
@@ -74,7 +76,9 @@ class Widths:
         return 2 * self.grid + STREAM + self.grid + 1 + STREAM + 1
 
     def launch_words(self) -> int:
-        return self.ticket + self.kernel + self.grid + self.block + self.warps + self.pack
+        block = self.block + self.threads + self.warps + self.lanes
+        resources = self.registers + self.shared
+        return self.ticket + self.kernel + self.grid + block + resources + self.pack
 
     def sm_port(self) -> int:
         offer = 1 + self.slot + self.grid + self.task + self.address + self.warps + self.pack
@@ -83,6 +87,7 @@ class Widths:
 
     def block_dispatcher(self, policy: str) -> int:
         launch = self.ticket + self.entries + 2 * self.grid + self.kernel + self.block + self.warps
+        launch += self.threads + self.registers  # of a warp
         launch += self.pack + self.address + self.resources + self.order
         ended = self.ticket + self.fate + self.code + self.cycles + self.grid + 1
         ended += self.entries + 4

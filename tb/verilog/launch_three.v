@@ -18,10 +18,10 @@
   `define LAUNCH 345'd3 << 208 | 345'd1 << 239 | 345'd1 << 255 | 345'd8 << 271 | 345'd1 << 282 \
     | 345'd1 << 293
 `else
-  `define BITS 387
+  `define BITS 402
   // Ticket 1; 3 x 1 x 1 blocks from (0, 0, 0); of 8 x 1 x 1 threads, which are one warp.
-  `define LAUNCH 387'd1 | 387'd3 << 274 | 387'd1 << 290 | 387'd1 << 298 | 387'd8 << 306 \
-    | 387'd1 << 317 | 387'd1 << 328 | 387'd1 << 335
+  `define LAUNCH 402'd1 | 402'd3 << 274 | 402'd1 << 290 | 402'd1 << 298 | 402'd8 << 306 \
+    | 402'd1 << 317 | 402'd1 << 328 | 402'd1 << 344
 `endif
 
 module bench;

@@ -124,8 +124,12 @@ class LaunchCheck:
         if refusal is not None:
             fields["error"], fields["argument"] = refusal
             return self._output.pack(fields)
-        derived = {"warps": block_warps(launch, self._config)}
-        derived["registers"] = launch.pop("warp_registers") * derived["warps"]
+        warps = block_warps(launch, self._config)
+        derived = {
+            "threads": launch["dx"] * launch["dy"] * launch["dz"],
+            "warps": warps,
+            "registers": launch["warp_registers"] * warps,
+        }
         for axis, width in zip("xyz", index_widths(launch), strict=True):
             derived[f"width_{axis}"] = width
         return self._output.pack(fields | launch | derived)

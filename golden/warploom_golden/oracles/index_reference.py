@@ -35,6 +35,12 @@ def warps(dims: Dims, warp_size: int) -> int:
     return -(-threads(dims) // warp_size)
 
 
+def last_mask(dims: Dims, warp_size: int) -> int:
+    """Return which lanes of a block's last warp are threads, lane 0 lowest."""
+    before = (warps(dims, warp_size) - 1) * warp_size
+    return sum(1 << n - before for n in range(before, threads(dims)))
+
+
 def is_legal(dims: Dims, config: Config) -> bool:
     """Tell whether a block shape passes LaunchCheck's limits on dimensions, threads and word."""
     return (

@@ -169,7 +169,8 @@ class Ledger:
         for axis, limit in zip("xyz", BLOCK_LIMITS, strict=True):
             self._demand(0 < launch[f"d{axis}"] <= limit, f"ticket {ticket}: bad block accepted")
             self._demand(launch[f"g{axis}"] > 0, f"ticket {ticket}: empty grid accepted")
-        warps = -(-launch["dx"] * launch["dy"] * launch["dz"] // self._config.warp_size)
+        launch["threads"] = launch["dx"] * launch["dy"] * launch["dz"]
+        warps = -(-launch["threads"] // self._config.warp_size)
         for axis in "xyz":
             launch[f"width_{axis}"] = (launch[f"d{axis}"] - 1).bit_length()
         launch |= {"warps": warps, "registers": warps * launch["warp_registers"]}
@@ -200,7 +201,11 @@ class Ledger:
         need = tuple(1 if name == "slots" else launch[name] for name in RESOURCES)
         for used, size in zip(need, self._size, strict=True):
             self._demand(used <= size, f"ticket {ticket}: accepted, but fits no SM")
-        words = {f.name: launch[f.name] for f in self._words.fields if f.name != "ticket"}
+        lanes = range(self._config.warp_size)
+        left_over = launch["threads"] % len(lanes) or len(lanes)
+        mask = sum(1 << lane for lane in lanes if lane < left_over)
+        fields = {**launch, "last_mask": mask}
+        words = {f.name: fields[f.name] for f in self._words.fields if f.name != "ticket"}
         index = (*(launch[n] for n in ("index_address", "warps", "width_x", "width_y", "width_z")),)
         entry = self._open[ticket] = Entry(
             ticket=ticket,

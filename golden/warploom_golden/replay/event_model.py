@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.oracles.index_reference import packed_warps, warps, widths
+from warploom_golden.oracles.index_reference import (
+    last_mask,
+    packed_warps,
+    threads,
+    warps,
+    widths,
+)
 from warploom_golden.replay.block_length import grid_places
 from warploom_golden.replay.event_state import Integers
 from warploom_spec import Config, LaunchDescriptor, WarploomError, layouts
@@ -168,7 +174,9 @@ def _words(
         launch = launches[number]
         values = launch.values(config) | {
             "ticket": ticket,
+            "threads": threads(launch.block),
             "warps": warps(launch.block, config.warp_size),
+            "last_mask": last_mask(launch.block, config.warp_size),
         }
         for axis, width in zip("xyz", widths(launch.block), strict=True):
             values[f"width_{axis}"] = width

@@ -13,7 +13,8 @@ from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
 #: Fields that leave as they came, cut to the width that the configuration needs.
 _KEPT: Final = (
     *("code", "arguments", "address_space"),
-    *("gx", "gy", "gz", "dx", "dy", "dz", "index_address", "shared", "barriers"),
+    *("gx", "gy", "gz", "dx", "dy", "dz", "index_address"),
+    *("warp_registers", "shared", "barriers"),
     *("stream", "after_previous", "priority", "idempotent", "mode", "table"),
 )
 #: Fields of the answer that a refused launch has.
@@ -103,14 +104,16 @@ class LaunchCheck(wiring.Component):
         widths = [self._kept(m, enabled, f"counted_{w.name}", w) for w in widths]
         valid, launch = self._register(m, enabled, "counted", valid, launch)
 
-        # derived: warps and registers are known.
+        # derived: warps and registers are known; a block of more threads than fit is refused.
+        config = self._config
         warps = self._warps(threads)
         derived = {
+            "threads": self._kept(m, enabled, "derived_threads", threads[: config.threads_bits]),
             "registers": self._kept(m, enabled, "registers", launch.warp_registers * warps),
             "warps": self._kept(m, enabled, "warps", warps),
         }
-        too_many = self._kept(m, enabled, "too_many", threads > self._config.max_threads)
-        past = launch.index_address + warps > self._config.index_memory_warps
+        too_many = self._kept(m, enabled, "too_many", threads > config.max_threads)
+        past = launch.index_address + warps > config.index_memory_warps
         past = self._kept(m, enabled, "past_memory", past)
         needed = self._kept(m, enabled, "derived_bits", needed)
         plain = self._kept(m, enabled, "derived_plain", plain)

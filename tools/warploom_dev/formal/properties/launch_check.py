@@ -44,7 +44,8 @@ _OF_PRODUCTS: Final = (
 #: Fields of the answer that are the launch's own.
 _OWN: Final = (
     *("code", "arguments", "address_space", "gx", "gy", "gz", "dx", "dy", "dz", "index_address"),
-    *("shared", "barriers", "stream", "after_previous", "priority", "idempotent", "mode", "table"),
+    *("warp_registers", "shared", "barriers", "stream", "after_previous", "priority"),
+    *("idempotent", "mode", "table"),
 )
 
 
@@ -102,8 +103,8 @@ def bench(fault: str | None = None) -> Bench:
     passed = answered & (out.error == 0)
     b.check(
         "products",
-        "warps and registers of a launch that passes are the products",
-        ~passed | ((out.warps == warps) & (out.registers == registers)),
+        "threads, warps and registers of a launch that passes are the products",
+        ~passed | ((out.threads == threads) & (out.warps == warps) & (out.registers == registers)),
         fault="warps",
         cover=("a block of 84 threads passes", passed & (threads == 84)),
         slow=True,
