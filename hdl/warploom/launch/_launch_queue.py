@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, C, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -302,7 +302,7 @@ class LaunchQueue(wiring.Component):
         cancelled = Signal()
         decided = self.decision.valid
         taken_back = waiting.taken_back.bit_select(place, 1)
-        flies = Cat(in_flight & (place == n) for n in range(self._depth))
+        flies = self._flies(waiting)
         m.d.comb += [
             self.decision.ready.eq(1),
             self.cancel.eq(in_flight & taken_back & ~cancelled & ~decided),
@@ -317,22 +317,29 @@ class LaunchQueue(wiring.Component):
             with m.If(events.decides[n]):
                 m.d.sync += waiting.entries[n].eq(self.decision.payload.entry)
 
+    def _flies(self, waiting: _Waiting) -> Value:
+        """Return whose configuration is in flight, one bit a place."""
+        place = waiting.in_flight_place
+        return Cat(waiting.in_flight & (place == n) for n in range(self._depth))
+
     def _search(self, m: Module, waiting: _Waiting, events: _Events) -> None:
         """Mark the launch that is sought; one that enters in this cycle is not here yet."""
         search, accepted, occupied = self.search, self.accepted, waiting.occupied
         hits = Signal(self._depth)
         entering = Signal()
+        here = Signal()
         same = Cat(waiting.tickets[n] == search.next_ticket for n in range(self._depth))
         m.d.comb += [
-            search.enters.eq(accepted.valid & (accepted.ticket == search.ticket)),
-            entering.eq(Mux(search.held, search.enters, accepted.ticket == search.next_ticket)),
+            here.eq(accepted.ticket == search.ticket),
+            search.enters.eq(accepted.valid & here),
+            entering.eq(Mux(search.held, here, accepted.ticket == search.next_ticket)),
             search.found.eq(hits.any()),
             search.is_oldest.eq((hits & waiting.head_is).any()),
-            events.sought.eq(hits & search.held.replicate(self._depth)),
         ]
+        sought: Value = hits & search.held.replicate(self._depth)
         if self._soft_reset:
-            everywhere = occupied & self.take_all_back.replicate(self._depth)
-            m.d.comb += events.sought.eq(hits & search.held.replicate(self._depth) | everywhere)
+            sought = sought | (occupied & self.take_all_back.replicate(self._depth))
+        m.d.comb += events.sought.eq(sought)
         stays = ~(waiting.head_is & self.leave.replicate(self._depth))
         m.d.sync += hits.eq(
             (Mux(search.held, hits, same & occupied) & stays)
@@ -385,8 +392,7 @@ class LaunchQueue(wiring.Component):
             oldest.entry.eq(waiting.entries[head]),
             oldest.prepared.eq((waiting.occupied & waiting.prepared & waiting.head_is).any()),
         ]
-        flew = Cat(waiting.in_flight & (waiting.in_flight_place == n) for n in range(self._depth))
-        flies = events.presents | (flew & ~events.lands)
+        flies = events.presents | (self._flies(waiting) & ~events.lands)
         taken_back = waiting.taken_back | events.sought
         prepared = waiting.prepared | events.decides
         later = waiting.head_is.rotate_left(1)
