@@ -52,14 +52,14 @@ WRONG = {
     "STREAM_BROKEN comes before STREAM_PRIORITY": WrongRule(
         rules.test_another_priority_is_told_before_a_broken_stream,
         (
-            streams("Mux(other, Err", "Mux(other & ~broken[self.stream], Err"),
+            streams("Mux(other, Err", "Mux(other & ~is_broken, Err"),
             Change(Model, "_refusal", OTHER, f"{OTHER} and not self._streams.is_broken(stream)"),
         ),
     ),
     "NO_SM comes before STREAM_BROKEN": WrongRule(
         rules.test_a_broken_stream_is_told_before_no_sm,
         (
-            streams("Mux(broken[self.stream], ", "Mux(broken[self.stream] & ~self.no_sm, "),
+            streams("Mux(is_broken, ", "Mux(is_broken & ~self.no_sm, "),
             Change(Model, "_refusal", BROKEN, f"{BROKEN} and not {ALL_LOST}"),
         ),
     ),
@@ -83,7 +83,7 @@ WRONG = {
     "COMPLETION_FULL comes before NO_SM": WrongRule(
         rules.test_no_place_for_a_record_is_told_after_no_sm,
         (
-            streams("Mux(self.no_sm, ", "Mux(self.no_sm & (reserved != places), "),
+            streams("Mux(self.no_sm, ", "Mux(self.no_sm & ~no_place, "),
             Change(
                 Model,
                 "_refusal",

@@ -38,8 +38,9 @@ class OldestLaunch(wiring.Signature):
     """The launch that has waited longest.
 
     Members: ``launch``, ``ticket``, ``entry``, the history entry of its indices; ``prepared``, its
-    indices are decided; ``ready_to_go``, and nobody took it back; ``taken_back``, it was taken back
-    and no configuration of it is in flight; ``stream_broken``.
+    indices are decided. Registers: ``ready_to_go``, it is prepared, and nobody took it back;
+    ``taken_back``, it was taken back and no configuration of it is in flight; ``stream_broken``,
+    which tells of a prepared launch alone.
     """
 
     def __init__(self, config: Config) -> None:
@@ -57,19 +58,24 @@ class OldestLaunch(wiring.Signature):
 
 
 class TicketSearch(wiring.Signature):
-    """Search for a ticket, combinational.
+    """Search for a stop's ticket.
 
-    Members: ``ticket``; ``take_back``, the launch is taken back if it is here; ``found``, it is
-    here; ``is_oldest``, it is the oldest one.
+    Tickets are compared in the cycle before: where no stop is ``held``, with ``next_ticket``.
+
+    Members: ``next_ticket``, of the stop that is held from the next cycle on; ``ticket``, of the
+    one that is held; ``held``, a launch that is found is taken back; ``found``, the launch is here;
+    ``is_oldest``, it is the oldest one; ``enters``, it enters in this cycle.
     """
 
     def __init__(self) -> None:
         super().__init__(
             {
+                "next_ticket": Out(TICKET_BITS),
                 "ticket": Out(TICKET_BITS),
-                "take_back": Out(1),
+                "held": Out(1),
                 "found": In(1),
                 "is_oldest": In(1),
+                "enters": In(1),
             }
         )
 
@@ -78,20 +84,41 @@ class TicketSearch(wiring.Signature):
 class _Waiting:
     """Registers of each place of the queue, and pointers to places.
 
-    ``head`` and ``tail``: places of the oldest launch and of the next one. ``in_flight``: a
-    configuration is; ``in_flight_place``: its launch's place.
+    ``head`` and ``tail``: places of the oldest launch and of the next one, ``head_is`` and
+    ``tail_is`` one bit a place. ``in_flight``: a configuration is; ``in_flight_place``: its
+    launch's place. ``presented``: its configuration was transferred to the index generator.
     """
 
     head: Signal
     tail: Signal
+    head_is: Signal
+    tail_is: Signal
     in_flight: Signal
     in_flight_place: Signal
-    occupied: Array
+    occupied: Signal
+    presented: Signal
+    prepared: Signal
+    taken_back: Signal
+    broken: Signal
     tickets: Array
-    presented: Array
-    prepared: Array
-    taken_back: Array
     entries: Array
+
+
+@dataclass(frozen=True)
+class _Events:
+    """What happens in this cycle, one bit a place.
+
+    ``enters``: a launch does; ``presents``: its configuration transfers; ``lands``: the flight of
+    its configuration ends; ``decides``: with a decision; ``sought``: its launch is taken back.
+    ``broken``: the next value of the register.
+    """
+
+    enters: Signal
+    presents: Signal
+    lands: Signal
+    decides: Signal
+    sought: Signal
+    broken: Signal
 
 
 class LaunchQueue(wiring.Component):
@@ -109,7 +136,7 @@ class LaunchQueue(wiring.Component):
     accepted : In(Acceptance)
         A launch enters at the end of this cycle; only while not ``full``.
     full : Out(1)
-        As many launches wait as there are places (state).
+        As many launches wait as there are places. A register.
     request : Stream[index_config], out
         Configuration to look up. ``valid`` may fall when its launch is taken back.
     cancel : Out(1)
@@ -166,52 +193,59 @@ class LaunchQueue(wiring.Component):
         """Build the block."""
         del platform
         m = Module()
-        waiting = self._waiting()
-        self._enter(m, waiting)
-        self._present(m, waiting)
-        self._decide(m, waiting)
-        self._show_oldest(m, waiting)
-        self._take_back(m, waiting)
-        self._break(m, waiting)
+        waiting, events = self._waiting(), self._events()
+        self._enter(m, waiting, events)
+        self._present(m, waiting, events)
+        self._decide(m, waiting, events)
+        self._search(m, waiting, events)
+        self._break(m, waiting, events)
+        self._flag(m, waiting, events)
+        self._show_oldest(m, waiting, events)
         return m
 
     def _waiting(self) -> _Waiting:
-        places = range(self._depth)
-
-        def bit(name: str) -> Array:
-            return Array(Signal(name=f"{name}_{n}") for n in places)
-
+        depth = self._depth
+        places = range(depth)
         entry_bits = self._config.entry_bits
         return _Waiting(
             head=Signal(places, name="head"),
             tail=Signal(places, name="tail"),
+            head_is=Signal(depth, name="head_is", init=1),
+            tail_is=Signal(depth, name="tail_is", init=1),
             in_flight=Signal(name="in_flight"),
             in_flight_place=Signal(places, name="in_flight_place"),
-            occupied=bit("occupied"),
+            occupied=Signal(depth, name="occupied"),
+            presented=Signal(depth, name="presented"),
+            prepared=Signal(depth, name="prepared"),
+            taken_back=Signal(depth, name="taken_back"),
+            broken=Signal(depth, name="stream_broken"),
             tickets=Array(Signal(TICKET_BITS, name=f"ticket_{n}") for n in places),
-            presented=bit("presented"),
-            prepared=bit("prepared"),
-            taken_back=bit("taken_back"),
             entries=Array(Signal(entry_bits, name=f"entry_{n}") for n in places),
         )
 
-    def _enter(self, m: Module, waiting: _Waiting) -> None:
-        """Let an accepted launch enter at the tail, and the oldest one leave."""
-        head, tail = waiting.head, waiting.tail
-        m.d.comb += self.full.eq(Cat(waiting.occupied).all())
-        with m.If(self.accepted.valid):
-            m.d.sync += [
-                tail.eq(tail + 1),
-                waiting.occupied[tail].eq(1),
-                waiting.tickets[tail].eq(self.accepted.ticket),
-                waiting.presented[tail].eq(0),
-                waiting.prepared[tail].eq(0),
-                waiting.taken_back[tail].eq(0),
-            ]
-        with m.If(self.leave):
-            m.d.sync += [head.eq(head + 1), waiting.occupied[head].eq(0)]
+    def _events(self) -> _Events:
+        names = ("enters", "presents", "lands", "decides", "sought")
+        bits = {name: Signal(self._depth, name=name) for name in names}
+        return _Events(**bits, broken=Signal(self._depth, name="broken_next"))
 
-    def _present(self, m: Module, waiting: _Waiting) -> None:
+    def _enter(self, m: Module, waiting: _Waiting, events: _Events) -> None:
+        """Let an accepted launch enter at the tail, and the oldest one leave."""
+        head, tail, occupied = waiting.head, waiting.tail, waiting.occupied
+        m.d.comb += events.enters.eq(waiting.tail_is & self.accepted.valid.replicate(self._depth))
+        with m.If(self.accepted.valid):
+            m.d.sync += [tail.eq(tail + 1), waiting.tail_is.eq(waiting.tail_is.rotate_left(1))]
+        with m.If(self.leave):
+            m.d.sync += [head.eq(head + 1), waiting.head_is.eq(waiting.head_is.rotate_left(1))]
+        leaves = waiting.head_is & self.leave.replicate(self._depth)
+        m.d.sync += occupied.eq((occupied | events.enters) & ~leaves)
+        # The queue is full once the last free place is taken: the one before an occupied one.
+        last = (waiting.tail_is.rotate_left(1) & occupied).any()
+        m.d.sync += self.full.eq(~self.leave & Mux(self.accepted.valid, last, self.full))
+        for n in range(self._depth):
+            with m.If(events.enters[n]):
+                m.d.sync += waiting.tickets[n].eq(self.accepted.ticket)
+
+    def _present(self, m: Module, waiting: _Waiting, events: _Events) -> None:
         """Present the oldest configuration that was not presented, one at a time."""
         shape = self.request.payload.shape()
         shapes: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
@@ -224,62 +258,125 @@ class LaunchQueue(wiring.Component):
             *(write.data[f"d{axis}"].eq(launch[f"d{axis}"]) for axis in "xyz"),
             write.data.warps.eq(launch.warps),
         ]
-        # Launches stand in the order of their places, from the oldest one's on, cyclically.
+        candidate, exists = self._candidate(m, waiting, events)
+        fires = Signal()
+        m.d.comb += [
+            read.addr.eq(candidate),
+            self.request.payload.eq(read.data),
+            self.request.valid.eq(exists & ~waiting.in_flight),
+            fires.eq(self.request.valid & self.request.ready),
+            events.presents.eq(Cat(fires & (candidate == n) for n in range(self._depth))),
+        ]
+        with m.If(fires):
+            m.d.sync += [waiting.in_flight.eq(1), waiting.in_flight_place.eq(candidate)]
+
+    def _candidate(self, m: Module, waiting: _Waiting, events: _Events) -> tuple[Signal, Signal]:
+        """Return the place of the oldest launch to present, and whether there is one: registers.
+
+        In the cycle after a transfer they still name its launch; its configuration is in flight.
+        """
         waits = Signal(self._depth)
         ahead = Signal(self._depth)
         from_head = Signal(self._depth, init=(1 << self._depth) - 1)
         candidate = Signal(range(self._depth))
         exists = Signal()
+        # Launches stand in the order of their places, from the oldest one's on, cyclically.
         with m.If(self.leave):
             m.d.sync += from_head.eq(Cat(C(0, 1), from_head[:-1]))
-            with m.If(waiting.head == self._depth - 1):
+            with m.If(waiting.head_is[-1]):
                 m.d.sync += from_head.eq(-1)
         m.d.comb += [
-            waits.eq(
-                Cat(
-                    waiting.occupied[n] & ~waiting.presented[n] & ~waiting.taken_back[n]
-                    for n in range(self._depth)
-                )
-            ),
+            waits.eq(waiting.occupied & ~waiting.presented & ~waiting.taken_back & ~events.sought),
             ahead.eq(waits & from_head),
-            exists.eq(waits.any()),
-            candidate.eq(Mux(ahead.any(), lowest_number(ahead), lowest_number(waits))),
         ]
-        m.d.comb += [
-            read.addr.eq(candidate),
-            self.request.payload.eq(read.data),
-            self.request.valid.eq(exists & ~waiting.in_flight),
+        oldest = Mux(ahead.any(), lowest_number(ahead), lowest_number(waits))
+        m.d.sync += [
+            candidate.eq(Mux(waits.any(), oldest, waiting.tail)),
+            exists.eq(waits.any() | self.accepted.valid),
         ]
-        with m.If(self.request.valid & self.request.ready):
-            m.d.sync += [
-                waiting.in_flight.eq(1),
-                waiting.in_flight_place.eq(candidate),
-                waiting.presented[candidate].eq(1),
-            ]
+        return candidate, exists
 
-    def _decide(self, m: Module, waiting: _Waiting) -> None:
+    def _decide(self, m: Module, waiting: _Waiting, events: _Events) -> None:
         """Follow the configuration in flight to its decision, or take it back."""
-        place = waiting.in_flight_place
+        place, in_flight = waiting.in_flight_place, waiting.in_flight
         cancelled = Signal()
         decided = self.decision.valid
+        taken_back = waiting.taken_back.bit_select(place, 1)
+        flies = self._flies(waiting)
         m.d.comb += [
             self.decision.ready.eq(1),
-            self.cancel.eq(waiting.in_flight & waiting.taken_back[place] & ~cancelled & ~decided),
+            self.cancel.eq(in_flight & taken_back & ~cancelled & ~decided),
             self.decided_ticket.eq(waiting.tickets[place]),
+            events.decides.eq(flies & decided.replicate(self._depth)),
+            events.lands.eq(flies & (decided | cancelled).replicate(self._depth)),
         ]
         m.d.sync += cancelled.eq(self.cancel)
-        with m.If(waiting.in_flight & decided):
-            m.d.sync += [
-                waiting.in_flight.eq(0),
-                waiting.prepared[place].eq(1),
-                waiting.entries[place].eq(self.decision.payload.entry),
-            ]
-        with m.Elif(cancelled):
-            m.d.sync += waiting.in_flight.eq(0)
+        with m.If(in_flight & (decided | cancelled)):
+            m.d.sync += in_flight.eq(0)
+        for n in range(self._depth):
+            with m.If(events.decides[n]):
+                m.d.sync += waiting.entries[n].eq(self.decision.payload.entry)
 
-    def _show_oldest(self, m: Module, waiting: _Waiting) -> None:
+    def _flies(self, waiting: _Waiting) -> Value:
+        """Return whose configuration is in flight, one bit a place."""
+        place = waiting.in_flight_place
+        return Cat(waiting.in_flight & (place == n) for n in range(self._depth))
+
+    def _search(self, m: Module, waiting: _Waiting, events: _Events) -> None:
+        """Mark the launch that is sought; one that enters in this cycle is not here yet."""
+        search, accepted, occupied = self.search, self.accepted, waiting.occupied
+        hits = Signal(self._depth)
+        entering = Signal()
+        here = Signal()
+        same = Cat(waiting.tickets[n] == search.next_ticket for n in range(self._depth))
+        m.d.comb += [
+            here.eq(accepted.ticket == search.ticket),
+            search.enters.eq(accepted.valid & here),
+            entering.eq(Mux(search.held, here, accepted.ticket == search.next_ticket)),
+            search.found.eq(hits.any()),
+            search.is_oldest.eq((hits & waiting.head_is).any()),
+        ]
+        sought: Value = hits & search.held.replicate(self._depth)
+        if self._soft_reset:
+            sought = sought | (occupied & self.take_all_back.replicate(self._depth))
+        m.d.comb += events.sought.eq(sought)
+        stays = ~(waiting.head_is & self.leave.replicate(self._depth))
+        m.d.sync += hits.eq(
+            (Mux(search.held, hits, same & occupied) & stays)
+            | (events.enters & entering.replicate(self._depth))
+        )
+
+    def _break(self, m: Module, waiting: _Waiting, events: _Events) -> None:
+        """Keep for each launch whether its stream is broken."""
+        state, stream_ = self.state, self.accepted.launch.stream
+        for n in range(self._depth):
+            its_stream = Signal.like(stream_, name=f"stream_{n}")
+            m.d.comb += events.broken[n].eq(waiting.broken[n])
+            with m.If(state.breaks & (its_stream == state.broken)):
+                m.d.comb += events.broken[n].eq(1)
+            with m.Elif(state.mends & (its_stream == state.mended)):
+                m.d.comb += events.broken[n].eq(0)
+            m.d.sync += waiting.broken[n].eq(events.broken[n])
+            with m.If(events.enters[n]):
+                # A launch of a broken stream is refused.
+                m.d.sync += [
+                    its_stream.eq(stream_),
+                    waiting.broken[n].eq(state.breaks & (stream_ == state.broken)),
+                ]
+
+    def _flag(self, m: Module, waiting: _Waiting, events: _Events) -> None:
+        """Set each place's flags; a launch that enters has none."""
+        for flag, event in (
+            (waiting.presented, events.presents),
+            (waiting.prepared, events.decides),
+            (waiting.taken_back, events.sought),
+        ):
+            m.d.sync += flag.eq((flag | event) & ~events.enters)
+
+    def _show_oldest(self, m: Module, waiting: _Waiting, events: _Events) -> None:
         """Show the launch at the head."""
-        shape = waiting_launch(self._config)
+        launch = waiting_launch(self._config)
+        shape = data.StructLayout({"launch": launch, "ticket": TICKET_BITS})
         bodies: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
         m.submodules.bodies = bodies
         write, read = bodies.write_port(), bodies.read_port(domain="comb")
@@ -287,51 +384,24 @@ class LaunchQueue(wiring.Component):
         m.d.comb += [
             write.addr.eq(waiting.tail),
             write.en.eq(self.accepted.valid),
-            write.data.eq(self.accepted.launch),
+            write.data.launch.eq(self.accepted.launch),
+            write.data.ticket.eq(self.accepted.ticket),
             read.addr.eq(head),
-            oldest.launch.eq(read.data),
-        ]
-        here = waiting.occupied[head]
-        looked_up = waiting.in_flight & (waiting.in_flight_place == head)
-        m.d.comb += [
-            oldest.ticket.eq(waiting.tickets[head]),
+            oldest.launch.eq(read.data.launch),
+            oldest.ticket.eq(read.data.ticket),
             oldest.entry.eq(waiting.entries[head]),
-            oldest.prepared.eq(here & waiting.prepared[head]),
-            oldest.ready_to_go.eq(oldest.prepared & ~waiting.taken_back[head]),
-            oldest.taken_back.eq(here & waiting.taken_back[head] & ~looked_up),
+            oldest.prepared.eq((waiting.occupied & waiting.prepared & waiting.head_is).any()),
         ]
-
-    def _take_back(self, m: Module, waiting: _Waiting) -> None:
-        """Mark the launch that is sought; one that enters in this cycle is not here yet."""
-        search = self.search
-        hits = [
-            waiting.occupied[n] & (waiting.tickets[n] == search.ticket) for n in range(self._depth)
-        ]
-        for n, hit in enumerate(hits):
-            sought: Value = search.take_back & hit
-            if self._soft_reset:
-                sought = sought | (self.take_all_back & waiting.occupied[n])
-            with m.If(sought):
-                m.d.sync += waiting.taken_back[n].eq(1)
-        m.d.comb += [
-            search.found.eq(Cat(hits).any()),
-            search.is_oldest.eq(Array(hits)[waiting.head]),
-        ]
-
-    def _break(self, m: Module, waiting: _Waiting) -> None:
-        """Keep for each launch whether its stream is broken."""
-        state, stream_ = self.state, self.accepted.launch.stream
-        broken = Array(Signal(name=f"stream_broken_{n}") for n in range(self._depth))
-        streams = Array(Signal.like(stream_, name=f"stream_{n}") for n in range(self._depth))
-        for n in range(self._depth):
-            with m.If(state.breaks & (streams[n] == state.broken)):
-                m.d.sync += broken[n].eq(1)
-            with m.Elif(state.mends & (streams[n] == state.mended)):
-                m.d.sync += broken[n].eq(0)
-        with m.If(self.accepted.valid):
-            # A launch of a broken stream is refused.
-            m.d.sync += [
-                streams[waiting.tail].eq(stream_),
-                broken[waiting.tail].eq(state.breaks & (stream_ == state.broken)),
-            ]
-        m.d.comb += self.oldest.stream_broken.eq(broken[waiting.head])
+        flies = events.presents | (self._flies(waiting) & ~events.lands)
+        taken_back = waiting.taken_back | events.sought
+        prepared = waiting.prepared | events.decides
+        later = waiting.head_is.rotate_left(1)
+        # For the oldest launch and for the one after it: `leave` is late and only selects. A launch
+        # that enters has none of these flags in the next cycle.
+        for flag, each in (
+            (oldest.ready_to_go, waiting.occupied & prepared & ~taken_back),
+            (oldest.taken_back, waiting.occupied & taken_back & ~flies),
+            (oldest.stream_broken, events.broken),
+        ):
+            stays, comes = (each & waiting.head_is).any(), (each & later).any()
+            m.d.sync += flag.eq(Mux(self.leave, comes, stays))

@@ -39,14 +39,14 @@ class LaunchStreams(wiring.Component):
 
     Attributes
     ----------
-    stream, priority : In
-        The launch that asks.
+    next_stream, next_priority : In
+        The launch that asks in the next cycle.
     lost : In(sms)
         SMs that are lost.
     queue_full : In(1)
         The waiting queue is full.
     refused : Out(1)
-        It is refused (combinational, on the state).
+        The launch that asks in this cycle is refused (on the state).
     refusal : Out
         The first code that refuses it, or 0. Later than ``refused``.
     accept : In(1)
@@ -61,8 +61,8 @@ class LaunchStreams(wiring.Component):
         Every SM was lost in the last cycle.
     """
 
-    stream: Signal
-    priority: Signal
+    next_stream: Signal
+    next_priority: Signal
     lost: Signal
     queue_full: Signal
     refused: Signal
@@ -80,8 +80,8 @@ class LaunchStreams(wiring.Component):
         self._kept = kept
         super().__init__(
             {
-                "stream": In(bits),
-                "priority": In(config.priority_bits),
+                "next_stream": In(bits),
+                "next_priority": In(config.priority_bits),
                 "lost": In(config.sms),
                 "queue_full": In(1),
                 "refused": Out(1),
@@ -108,30 +108,48 @@ class LaunchStreams(wiring.Component):
         reserved = Signal(range(places + 1))
 
         state = self.state
-        with m.If(self.accept):
-            m.d.sync += priority[self.stream].eq(self.priority)
+        # The launch that asks in this cycle.
+        stream = Signal.like(self.next_stream, name="stream")
+        own_priority = Signal.like(self.next_priority, name="own_priority")
+        m.d.sync += [stream.eq(self.next_stream), own_priority.eq(self.next_priority)]
+        breaks = Array(Signal(name=f"broken_next_{n}") for n in streams)
         for n in streams:
-            rises = self.accept & (self.stream == n)
+            rises = self.accept & (stream == n)
             ends = self.record & (self.record_stream == n)
+            with m.If(rises):
+                m.d.sync += priority[n].eq(own_priority)
             m.d.sync += busy[n].eq(rises | (busy[n] & ~(ends & (unfinished[n] == 1))))
             _count(m, unfinished[n], rises, ends)
+            m.d.comb += breaks[n].eq(broken[n])
             with m.If(state.breaks & (state.broken == n)):
-                m.d.sync += broken[n].eq(1)
+                m.d.comb += breaks[n].eq(1)
             with m.Elif(state.mends & (state.mended == n)):
-                m.d.sync += broken[n].eq(0)
+                m.d.comb += breaks[n].eq(0)
+            m.d.sync += broken[n].eq(breaks[n])
         _count(m, reserved, self.accept, self.taken, domain=self._kept)
+        no_place = Signal()
+        with m.If(self.accept ^ self.taken):
+            m.d[self._kept] += no_place.eq(self.accept & (reserved == places - 1))
 
-        # Judged for each stream first: the launch's stream number is late and only selects.
-        others = Array(busy[n] & (priority[n] != self.priority) for n in streams)
-        stops = Array(others[n] | broken[n] for n in streams)
-        no_place = self.queue_full | (reserved == places)
-        m.d.comb += self.refused.eq(stops[self.stream] | self.no_sm | no_place)
-        other = others[self.stream]
+        # Judged one cycle ahead, on the next state: `accept` is late and only selects.
+        others = Array(busy[n] & (priority[n] != self.next_priority) for n in streams)
+        lasts = Array(unfinished[n] == 1 for n in streams)
+        idle = self.record & (self.record_stream == self.next_stream) & lasts[self.next_stream]
+        follows = self.accept & (stream == self.next_stream)
+        differs = own_priority != self.next_priority
+        other, is_broken, stopped = Signal(), Signal(), Signal()
+        other_next = Mux(follows, differs, others[self.next_stream] & ~idle)
+        m.d.sync += [
+            other.eq(other_next),
+            is_broken.eq(breaks[self.next_stream]),
+            stopped.eq(other_next | breaks[self.next_stream] | self.lost.all()),
+            self.no_sm.eq(self.lost.all()),
+        ]
+        m.d.comb += self.refused.eq(stopped | self.queue_full | no_place)
         waits = Mux(self.queue_full, ErrorCode.QUEUE_FULL, ErrorCode.OK)
-        full = Mux(reserved == places, ErrorCode.COMPLETION_FULL, waits)
+        full = Mux(no_place, ErrorCode.COMPLETION_FULL, waits)
         lost = Mux(self.no_sm, ErrorCode.NO_SM, full)
-        refused = Mux(broken[self.stream], ErrorCode.STREAM_BROKEN, lost)
-        m.d.sync += self.no_sm.eq(self.lost.all())
+        refused = Mux(is_broken, ErrorCode.STREAM_BROKEN, lost)
         m.d.comb += self.refusal.eq(Mux(other, ErrorCode.STREAM_PRIORITY, refused))
         return m
 

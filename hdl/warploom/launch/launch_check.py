@@ -1,5 +1,6 @@
 """Refuses launches for their content, before a ticket is given."""
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
@@ -29,10 +30,23 @@ def _bit_length(value: Value) -> Value:
     return length
 
 
+@dataclass(frozen=True)
+class _FirstError:
+    """Registers: the lowest error but BLOCK_REGISTERS.
+
+    ``applies``: there is one; ``lower``: one whose code is below BLOCK_REGISTERS.
+    """
+
+    applies: Signal
+    lower: Signal
+    code: Signal
+    argument: Signal
+
+
 class LaunchCheck(wiring.Component):
     """Refuse a launch that breaks a limit; derive the numbers that later blocks need.
 
-    A pipeline that moves as a whole: captured, dx dy, threads, warps and registers, verdict. The
+    A pipeline that moves as a whole: captured with dx dy, threads, warps, registers, verdict. The
     two products dx dy dz and warp_registers x warps are the only multiplications in the hardware.
 
     Parameters
@@ -85,45 +99,51 @@ class LaunchCheck(wiring.Component):
         enabled = Signal()
         m.d.comb += [enabled.eq(~self.o.valid | self.o.ready), self.i.ready.eq(enabled)]
 
-        # captured: the launch as it came, and whether its table existed in that cycle.
+        # captured: the launch as it came, dx dy, and whether its table existed in that cycle.
+        area = self._kept(m, enabled, "area", self.i.payload.dx * self.i.payload.dy)
         valid, launch = self._register(m, enabled, "captured", self.i.valid, self.i.payload)
         tables = Array([C(1, 1), *self.tables, *[C(0, 1)] * 8][: 1 << self._config.table_bits])
         table_known = self._kept(m, enabled, "table_known", tables[self.i.payload.table])
 
-        # multiplied: dx dy is known; the errors that need no product are judged.
+        # multiplied: the number of threads is known; the errors that need no product are judged.
         plain = self._kept(m, enabled, "plain", self._plain_errors(launch, table_known))
-        area = self._kept(m, enabled, "area", launch.dx * launch.dy)
         bits = [self._width(launch, axis) for axis in "xyz"]
         widths = [self._kept(m, enabled, f"width_{a}", b) for a, b in zip("xyz", bits, strict=True)]
+        # Beyond these bits dx dy alone is too much.
+        small, large = area[: self._thread_bits], area[self._thread_bits :].any()
+        threads = self._kept(m, enabled, "threads", small * launch.dz)
+        large_area = self._kept(m, enabled, "large_area", large)
         valid, launch = self._register(m, enabled, "multiplied", valid, launch)
 
-        # counted: the number of threads is known.
-        threads = self._kept(m, enabled, "threads", area * launch.dz)
+        # counted: warps are known.
+        many = large_area | (threads > self._config.max_threads)
+        too_many = self._kept(m, enabled, "too_many", many)
+        warps = self._kept(m, enabled, "counted_warps", self._warps(threads))
+        threads = self._kept(m, enabled, "counted_threads", threads[: self._config.threads_bits])
         needed = self._kept(m, enabled, "needed_bits", widths[0] + widths[1] + widths[2])
         plain = self._kept(m, enabled, "counted_plain", plain)
         widths = [self._kept(m, enabled, f"counted_{w.name}", w) for w in widths]
         valid, launch = self._register(m, enabled, "counted", valid, launch)
 
-        # derived: warps and registers are known; a block of more threads than fit is refused.
-        config = self._config
-        warps = self._warps(threads)
+        # derived: registers are known, and the errors that do not count them.
+        past = launch.index_address + warps > self._config.index_memory_warps
+        errors = self._errors(plain, launch, warps, too_many, past, needed)
+        first = self._first_error(m, enabled, errors)
         derived = {
-            "threads": self._kept(m, enabled, "derived_threads", threads[: config.threads_bits]),
+            "threads": self._kept(m, enabled, "derived_threads", threads),
             "registers": self._kept(m, enabled, "registers", launch.warp_registers * warps),
             "warps": self._kept(m, enabled, "warps", warps),
         }
-        too_many = self._kept(m, enabled, "too_many", threads > config.max_threads)
-        past = launch.index_address + warps > config.index_memory_warps
-        past = self._kept(m, enabled, "past_memory", past)
-        needed = self._kept(m, enabled, "derived_bits", needed)
-        plain = self._kept(m, enabled, "derived_plain", plain)
         for axis, width in zip("xyz", widths, strict=True):
             derived[f"width_{axis}"] = self._kept(m, enabled, f"derived_width_{axis}", width)
         valid, launch = self._register(m, enabled, "derived", valid, launch)
 
-        errors = self._errors(plain, launch, derived, too_many, past, needed)
-        self._verdict(m, enabled, valid, launch, derived, errors)
+        self._verdict(m, enabled, valid, launch, derived, first)
         return m
+
+    @property
+    def _thread_bits(self) -> int:
+        return self._config.max_threads.bit_length()
 
     def _register(
         self,
@@ -183,12 +203,12 @@ class LaunchCheck(wiring.Component):
         self,
         plain: Value,
         launch: "data.View[data.StructLayout]",
-        derived: dict[str, Signal],
+        warps: Value,
         too_many: Value,
         past_memory: Value,
         needed_bits: Signal,
     ) -> list[tuple[ErrorCode, Value, Value]]:
-        """Return (code, whether it applies, argument) from the lowest code up."""
+        """Return (code, whether it applies, argument), lowest code first; no BLOCK_REGISTERS."""
         config = self._config
         none = C(0, 1)
 
@@ -203,12 +223,28 @@ class LaunchCheck(wiring.Component):
             (ErrorCode.THREADS, too_many, none),
             (ErrorCode.INDEX_BITS, needed_bits > config.word_bits, needed_bits),
             (ErrorCode.INDEX_REGION, past_memory, none),
-            (ErrorCode.BLOCK_WARPS, derived["warps"] > config.warp_slots, none),
-            (ErrorCode.BLOCK_REGISTERS, derived["registers"] > config.register_units, none),
+            (ErrorCode.BLOCK_WARPS, warps > config.warp_slots, none),
             (ErrorCode.BLOCK_SHARED, plain[12], none),
             (ErrorCode.BLOCK_BARRIERS, plain[13], none),
             (ErrorCode.TABLE_UNKNOWN, plain[14], launch.table),
         ]
+
+    def _first_error(
+        self, m: Module, enabled: Value, errors: list[tuple[ErrorCode, Value, Value]]
+    ) -> _FirstError:
+        """Register the lowest error that applies, but for BLOCK_REGISTERS."""
+        code: Value = C(0, len(self.o.payload.error))
+        argument: Value = C(0, len(self.o.payload.argument))
+        for number, applies, its_argument in reversed(errors):
+            code = Mux(applies, int(number), code)
+            argument = Mux(applies, its_argument, argument)
+        lower = [applies for number, applies, _ in errors if number < ErrorCode.BLOCK_REGISTERS]
+        return _FirstError(
+            applies=self._kept(m, enabled, "wrong", Cat(a for _, a, _ in errors).any()),
+            lower=self._kept(m, enabled, "wrong_before_registers", Cat(lower).any()),
+            code=self._kept(m, enabled, "first_code", code),
+            argument=self._kept(m, enabled, "first_argument", argument),
+        )
 
     def _verdict(
         self,
@@ -217,19 +253,19 @@ class LaunchCheck(wiring.Component):
         valid: Value,
         launch: "data.View[data.StructLayout]",
         derived: dict[str, Signal],
-        errors: list[tuple[ErrorCode, Value, Value]],
+        first: _FirstError,
     ) -> None:
         """Register the launch, or the lowest error alone."""
-        code: Value = C(0, len(self.o.payload.error))
-        argument: Value = C(0, len(self.o.payload.argument))
-        for number, applies, its_argument in reversed(errors):
-            code = Mux(applies, int(number), code)
-            argument = Mux(applies, its_argument, argument)
+        over = Signal()
         refused = Signal()
-        m.d.comb += refused.eq(Cat(applies for _, applies, _ in errors).any())
+        m.d.comb += [
+            over.eq(derived["registers"] > self._config.register_units),
+            refused.eq(first.applies | over),
+        ]
         out = self.o.payload
         with m.If(enabled):
-            m.d.sync += [self.o.valid.eq(valid), out.error.eq(code), out.argument.eq(argument)]
+            m.d.sync += [self.o.valid.eq(valid)]
+            m.d.sync += [out.error.eq(first.code), out.argument.eq(first.argument)]
             m.d.sync += [out[name].eq(launch[name]) for name in _KEPT]
             m.d.sync += [
                 out[f"inline{k}"].eq(launch[f"inline{k}"]) for k in range(self._config.inline_args)
@@ -239,3 +275,5 @@ class LaunchCheck(wiring.Component):
                 m.d.sync += [
                     out[name].eq(0) for name in self._checked.members if name not in _ANSWER
                 ]
+            with m.If(over & ~first.lower):
+                m.d.sync += [out.error.eq(int(ErrorCode.BLOCK_REGISTERS)), out.argument.eq(0)]

@@ -256,10 +256,9 @@ class LaunchPath(wiring.Component):
         if self._soft_reset:
             reasons = reasons | self.closing
         ticket = self._tickets(m, accept)
+        self._announce(m, streams)
         m.d.comb += [
             checked.ready.eq(1),
-            streams.stream.eq(launch.stream),
-            streams.priority.eq(launch.priority),
             streams.queue_full.eq(queue.full),
             wrong.eq(launch.error != 0),
             refused.eq(checked.valid & reasons),
@@ -283,6 +282,18 @@ class LaunchPath(wiring.Component):
             with m.If(checked.valid & self.closing):
                 m.d.sync += [self.answer.code.eq(HostError.RESET), self.answer.argument.eq(0)]
         return refused
+
+    def _announce(self, m: Module, streams: LaunchStreams) -> None:
+        """Name the launch that leaves LaunchCheck in the next cycle."""
+        sent = self.launch.payload
+        stream_: Value = sent.stream
+        priority: Value = sent.priority
+        for k in range(timing(self._config).launch_check - 1):
+            later = Signal.like(stream_, name=f"stream_{k}")
+            its = Signal.like(priority, name=f"priority_{k}")
+            m.d.sync += [later.eq(stream_), its.eq(priority)]
+            stream_, priority = later, its
+        m.d.comb += [streams.next_stream.eq(stream_), streams.next_priority.eq(priority)]
 
     def _tickets(self, m: Module, accept: Signal) -> Signal:
         """Return the ticket of the next launch that is accepted."""
@@ -358,21 +369,20 @@ class LaunchPath(wiring.Component):
 
         Returns which places of the dispatcher have a launch.
         """
-        dispatcher, search, accepted = self._dispatcher, queue.search, queue.accepted
+        dispatcher, search = self._dispatcher, queue.search
         held = Signal()
         stop = Signal(layouts.launch_stop(self._config).layout())
-        enters = Signal()
         waits = Signal()
         unknown = Signal()
         resident = self._places(m, handed)
         m.d.comb += [
-            enters.eq(accepted.valid & (accepted.ticket == stop.ticket)),
             # The launch moves in this cycle: look again in the next one.
-            waits.eq((handed & search.is_oldest) | enters),
+            waits.eq((handed & search.is_oldest) | search.enters),
             self.stop.ready.eq(~held),
+            search.next_ticket.eq(self.stop.payload.ticket),
             search.ticket.eq(stop.ticket),
             # Not for `waits`, which is late: a mark on a launch that leaves is never looked at.
-            search.take_back.eq(held),
+            search.held.eq(held),
         ]
         named = Signal(PLACES)
         for place in range(PLACES):
@@ -384,7 +394,7 @@ class LaunchPath(wiring.Component):
                 m.d.comb += dispatcher.stop[f"place{place}"].eq(
                     Mux(stop.drain, Stop.DRAIN, Stop.KILL)
                 )
-        m.d.comb += unknown.eq(held & ~search.found & ~named.any() & ~enters)
+        m.d.comb += unknown.eq(held & ~search.found & ~named.any() & ~search.enters)
         m.d.sync += [
             self.error.valid.eq(unknown),
             self.error.code.eq(Mux(unknown, ErrorCode.STOP_UNKNOWN, ErrorCode.OK)),
