@@ -17,6 +17,7 @@ import numpy as np
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events
 from warploom_sim import traces
+from warploom_sim.options import ALLOCATORS
 from warploom_sim.trace_launches import arrival_cycles, make_launches
 from warploom_spec import Config
 
@@ -34,6 +35,7 @@ class ModelJob:
     knee: int | None = None
     device: int | None = None
     arrivals: bool = False
+    allocator: str = ALLOCATORS[0]
 
     def to_json(self) -> str:
         """Return the job as text."""
@@ -54,12 +56,13 @@ class ModelJob:
             knee=job["knee"],
             device=job["device"],
             arrivals=job["arrivals"],
+            allocator=job["allocator"],
         )
 
     def run(self) -> Events:
         """Return what the model expects."""
         trace = traces.load(self.trace, device=self.device, strict=False)
-        launches = make_launches(trace, self.config, self.time_scale, self.launches)
+        launches = make_launches(trace, self.config, self.time_scale, self.launches, self.allocator)
         arrivals = None
         if self.arrivals:
             arrivals = arrival_cycles(trace, self.time_scale, self.launches)

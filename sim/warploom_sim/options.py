@@ -8,6 +8,8 @@ from typing import Final
 from warploom_sim.simulators import SIMULATORS
 
 CONTENTIONS: Final = ("none", "sharing")
+#: Policies of IndexMemoryAllocator, the default first.
+ALLOCATORS: Final = ("frequent", "shared", "own")
 #: When launches arrive: all at once, or at the recorded times of their calls.
 ARRIVALS: Final = ("none", "trace")
 #: Warps that an SM runs at full speed: about the knee of dependent arithmetic on an H200.
@@ -50,6 +52,8 @@ class ReplayOptions:
         One of `CONTENTIONS`: whether blocks of one SM slow each other down.
     knee : int
         With contention: warps that an SM runs at full speed.
+    allocator : str
+        One of `ALLOCATORS`: which kernels get an address of their own in the index memory.
     waves : bool
         Also write a waveform.
     wave_cycles : tuple[int, int] or None
@@ -81,6 +85,7 @@ class ReplayOptions:
     arrivals: str = ARRIVALS[0]
     contention: str = CONTENTIONS[0]
     knee: int = DEFAULT_KNEE
+    allocator: str = ALLOCATORS[0]
     waves: bool = False
     wave_cycles: tuple[int, int] | None = None
     json: Path | None = None

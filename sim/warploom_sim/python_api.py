@@ -8,7 +8,14 @@ from typing import Any
 
 from warploom_sim import rtl_replay, simulators
 from warploom_sim.failure import MismatchError
-from warploom_sim.options import ARRIVALS, CONTENTIONS, DEFAULT_KNEE, MOST_KNEE, ReplayOptions
+from warploom_sim.options import (
+    ALLOCATORS,
+    ARRIVALS,
+    CONTENTIONS,
+    DEFAULT_KNEE,
+    MOST_KNEE,
+    ReplayOptions,
+)
 from warploom_sim.replay_result import Replay
 from warploom_spec import Config, WarploomError, preset
 
@@ -29,6 +36,7 @@ def replay(
     arrivals: str = ARRIVALS[0],
     contention: str = CONTENTIONS[0],
     knee: int = DEFAULT_KNEE,
+    allocator: str = ALLOCATORS[0],
     rtl: bool = False,
     simulator: str = simulators.SIMULATORS[0],
     **fields: Any,
@@ -62,6 +70,9 @@ def replay(
         Whether the blocks of an SM slow each other down: ``none`` or ``sharing``.
     knee : int
         With contention: warps that an SM runs at full speed, 1 to 65,535.
+    allocator : str
+        Which kernels get an address of their own in the index memory: ``frequent`` (from their
+        second launch on), ``shared`` (none) or ``own`` (all), as long as there is room.
     rtl : bool
         Also run the RTL, hold every event against the model's, and return the RTL's. The
         simulation is built once for a configuration, under ``build/``.
@@ -99,6 +110,7 @@ def replay(
         kill_every=_whole("kill_every", kill_every, 1) if kill_every is not None else None,
         arrivals=_word("arrivals", arrivals, ARRIVALS),
         contention=_word("contention", contention, CONTENTIONS),
+        allocator=_word("allocator", allocator, ALLOCATORS),
         knee=_whole("knee", knee, 1, MOST_KNEE),
     )
     if rtl:

@@ -170,7 +170,7 @@ def prepare_launches(
     WarploomError
         If a launch is refused, or there are more than `MOST_BLOCKS` blocks.
     """
-    launches = make_launches(trace, config, options.time_scale, options.launches)
+    launches = make_launches(trace, config, options.time_scale, options.launches, options.allocator)
     demanded = expected.count(launches, config, options.seed, options.kill_every)
     if demanded.blocks > MOST_BLOCKS:
         raise WarploomError(
@@ -284,6 +284,7 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
         kill_every=options.kill_every,
         knee=options.model_knee,
         device=options.device,
+        allocator=options.allocator,
         arrivals=replay.arrivals is not None,
     )
     # The import of what the figures need takes a while, and the simulator longer: both at once.

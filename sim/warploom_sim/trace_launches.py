@@ -8,6 +8,7 @@ from typing import Final
 from warploom_golden.index import IndexMemoryAllocator
 from warploom_golden.index.index_memory_allocator import SHARED_ADDRESS
 from warploom_golden.oracles.index_reference import warps
+from warploom_sim.options import ALLOCATORS
 from warploom_sim.traces import Device, KernelLaunch, Trace
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 from warploom_spec.launch import REGISTER_UNIT, RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES
@@ -24,10 +25,15 @@ MOST_LOAD: Final = 2**16 - 1
 
 
 def make_launches(
-    trace: Trace, config: Config, time_scale: Fraction, count: int | None = None
+    trace: Trace,
+    config: Config,
+    time_scale: Fraction,
+    count: int | None = None,
+    allocator: str = ALLOCATORS[0],
 ) -> list[LaunchDescriptor]:
     """Return the first ``count`` launches of a trace (None: all) as they are sent to LaunchPath.
 
+    ``allocator`` is the policy by which IndexMemoryAllocator gives addresses in the index memory.
     ``code`` is the launch's number from 0, ``arguments`` its blocks' base length in cycles,
     ``address_space`` the warps that an SM of the recorded GPU held of it.
 
@@ -39,7 +45,7 @@ def make_launches(
     """
     chosen = trace.launches[:count]
     streams = _stream_numbers(chosen, config)
-    addresses = index_addresses(chosen, config)
+    addresses = index_addresses(chosen, config, allocator)
     result = []
     for number, launch in enumerate(chosen):
         try:
@@ -102,9 +108,11 @@ def _stream_numbers(launches: Sequence[KernelLaunch], config: Config) -> list[in
     ]
 
 
-def index_addresses(launches: Sequence[KernelLaunch], config: Config) -> list[int]:
+def index_addresses(
+    launches: Sequence[KernelLaunch], config: Config, policy: str = ALLOCATORS[0]
+) -> list[int]:
     """Let the allocator place each launch's indices; a block that is refused anyway gets any."""
-    allocator = IndexMemoryAllocator(config)
+    allocator = IndexMemoryAllocator(config, policy)
     return [
         allocator.address(launch.block, warps(launch.block, config.warp_size))
         if 1 <= warps(launch.block, config.warp_size) <= config.max_warps

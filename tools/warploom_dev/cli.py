@@ -2,6 +2,7 @@
 
 import click
 
+from warploom_dev.commands.allocator import allocator
 from warploom_dev.commands.benchmarks import bench
 from warploom_dev.commands.contention import contention
 from warploom_dev.commands.formal import formal
@@ -28,6 +29,7 @@ def main() -> None:
     """
 
 
+main.add_command(allocator)
 main.add_command(bench)
 main.add_command(contention)
 main.add_command(formal)

@@ -23,7 +23,7 @@ from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.commands.sim import default_traces
 from warploom_sim.failure import MismatchError
 from warploom_sim.json_file import write_json
-from warploom_sim.options import ARRIVALS, CONTENTIONS, DEFAULT_KNEE, MOST_KNEE
+from warploom_sim.options import ALLOCATORS, ARRIVALS, CONTENTIONS, DEFAULT_KNEE, MOST_KNEE
 from warploom_sim.simulators import SIMULATORS, require
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -77,6 +77,15 @@ from warploom_spec.config import POLICIES, RECLAIMS
     default=ARRIVALS[0],
     show_default=True,
     help="Whether launches arrive at the recorded times of their calls, or one after the other.",
+)
+@click.option(
+    "--allocator",
+    "allocators",
+    type=Choices(ALLOCATORS),
+    default=ALLOCATORS[0],
+    show_default=True,
+    help="Which kernels get an address of their own in the index memory: from their second launch"
+    " on, none, all.",
 )
 @number_option(
     "--kill-every",
@@ -155,6 +164,7 @@ def compare(
       warploom compare mine.json.gz --contention none,sharing --knee 8,16
       warploom compare mine.json.gz --arrivals none,trace --policy round_robin,least_loaded
       warploom compare mine.json.gz --set sms=4,8,16 --set block_slots=16,32
+      warploom compare mine.json.gz --allocator shared,own --set history_entries=1,2,4,8
       warploom compare a.json b.json --scheduler tcp://10.0.0.1:8786 --results runs
       warploom compare --launches first.json second.json
     """

@@ -59,6 +59,7 @@ def execute(run: Run, trace: bytes) -> Finished:
                 device=run.device,
                 rtl=run.simulator is not None,
                 arrivals=run.arrivals,
+                allocator=run.allocator,
                 kill_every=run.kill_every,
                 contention=run.contention,
                 knee=run.knee or DEFAULT_KNEE,

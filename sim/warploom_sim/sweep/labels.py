@@ -12,6 +12,7 @@ _PARTS: Final = (
     "contention",
     "knee",
     "arrivals",
+    "allocator",
     "kill_every",
     "first",
     "seed",

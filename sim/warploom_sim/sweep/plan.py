@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_sim.build_cache import digest
-from warploom_sim.options import ARRIVALS, CONTENTIONS, DEFAULT_KNEE
+from warploom_sim.options import ALLOCATORS, ARRIVALS, CONTENTIONS, DEFAULT_KNEE
 from warploom_sim.variant import variant
 from warploom_spec import Config, WarploomError, preset
 
@@ -40,6 +40,9 @@ class Request:
         With contention: warps that an SM runs at full speed.
     arrivals : tuple of str
         Whether launches arrive at the times of their calls: of `warploom_sim.options.ARRIVALS`.
+    allocators : tuple of str
+        Which kernels get an address of their own in the index memory: of
+        `warploom_sim.options.ALLOCATORS`.
     kill_every : int or None
         Launches of this number, twice this number and so on are killed; None: no one.
     first : int or None
@@ -63,6 +66,7 @@ class Request:
     contentions: tuple[str, ...] = CONTENTIONS[:1]
     knees: tuple[int, ...] = (DEFAULT_KNEE,)
     arrivals: tuple[str, ...] = ARRIVALS[:1]
+    allocators: tuple[str, ...] = ALLOCATORS[:1]
     kill_every: int | None = None
     first: int | None = None
     seed: int = 1
@@ -87,7 +91,7 @@ class Run:
         Fields that were set, policies left out.
     config : Config
         The preset with all that replaces its fields.
-    time_scale, contention, arrivals, kill_every, first, seed, device, simulator
+    time_scale, contention, arrivals, allocator, kill_every, first, seed, device, simulator
         As in `Request`, one value each.
     knee : int or None
         With contention one of the request's; None without.
@@ -102,6 +106,7 @@ class Run:
     contention: str
     knee: int | None
     arrivals: str
+    allocator: str
     kill_every: int | None
     first: int | None
     seed: int
@@ -113,7 +118,7 @@ class Run:
         """Hash of all that decides the result but the models' own version."""
         parts = (self.trace.name, self.content, dataclasses.asdict(self.config))
         block_lengths = (str(self.time_scale), self.contention, self.knee, self.seed)
-        host = (self.arrivals, self.kill_every, self.first, self.device)
+        host = (self.arrivals, self.allocator, self.kill_every, self.first, self.device)
         return digest([*parts, *block_lengths, *host, self.simulator])
 
     def identity(self) -> dict[str, Any]:
@@ -128,6 +133,7 @@ class Run:
             "contention": self.contention,
             "knee": self.knee,
             "arrivals": self.arrivals,
+            "allocator": self.allocator,
             "kill_every": self.kill_every,
             "first": self.first,
             "seed": self.seed,
@@ -166,6 +172,7 @@ def plan(request: Request) -> list[Run]:
             contention=contention,
             knee=knee,
             arrivals=arrivals,
+            allocator=allocator,
             kill_every=request.kill_every,
             first=request.first,
             seed=request.seed,
@@ -175,6 +182,7 @@ def plan(request: Request) -> list[Run]:
         for path, time_scale, arrivals, (contention, knee) in itertools.product(
             request.traces, request.time_scales, request.arrivals, _contentions(request)
         )
+        for allocator in request.allocators
         for name, fields, config in configs
     ]
     return list({run.run_id: run for run in reversed(runs)}.values())[::-1]

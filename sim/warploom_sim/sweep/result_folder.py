@@ -70,7 +70,9 @@ class ResultFolder:
         arrow = self._arrow
         text, whole, share = arrow.string(), arrow.int64(), arrow.float64()
         texts = ("run_id", "sources", "trace", "config", "policy", "reclaim", "time_scale")
-        kinds: dict[str, Any] = dict.fromkeys((*texts, "contention", "arrivals", "engine"), text)
+        kinds: dict[str, Any] = dict.fromkeys(
+            (*texts, "contention", "arrivals", "allocator", "engine"), text
+        )
         kinds |= {"set": arrow.list_(text)}
         wholes = ("knee", "kill_every", "first", "seed", "device", "launches", "refused")
         kinds |= dict.fromkeys((*wholes, "blocks", "cycles", "history_hits"), whole)

@@ -13,6 +13,8 @@ from rich.table import Table
 from warploom_sim.sweep.labels import baseline, common, short, value, varying
 from warploom_sim.sweep.run_figures import PERCENTILES
 
+#: What changes history hits: the table shows them where these differ.
+_INDEX: Final = ("allocator", "history_entries", "index_memory_warps")
 #: More columns than any table has.
 _ANY: Final = 10_000
 
@@ -59,6 +61,9 @@ def _table(rows: Sequence[dict[str, Any]], layout: _Layout) -> Table:
         table.add_column(head.replace("_", " "), overflow="fold", min_width=6)
     for head in ("cycles", "to the\nfirst", "blocks\na cycle"):
         table.add_column(head, justify="right", no_wrap=True)
+    hits = any(name in names for name in _INDEX)
+    if hits:
+        table.add_column("history\nhits, %", justify="right", no_wrap=True)
     for group in ("latency", "tail"):
         head = f"{group}\n{layout.between.join(PERCENTILES)}"
         table.add_column(head, justify="right", no_wrap=True)
@@ -69,22 +74,31 @@ def _table(rows: Sequence[dict[str, Any]], layout: _Layout) -> Table:
         for row in of_trace:
             words = [short(trace)] if several else []
             words += [value(row, name) for name in names]
-            figures = _figures(row, baseline(row, of_trace), layout)
+            figures = _figures(row, baseline(row, of_trace), layout, hits)
             table.add_row(*(escape(word) for word in words), *figures)
         table.add_section()
     return table
 
 
-def _figures(row: Mapping[str, Any], first: Mapping[str, Any], layout: _Layout) -> list[str]:
+def _figures(
+    row: Mapping[str, Any], first: Mapping[str, Any], layout: _Layout, hits: bool
+) -> list[str]:
     stalled = {name: cycles / row["cycles"] for name, cycles in row["stalls"].items()}
     return [
         f"{row['cycles']:,}",
         f"{row['cycles'] / first['cycles'] - 1:+.1%}",
         f"{row['blocks_per_cycle']:.3f}",
+        *([_hit_rate(row)] if hits else []),
         *(_percentiles(row[group], layout) for group in ("latency", "tail")),
         _shares(row["occupancy"], layout),
         _shares(stalled, layout),
     ]
+
+
+def _hit_rate(row: Mapping[str, Any]) -> str:
+    """Return history hits as a percentage of the launches that were not refused."""
+    accepted = row["launches"] - row["refused"]
+    return f"{100 * row['history_hits'] / accepted:.1f}" if accepted else "-"
 
 
 def _percentiles(values: Mapping[str, int | None], layout: _Layout) -> str:

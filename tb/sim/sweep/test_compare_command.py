@@ -170,6 +170,35 @@ def test_arrivals_and_kills(tmp_path: Path, trace: Path, here: list[str]) -> Non
     assert (other["kill_every"], other["arrivals"], len(here)) == (None, "none", 3)
 
 
+def test_allocators_and_what_they_hit(tmp_path: Path, trace: Path, here: list[str]) -> None:
+    content = json.loads(trace.read_text())
+    # Two shapes by turns, in one stream: a shared address misses at every launch.
+    kernels = [event for event in content["traceEvents"] if event["cat"] == "kernel"]
+    for number, kernel in enumerate(kernels):
+        kernel["args"] |= {"block": [32 + 32 * (number % 2), 1, 1], "grid": [2, 1, 1], "stream": 7}
+        kernel["args"] |= {"registers per thread": 16, "shared memory": 0}
+    trace.write_text(json.dumps(content))
+    figures = tmp_path / "f.json"
+    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    result = compare(*options, "--allocator", "shared,frequent,own")
+    rows = json.loads(figures.read_text())
+    assert [row["allocator"] for row in rows] == ["shared", "frequent", "own"]
+    launches = len(kernels)
+    assert [row["history_hits"] for row in rows] == [0, launches - 4, launches - 2]
+    share = f"{100 * (launches - 2) / launches:.1f}"
+    assert share in result.stdout and "hits, %" in result.stdout
+    for row in rows:
+        run = replay(trace, "tiny", allocator=row["allocator"])
+        assert row["history_hits"] == run_figures(run)["history_hits"]
+    # What is kept has it, too; where nothing of it differs, the table has no hits.
+    again = compare(*options, "--allocator", "own")
+    assert json.loads(figures.read_text()) == [rows[2]] and len(here) == 3
+    assert "hits, %" not in again.stdout
+    rtl = compare(*options, "--allocator", "own", "--rtl", "--sim", "icarus")
+    assert rtl.exit_code == 0, rtl.output
+    assert json.loads(figures.read_text())[0]["history_hits"] == launches - 2
+
+
 def test_a_table_for_several_traces(tmp_path: Path, trace: Path, here: list[str]) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(document()))

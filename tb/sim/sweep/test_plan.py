@@ -86,6 +86,7 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
         replace(base, contentions=("sharing",)),
         replace(base, contentions=("sharing",), knees=(8,)),
         replace(base, arrivals=("trace",)),
+        replace(base, allocators=("own",)),
         replace(base, kill_every=1),
         replace(base, first=1),
         replace(base, seed=2),

@@ -1,0 +1,92 @@
+"""The figures that docs/sim/compare.md prints are those of the runs that it names."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warploom_sim import replay
+from warploom_sim.sweep.run_figures import run_figures
+from warploom_spec.config import POLICIES
+
+ROOT = Path(__file__).parents[3]
+LINES = (ROOT / "docs" / "sim" / "compare.md").read_text().splitlines()
+TRACES = sorted(path.name.removesuffix(".json.gz") for path in (ROOT / "traces").glob("*.json.gz"))
+deep = pytest.mark.deep
+
+
+def figures(trace: str, **options: Any) -> dict[str, Any]:
+    return run_figures(replay(ROOT / "traces" / f"{trace}.json.gz", **options))
+
+
+def percentiles(values: dict[str, int]) -> str:
+    return " / ".join(f"{value:,}" for value in values.values())
+
+
+@pytest.mark.parametrize("contention", ["none", pytest.param("sharing", marks=deep)])
+@pytest.mark.parametrize(
+    "policy",
+    [pytest.param(name, marks=() if name == "least_loaded" else deep) for name in POLICIES],
+)
+def test_policies_on_resnet(policy: str, contention: str) -> None:
+    run = figures("resnet50_infer", policy=policy, contention=contention)
+    latency, tail = percentiles(run["latency"]), percentiles(run["tail"])
+    assert f"| `{policy}` | {contention} | {run['cycles']:,} | {latency} | {tail} |" in LINES
+
+
+@pytest.mark.parametrize(
+    "trace", [pytest.param(name, marks=() if "stencil" in name else deep) for name in TRACES]
+)
+def test_cost_of_in_order_reclaim(trace: str) -> None:
+    cells = [trace]
+    for contention in ("none", "sharing"):
+        cycles = [
+            figures(trace, reclaim=reclaim, contention=contention)["cycles"]
+            for reclaim in ("out_of_order", "in_order")
+        ]
+        cells += [*(f"{each:,}" for each in cycles), f"{100 * (cycles[1] / cycles[0] - 1):+.1f} %"]
+    assert f"| {' | '.join(cells)} |" in LINES
+
+
+def test_the_tables_have_every_run() -> None:
+    text = "\n".join(LINES)
+    for policy in POLICIES:
+        for contention in ("none", "sharing"):
+            assert text.count(f"\n| `{policy}` | {contention} | ") == 1
+    for trace in TRACES:
+        assert len(re.findall(rf"^\| {trace} \|", text, re.MULTILINE)) == 1
+
+
+def test_the_sentence_has_the_tables_lowest_and_highest_cost() -> None:
+    rows = [line.split(" | ") for line in LINES if re.match(r"\| \w+ \| [\d,]+ \|", line)]
+    assert len(rows) == len(TRACES)
+    without, sharing = (
+        sorted(float(row[column].strip("+ %|")) for row in rows) for column in (3, 6)
+    )
+    said = (
+        f"From {without[0]} % to {without[-1]} % of the cycles on 8 SMs; with contention, from"
+        f" {sharing[0]} % to {sharing[-1]} %."
+    )
+    assert said in " ".join(LINES)
+
+
+def test_the_first_answer_is_the_tables() -> None:
+    """How many cycles `least_loaded` saves, in the run and in the tail's p99."""
+    cycles, tails = {}, {}
+    for line in LINES:
+        if found := re.match(r"\| `(\w+)` \| (\w+) \| ([\d,]+) \|.* / ([\d,]+) \|$", line):
+            key = found[1], found[2]
+            cycles[key], tails[key] = (int(found[n].replace(",", "")) for n in (3, 4))
+    saved = {
+        contention: [
+            each["round_robin", contention] - each["least_loaded", contention]
+            for each in (tails, cycles)
+        ]
+        for contention in ("none", "sharing")
+    }
+    text = " ".join(LINES)
+    tail, run = saved["none"]
+    assert f"shortens the tail's p99 by {tail} cycle of 10,328, and the whole run by {run}" in text
+    tail, run = saved["sharing"]
+    assert f"p99 shrinks by {tail} cycles of 9,565, and the run by {run}." in text
