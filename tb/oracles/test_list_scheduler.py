@@ -8,8 +8,8 @@ from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.oracles import ListScheduler
-from warploom_golden.oracles.list_scheduler import CAUSES, Job, Placement
-from warploom_spec import layouts
+from warploom_golden.oracles.list_scheduler import Job, Placement
+from warploom_spec import STALL_CAUSES, layouts
 from warploom_spec.config import POLICIES, RECLAIMS
 from warploom_spec.timing import timing
 
@@ -46,7 +46,7 @@ class Machine:
         self._standing = 0
         self._cycles = 0
         #: What the stall counters show.
-        self.stalls = dict.fromkeys(CAUSES, 0)
+        self.stalls = dict.fromkeys(STALL_CAUSES, 0)
         self.placements = []
         self.ended = []
 
@@ -90,7 +90,7 @@ class Machine:
         before = self.stalls
         for _ in range(cycles):
             assert not self._step(enable=enable)
-        return {cause: self.stalls[cause] - before[cause] for cause in CAUSES}
+        return {cause: self.stalls[cause] - before[cause] for cause in STALL_CAUSES}
 
     def rest(self, enable):
         """Run until nothing moves any more.
@@ -126,7 +126,7 @@ class Machine:
             end = layouts.dispatch_end(self.config).unpack(outputs["ended__payload"])
             self.ended.append(end["ticket"])
             moved = True
-        self.stalls = {cause: outputs[f"stall_{cause}"] for cause in CAUSES}
+        self.stalls = {cause: outputs[f"stall_{cause}"] for cause in STALL_CAUSES}
         self._model.tick(inputs)
         return moved
 
@@ -194,7 +194,7 @@ def schedule(config, data):
         assert machine.placements == wanted
         in_use, cycles = data.draw(some_sms), 4
         held_back = scheduler.held_back(in_use)
-        counts = {cause: cycles * (cause in held_back) for cause in CAUSES}
+        counts = {cause: cycles * (cause in held_back) for cause in STALL_CAUSES}
         assert machine.counted(in_use, cycles) == counts
         if scheduler.refusing:
             scheduler.take()

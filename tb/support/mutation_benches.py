@@ -28,7 +28,7 @@ from tb.support.dispatch_configs import soon
 from warploom_sim.lockstep import Case
 from warploom_spec.layouts import TICKET_BITS
 
-Bench = Callable[[int], list[Case]]
+MutationBench = Callable[[int], list[Case]]
 
 DISPATCHER: Final = soon("tiny,policy=round_robin,reclaim=out_of_order")
 #: As small, but every limit of indices and references, and of a block's threads, can be met.
@@ -40,17 +40,17 @@ PATH: Final = (
 FIRST_TICKET: Final = (1 << TICKET_BITS) - 8
 
 
-def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> Bench:
+def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> MutationBench:
     """Return a bench of ``count`` seeds of one case."""
     return lambda seed: [case(config, seed=seed + k, **params) for k in range(count)]
 
 
-def _then(first: Bench, *last: Callable[[str, int], Case], config: str) -> Bench:
+def _then(first: MutationBench, *last: Callable[[str, int], Case], config: str) -> MutationBench:
     """Return a bench that runs more cases, one of each kind, after those of another."""
     return lambda seed: first(seed) + [case(config, seed) for case in last]
 
 
-def _all(*benches: Bench) -> Bench:
+def _all(*benches: MutationBench) -> MutationBench:
     """Return a bench of the cases of several."""
     return lambda seed: [case for bench in benches for case in bench(seed)]
 
@@ -61,17 +61,17 @@ def _path_cases(seed: int) -> list[Case]:
     return [replace(c, params={**c.params, "first_ticket": FIRST_TICKET}) for c in cases]
 
 
-def _unobserved(bench: Bench) -> Bench:
+def _unobserved(bench: MutationBench) -> MutationBench:
     """Return a bench without its observers: they see no more than the model, and take time."""
     return lambda seed: [replace(case, events={}) for case in bench(seed)]
 
 
-def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> Bench:
+def _in_turn(cases: Callable[[str, int, int], list[Case]], count: int) -> MutationBench:
     """Return a bench of ``count`` seeds of a dispatcher in all profiles."""
     return lambda seed: [case for k in range(count) for case in cases(DISPATCHER, seed + k, 6000)]
 
 
-BENCHES: Final[dict[str, Bench]] = {
+BENCHES: Final[dict[str, MutationBench]] = {
     # As small as `tiny`, but every limit can be met by itself.
     "launch_check": _repeated(
         test_launch_check.case, "tiny,max_threads=512,warp_slots=40,word_bits=9", 12

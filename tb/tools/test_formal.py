@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from warploom_dev.cli import main
 from warploom_dev.formal import aiger, formal_report, outcomes, prover
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.pages import END
 from warploom_sim.failure import ProgramError
 from warploom_spec import preset
@@ -21,9 +21,9 @@ ROOT = Path(__file__).parents[2]
 MADE = {name: outcomes.make(name) for name in outcomes.benches()}
 
 
-def counter(fault: str | None = None) -> Bench:
+def counter(fault: str | None = None) -> FormalBench:
     """Count the cycles in which a free input is 1, from 0 to 5 and from the start again."""
-    b = Bench("counter", preset("tiny"), "3 bits", fault)
+    b = FormalBench("counter", preset("tiny"), "3 bits", fault)
     step, count = b.free(1, "step"), b.register(3, "count")
     with b.m.If(step):
         b.m.d.sync += count.eq(count + 1)
@@ -37,7 +37,7 @@ def counter(fault: str | None = None) -> Bench:
     return b.close()
 
 
-def ask(bench: Bench, check: str, folder: Path) -> prover.Answer:
+def ask(bench: FormalBench, check: str, folder: Path) -> prover.Answer:
     return prover.Prover(bench, folder, 60).violation(check, bench.checks[check].bound)
 
 
@@ -120,7 +120,7 @@ def test_a_case_that_cannot_happen_is_not_reached(tmp_path: Path) -> None:
 
 
 def test_an_assumption_that_leaves_nothing_is_seen_by_the_cover(tmp_path: Path) -> None:
-    bench = Bench("counter", preset("tiny"), "", None)
+    bench = FormalBench("counter", preset("tiny"), "", None)
     free = bench.free(1, "step")
     bench.assume("nothing", "0 is 1", free & ~free, source="nobody")
     bench.check("all", "anything", free, fault="none", cover=("anything", free))
@@ -130,7 +130,7 @@ def test_an_assumption_that_leaves_nothing_is_seen_by_the_cover(tmp_path: Path) 
 
 
 def test_a_constant_is_any_value_and_always_the_same(tmp_path: Path) -> None:
-    bench = Bench("constant", preset("tiny"), "", None)
+    bench = FormalBench("constant", preset("tiny"), "", None)
     value = bench.constant(2, "value")
     before = bench.register(2, "seen", keeps=True)
     later = bench.register(1, "second", keeps=True)

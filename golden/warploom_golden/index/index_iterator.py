@@ -108,11 +108,11 @@ class IndexIterator:
         """Advance by one clock edge; generation and pipe move in enabled cycles alone (2 to 5)."""
         enabled = self._pipe[-1] is None or inputs["o__ready"]
         accepts = self._setup is None
-        ripe = self._age >= self._timing.iterator_setup
+        is_set_up = self._age >= self._timing.iterator_setup
         self._age += 1
         if enabled:
             self._pipe = [self._emit(), *self._pipe[:-1]]
-            if self._generation is None and ripe:
+            if self._generation is None and is_set_up:
                 self._generation, self._setup = self._setup, None
         if accepts and inputs["i__valid"]:
             self._setup = self._read(inputs["i__payload"])

@@ -9,13 +9,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from warploom_spec.config import Config
+from warploom_spec.resources import RESOURCES
 
 #: Warps, register units, shared units, barriers.
 Need = tuple[int, int, int, int]
-#: What can hold a block back: a resource that an SM lacks (the four of a `Need` stand in its
-#: order), an offer that was not taken, the order of a stream.
-RESOURCES = ("warps", "registers", "shared", "barriers")
-CAUSES = ("slots", *RESOURCES, "offer", "order")
+#: The names of the four in a `Need`; a block takes one slot beside them.
+NEEDED = tuple(name for name in RESOURCES if name != "slots")
 
 
 @dataclass(eq=False)
@@ -94,7 +93,7 @@ class _Room:
 
     def lacks(self, need: Need) -> set[str]:
         """Return the resources of which too little is free for one more block."""
-        free = zip(RESOURCES, self.free, need, strict=True)
+        free = zip(NEEDED, self.free, need, strict=True)
         lacking = {name for name, have, one in free if have < one}
         return lacking if self.slots else lacking | {"slots"}
 
@@ -150,7 +149,9 @@ class ListScheduler:
         self.refusing.clear()
 
     def held_back(self, in_use: Collection[int]) -> set[str]:
-        """Return which of `CAUSES` hold the next block or launch back, once nothing more is placed.
+        """Return what holds the next block or launch back, once nothing more is placed.
+
+        The names are those of `warploom_spec.STALL_CAUSES`.
 
         Parameters
         ----------

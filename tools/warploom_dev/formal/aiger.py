@@ -7,7 +7,7 @@ from typing import Final
 
 import amaranth.back.rtlil as rtlil
 
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.yosys import run_yosys
 from warploom_sim.failure import ProgramError
 
@@ -56,19 +56,19 @@ class Graph:
         return head + self.latches + self.outputs[output] + b"\n" + self.gates
 
 
-def bench_hash(bench: Bench) -> str:
+def bench_hash(bench: FormalBench) -> str:
     """Return the SHA-256 of block, assumptions and properties: of their RTLIL without sources."""
     return hashlib.sha256(_rtlil(bench, sources=False).encode()).hexdigest()
 
 
-def _rtlil(bench: Bench, *, sources: bool) -> str:
+def _rtlil(bench: FormalBench, *, sources: bool) -> str:
     wires = [bench.clock, bench.reset, *bench.inputs.values(), bench.violations, bench.reached]
     text: str = rtlil.convert(bench.m, name="bench", ports=wires, emit_src=sources)
     return text
 
 
-def convert(bench: Bench, folder: Path) -> Graph:
-    """Map a bench, `Bench.close` done, to a graph: its violations, then what is reached.
+def convert(bench: FormalBench, folder: Path) -> Graph:
+    """Map a bench, `FormalBench.close` done, to a graph: its violations, then what is reached.
 
     Raises
     ------

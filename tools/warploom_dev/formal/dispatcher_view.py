@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from amaranth.hdl import C, Cat, Mux, Signal, Value
 
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import BlockStatus, Config, ErrorCode, Stop, timing
 from warploom_spec.layouts import PLACES as PLACE_COUNT
 from warploom_spec.layouts import STOP_BITS
@@ -58,13 +58,13 @@ class Ports:
 
     Parameters
     ----------
-    b : Bench
+    b : FormalBench
         Its ``fault`` may be one of `BUGS`.
     dut : BlockDispatcher
         The block.
     """
 
-    def __init__(self, b: Bench, dut: Any) -> None:
+    def __init__(self, b: FormalBench, dut: Any) -> None:
         self.b, self.dut, self.config = b, dut, b.config
         self.sms, self.slots = range(b.config.sms), range(b.config.block_slots)
         m = b.m

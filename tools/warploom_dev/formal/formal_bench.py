@@ -61,7 +61,7 @@ class Assumption:
 DEAF: Final = "deaf_"
 
 
-class Bench:
+class FormalBench:
     """One block under proof.
 
     Every input that is asked for with `free` takes any value in any cycle, the reset among them. A
@@ -316,7 +316,7 @@ class Bench:
         reset: Signal = self._domain.rst
         return reset
 
-    def close(self) -> "Bench":
+    def close(self) -> "FormalBench":
         """Add the two outputs; nothing more may be stated afterwards."""
         self.violations = Signal(len(self.checks), name="violations")
         self.reached = Signal(len(self.checks), name="reached")

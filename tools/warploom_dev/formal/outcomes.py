@@ -9,7 +9,7 @@ from typing import Final
 
 from warploom_dev.formal import properties
 from warploom_dev.formal.aiger import bench_hash
-from warploom_dev.formal.formal_bench import Bench, Check
+from warploom_dev.formal.formal_bench import Check, FormalBench
 from warploom_dev.formal.prover import FOLDER, SEARCHED, Answer, Prover, replay
 from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
@@ -72,13 +72,13 @@ def benches() -> tuple[str, ...]:
     return tuple(module.name for module in pkgutil.iter_modules(properties.__path__))
 
 
-def make(name: str, fault: str | None = None) -> Bench:
+def make(name: str, fault: str | None = None) -> FormalBench:
     """Return a bench, made anew; an unknown name is refused with the list of legal ones."""
     if name not in benches():
         raise WarploomError(f"block is {name!r}; legal: {', '.join(benches())}")
     module = importlib.import_module(f"{properties.__name__}.{name}")
     made = module.bench(fault)
-    if not isinstance(made, Bench):
+    if not isinstance(made, FormalBench):
         raise TypeError(f"{module.__name__}.bench made no bench")
     return made
 
@@ -148,7 +148,7 @@ def outcomes(
             yield Outcome(name, size, digest, check, kind, answer, waveform)
 
 
-def _confirm(bench: Bench, check: Check, kind: str, answer: Answer, waveform: Path) -> None:
+def _confirm(bench: FormalBench, check: Check, kind: str, answer: Answer, waveform: Path) -> None:
     number = list(bench.checks).index(check.name)
     violated, reached = replay(bench, answer.run, waveform)[-1]
     if not (reached if kind == "cover" else violated) >> number & 1:

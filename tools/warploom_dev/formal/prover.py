@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 
 from warploom_dev.abc import abc_program, run_abc
 from warploom_dev.formal.aiger import NEVER, Graph, Run, convert, output_literal, read_run
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_sim.failure import ProgramError
 
 #: Where benches, logs and waveforms go.
@@ -53,15 +53,15 @@ class Prover:
 
     Parameters
     ----------
-    bench : Bench
-        `Bench.close` done.
+    bench : FormalBench
+        `FormalBench.close` done.
     folder : Path
         Created if it does not exist.
     limit : int
         Seconds that one answer may take.
     """
 
-    def __init__(self, bench: Bench, folder: Path, limit: int) -> None:
+    def __init__(self, bench: FormalBench, folder: Path, limit: int) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._bench, self._folder, self._limit = bench, folder, limit
         # What is missing is said before anything is made.
@@ -104,7 +104,7 @@ class Prover:
         raise ProgramError(f"ABC gave no answer in {self._folder}/{name}.log")
 
 
-def replay(bench: Bench, run: Run, waveform: Path) -> list[tuple[int, int]]:
+def replay(bench: FormalBench, run: Run, waveform: Path) -> list[tuple[int, int]]:
     """Run a bench, freshly made, in Amaranth's simulator.
 
     Returns

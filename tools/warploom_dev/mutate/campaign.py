@@ -31,7 +31,7 @@ CHUNK: Final = 50
 #: So many mutants are made for each one wanted, since some are equivalent to the original.
 SPARE: Final = 1.5
 
-Bench = Callable[[int], list[Case]]
+MutationBench = Callable[[int], list[Case]]
 #: Told what is done: mutants counted so far, and what comes next.
 Step = Callable[[int, str], None]
 
@@ -50,7 +50,7 @@ class Found:
         return self.proof is None or self.proof.verdict != EQUIVALENT
 
 
-def benches() -> dict[str, Bench]:
+def benches() -> dict[str, MutationBench]:
     """Return the blocks' benches by name.
 
     Raises
@@ -61,13 +61,13 @@ def benches() -> dict[str, Bench]:
     # An installed command has its own folder on the path, not the current one.
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found: dict[str, Bench] = resolve(BENCHES)
+        found: dict[str, MutationBench] = resolve(BENCHES)
     except ValueError as error:
         raise WarploomError(f"run this in the repository, where tb/ is: {error}") from error
     return found
 
 
-def campaign(name: str, bench: Bench, wanted: int, seed: int, step: Step) -> Row:
+def campaign(name: str, bench: MutationBench, wanted: int, seed: int, step: Step) -> Row:
     """Run a bench against mutants until ``wanted`` of them are not equivalent to the block.
 
     Parameters

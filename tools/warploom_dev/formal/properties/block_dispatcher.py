@@ -17,7 +17,7 @@ from warploom_dev.formal.dispatcher_view import (
     check_last_offer,
     of_place,
 )
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config, ErrorCode, timing
 
 CONFIG: Final = Config(
@@ -46,9 +46,9 @@ BOUND: Final = 22
 LOSS_BOUND: Final = 30
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one SM and one launch, which may be any ones."""
-    b = Bench("block_dispatcher", CONFIG, SIZE, fault)
+    b = FormalBench("block_dispatcher", CONFIG, SIZE, fault)
     # Its ports are made from a dictionary: no type checker sees them.
     dut: Any = BlockDispatcher(CONFIG)
     ports = Ports(b, dut)

@@ -15,7 +15,7 @@ from warploom_dev.formal.dispatcher_view import (
     Ports,
     of_place,
 )
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.formal.properties.block_dispatcher import CONFIG, SIZE
 from warploom_spec import Config, ErrorCode, Fate, layouts, timing
 
@@ -39,9 +39,9 @@ class _Tapped(BlockDispatcher):
         return m
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one launch, which may be any one, and all its blocks."""
-    b = Bench("block_dispatcher", CONFIG, SIZE, fault)
+    b = FormalBench("block_dispatcher", CONFIG, SIZE, fault)
     # Its ports are made from a dictionary: no type checker sees them.
     dut: Any = _Tapped(CONFIG)
     ports = Ports(b, dut)
@@ -57,7 +57,7 @@ def bench(fault: str | None = None) -> Bench:
     return b.close()
 
 
-def _state_walk(b: Bench, dut: Any) -> None:
+def _state_walk(b: FormalBench, dut: Any) -> None:
     """State what the walker takes as given."""
     walk = dut.walk
     b.check(

@@ -12,7 +12,7 @@ from warploom_dev.formal.dispatcher_view import (
     Ports,
     check_error,
 )
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.formal.properties import block_dispatcher
 from warploom_spec import ErrorCode, timing
 
@@ -32,9 +32,9 @@ BOUND: Final = 34
 LOSS_BOUND: Final = 28
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; a seeded bug of its own is ``patient``, a timer one cycle too long."""
-    b = Bench("block_dispatcher", CONFIG, "1 SM, 1 slot, 1 warp; grids of 1 block", fault)
+    b = FormalBench("block_dispatcher", CONFIG, "1 SM, 1 slot, 1 warp; grids of 1 block", fault)
     # Its ports are made from a dictionary: no type checker sees them.
     timeout = CONFIG.kill_timeout + (fault == "patient")
     dut: Any = BlockDispatcher(replace(CONFIG, kill_timeout=timeout))

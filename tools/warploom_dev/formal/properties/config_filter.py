@@ -5,7 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import Mux, Value
 
 from warploom.index import ConfigFilter
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config, ErrorCode, timing
 
 CONFIG: Final = Config(
@@ -17,9 +17,9 @@ FREE: Final = {"address": 0b11, "warps": 0b11, **dict.fromkeys(("dx", "dy", "dz"
 _MOST: Final = (1 << CONFIG.reference_bits) - 1
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one history entry and one decision, which may be any ones."""
-    b = Bench("config_filter", CONFIG, "3 entries, 4 warps of memory, counts up to 3", fault)
+    b = FormalBench("config_filter", CONFIG, "3 entries, 4 warps of memory, counts up to 3", fault)
     dut = ConfigFilter(CONFIG, fault=fault if fault in ConfigFilter.FAULTS else None)
     given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     release, finished = b.free(1, "release__valid"), b.free(1, "finished")
@@ -73,7 +73,7 @@ def _overlap(one: Any, other: Any) -> Value:
 class _Unfinished:
     """Misses accepted and not wholly written: they end in the order of their acceptance."""
 
-    def __init__(self, b: Bench, miss: Value, finished: Value) -> None:
+    def __init__(self, b: FormalBench, miss: Value, finished: Value) -> None:
         self._b = b
         self.number = b.register(range(timing(CONFIG).done_depth + 1), "unfinished")
         self.ends = b.value(finished & (self.number != 0), "ends")
@@ -102,7 +102,7 @@ class _Entry:
 
     def __init__(
         self,
-        b: Bench,
+        b: FormalBench,
         dut: ConfigFilter,
         given: Any,
         release: Value,
@@ -139,7 +139,7 @@ class _Entry:
         m.d.sync += kept_count.eq(self.count - (self.released & (self.count != 0)))
 
 
-def _state_entry(b: Bench, dut: ConfigFilter, entry: _Entry, decided: Value) -> None:
+def _state_entry(b: FormalBench, dut: ConfigFilter, entry: _Entry, decided: Value) -> None:
     """State what holds of one entry."""
     known = entry.looked_up.as_value() == b.before(entry.key.as_value(), "key")
     stood, made = b.before(entry.stands, "stands"), ~b.before(entry.generating, "generating")
@@ -197,7 +197,9 @@ def _state_entry(b: Bench, dut: ConfigFilter, entry: _Entry, decided: Value) -> 
     )
 
 
-def _state_answer(b: Bench, dut: ConfigFilter, decided: Value, unfinished: _Unfinished) -> None:
+def _state_answer(
+    b: FormalBench, dut: ConfigFilter, decided: Value, unfinished: _Unfinished
+) -> None:
     """State that each decision has its answer, in order and in time."""
     m, depth = b.m, timing(CONFIG).done_depth
     taken = dut.done.valid & b.inputs["done__ready"]

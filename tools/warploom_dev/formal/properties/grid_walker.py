@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.dispatch import GridWalker
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config
 
 CONFIG = Config(grid_bits=(3, 2, 2))
@@ -11,15 +11,15 @@ CONFIG = Config(grid_bits=(3, 2, 2))
 WIDE = Config()
 
 
-def bench(fault: str | None = None, *, wide: bool = False) -> Bench:
+def bench(fault: str | None = None, *, wide: bool = False) -> FormalBench:
     """Return the bench; a grid is what LaunchCheck lets pass: 0 <= start < g in each axis.
 
     The wide one states the order alone.
     """
     b = (
-        Bench("grid_walker_wide", WIDE, "all grids of 31, 16 and 16 bits", fault)
+        FormalBench("grid_walker_wide", WIDE, "all grids of 31, 16 and 16 bits", fault)
         if wide
-        else Bench("grid_walker", CONFIG, "grids up to 7 x 3 x 3", fault)
+        else FormalBench("grid_walker", CONFIG, "grids up to 7 x 3 x 3", fault)
     )
     dut = GridWalker(b.config, fault=fault if fault in GridWalker.FAULTS else None)
     b.drive(dut)

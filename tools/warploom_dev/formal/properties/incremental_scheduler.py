@@ -5,7 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.sm_side import IncrementalScheduler
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config
 
 CONFIG: Final = Config(warp_size=8, max_threads=24, index_memory_warps=4, word_bits=8, cores=3)
@@ -16,9 +16,11 @@ _CORES: Final = range(CONFIG.cores)
 _STEPS: Final = 12
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one program, picked at any time, at any of its places."""
-    b = Bench("incremental_scheduler", CONFIG, "3 cores, up to 3 warps and 7 instructions", fault)
+    b = FormalBench(
+        "incremental_scheduler", CONFIG, "3 cores, up to 3 warps and 7 instructions", fault
+    )
     dut: Any = IncrementalScheduler(
         CONFIG, fault=fault if fault in IncrementalScheduler.FAULTS else None
     )
@@ -47,7 +49,7 @@ class _Program:
     0 has none. Step 0 is the first in which core 0 asks for the program's first warp.
     """
 
-    def __init__(self, b: Bench, dut: Any, given: Any, step: Value) -> None:
+    def __init__(self, b: FormalBench, dut: Any, given: Any, step: Value) -> None:
         followed, begun = b.register(1, "followed"), b.register(1, "begun")
         #: The program.
         self.request = b.register(given.shape(), "request")
@@ -78,7 +80,7 @@ class _Program:
 
 
 def _state_program(
-    b: Bench, dut: Any, given: Any, program: _Program, stall: Value, step: Value
+    b: FormalBench, dut: Any, given: Any, program: _Program, stall: Value, step: Value
 ) -> None:
     """State what a program's steps read and run, and when it has finished."""
     request, read = program.request, dut.read.payload
@@ -137,7 +139,7 @@ def _state_program(
     )
 
 
-def _state_cores(b: Bench, dut: Any, granted: Value, step: Value) -> None:
+def _state_cores(b: FormalBench, dut: Any, granted: Value, step: Value) -> None:
     """State that a warp moves on from core to core, and that nothing moves in a frozen cycle."""
     moved = b.before(step, "moved")
     ran = [b.register(dut.issue[0].shape(), f"ran_{j}") for j in _CORES]
@@ -172,7 +174,7 @@ def _state_cores(b: Bench, dut: Any, granted: Value, step: Value) -> None:
     )
 
 
-def _state_word(b: Bench, dut: Any, data: Value) -> None:
+def _state_word(b: FormalBench, dut: Any, data: Value) -> None:
     """State that core 0 gets what IndexMemory gives in the cycle after the grant: in this one."""
     word, runs = Value.cast(dut.word), dut.issue[0].valid
     b.check(
@@ -187,7 +189,7 @@ def _state_word(b: Bench, dut: Any, data: Value) -> None:
     )
 
 
-def _state_read(b: Bench, dut: Any, granted: Value, stall: Value) -> None:
+def _state_read(b: FormalBench, dut: Any, granted: Value, stall: Value) -> None:
     """State that a refused read is held but for a stall."""
     payload = Value.cast(dut.read.payload)
     refused = b.register(1, "read_refused")

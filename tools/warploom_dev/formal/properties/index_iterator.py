@@ -5,7 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.index import IndexIterator
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config, layouts
 
 CONFIG: Final = Config(warp_size=8, max_threads=32, index_memory_warps=8, word_bits=8)
@@ -15,9 +15,9 @@ FREE: Final = {"address": 0b111, "warps": 0b111, "dx": 0b1111, "dy": 0b111, "dz"
 _UNDER_WAY: Final = 16
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows a configuration that equals a constant, which may be any one."""
-    b = Bench("index_iterator", CONFIG, "W = 8, blocks up to 32 threads", fault)
+    b = FormalBench("index_iterator", CONFIG, "W = 8, blocks up to 32 threads", fault)
     dut = IndexIterator(CONFIG, fault=fault if fault in IndexIterator.FAULTS else None)
     given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     shape = b.partly(dut.i.payload.shape(), FREE, "shape", b.constant)
@@ -55,7 +55,7 @@ def _seen(given: Any, fault: str | None) -> Value:
     return Cat(fields.values())
 
 
-def _follow(b: Bench, dut: IndexIterator, given: Any, shape: Any) -> tuple[Value, Value]:
+def _follow(b: FormalBench, dut: IndexIterator, given: Any, shape: Any) -> tuple[Value, Value]:
     """Return whether the warp at ``o`` is one of the followed configuration's, and which."""
     m = b.m
     # A configuration without warps emits nothing and is not counted.
@@ -79,7 +79,7 @@ def _follow(b: Bench, dut: IndexIterator, given: Any, shape: Any) -> tuple[Value
     return turn, warp
 
 
-def _state_lanes(b: Bench, dut: IndexIterator, shape: Any, turn: Value, warp: Value) -> None:
+def _state_lanes(b: FormalBench, dut: IndexIterator, shape: Any, turn: Value, warp: Value) -> None:
     """State one lane's index, by the quotients and remainders of its thread's number.
 
     Quotient and remainder are constants of which every value is tried: those count for which

@@ -5,15 +5,15 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.index import IndexMemory
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config
 
 CONFIG: Final = Config(warp_size=8, max_threads=16, index_memory_warps=4, word_bits=8)
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows a lane of a row, which may be any ones, from a write on."""
-    b = Bench("index_memory", CONFIG, "4 rows, W = 8, words of 8 bits", fault)
+    b = FormalBench("index_memory", CONFIG, "4 rows, W = 8, words of 8 bits", fault)
     dut = IndexMemory(CONFIG, fault=fault if fault in IndexMemory.FAULTS else None)
     b.drive(dut)
     row = b.constant(CONFIG.index_address_bits, "row")

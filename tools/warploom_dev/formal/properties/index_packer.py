@@ -5,7 +5,7 @@ from typing import Final
 from amaranth.hdl import Cat, Mux
 
 from warploom.index import IndexPacker
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config, layouts
 
 CONFIG: Final = Config(warp_size=8, max_threads=16, index_memory_warps=4, word_bits=8)
@@ -13,9 +13,9 @@ CONFIG: Final = Config(warp_size=8, max_threads=16, index_memory_warps=4, word_b
 _BESIDE: Final = ("address", "mask", "first", "last", "width_x", "width_y", "width_z")
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench: all inputs are free, and so is the number of a lane."""
-    b = Bench("index_packer", CONFIG, "W = 8, words of 8 bits", fault)
+    b = FormalBench("index_packer", CONFIG, "W = 8, words of 8 bits", fault)
     dut = IndexPacker(CONFIG, fault=fault if fault in IndexPacker.FAULTS else None)
     b.drive(dut)
     warp, held = b.register(dut.i.payload.shape(), "warp"), b.register(1, "held")

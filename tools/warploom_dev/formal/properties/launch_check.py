@@ -5,7 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import C, Cat, Mux, Value
 
 from warploom.launch import LaunchCheck
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config, ErrorCode, layouts, timing
 from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
 
@@ -49,9 +49,9 @@ _OWN: Final = (
 )
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows every launch that equals a constant, which may be any one."""
-    b = Bench("launch_check", CONFIG, "blocks up to 7 x 7 x 7 and beyond their limits", fault)
+    b = FormalBench("launch_check", CONFIG, "blocks up to 7 x 7 x 7 and beyond their limits", fault)
     dut = LaunchCheck(CONFIG, fault=fault if fault in LaunchCheck.FAULTS else None)
     descriptor = layouts.launch_descriptor(CONFIG).layout()
     given = b.partly(descriptor, FREE, "given", b.free, port="i")
@@ -155,7 +155,7 @@ def _seen(given: Any, fault: str | None) -> Value:
     return Cat(fields.values())
 
 
-def _products(b: Bench, launch: Any) -> tuple[Value, Value, Value]:
+def _products(b: FormalBench, launch: Any) -> tuple[Value, Value, Value]:
     """Return threads, warps and registers of a block."""
     threads = b.value(launch.dx * launch.dy * launch.dz, "threads")
     above = threads + CONFIG.warp_size - 1

@@ -5,7 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Module, Signal, Value
 
 from warploom.launch import LaunchPath
-from warploom_dev.formal.formal_bench import Bench
+from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config, ErrorCode, Fate, timing
 from warploom_spec.layouts import TICKET_BITS
 
@@ -82,14 +82,14 @@ class _Seeded(LaunchPath):
         return m
 
 
-def bench(fault: str | None = None) -> Bench:
+def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one ticket, which may be any of the first three.
 
     Its own seeded bugs: ``second`` gives the first launch ticket 2; ``phantom_launch`` is a block
     that sees a launch, ``phantom_stop`` one that sees a stop, in every cycle; with ``room_unseen``
     the source takes ``room`` as 1.
     """
-    b = Bench("launch_path", CONFIG, "1 SM with 1 slot and 2 warps, grids of 1 block", fault)
+    b = FormalBench("launch_path", CONFIG, "1 SM with 1 slot and 2 warps, grids of 1 block", fault)
     # Its ports are made from a dictionary: no type checker sees them.
     dut: Any = (
         _Seeded(CONFIG, fault)
@@ -115,7 +115,7 @@ def bench(fault: str | None = None) -> Bench:
     return b.close()
 
 
-def _state_answers(b: Bench, dut: Any, sent: Value) -> None:
+def _state_answers(b: FormalBench, dut: Any, sent: Value) -> None:
     """State that each launch has its answer in time, and what tickets are given."""
     m, answer = b.m, dut.answer
     b.check(
@@ -143,7 +143,7 @@ def _state_answers(b: Bench, dut: Any, sent: Value) -> None:
     )
 
 
-def _state_room(b: Bench, dut: Any, sent: Value) -> None:
+def _state_room(b: FormalBench, dut: Any, sent: Value) -> None:
     """State that ``room`` promises a place."""
     room = b.value(dut.room | (b.fault == "room_unseen"), "room")
     polite = Signal(name="bench_polite", init=1)
@@ -162,7 +162,7 @@ def _state_room(b: Bench, dut: Any, sent: Value) -> None:
     )
 
 
-def _state_records(b: Bench, dut: Any, recorded: Value, stops: Value, stop: Any) -> None:
+def _state_records(b: FormalBench, dut: Any, recorded: Value, stops: Value, stop: Any) -> None:
     """State that no ticket has two records, and what they say."""
     m, record, answer = b.m, dut.ended.payload, dut.answer
     ticket = b.constant(_TICKETS.bit_length(), "ticket")
@@ -196,7 +196,7 @@ def _state_records(b: Bench, dut: Any, recorded: Value, stops: Value, stop: Any)
     )
 
 
-def _state_handed(b: Bench, dut: Any) -> None:
+def _state_handed(b: FormalBench, dut: Any) -> None:
     """State what the dispatcher takes as given of its launches, at its port inside the block."""
     # No port of the block shows what is handed over.
     port = dut._dispatcher.launch
@@ -225,7 +225,7 @@ def _state_handed(b: Bench, dut: Any) -> None:
     _state_handed_tickets(b, port, dut._dispatcher.ended, moves)
 
 
-def _state_handed_tickets(b: Bench, port: Any, ended: Any, moves: Value) -> None:
+def _state_handed_tickets(b: FormalBench, port: Any, ended: Any, moves: Value) -> None:
     """State that what is handed over is no resident launch, by the dispatcher's two places.
 
     A launch takes the lowest free one; its record shows in the first cycle in which it is free. The
