@@ -4,7 +4,7 @@ import pytest
 
 from tb.host.test_execution_unit import SHORT, TIMEOUT, make
 from tb.support.dispatch_configs import config_of
-from tb.support.record import record
+from tb.support.record import made, record
 from warploom.host.execution_unit import ExecutionUnit
 from warploom_golden.host import ExecutionUnit as Model
 from warploom_sim.lockstep import Case, run
@@ -19,7 +19,7 @@ RESULT = host_packets.core_result(CONFIG)
 
 @pytest.fixture(params=[ExecutionUnit, Model], ids=["rtl", "model"])
 def unit(request):
-    return request.param(CONFIG)
+    return made(request.param, CONFIG)
 
 
 class Script:

@@ -6,7 +6,7 @@ from tb.host.commands import a_read, a_write
 from tb.host.mailbox_script import Script, answers, command, play, reads
 from tb.host.test_mailbox import LAUNCH_ANSWER, RESULT, STOP_ANSWER
 from tb.host.test_mailbox_rules import RUN, RUNS_AT, TINY, done
-from tb.support.record import record
+from tb.support.record import made, record
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_spec import ErrorCode, layouts
@@ -17,7 +17,7 @@ from warploom_spec.queue import QueueCode
 
 @pytest.fixture(params=[Mailbox, Model], ids=["rtl", "model"])
 def box(request):
-    return request.param(TINY)
+    return made(request.param, TINY)
 
 
 # Launches and aborts

@@ -6,6 +6,7 @@ from tb.host.commands import READ, WRITE, a_write
 from tb.host.mailbox_script import answers, command, play, reads
 from tb.host.test_mailbox import RESULT
 from tb.support.dispatch_configs import config_of
+from tb.support.record import made
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_spec import host_packets
@@ -16,8 +17,13 @@ TINY = config_of("tiny")
 
 
 @pytest.fixture(params=[Mailbox, Model], ids=["rtl", "model"])
-def box(request):
-    return request.param(TINY)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def box(kind):
+    return made(kind, TINY)
 
 
 RUN = {"T0": Opcode.RUN | 1 << 8, "T1": 100, "T2": 3 | 2 << 8, "T3": 7, "T4": 1, "T5": 2, "T6": 3}
@@ -57,7 +63,7 @@ def test_nop_is_complete_two_cycles_after_its_doorbell(box, section):
     assert list(answers(seen).values()) == [0, 0, 1, 0, 0, 0, 0, 0]
 
 
-def test_a_completion_is_seen_from_the_next_cycle_on(box):
+def test_a_completion_is_seen_from_the_next_cycle_on(kind):
     """In the cycle of `done` a read gives the words before, and a write is refused."""
     x = RUNS_AT + 4
     end = done(status=5, assigned=7, code=HostError.CORE_FAILED, core=2, argument=0xABCD, task=9)
@@ -70,7 +76,7 @@ def test_a_completion_is_seen_from_the_next_cycle_on(box):
         ("RESULT1", 9),
         ("RESULT0", 0),
     ):
-        box_of_its_own = type(box)(TINY)
+        box_of_its_own = made(kind, TINY)
         seen = play(
             box_of_its_own,
             write=command(0, RUN) | writes,

@@ -66,4 +66,4 @@ def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     case, *change = WRONG[name]
     plant(monkeypatch, [Change(*change)])
     with pytest.raises(LockstepError):
-        run([replace(case, seed=seed + k) for k in range(6)], "amaranth", waves=False)
+        run([replace(case, seed=seed + k) for k in range(24)], "amaranth", waves=False)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tb.support.history_monitor import watch
 from tb.support.index_cases import CONFIGS, OneAtATime, index_config
 from tb.support.planted import plant_timing
-from tb.support.record import Sender, record
+from tb.support.record import Sender, made, record
 from tb.support.source_filters import IgnoresReaders, NeverDrops
 from warploom.index import ConfigFilter
 from warploom_golden.index import ConfigFilter as Model
@@ -49,7 +49,7 @@ def send(block, words, levels=lambda cycle: {}, releases=(), cycles=60, config=T
     def inputs(cycle):
         return {"release__hold": int(cycle < 40)} | everything_taken(cycle) | levels(cycle)
 
-    seen = record(block(config), Sender({"i": words, "release": releases}, inputs), cycles)
+    seen = record(made(block, config), Sender({"i": words, "release": releases}, inputs), cycles)
     watch(seen, config)
     return seen
 
@@ -148,7 +148,7 @@ def test_a_count_at_its_highest_is_waited_for(block):
 def launch(block, config, words, resident=(), cycles=None):
     """Launch one configuration after the other."""
     stimulus = OneAtATime(config, words, everything_taken, resident)
-    seen = record(block(config), stimulus, cycles or 12 * len(words))
+    seen = record(made(block, config), stimulus, cycles or 12 * len(words))
     if block not in (NeverDrops, IgnoresReaders):
         watch(seen, config)
     return seen

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tb.support.history_monitor import IndexMonitor, watch
 from tb.support.index_cases import CONFIGS, OneAtATime, index_config, special_shapes
-from tb.support.record import Recording, Sender, record
+from tb.support.record import Recording, Sender, made, record
 from tb.support.source_filters import IgnoresReaders, NeverDrops
 from warploom.index import IndexGenerator
 from warploom_golden.index import IndexGenerator as Model
@@ -52,7 +52,7 @@ def quiet(cycle):
 def send(block, config, words, levels=lambda cycle: {}, releases=(), cycles=100):
     """Send configurations to a generator without memory, watched by the monitor."""
     stimulus = Sender({"i": words, "release": releases}, lambda cycle: quiet(cycle) | levels(cycle))
-    seen = record(block(config, memory=False), stimulus, cycles)
+    seen = record(made(block, config, memory=False), stimulus, cycles)
     if block is not WithoutReferences:
         watch(seen, config, IndexMonitor)
     return seen
@@ -165,7 +165,7 @@ def test_a_read_that_comes_early_gets_the_right_word(block):
         }
 
     streams = {"i": words, "read": reads, "release": ()}
-    seen = record(block(DEFAULT), Sender(streams, levels), 60)
+    seen = record(made(block, DEFAULT), Sender(streams, levels), 60)
     packet = layouts.index_data(DEFAULT)
     found = [tuple(packet.unpack(word).values()) for _, word in seen.transfers("data")]
     assert found == [(w, mask) for _, w, mask in by_division(DEFAULT, 0, (10, 10, 10))]

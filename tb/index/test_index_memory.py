@@ -4,8 +4,9 @@ from collections import deque
 
 import pytest
 
+from tb.support.hard_cases import run_until
 from tb.support.index_cases import CONFIGS, built, config_of
-from tb.support.record import Sender, record
+from tb.support.record import Sender, made, record
 from warploom.index import IndexMemory
 from warploom_golden.index import IndexMemory as Model
 from warploom_sim.lockstep import Case, LockstepError, Pace, run
@@ -123,8 +124,8 @@ def case(config, seed, **params):
 
 @pytest.mark.parametrize("config", ["tiny", "default", "warp_16", "warp_64", "many_threads"])
 def test_equals_its_model(config, seed):
-    for result in run([case(config, seed + k) for k in range(2)], "amaranth"):
-        result.require("stalled read", "transfers of data", "transfers of write")
+    names = ("stalled read", "transfers of data", "transfers of write")
+    run_until(names, lambda n: [case(config, seed + n)], "amaranth")
 
 
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
@@ -135,7 +136,7 @@ def test_equals_its_model_on_other_simulators(simulator, seed):
 @pytest.mark.parametrize("fault", IndexMemory.FAULTS)
 def test_lockstep_finds_a_fault(fault, seed):
     with pytest.raises(LockstepError):
-        run([case("tiny", seed + k, fault=fault) for k in range(4)], "amaranth")
+        run([case("tiny", seed + k, fault=fault) for k in range(24)], "amaranth")
 
 
 # Cycles, of RTL and model alike
@@ -143,7 +144,7 @@ def test_lockstep_finds_a_fault(fault, seed):
 
 @pytest.fixture(params=[IndexMemory, Model], ids=["rtl", "model"])
 def memory(request):
-    return request.param(TINY)
+    return made(request.param, TINY)
 
 
 def region(address, warps):

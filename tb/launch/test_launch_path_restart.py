@@ -18,7 +18,7 @@ from tb.support.path_rules import (
     path_run,
     records,
 )
-from tb.support.record import record
+from tb.support.record import made, record
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import Fate
@@ -99,7 +99,7 @@ class ResetAt(Bus):
 
 def play(kind, at, silent=None):
     stimulus = ResetAt(at, silent)
-    seen = record(kind(SHORT, soft_reset=True), stimulus, CYCLES + 60 + PAUSE + WATCHED)
+    seen = record(made(kind, SHORT, soft_reset=True), stimulus, CYCLES + 60 + PAUSE + WATCHED)
     assert stimulus.again is not None, "the soft reset does not end"
     return seen, stimulus.again
 

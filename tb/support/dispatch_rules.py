@@ -7,7 +7,7 @@ import pytest
 from amaranth.lib import wiring
 
 from tb.support.dispatch_configs import config_of
-from tb.support.record import Recording, Sender, record
+from tb.support.record import Recording, Sender, made, record
 from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_spec import BlockStatus, Config, Stop, layouts, timing
@@ -87,7 +87,7 @@ def drive(
         merged = usual | levels
         return {name: v(cycle - boot) if callable(v) else v for name, v in merged.items()}
 
-    recording = record(block(config), Sender({"launch": launches}, inputs), cycles + boot)
+    recording = record(made(block, config), Sender({"launch": launches}, inputs), cycles + boot)
     return Recording(recording.inputs[boot:], recording.outputs[boot:])
 
 

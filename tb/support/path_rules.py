@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tb.support.record import Sender, record
+from tb.support.record import Sender, made, record
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import ErrorCode, Fate, LaunchDescriptor, layouts, preset
@@ -100,4 +100,5 @@ def unknown_stops(recording):
 
 def path_run(launches, cycles=120, config=TINY, block=Model, first_ticket=1, **levels):
     """Run a block from reset; ``levels`` are those of `Bus`, and its ``length`` and ``stops``."""
-    return record(block(config, first_ticket=first_ticket), Bus(config, launches, **levels), cycles)
+    chosen = made(block, config, first_ticket=first_ticket)
+    return record(chosen, Bus(config, launches, **levels), cycles)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tb.support.record import forget_simulations
 from warploom_spec.config import Config
 from warploom_spec.timing import Timing
 
@@ -58,12 +59,14 @@ class Change:
 
 def plant(monkeypatch: pytest.MonkeyPatch, changes: Iterable[Change]) -> None:
     """Let the changes hold until the test is over."""
+    forget_simulations(monkeypatch)
     for change in changes:
         monkeypatch.setattr(change.owner, change.name, change.made())
 
 
 def plant_timing(monkeypatch: pytest.MonkeyPatch, *owners: type, **changes: int) -> None:
     """Let the modules of some classes see another `timing` until the test is over."""
+    forget_simulations(monkeypatch)
     for owner in owners:
         module = sys.modules[owner.__module__]
         real = module.timing

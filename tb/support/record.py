@@ -1,9 +1,12 @@
 """Drive a component on Amaranth's simulator, or its model, and look at the recording."""
 
+import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import pytest
 from amaranth.lib import wiring
 from amaranth.sim import Simulator, SimulatorContext
 
@@ -90,11 +93,66 @@ class Sender:
                 waiting.popleft()
 
 
-def record(block: wiring.Component | Model, stimulus: Stimulus, cycles: int) -> Recording:
+class Simulation:
+    """A component on Amaranth's simulator, compiled once; each run begins from reset."""
+
+    def __init__(self, component: wiring.Component):
+        self._ports = Ports.of(component)
+        self._simulator = Simulator(component)
+        self._simulator.add_clock(1e-6)
+        self._simulator.add_testbench(self._bench)
+        self._used = False
+
+    def run(self, stimulus: Stimulus, recording: Recording, cycles: int) -> None:
+        """Note every cycle of a run."""
+        self._stimulus, self._recording, self._cycles = stimulus, recording, cycles
+        if self._used:
+            self._simulator.reset()
+        self._used = True
+        self._simulator.run()
+
+    async def _bench(self, ctx: SimulatorContext) -> None:
+        ports, outputs = self._ports, None
+        for _ in range(self._cycles):
+            inputs = self._stimulus.next(outputs)
+            for name, port in ports.inputs.items():
+                ctx.set(port, inputs[name])
+            outputs = {name: ctx.get(port) for name, port in ports.outputs.items()}
+            self._recording.note(inputs, outputs)
+            await ctx.tick()
+
+
+#: The simulations that `made` keeps, by what they are made of.
+SIMULATIONS: dict[Any, Simulation] = {}
+
+
+def forget_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `made` keep none from before, and none for later, of a source that is changed."""
+    monkeypatch.setattr(sys.modules[__name__], "SIMULATIONS", {})
+
+
+def made(kind: Callable[..., Any], *arguments: Any, **options: Any) -> Model | Simulation:
+    """Return a model, or the simulation of a component: the one of an earlier test, if any.
+
+    To elaborate and compile a dispatcher takes longer than a test's cycles.
+    """
+    if not (isinstance(kind, type) and issubclass(kind, wiring.Component)):
+        return kind(*arguments, **options)
+    key = kind, arguments, tuple(sorted(options.items()))
+    if key not in SIMULATIONS:
+        SIMULATIONS[key] = Simulation(kind(*arguments, **options))
+    return SIMULATIONS[key]
+
+
+def record(
+    block: wiring.Component | Simulation | Model, stimulus: Stimulus, cycles: int
+) -> Recording:
     """Run a component or a model from reset and note every cycle."""
     recording = Recording()
     if isinstance(block, wiring.Component):
-        _simulate(block, stimulus, recording, cycles)
+        block = Simulation(block)
+    if isinstance(block, Simulation):
+        block.run(stimulus, recording, cycles)
         return recording
     outputs = None
     for _ in range(cycles):
@@ -103,24 +161,3 @@ def record(block: wiring.Component | Model, stimulus: Stimulus, cycles: int) -> 
         recording.note(inputs, outputs)
         block.tick(inputs)
     return recording
-
-
-def _simulate(
-    component: wiring.Component, stimulus: Stimulus, recording: Recording, cycles: int
-) -> None:
-    ports = Ports.of(component)
-
-    async def bench(ctx: SimulatorContext) -> None:
-        outputs = None
-        for _ in range(cycles):
-            inputs = stimulus.next(outputs)
-            for name, port in ports.inputs.items():
-                ctx.set(port, inputs[name])
-            outputs = {name: ctx.get(port) for name, port in ports.outputs.items()}
-            recording.note(inputs, outputs)
-            await ctx.tick()
-
-    simulator = Simulator(component)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
