@@ -78,7 +78,7 @@ def test_equals_its_model(simulator, seed):
 @pytest.mark.parametrize("fault", GridWalker.FAULTS)
 def test_a_seeded_fault_is_found(fault, seed):
     with pytest.raises(LockstepError):
-        run([case("tiny", seed + n, fault=fault) for n in range(4)], "amaranth", waves=False)
+        run([case("tiny", seed + n, fault=fault) for n in range(24)], "amaranth", waves=False)
 
 
 def blocks(grid, start=(0, 0, 0)):

@@ -1,16 +1,14 @@
 """CompletionQueue beside its model, and its page's cycles and words on both."""
 
-from collections import Counter
-
 import pytest
 
 from tb.support.dispatch_configs import config_of
+from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
-from tb.support.record import Sender, record
+from tb.support.record import Sender, made, record
 from warploom.host.completion_queue import CompletionQueue
 from warploom_golden.host import CompletionQueue as Model
 from warploom_sim.lockstep import Case, LockstepError, Pace, run
-from warploom_sim.lockstep.events import require
 from warploom_spec import ErrorCode, Fate, layouts
 from warploom_spec.host_commands import record_words
 from warploom_spec.queue import FinalFate
@@ -92,11 +90,8 @@ def case(config, seed, cycles=3000):
 
 @pytest.mark.parametrize("config", [SMALL, "tiny"])
 def test_equals_its_model_and_hard_cases_happen(config, seed):
-    total = Counter()
-    for result in run([case(config, seed + k) for k in range(3)], "amaranth"):
-        result.require("transfers of ended")
-        total.update(result.counts)
-    require(Happenings().counts(), total)
+    names = ("transfers of ended", *Happenings().counts())
+    run_until(names, lambda n: [case(config, seed + n)], "amaranth")
 
 
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
@@ -121,7 +116,7 @@ WRONG = {
 def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises(LockstepError):
-        run([case(SMALL, seed + k) for k in range(4)], "amaranth", waves=False)
+        run([case(SMALL, seed + k) for k in range(24)], "amaranth", waves=False)
 
 
 # Rules and cycles, of RTL and model alike
@@ -129,7 +124,7 @@ def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
 
 @pytest.fixture(params=[CompletionQueue, Model], ids=["rtl", "model"])
 def queue(request):
-    return request.param(TINY)
+    return made(request.param, TINY)
 
 
 def ended(ticket, fate=Fate.FINISHED, code=0, cycles=0):

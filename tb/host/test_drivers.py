@@ -1,5 +1,6 @@
 """The C driver and the Python driver against the core's RTL, over AXI4-Lite."""
 
+import functools
 import subprocess
 
 import pytest
@@ -20,9 +21,15 @@ TINY = preset("tiny")
 DRIVERS = ("c", "python")
 
 
+@functools.cache
+def core(config, simulator):
+    """Return the folder with a core's simulation; to find it takes an elaboration."""
+    return built(AxilPins(FrontEnd(config_of(config))), simulator)
+
+
 def run_tour(name, driver, folder, simulator="verilator", config="tiny", **plan):
     """Run `driver_bench` on a core, and return what the tour found."""
-    simulation = built(AxilPins(FrontEnd(config_of(config))), simulator)
+    simulation = core(config, simulator)
     plan |= {"tour": name, "driver": driver, "config": config}
     return in_simulator("driver", "tb.host.driver_bench", simulation, simulator, folder, plan)
 

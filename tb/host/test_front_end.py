@@ -7,6 +7,7 @@ import pytest
 from tb.host.axil_hosts import ADDRESS
 from tb.host.front_end_stimulus import Surroundings
 from tb.support.dispatch_configs import config_of
+from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
 from warploom.host.front_end import FrontEnd
 from warploom_golden.host import FrontEnd as Model
@@ -112,13 +113,13 @@ OTHERS = ("default", "tiny,policy=freed_first,reclaim=in_order")
 
 
 def test_equals_its_model_and_much_happens(seed):
-    cases = [case(TINY, seed + n, 6000, profile) for n, profile in enumerate(PROFILES)]
-    total = Counter()
-    for result in run(cases, "verilator"):
-        total.update(result.counts)
     # The long run demands these too.
     seldom = {"both kills", "irq", *(f"ERROR reads {code.name}" for code in SELDOM)}
-    require(Seen().counts().keys() - seldom, total)
+
+    def cases(n):
+        return [case(TINY, seed + 4 * n + k, 3000, profile) for k, profile in enumerate(PROFILES)]
+
+    run_until(Seen().counts().keys() - seldom, cases, "verilator")
 
 
 @pytest.mark.parametrize("simulator", ["amaranth", "icarus"])
@@ -171,4 +172,4 @@ WRONG = {
 def test_lockstep_finds_a_wrong_wire(name, seed, monkeypatch):
     plant(monkeypatch, [WRONG[name]])
     with pytest.raises(LockstepError):
-        run([case(TINY, seed + n, 1500) for n in range(8)], "amaranth", waves=False)
+        run([case(TINY, seed + n, 1500) for n in range(24)], "amaranth", waves=False)

@@ -1,6 +1,6 @@
 """TaskUnits beside its model: bus port, mailbox and units work as their pages together say."""
 
-from collections import Counter, deque
+from collections import deque
 
 import pytest
 
@@ -8,10 +8,10 @@ from tb.host.axil_hosts import ADDRESS, AxilHosts, cores_of_units
 from tb.host.commands import Commands
 from tb.host.test_mailbox import ODD
 from tb.support.dispatch_configs import config_of
+from tb.support.hard_cases import run_until
 from warploom.host.task_units import TaskUnits
 from warploom_golden.host import TaskUnits as Model
 from warploom_sim.lockstep import Case, Pace, run
-from warploom_sim.lockstep.events import require
 from warploom_spec import host_packets, preset
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS
@@ -87,11 +87,7 @@ def case(config, seed, cycles=6000):
 
 @pytest.mark.parametrize("config", [SEVERAL, pytest.param(SHORT, marks=pytest.mark.deep)])
 def test_equals_its_model_and_every_code_is_read(config, seed):
-    results = run([case(config, seed + k) for k in range(3)], "amaranth")
-    total = Counter()
-    for result in results:
-        total.update(result.counts)
-    require(Codes().counts(), total)
+    run_until(Codes().counts(), lambda n: [case(config, seed + n)], "amaranth")
 
 
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])

@@ -97,7 +97,7 @@ def test_equals_its_model_on_other_simulators(simulator, config, seed):
 @pytest.mark.parametrize("fault", IndexIterator.FAULTS)
 def test_lockstep_finds_a_fault(fault, seed):
     with pytest.raises(LockstepError):
-        run([case("tiny", seed + k, fault=fault) for k in range(4)], "amaranth")
+        run([case("tiny", seed + k, fault=fault) for k in range(24)], "amaranth")
 
 
 # What it makes, of RTL and model alike

@@ -162,11 +162,11 @@ def test_waiting_launches_are_skipped_whatever_becomes_of_those_in_a_place(block
     Launches 1 and 2 have the places, 3 to 9 wait for their stream. All that wait end at once, one a
     cycle. Who let them go to the places would end them one by one, some of them for NO_SM.
     """
-    made = partial(block, soft_reset=True)
+    with_reset = partial(block, soft_reset=True)
     seen = path_run(
         [LAUNCH] * 9,
         config=SHORT,
-        block=made,
+        block=with_reset,
         length=0,
         closing=lambda cycle: int(cycle >= 60),
         restart=0,

@@ -22,6 +22,8 @@ from warploom_spec import STALL_CAUSES, ErrorCode, Fate, layouts, timing
 
 CONFIG = "tiny,policy=round_robin,kill_timeout=16"
 TINY = config_of(CONFIG)
+#: Runs after which what has not happened is said to happen never.
+MOST = 40
 OFFER, RECORD = layouts.block_offer(TINY), layouts.dispatch_end(TINY)
 
 
@@ -58,15 +60,25 @@ def watch(case, change=lambda cycle, inputs, outputs: None):
 @pytest.mark.parametrize("make", [dispatcher_case, path_case])
 @pytest.mark.parametrize("profile", ["no_stops", "mixed", "sm_loss"])
 def test_the_model_keeps_its_books(make, profile, seed):
-    counts = Counter()
-    for n in range(3):  # a mixed run may be stopped again and again
-        outcome = watch(make(CONFIG, profile, seed + n))
-        assert outcome.failure is None, outcome.failure.problems
-        counts += Counter(outcome.counts)
-    assert counts["ledger: blocks ok"] > 50
+    demanded = {"ledger: blocks ok": 50}
     if profile == "no_stops":
-        assert counts["ledger: fate finished"] > 10
-        assert counts["ledger: nothing open"] > 0
+        demanded |= {"ledger: fate finished": 10, "ledger: nothing open": 1}
+    # A mixed run may be stopped again and again.
+    runs = ((make(CONFIG, profile, seed + n),) for n in range(MOST))
+    books_of(runs, demanded)
+
+
+def books_of(rounds, demanded):
+    """Run cases of the right model, a round after the other, until enough has happened."""
+    counts = Counter()
+    for cases in rounds:
+        for case in cases:
+            outcome = watch(case)
+            assert outcome.failure is None, outcome.failure.problems
+            counts += Counter(outcome.counts)
+        if all(counts[name] >= least for name, least in demanded.items()):
+            return
+    raise AssertionError(f"{demanded} did not happen: {counts}")
 
 
 class Once:
@@ -204,10 +216,18 @@ def test_a_wrong_entry_is_found(change):
     assert any(part in failure.problems[0] for part in complaint.split("|")), failure.problems[0]
 
 
-def complaints(seed, profile="mixed", runs=4):
-    """Return what the ledger says of the model in some runs."""
-    failures = [watch(dispatcher_case(CONFIG, profile, seed + n)).failure for n in range(runs)]
-    return " ".join(failure.problems[0] for failure in failures if failure)
+def demand_complaint(parts, seed, profile="mixed"):
+    """Run a wrong model until the ledger says one of some things of it: at once, or after a few.
+
+    A single run may not meet the rule; no seed has `MOST` of them that do not.
+    """
+    said = set()
+    for n in range(MOST):
+        failure = watch(dispatcher_case(CONFIG, profile, seed + n)).failure
+        said |= {failure.problems[0]} if failure else set()
+        if any(part in problem for part in parts for problem in said):
+            return
+    raise AssertionError(f"the ledger says nothing of {parts} but {said}")
 
 
 #: A constant of `timing` that the ledger has a cycle off, and what it then says of the model.
@@ -230,8 +250,7 @@ def test_it_holds_when_things_count(constant, wrong, monkeypatch, seed):
     for module in (ledger_module, places_module):
         monkeypatch.setattr(module, "timing", lambda config: off)
     profile = "frequent_sm_loss" if constant.startswith("loss") else "mixed"
-    said = complaints(seed, profile, 6)
-    assert any(part in said for part in TIMES[constant, wrong].split("|")), said
+    demand_complaint(TIMES[constant, wrong].split("|"), seed, profile)
 
 
 def test_it_holds_that_a_report_comes_after_its_offer_was_taken(monkeypatch, seed):
@@ -246,7 +265,8 @@ def test_it_holds_that_a_report_comes_after_its_offer_was_taken(monkeypatch, see
         return real(self, sm, payload, errors)
 
     monkeypatch.setattr(Reports, "_counts", hasty)
-    assert "LedgerError" in complaints(seed, runs=6)
+    # In most runs this model dies of a slot that it freed twice before the ledger sees one.
+    demand_complaint(["LedgerError"], seed, "kill_bursts")
 
 
 def test_it_holds_that_no_sm_is_over_committed(monkeypatch, seed):
@@ -258,9 +278,7 @@ def test_it_holds_that_no_sm_is_over_committed(monkeypatch, seed):
             real(self, block)
 
     monkeypatch.setattr(Sm, "take", forgetful)
-    assert "over-committed" in complaints(seed, "no_stops") or "is held" in complaints(
-        seed, "no_stops"
-    )
+    demand_complaint(["over-committed", "is held"], seed, "no_stops")
 
 
 def test_it_holds_which_slot_is_given(monkeypatch, seed):
@@ -274,7 +292,7 @@ def test_it_holds_which_slot_is_given(monkeypatch, seed):
             self.free[n] += amount
 
     monkeypatch.setattr(Sm, "give", give)
-    assert "free longest" in complaints(seed, "no_stops")
+    demand_complaint(["free longest"], seed, "no_stops")
 
 
 def test_it_holds_what_a_killed_block_makes_of_its_launch(monkeypatch, seed):
@@ -288,7 +306,7 @@ def test_it_holds_what_a_killed_block_makes_of_its_launch(monkeypatch, seed):
         return verdict
 
     monkeypatch.setattr(place_module.Place, "judge", lenient)
-    assert "fate FINISHED" in complaints(seed, "dual_kill", 6)
+    demand_complaint(["fate FINISHED"], seed, "dual_kill")
 
 
 #: A stall counter's wrong rule in the model, and what the ledger says of it.
@@ -315,24 +333,22 @@ WRONG_STALLS = {
 def test_it_holds_what_the_stall_counters_count(wrong, monkeypatch, seed):
     old, new, complaint = WRONG_STALLS[wrong]
     plant(monkeypatch, [Change(BlockDispatcher, "_causes", old, new)])
-    assert complaint in complaints(seed)
+    demand_complaint([complaint], seed)
 
 
 def test_it_holds_that_a_stall_counts_once(monkeypatch, seed):
     old, new = "(self._counters[cause] + 1)", "(self._counters[cause] + 2)"
     plant(monkeypatch, [Change(BlockDispatcher, "_count_stalls", old, new)])
-    assert "stall counters moved by" in complaints(seed)
+    demand_complaint(["stall counters moved by"], seed)
 
 
 def test_rare_cases_are_counted(seed):
-    counts = dict.fromkeys(RARE, 0)
-    for n in range(3):
-        for profile in ("mixed", "sm_loss", "dual_kill", "frequent_sm_loss"):
-            outcome = watch(dispatcher_case(CONFIG, profile, seed + n, 6000))
-            assert outcome.failure is None, outcome.failure.problems
-            for name in RARE:
-                counts[name] += outcome.counts[name]
-    assert all(counts.values()), counts
+    profiles = ("mixed", "sm_loss", "dual_kill", "frequent_sm_loss")
+    rounds = (
+        [dispatcher_case(CONFIG, profile, seed + n, 6000) for profile in profiles]
+        for n in range(MOST)
+    )
+    books_of(rounds, dict.fromkeys(RARE, 1))
 
 
 def idle(**changes):

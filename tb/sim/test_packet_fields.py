@@ -49,7 +49,7 @@ def test_the_fields_that_differ_are_named():
 def test_a_failures_report_names_the_fields(fault, seed):
     assert fault in LaunchCheck.FAULTS
     with pytest.raises(LockstepError) as caught:
-        run([case("tiny", seed + n, fault=fault) for n in range(4)], "amaranth", waves=False)
+        run([case("tiny", seed + n, fault=fault) for n in range(24)], "amaranth", waves=False)
     report = str(caught.value)
     (port,) = re.findall(r"^  (o__payload): got 0x[0-9a-f]+, want 0x[0-9a-f]+$", report, re.M)
     named = re.findall(r"^    (\w+): got (\d+).*, want (\d+)", report, re.M)

@@ -128,7 +128,7 @@ def test_the_longest_program_equals_its_model(seed):
 @pytest.mark.parametrize("fault", IncrementalScheduler.FAULTS)
 def test_lockstep_finds_a_fault(fault, seed):
     with pytest.raises(LockstepError):
-        run([case("tiny", seed + k, fault=fault) for k in range(4)], "amaranth")
+        run([case("tiny", seed + k, fault=fault) for k in range(24)], "amaranth")
 
 
 # Cycles, of RTL and model alike
