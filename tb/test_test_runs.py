@@ -1,4 +1,4 @@
-"""Many seeds in one run: `pytest --seeds N` of ``tb/conftest.py``, on a small file of tests."""
+"""How tests run: with many seeds (``tb/conftest.py``), and those of one group on one worker."""
 
 import os
 import re
@@ -89,3 +89,24 @@ def test_what_is_no_count_of_seeds_is_refused(text: str, tmp_path: Path) -> None
     said, drawn = run(tmp_path, f"--seeds={text}")
     assert f"--seeds is '{text}'; legal: a number from 1 up" in said
     assert drawn == []
+
+
+GROUPED = """
+import os, pytest
+from pathlib import Path
+
+@pytest.mark.xdist_group("together")
+@pytest.mark.parametrize("number", range(8))
+def test_where(number):
+    Path(__file__).with_name(f"{number}").write_text(os.environ["PYTEST_XDIST_WORKER"])
+"""
+
+
+def test_tests_of_one_group_share_a_worker(tmp_path: Path) -> None:
+    """What a group's tests read is made once. With pytest 9.2 pytest-xdist 3.8 does not see it."""
+    (tmp_path / "test_grouped.py").write_text(GROUPED)
+    options = ["-c", "/dev/null", "--rootdir", tmp_path, "-n", "2", "--dist=loadgroup"]
+    command = [sys.executable, "-m", "pytest", *options, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "8 passed" in done.stdout, done.stdout + done.stderr
+    assert len({(tmp_path / str(number)).read_text() for number in range(8)}) == 1

@@ -1,6 +1,5 @@
 """BlockDispatcher in lockstep: every policy, both reclaims, SMs that misbehave; seeded faults."""
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -10,11 +9,11 @@ from tb.support.dispatch_configs import ODD, POLICIES_AND_RECLAIMS, config_of, s
 from tb.support.dispatch_events import DISPATCH_CASES, ERROR_CASES, LONG, ORDER_CASES
 from tb.support.dispatch_stimulus import DispatcherHost
 from tb.support.error_events import UNCOUNTED
+from tb.support.hard_cases import run_until
 from tb.support.sm_behaviour import BehaviourSource
 from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_sim.lockstep import LockstepError, run
-from warploom_sim.lockstep.events import require
 from warploom_spec import WarploomError, preset
 from warploom_spec.config import POLICIES
 
@@ -92,39 +91,46 @@ def loss_case(config, seed, cycles=4000):
 
 
 def hard_cases(config, seed):
-    """Return the cases that together meet every hard case, with few seeds that miss one."""
-    more = (loss_case(config, seed), kill_burst_case(config, seed, 4000))
-    return [*cases(config, seed, 6000), *more]
-
-
-def merged(results):
-    total = Counter()
-    for result in results:
-        total.update(result.counts)
-    return total
+    """Return the cases that together meet every hard case with most seeds."""
+    more = (loss_case(config, seed, 3000), kill_burst_case(config, seed, 2500))
+    return [*cases(config, seed, 3500), *more]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
-    results = []
-    for number, mode in enumerate(m for m in POLICIES_AND_RECLAIMS if policy in m):
-        results += run(hard_cases(soon(f"tiny,{mode}"), seed + number), "verilator")
-    require(DISPATCH_CASES, merged(results))
-    require(["ledger: nothing open", "ledger: fate drained"], merged(results))
-    require((*ERROR_CASES, *ORDER_CASES * (policy == "freed_first")), merged(results))
+    modes = [soon(f"tiny,{mode}") for mode in POLICIES_AND_RECLAIMS if policy in mode]
+    names = *DISPATCH_CASES, "ledger: nothing open", "ledger: fate drained", *ERROR_CASES
+    names += ORDER_CASES * (policy == "freed_first")
+
+    def rounds(n):
+        return [
+            case
+            for number, mode in enumerate(modes)
+            for case in hard_cases(mode, seed + len(modes) * n + number)
+        ]
+
+    run_until(names, rounds, "verilator")
 
 
 def test_long_launches_equal_their_model(seed):
     run([slow_case(soon("tiny,policy=round_robin"), seed)], "verilator")[0].require(LONG)
 
 
+@pytest.mark.deep
 def test_more_errors_than_are_counted_equal_their_model(seed):
     run([stray_report_case(soon("tiny,policy=round_robin"), seed)], "verilator")[0].require(
         UNCOUNTED
     )
 
 
-@pytest.mark.parametrize("mode", POLICIES_AND_RECLAIMS)
+@pytest.mark.parametrize(
+    "mode",
+    # Each policy with one of the reclaims, in turn; the other ones stay for the long runs.
+    [
+        mode if number % 4 in (0, 3) else pytest.param(mode, marks=pytest.mark.deep)
+        for number, mode in enumerate(POLICIES_AND_RECLAIMS)
+    ],
+)
 def test_storms_squalls_and_tight_launches_equal_their_model(mode, seed):
     config = soon(f"tiny,{mode}")
     kinds = (kill_burst_case, tight_case, dual_kill_case)
@@ -188,7 +194,7 @@ def test_faults_are_refused_by_name():
 @pytest.mark.parametrize("fault", BlockDispatcher.FAULTS)
 def test_a_seeded_fault_is_found(fault, seed):
     config = WHERE.get(fault, "tiny")
-    tries = [dispatcher_case(config, "no_stops", seed + n, 2000, fault=fault) for n in range(6)]
+    tries = [dispatcher_case(config, "no_stops", seed + n, 2000, fault=fault) for n in range(24)]
     with pytest.raises(LockstepError):
         run(tries, "icarus", waves=False)
 

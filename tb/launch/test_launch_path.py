@@ -1,6 +1,5 @@
 """LaunchPath in lockstep: hard cases, refusals, and what becomes of each launch."""
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,6 +8,7 @@ from tb.support.dispatch_cases import path_case
 from tb.support.dispatch_configs import POLICIES_AND_RECLAIMS, config_of, soon
 from tb.support.dispatch_events import DISPATCH_CASES, PATH_CASES
 from tb.support.dispatch_stimulus import PATH_DRAIN
+from tb.support.hard_cases import run_until
 from tb.support.path_rules import (
     FINE,
     LAUNCH,
@@ -24,9 +24,9 @@ from tb.support.record import record
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_sim.lockstep import LockstepError, run
-from warploom_sim.lockstep.events import require
 from warploom_spec import ErrorCode, Fate, WarploomError, preset
 
+DEEP = pytest.mark.deep
 PROFILES = ("no_stops", "mixed", "sm_loss")
 
 
@@ -77,32 +77,34 @@ def stress_cases(config, seed, part=1):
     return found
 
 
-def loss_case(config, seed):
+def loss_case(config, seed, cycles=6000):
     """Return a case in which SMs get lost, many with blocks of two launches."""
-    case = path_case(config, "frequent_sm_loss", seed, 6000)
+    case = path_case(config, "frequent_sm_loss", seed, cycles)
     options = {**case.options, "streams": 8, "slim": 12, "busy": True}
     return replace(case, resets=40, options=options)
 
 
-def test_equals_its_model_on_verilator_and_hard_cases_happen(seed):
-    results = []
-    for number, mode in enumerate(("policy=freed_first", "policy=round_robin,reclaim=in_order")):
-        config = soon(f"tiny,{mode}")
-        both = [*cases(config, seed + number, 8000), loss_case(config, seed + number)]
-        results += run(both, "verilator")
-    results += run(stress_cases(config, seed, part=12), "verilator")
-    total = Counter()
-    for result in results:
-        total.update(result.counts)
-    require((*DISPATCH_CASES, *PATH_CASES), total)
+@pytest.mark.parametrize(
+    "mode",
+    # The dispatcher's own test meets all policies and both reclaims.
+    ["policy=freed_first", pytest.param("policy=round_robin,reclaim=in_order", marks=DEEP)],
+)
+def test_equals_its_model_on_verilator_and_hard_cases_happen(mode, seed):
     # Nothing aborts a launch yet.
     fates = (fate for fate in Fate if fate is not Fate.ABORTED)
-    require([f"ledger: fate {fate.name.lower()}" for fate in fates], total)
+    names = *DISPATCH_CASES, *PATH_CASES, *(f"ledger: fate {fate.name.lower()}" for fate in fates)
+    config = soon(f"tiny,{mode}")
+
+    def rounds(n):
+        usual = [*cases(config, seed + n, 6000), loss_case(config, seed + n)]
+        return [*usual, *stress_cases(config, seed + n, part=14)]
+
+    run_until(names, rounds, "verilator")
 
 
 def test_default_equals_its_model_on_icarus(seed):
-    for result in run(cases(soon("default,policy=least_loaded"), seed, 2000), "icarus"):
-        result.require("transfers of launch", "ledger: blocks ok")
+    long = path_case(soon("default,policy=least_loaded"), "mixed", seed, 1600)
+    run([long], "icarus")[0].require("transfers of launch", "ledger: blocks ok")
 
 
 def test_equals_its_model_on_amaranth(seed):
@@ -130,7 +132,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_seeded_fault_is_found(fault, seed):
-    tries = [path_case("tiny", FAULTS[fault], seed + n, 2000, fault=fault) for n in range(3)]
+    tries = [path_case("tiny", FAULTS[fault], seed + n, 2000, fault=fault) for n in range(24)]
     with pytest.raises(LockstepError):
         run(tries, "icarus", waves=False)
 

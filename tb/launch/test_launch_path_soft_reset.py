@@ -1,6 +1,5 @@
 """LaunchPath's soft reset and answers to stops, beside its model."""
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -8,10 +7,10 @@ import pytest
 from tb.support.dispatch_cases import path_case
 from tb.support.dispatch_configs import config_of, soon
 from tb.support.dispatch_stimulus import PathHost
+from tb.support.hard_cases import run_until
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_sim.lockstep import run
-from warploom_sim.lockstep.events import require
 from warploom_spec import host_packets, layouts, preset
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import QueueCode
@@ -132,11 +131,8 @@ def cases(config, seed, cycles=8000):
 
 
 def test_equals_its_model_and_hard_cases_happen(seed):
-    total = Counter()
-    for k in range(2):
-        for result in run(cases("tiny,sms=3", seed + k), "verilator"):
-            total.update(result.counts)
-    require(Happenings().counts(), total)
+    names = Happenings().counts()
+    run_until(names, lambda n: cases("tiny,sms=3", seed + n, 5000), "verilator")
 
 
 @pytest.mark.parametrize("simulator", ["icarus", "amaranth"])

@@ -137,6 +137,8 @@ MACHINE = """
 """
 
 
+# A changed file is compiled again, and each part counts: the tests before and behind.
+@pytest.mark.deep
 def test_a_change_of_any_part_is_compiled_again(tmp_path: Path) -> None:
     package = tmp_path / "warploom_golden"
     shutil.copytree(GOLDEN, package, ignore=shutil.ignore_patterns("__pycache__"))

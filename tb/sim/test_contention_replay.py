@@ -46,7 +46,17 @@ def equal_cycles(tmp_path: Path, *arguments: object) -> int:
     return int(figures["cycles"])
 
 
-@pytest.mark.parametrize("kills", [(), ("--kill-every", 2)], ids=["no kills", "kills"])
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+def test_rtl_and_model_are_equal_with_kills(tmp_path: Path, trace: Path, reclaim: str) -> None:
+    options = (trace, *TINY, "--reclaim", reclaim, "--kill-every", 2)
+    equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", 3)
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [(), pytest.param(("--kill-every", 2), marks=pytest.mark.deep)],
+    ids=["no kills", "kills"],
+)
 @pytest.mark.parametrize("reclaim", RECLAIMS)
 def test_rtl_and_model_are_equal_at_every_knee(
     tmp_path: Path, trace: Path, reclaim: str, kills: tuple[object, ...]

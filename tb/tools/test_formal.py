@@ -20,6 +20,9 @@ ROOT = Path(__file__).parents[2]
 #: Every bench, to read what it states.
 MADE = {name: outcomes.make(name) for name in outcomes.benches()}
 
+#: Those whose quick proofs and bugs take a minute together. `make formal` has them, too.
+LARGE = ("launch_path", "block_dispatcher", "launch_check", "config_filter")
+
 
 def counter(fault: str | None = None) -> FormalBench:
     """Count the cycles in which a free input is 1, from 0 to 5 and from the start again."""
@@ -44,7 +47,9 @@ def ask(bench: FormalBench, check: str, folder: Path) -> prover.Answer:
 # --- the proofs --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.deep] * (name in LARGE)) for name in MADE]
+)
 def test_the_quick_ones_are_proved_reached_and_their_bugs_found(name: str, tmp_path: Path) -> None:
     found = list(outcomes.outcomes(name, outcomes.KINDS, quick=True, folder=tmp_path))
     assert found
