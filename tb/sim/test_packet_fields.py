@@ -48,13 +48,22 @@ def test_the_fields_that_differ_are_named():
 @pytest.mark.parametrize("fault", ["warps"])
 def test_a_failures_report_names_the_fields(fault, seed):
     assert fault in LaunchCheck.FAULTS
-    with pytest.raises(LockstepError) as caught:
-        run([case("tiny", seed + n, fault=fault) for n in range(24)], "amaranth", waves=False)
-    report = str(caught.value)
+    # With one seed in ten the first difference is a refusal, which has no number of warps.
+    for n in range(24):
+        with pytest.raises(LockstepError) as caught:
+            run([case("tiny", seed + n, fault=fault)], "amaranth", waves=False)
+        if "warps" in named_fields(caught.value):
+            return
+    raise AssertionError("the fault's own field is never named")
+
+
+def named_fields(error):
+    """Return the fields that a report names; demand that they are the packet's, and differ."""
+    report = str(error)
     (port,) = re.findall(r"^  (o__payload): got 0x[0-9a-f]+, want 0x[0-9a-f]+$", report, re.M)
     named = re.findall(r"^    (\w+): got (\d+).*, want (\d+)", report, re.M)
     names = {field.name for field in layouts.checked_launch(preset("tiny")).present}
     assert port and named and {name for name, _, _ in named} <= names
     assert all(got != want for _, got, want in named)
-    assert "warps" in {name for name, _, _ in named}
-    assert caught.value.failure.fields
+    assert error.failure.fields
+    return {name for name, _, _ in named}
