@@ -61,7 +61,13 @@ def assert_equal(result: Result, figures: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "reclaim"), list(itertools.product(POLICIES, RECLAIMS)), ids=str
+    ("policy", "reclaim"),
+    # Each policy with one of the reclaims, in turn.
+    [
+        pytest.param(*pair, marks=[pytest.mark.deep] * (number % 4 in (1, 2)))
+        for number, pair in enumerate(itertools.product(POLICIES, RECLAIMS))
+    ],
+    ids=str,
 )
 def test_tiny_on_icarus(tmp_path: Path, trace: Path, seed: int, policy: str, reclaim: str) -> None:
     options = ("--sim", "icarus", "--config", "tiny", "--policy", policy, "--reclaim", reclaim)
@@ -75,12 +81,14 @@ def test_tiny_on_icarus(tmp_path: Path, trace: Path, seed: int, policy: str, rec
     assert figures["blocks"] > 0
 
 
-@pytest.mark.parametrize("config", ["tiny", "default"])
+@pytest.mark.parametrize("config", [pytest.param("tiny", marks=pytest.mark.deep), "default"])
 def test_verilator(tmp_path: Path, trace: Path, seed: int, config: str) -> None:
     result, figures = sim(tmp_path, trace, "--config", config, "--seed", seed)
     assert_equal(result, figures)
 
 
+# By default Verilator replays `default` alone, which is one build, and Icarus `tiny`.
+@pytest.mark.deep
 def test_both_simulators_show_the_same(tmp_path: Path, trace: Path) -> None:
     figures = [
         sim(tmp_path, trace, "--config", "tiny", "--sim", simulator)[1]
