@@ -115,9 +115,11 @@ class CoreHost(Commands):
 class Surroundings:
     """Hosts, SMs and cores around a core. Option: ``profile`` of the SMs' behaviour."""
 
+    host = CoreHost
+
     def __init__(self, context):
         config = config_of(context.params["config"])
-        self._host = CoreHost(config, context.case.rng("commands"))
+        self._host = self.host(config, context.case.rng("commands"))
         self._behaviours = BehaviourSource(
             context.case.rng("behaviour"), context.options.get("profile", "few_stops")
         )

@@ -1,10 +1,12 @@
 """FrontEnd beside its model: every output in every cycle, with hosts and SMs that do anything."""
 
 from collections import Counter, deque
+from dataclasses import replace
 
 import pytest
 
 from tb.host.axil_hosts import ADDRESS
+from tb.host.diligent_host import DiligentSurroundings
 from tb.host.front_end_stimulus import Surroundings
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
@@ -89,6 +91,14 @@ class Seen:
             counts[f"a record's fate is {data >> 8 & 7}"] += 1
 
 
+def diligent(made):
+    """Return a case with a host that takes every record, and a ledger beside it."""
+    config = made.params["config"]
+    ledger = f"tb.support.dispatch_configs:HOST_LEDGERS.{config}"
+    events = {**made.events, "ledger": ledger}
+    return replace(made, stimulus=DiligentSurroundings, events=events)
+
+
 def case(config, seed, cycles, profile="few_stops"):
     units, sms = config_of(config).units, config_of(config).sms
     starts = "a reset of the unit withdraws a start that stands"
@@ -117,9 +127,12 @@ def test_equals_its_model_and_much_happens(seed):
     seldom = {"both kills", "irq", *(f"ERROR reads {code.name}" for code in SELDOM)}
 
     def cases(n):
-        return [case(TINY, seed + 4 * n + k, 3000, profile) for k, profile in enumerate(PROFILES)]
+        made = [case(TINY, seed + 4 * n + k, 3000, p) for k, p in enumerate(PROFILES)]
+        # Every second host reads each record, and the ledger keeps account of them.
+        return [diligent(one) if k % 2 else one for k, one in enumerate(made)]
 
-    run_until(Seen().counts().keys() - seldom, cases, "verilator")
+    booked = {f"host ledger: {what}" for what in ("blocks", "settled", "tickets read")}
+    run_until((Seen().counts().keys() | booked) - seldom, cases, "verilator")
 
 
 @pytest.mark.parametrize("simulator", ["amaranth", "icarus"])
@@ -137,9 +150,10 @@ def test_equals_its_model_in_other_configurations(config, seed):
 def test_everything_happens_in_a_long_run(seed):
     cases = [case(TINY, seed + n, 60_000, profile) for n, profile in enumerate(PROFILES)]
     total = Counter()
-    for result in run(cases, "verilator"):
+    for result in run([*cases, *map(diligent, cases)], "verilator"):
         total.update(result.counts)
     require(Seen().counts(), total)
+    require([name for name in total if name.startswith("host ledger")], total)
 
 
 #: Wrong wires between the blocks, each seen at the core's ports.

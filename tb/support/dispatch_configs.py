@@ -6,7 +6,7 @@ from typing import Any
 
 from tb.support.dispatch_events import Ends, PathLedger, StallCauses
 from tb.support.error_events import ErrorRecords
-from warploom_golden.oracles import Ledger
+from warploom_golden.oracles import HostLedger, Ledger
 from warploom_sim.variant import variant
 from warploom_spec import Config
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -53,6 +53,7 @@ class _Observers(SimpleNamespace):
 
 LEDGERS = _Observers(Ledger)
 PATH_LEDGERS = _Observers(PathLedger)
+HOST_LEDGERS = _Observers(HostLedger)
 ENDS = _Observers(Ends)
 
 

@@ -1,0 +1,358 @@
+"""A ledger of a host's tickets behind the whole core, from the bus and the SM ports alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from warploom_golden.oracles.axil_bus import Access, AxilBus
+from warploom_golden.oracles.ledger import LedgerError
+from warploom_golden.oracles.ledger_entry import State
+from warploom_spec import layouts
+from warploom_spec.config import Config
+from warploom_spec.errors import BlockStatus, ErrorCode
+from warploom_spec.host_commands import Opcode, launch_words, record_words
+from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
+from warploom_spec.host_registers import register_addresses
+from warploom_spec.queue import FinalFate
+from warploom_spec.resources import capacities
+
+Ports = Mapping[str, int]
+
+
+@dataclass(eq=False)
+class Launch:
+    """A ticket's launch, as the SMs saw it.
+
+    Attributes
+    ----------
+    ticket : int
+        Its ticket.
+    words : mapping
+        Its launch words.
+    need : tuple of int or None
+        What a block takes, as in ``warploom_spec.RESOURCES``; None until its command is known.
+    offered : int
+        Blocks offered, in the order of their ids.
+    states : dict
+        How many of them came to what.
+    killed : bool
+        Whether its place was killed while it had a block out.
+    """
+
+    ticket: int
+    words: Mapping[str, int]
+    need: tuple[int, ...] | None = None
+    offered: int = 0
+    states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+    killed: bool = False
+
+    @property
+    def count(self) -> int:
+        """Blocks of its grid."""
+        return self.words["gx"] * self.words["gy"] * self.words["gz"]
+
+    @property
+    def next_block(self) -> tuple[int, int, int]:
+        """The block that must be offered next."""
+        rows, bx = divmod(self.offered, self.words["gx"])
+        bz, by = divmod(rows, self.words["gy"])
+        return bx, by, bz
+
+
+@dataclass(eq=False)
+class Tenant:
+    """A block in a slot, from its offer until its report."""
+
+    launch: Launch
+    place: int
+    taken: bool = False
+    ended: bool = False
+
+
+class HostLedger:
+    """Keeps account of tickets, blocks and records behind FrontEnd, and raises at what is wrong.
+
+    It watches ``axil`` and the SM ports. A host must read RECORD0 and RECORD1 after each other,
+    then write RECORD_POP, and wait for each pop's response before it reads a record again.
+
+    Held: every block belongs to a launch that a host rang, and has its words; blocks are offered
+    once each, in the order of their ids; no SM is over-committed; a ticket has at most one record;
+    of a finished launch every block was reported ``ok``, of an aborted one not; nobody's block is
+    out when the record is read, but on an SM that was lost; when a soft reset has ended and no
+    record is left, every ticket from 1 to the highest one has its record, those that a host was
+    given and those that an SM saw among them.
+
+    Parameters
+    ----------
+    config : Config
+        Map, widths and sizes.
+
+    Raises
+    ------
+    LedgerError
+        From `see`; names cycle and ticket.
+    """
+
+    def __init__(self, config: Config):
+        self._config = config
+        self._bus = AxilBus(config)
+        self._offer = layouts.block_offer(config)
+        self._report = layouts.block_report(config)
+        self._words = layouts.launch_words(config)
+        self._command = launch_words(config)
+        self._record_words = record_words(config)
+        self._registers = register_addresses(config)
+        self._sizes = tuple(capacities(config).values())
+        self._counts = dict.fromkeys(
+            (
+                *(f"host ledger: record says {fate.name.lower()}" for fate in FinalFate),
+                "host ledger: blocks",
+                "host ledger: settled",
+                "host ledger: tickets read",
+            ),
+            0,
+        )
+        # Task registers; None: not known. A reset leaves them alone.
+        self._tasks: list[list[int | None]] = [
+            [None] * self._command.words for _ in range(config.sections)
+        ]
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all launches; the counts stay."""
+        for address in self._bus.unanswered:
+            section, offset = divmod(address - SECTION_BASE, SECTION_BYTES)
+            number = (offset - OFFSETS["T0"]) // 4
+            if 0 <= section < self._config.sections and 0 <= number < self._command.words:
+                # Nobody can say whether that write was performed.
+                self._tasks[section][number] = None
+        self._bus.reset()
+        self._now = 0
+        #: Launches that were rung and that no SM has seen.
+        self._rung: list[dict[str, int]] = []
+        self._launches: dict[int, Launch] = {}
+        self._records: dict[int, FinalFate] = {}
+        self._given: set[int] = set()
+        self._shown: list[int] = []
+        self._slots: list[dict[int, Tenant]] = [{} for _ in range(self._config.sms)]
+        self._standing: list[Tenant | None] = [None] * self._config.sms
+        #: Whether a doorbell was asked for after the last soft reset was.
+        self._rings = False
+        #: Reads taken when that soft reset began, and when it was found ended; None: not yet.
+        self._begun: int | None = None
+        self._ended: int | None = None
+
+    def counts(self) -> dict[str, int]:
+        """Return how often what is held was looked at."""
+        return dict(self._counts)
+
+    def see(self, cycle: int, inputs: Ports, outputs: Ports) -> None:
+        """Take in one cycle without reset."""
+        self._now = cycle
+        for access in self._bus.see(inputs, outputs):
+            if access.is_write:
+                self._see_write(access)
+            elif access.okay:
+                self._see_read(access)
+        self._see_asked()
+        for n in range(self._config.sms):
+            self._see_offer(n, inputs, outputs)
+            if inputs[f"report__{n}__valid"]:
+                self._see_report(n, inputs[f"report__{n}__payload"], outputs["kill"])
+        self._see_kill(outputs["kill"])
+
+    def _fail(self, what: str) -> NoReturn:
+        raise LedgerError(f"host ledger, cycle {self._now}: {what}")
+
+    def _demand(self, holds: bool, what: str) -> None:
+        if not holds:
+            self._fail(what)
+
+    # The bus
+
+    def _see_asked(self) -> None:
+        """Note addresses in the cycle in which they are taken: a doorbell may commit from then."""
+        for address in self._bus.asked["aw"]:
+            bell = address >= SECTION_BASE and (address - SECTION_BASE) % SECTION_BYTES == 0
+            if bell or address == self._registers["CONTROL"]:
+                self._rings = bell
+                self._begun = self._ended = None
+
+    def _see_write(self, access: Access) -> None:
+        if access.address >= SECTION_BASE:
+            if access.okay and access.strobes:
+                self._see_section(access)
+            return
+        acts = access.okay and access.data & 1 and access.strobes == 0b1111
+        if access.address == self._registers["CONTROL"] and acts and not self._rings:
+            self._begun = self._bus.taken["ar"]
+        elif access.address == self._registers["RECORD_POP"] and acts:
+            self._take_record()
+
+    def _see_section(self, access: Access) -> None:
+        """Keep a task register's word; note a launch that is rung."""
+        section, offset = divmod(access.address - SECTION_BASE, SECTION_BYTES)
+        task = self._tasks[section]
+        if offset >= OFFSETS["T0"]:
+            mask = sum(0xFF << 8 * byte for byte in range(4) if access.strobes >> byte & 1)
+            number = (offset - OFFSETS["T0"]) // 4
+            before = task[number]
+            if before is not None or access.strobes == 0b1111:
+                task[number] = (before or 0) & ~mask | access.data & mask
+        elif access.data == 1 and (task[0] is None or task[0] & 0xFF == Opcode.LAUNCH):
+            self._rung.append(self._known(task))
+            for launch in self._launches.values():
+                self._match(launch)
+
+    def _known(self, task: list[int | None]) -> dict[str, int]:
+        """Return the fields of a launch whose words are known."""
+        fields = self._command.unpack([word or 0 for word in task])
+        unknown = {
+            field.name
+            for field in self._command.fields
+            if any(task[piece.word] is None for piece in field.pieces())
+        }
+        return {name: value for name, value in fields.items() if name not in unknown}
+
+    def _see_read(self, access: Access) -> None:
+        address = access.address
+        if address >= SECTION_BASE:
+            if (address - SECTION_BASE) % SECTION_BYTES == OFFSETS["RESULT0"] and access.data:
+                self._given.add(access.data)
+                self._counts["host ledger: tickets read"] += 1
+        elif address == self._registers["STATE"]:
+            asked_after = self._begun is not None and access.age >= self._begun
+            if asked_after and not access.data & 1:
+                self._ended = access.age
+        elif address == self._registers["RECORD0"]:
+            self._shown = [access.data]
+            # The read was asked for after one that found the soft reset ended.
+            if not access.data and self._ended is not None and access.age > self._ended:
+                self._settle()
+        elif address == self._registers["RECORD1"] and len(self._shown) == 1:
+            self._shown.append(access.data)
+
+    def _settle(self) -> None:
+        """Nothing is under way: every ticket has its record."""
+        self._counts["host ledger: settled"] += 1
+        tickets = self._given | self._launches.keys() | self._records.keys()
+        every = range(1, max(tickets, default=0) + 1)
+        first = next((ticket for ticket in every if ticket not in self._records), None)
+        self._demand(first is None, f"ticket {first} has no record")
+
+    def _take_record(self) -> None:
+        """Judge the record that was read before this pop."""
+        shown, self._shown = self._shown, []
+        if len(shown) < 2 or not shown[0]:
+            return
+        fields = self._record_words.unpack([*shown, *[0] * (self._record_words.words - 2)])
+        ticket, fate = fields["ticket"], FinalFate(fields["fate"])
+        self._demand(ticket not in self._records, f"ticket {ticket} has two records")
+        self._records[ticket] = fate
+        self._counts[f"host ledger: record says {fate.name.lower()}"] += 1
+        wrong = self._judge(self._launches.get(ticket), fate, fields["code"])
+        self._demand(not wrong, f"ticket {ticket}, {fate.name}, code {fields['code']}: {wrong}")
+
+    def _judge(self, launch: Launch | None, fate: FinalFate, code: int) -> str:
+        """Return what speaks against a record, or an empty string."""
+        if launch is None:
+            return "none of its blocks was offered" if fate is FinalFate.FINISHED else ""
+        whole = launch.states[State.OK] == launch.count
+        out = launch.states[State.OPEN]
+        if code == ErrorCode.SM_LOST:
+            return "" if launch.killed else "it was not killed"
+        if launch.need is None:
+            return "nobody rang it"
+        if out:
+            return f"{out} blocks are out"
+        if fate is FinalFate.FINISHED:
+            return "" if whole else f"of {launch.count} blocks: {launch.states}"
+        if code == ErrorCode.BLOCK_FAULT:
+            return "" if launch.states[State.FAULT] else "no block reported a fault"
+        return "every block was reported ok" if whole else ""
+
+    # The SMs
+
+    def _see_offer(self, n: int, inputs: Ports, outputs: Ports) -> None:
+        if not outputs[f"offer__{n}__valid"]:
+            # A soft reset withdraws an offer that stands on a lost SM.
+            self._standing[n] = None
+            return
+        if self._standing[n] is None:
+            self._standing[n] = self._offered(n, outputs)
+        if inputs[f"offer__{n}__ready"]:
+            tenant = self._standing[n]
+            assert tenant is not None
+            tenant.taken = True
+            self._standing[n] = None
+
+    def _offered(self, n: int, outputs: Ports) -> Tenant:
+        """Enter a block that is offered for the first time."""
+        fields = self._offer.unpack(outputs[f"offer__{n}__payload"])
+        words = self._words.unpack(outputs[f"words__{fields['place']}"])
+        ticket, slot = words["ticket"], fields["slot"]
+        who = f"SM {n}, slot {slot}, ticket {ticket}"
+        self._demand(ticket not in self._records, f"{who}: a block after its record")
+        launch = self._launches.get(ticket)
+        if launch is None:
+            launch = self._launches[ticket] = Launch(ticket, words)
+            self._match(launch)
+        self._demand(words == launch.words, f"{who}: other launch words than before")
+        self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
+        block = fields["bx"], fields["by"], fields["bz"]
+        self._demand(block == launch.next_block, f"{who}: {block}, want {launch.next_block}")
+        before = self._slots[n].get(slot)
+        self._demand(before is None or before.ended, f"{who}: the slot is held")
+        launch.offered += 1
+        launch.states[State.OPEN] += 1
+        self._counts["host ledger: blocks"] += 1
+        tenant = self._slots[n][slot] = Tenant(launch, fields["place"])
+        self._check_room(n)
+        return tenant
+
+    def _match(self, launch: Launch) -> None:
+        """Find the command of a launch: its fields are the launch words'."""
+        if launch.need is not None:
+            return
+        for command in self._rung:
+            both = command.keys() & launch.words.keys()
+            if all(command[name] == launch.words[name] for name in both):
+                self._rung.remove(command)
+                warps = launch.words["warps"]
+                # What is not known counts as nothing.
+                registers, shared, barriers = (
+                    command.get(name, 0) for name in ("warp_registers", "shared", "barriers")
+                )
+                launch.need = (1, warps, warps * registers, shared, barriers)
+                for n in range(self._config.sms):
+                    self._check_room(n)
+                return
+
+    def _check_room(self, n: int) -> None:
+        """Hold that an SM has what the blocks on it take."""
+        needs = [t.launch.need for t in self._slots[n].values() if not t.ended and t.launch.need]
+        used = [sum(one) for one in zip(*needs, strict=True)]
+        fits = all(have <= size for have, size in zip(used, self._sizes, strict=False))
+        self._demand(fits, f"SM {n}: over-committed, {used} of {self._sizes}")
+
+    def _see_report(self, n: int, payload: int, kill: int) -> None:
+        fields = self._report.unpack(payload)
+        tenant = self._slots[n].get(fields["slot"])
+        if tenant is None or tenant.ended or not tenant.taken:
+            return
+        tenant.ended = True
+        state = State.FAULT
+        if fields["status"] == BlockStatus.OK:
+            state = State.OK
+        elif fields["status"] == BlockStatus.KILLED and kill >> tenant.place & 1:
+            state = State.KILLED
+        tenant.launch.states[State.OPEN] -= 1
+        tenant.launch.states[state] += 1
+
+    def _see_kill(self, kill: int) -> None:
+        if not kill:
+            return
+        for slots in self._slots:
+            for tenant in slots.values():
+                if not tenant.ended and kill >> tenant.place & 1:
+                    tenant.launch.killed = True

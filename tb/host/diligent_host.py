@@ -1,0 +1,125 @@
+"""A host that reads every record before it takes it, and settles everything now and then."""
+
+from collections import deque
+
+from tb.host.commands import READ, WRITE, a_write
+from tb.host.front_end_stimulus import CoreHost, Surroundings
+from warploom_golden.oracles import AxilBus
+from warploom_spec.host_registers import register_addresses
+
+#: What this host alone reads or writes, and nobody by chance.
+RECORDS = ("RECORD0", "RECORD1", "RECORD_POP", "CONTROL")
+#: Fewest and most writes from one settling to the next.
+SETTLES = (50, 300)
+
+
+class DiligentHost(CoreHost):
+    """Commands at random, and records in their order: read, then taken.
+
+    To settle it rings nothing more, resets softly, waits until that has ended, and takes the
+    records until none is left.
+    """
+
+    def __init__(self, config, rng):
+        self._registers = register_addresses(config)
+        self._bus = AxilBus(config)
+        super().__init__(config, rng)
+
+    def restart(self):
+        """Forget what is under way."""
+        super().restart()
+        self._bus.reset()
+        self._due = {"read": deque(), "write": deque()}
+        self._taking = False
+        self._ticket = 0
+        #: What is waited for while it settles; empty while it does not.
+        self._settling = ""
+        self._left = self._rng.randint(*SETTLES)
+
+    def hear(self, inputs, outputs):
+        """See the accesses that are answered in a cycle."""
+        for access in self._bus.see(inputs, outputs):
+            for name in (*RECORDS, "STATE"):
+                if access.address == self._registers[name]:
+                    getattr(self, f"_hear_{name.lower()}")(access)
+
+    def _hear_record0(self, access):
+        self._ticket = access.data if access.okay else 0
+        if access.okay and not access.data and self._settling == "records":
+            self._settling = ""
+
+    def _hear_record1(self, access):
+        self._taking = bool(self._ticket and access.okay)
+        if self._taking:
+            self._due["write"].append(self._whole("RECORD_POP"))
+
+    def _hear_record_pop(self, access):
+        self._taking = False
+
+    def _hear_control(self, access):
+        if self._settling == "control":
+            self._settling = "state" if access.okay else "refused"
+
+    def _hear_state(self, access):
+        if self._settling in ("state", "refused") and not access.data & 1:
+            self._settling = "records" if self._settling == "state" else "begins"
+
+    def _whole(self, name):
+        address = self._registers[name] // 4
+        return WRITE.pack({"valid": 1, "address": address, "data": 1, "strobes": 15})
+
+    def write(self):
+        if self._due["write"]:
+            return self._due["write"].popleft()
+        self._left -= 1
+        if self._left < 0 and not self._program and not self._settling:
+            self._settling = "begins"
+            self._left = self._rng.randint(*SETTLES)
+        if self._settling == "begins":
+            self._settling = "control"
+            return self._whole("CONTROL")
+        if self._settling:
+            # Does nothing: no byte is written.
+            return a_write(0, "T0", 0, strobes=0)
+        word = super().write()
+        while 4 * WRITE.unpack(word)["address"] in self._own():
+            word = super().write()
+        return word
+
+    def read(self):
+        if self._due["read"]:
+            return self._due["read"].popleft()
+        draw = self._rng.random()
+        if self._settling in ("state", "refused") and draw < 0.5:
+            return self._read("STATE")
+        if not self._taking and draw < (0.9 if self._settling == "records" else 0.2):
+            self._taking = True
+            self._due["read"].append(self._read("RECORD1"))
+            return self._read("RECORD0")
+        word = super().read()
+        while 4 * READ.unpack(word)["address"] in self._own():
+            word = super().read()
+        return word
+
+    def _own(self):
+        return [self._registers[name] for name in RECORDS]
+
+    def _read(self, name):
+        return READ.pack({"valid": 1, "address": self._registers[name] // 4})
+
+
+class DiligentSurroundings(Surroundings):
+    """The same with such a host."""
+
+    host = DiligentHost
+
+    def __init__(self, context):
+        super().__init__(context)
+        self._inputs = None
+
+    def next(self, outputs):
+        """Return all inputs of the next cycle."""
+        if outputs is not None:
+            self._host.hear(self._inputs, outputs)
+        self._inputs = super().next(outputs)
+        return self._inputs

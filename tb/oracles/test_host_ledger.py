@@ -1,0 +1,111 @@
+"""The host's ledger: it accepts what the whole core's model does, and finds every wrong entry."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tb.host.test_front_end import TINY, case, diligent
+from tb.oracles.test_ledger import watch
+from tb.support.dispatch_configs import config_of
+from tb.support.planted import Change, plant
+from warploom_golden.dispatch.reports import Reports
+from warploom_golden.host import FrontEnd, Mailbox
+from warploom_sim.lockstep.events import require
+from warploom_spec import layouts
+
+OFFER, WORDS = layouts.block_offer(config_of(TINY)), layouts.launch_words(config_of(TINY))
+
+
+def books(profile="no_stops", seed=1, cycles=2500):
+    """Return a run without a reset but its last cycle's: everything is settled some times."""
+    return replace(diligent(case(TINY, seed, cycles, profile)), resets=0)
+
+
+def test_the_model_keeps_its_books():
+    total = Counter()
+    for profile in ("mixed", "sm_loss"):
+        for seed in range(2):
+            outcome = watch(books(profile, seed))
+            assert outcome.failure is None, outcome.failure
+            total.update(outcome.counts)
+    require([name for name in total if name.startswith("host ledger")], total)
+
+
+def offers(field):
+    """Flip a field's lowest bit in every offer."""
+
+    def change(cycle, inputs, outputs):
+        for n in range(2):
+            outputs[f"offer__{n}__payload"] ^= 1 << OFFER.offsets[field]
+
+    return change
+
+
+def words(field):
+    """Flip a field's lowest bit in the launch words."""
+
+    def change(cycle, inputs, outputs):
+        for place in range(2):
+            outputs[f"words__{place}"] ^= 1 << WORDS.offsets[field]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(offers("bx"), "want"), (words("code"), "nobody rang it"), (words("gx"), "nobody rang it|of")],
+    ids=["bx", "code", "gx"],
+)
+def test_wrong_ports_are_found(change, message):
+    assert found(books(), message, change)
+
+
+def found(run, message, change=lambda cycle, inputs, outputs: None):
+    """Watch a run that must fail by the ledger, with one of the messages."""
+    failure = watch(run, change).failure
+    assert failure is not None and "host ledger" in str(failure), failure
+    return any(one in str(failure) for one in message.split("|"))
+
+
+WRONG = {
+    "a record is shown again": (
+        Change(FrontEnd, "_follow", '"pop": registers["pop"] or 0', '"pop": 0'),
+        "has two records",
+    ),
+    "records are lost": (
+        Change(
+            FrontEnd, "_follow", '"ended__valid": path["ended__valid"] or 0', '"ended__valid": 0'
+        ),
+        "has no record",
+    ),
+    "a host is given a ticket that nobody has": (
+        Change(Mailbox, "_hear_launch_path", '"RESULT0": launch["ticket"]', '"RESULT0": 999'),
+        "has no record",
+    ),
+    "a fault is none": (
+        Change(Reports, "_is_fault", "return status != BlockStatus.OK", "return False"),
+        "FINISHED, code 0: of",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_rule_of_the_model_is_found(name, monkeypatch):
+    change, message = WRONG[name]
+    plant(monkeypatch, [change])
+    profile = "mixed" if "fault" in name else "no_stops"
+    assert any(found_or_none(books(profile, seed), message) for seed in range(1, 4))
+
+
+def found_or_none(run, message):
+    """Tell whether the ledger finds it in a run; one may be too short for it."""
+    failure = watch(run).failure
+    return failure is not None and message in str(failure)
+
+
+def test_an_overcommitted_sm_is_found():
+    """The ledger counts with SMs that have room for two warps, the model with 16."""
+    run = books()
+    smaller = f"tb.support.dispatch_configs:HOST_LEDGERS.{TINY},warp_slots=2"
+    assert found(replace(run, events={"ledger": smaller}), "over-committed")
