@@ -50,7 +50,12 @@ def block_lengths(seed: int, launch: int, base: int, bx: Words, by: Words, bz: W
     return np.maximum(lengths, np.uint32(4))
 
 
-def grid_places(grid: tuple[int, int, int]) -> tuple[Words, Words, Words]:
-    """Return (bx, by, bz) of all blocks of a grid in order of their id, x fastest."""
-    bz, by, bx = np.indices(grid[::-1], np.uint32).reshape(3, -1)
-    return bx, by, bz
+def grid_places(
+    grid: tuple[int, int, int], start: int = 0, stop: int | None = None
+) -> tuple[Words, Words, Words]:
+    """Return (bx, by, bz) of a grid's blocks, or of some, in order of their id, x fastest."""
+    gx, gy, gz = grid
+    ids = np.arange(start, gx * gy * gz if stop is None else stop, dtype=np.int64)
+    rows, bx = np.divmod(ids, max(gx, 1))
+    bz, by = np.divmod(rows, max(gy, 1))
+    return bx.astype(np.uint32), by.astype(np.uint32), bz.astype(np.uint32)

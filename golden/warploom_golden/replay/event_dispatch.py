@@ -1,7 +1,8 @@
 """The event model's run: launches in by way of `EventFront`, what happens to their blocks out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Final
 
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import End, EventDispatcher
@@ -9,6 +10,9 @@ from warploom_golden.replay.event_front import EventFront, Waiting
 from warploom_golden.replay.event_state import Integers
 from warploom_golden.replay.kills import kill_block
 from warploom_spec import Config, Fate, LaunchDescriptor
+
+#: Offers, or reports, of which a piece is made.
+PIECE: Final = 1 << 17
 
 
 class EventDispatch:
@@ -53,27 +57,28 @@ class EventDispatch:
         self._kill_every = kill_every
         self._resident: list[Waiting | None] = [None, None]
         self.front = EventFront(launches, config, arrivals=arrivals)
-        self._dispatcher = EventDispatcher(config, seed, log=self.front.most_blocks, knee=knee)
+        self._dispatcher = EventDispatcher(config, seed, knee=knee, drained=PIECE)
         self.words: list[tuple[int, int, int, int]] = []
         self.ended: list[tuple[int, int, Fate, int]] = []
 
-    @property
-    def offers(self) -> Integers:
-        """All offers, in order of decision: rows cycle, SM, slot, ticket, block number."""
-        return self._dispatcher.offers
+    def take_logs(self) -> tuple[Integers, Integers]:
+        """Return what came since the last time: offers, and reports.
 
-    @property
-    def reports(self) -> Integers:
-        """All reports, in order of cycle and SM: rows cycle, SM, slot, status."""
-        return self._dispatcher.reports
+        Offers are in order of decision: rows cycle, SM, slot, ticket, block number. Reports are in
+        order of cycle and SM: rows cycle, SM, slot, status.
+        """
+        return self._dispatcher.take_logs()
 
     @property
     def stalls(self) -> dict[str, int]:
         """Stalled cycles by cause: each of ``warploom_spec.STALL_CAUSES``."""
         return self._dispatcher.stalls
 
-    def run(self) -> None:
+    def run(self) -> Iterator[int]:
         """Run from reset until every launch was answered and has ended.
+
+        Yields a cycle before which all is known whenever the logs are to be taken, and `NEVER` at
+        the end.
 
         Raises
         ------
@@ -87,8 +92,11 @@ class EventDispatch:
             cycle, end, _ = self._dispatcher.advance(cycle, self.front.wake)
             if end is not None:
                 self._end(end, cycle - 1)
+            if self._dispatcher.is_full:
+                yield cycle
         if any(self._resident) or not self.front.drained:
             raise RuntimeError("the event model stands still while launches wait")
+        yield NEVER
 
     def _hand_over(self, cycle: int) -> None:
         """Step the front; the launch that it hands over occupies the lowest free place."""

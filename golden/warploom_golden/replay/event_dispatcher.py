@@ -1,6 +1,7 @@
 """The event model's dispatcher and SMs: two places, stops in, ends out."""
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Final
 
 import numpy as np
@@ -31,6 +32,10 @@ from warploom_spec import (
     timing,
 )
 
+#: Blocks that are decided at once, at most: so many lengths stand ready.
+AHEAD: Final = 1 << 14
+#: Lengths that are computed at once.
+WINDOW: Final = 1 << 16
 POLICIES: Final = {
     "first_fit": FIRST_FIT,
     "round_robin": ROUND_ROBIN,
@@ -102,6 +107,9 @@ class EventDispatcher:
         How the SMs' stand-ins behave; as in a replay by default.
     log : int
         Offers, and reports, that are written down; later ones are not.
+    drained : int or None
+        The caller takes the logs with `take_logs` when so many offers, or reports, stand there:
+        then `advance` stops early, and no log overflows. None: ``log`` is all that is written down.
     knee : int or None
         With contention: warps that an SM runs at full speed; every SM then reports, and at once.
         None: blocks take as long on a full SM as alone.
@@ -114,6 +122,7 @@ class EventDispatcher:
         sm: SmBehaviour | None = None,
         log: int = 0,
         knee: int | None = None,
+        drained: int | None = None,
     ):
         self._config = config
         self._knee = knee
@@ -121,10 +130,13 @@ class EventDispatcher:
         self._sm = sm or SmBehaviour()
         self._timing = timing(config)
         self._state = initial_state(config, self._sm, knee)
-        # The lengths of all grids that came, one behind the other, and where each one's begin.
-        self._lengths = np.zeros(1 << 10, np.int64)
-        self._used = 0
-        self._known: dict[tuple[int, int, int, tuple[int, int, int]], tuple[int, int]] = {}
+        # For each place the lengths of its next blocks, its launch, and up to which block they are.
+        self._lengths = np.zeros((2, WINDOW), np.int64)
+        self._launches: list[LaunchDescriptor | None] = [None, None]
+        self._ready = [NEVER, NEVER]
+        self._drained = drained
+        if drained is not None:
+            log = drained + AHEAD + config.sms * config.block_slots
         self._offers = np.zeros((5, log), np.int64)
         self._reports = np.zeros((4, log), np.int64)
 
@@ -137,6 +149,18 @@ class EventDispatcher:
     def reports(self) -> Integers:
         """Log of reports: rows cycle, SM, slot, status; in order of cycle and SM."""
         return self._reports[:, : self._state.reports]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the logs are to be taken."""
+        state, most = self._state, self._drained
+        return most is not None and (state.offers >= most or state.reports >= most)
+
+    def take_logs(self) -> tuple[Integers, Integers]:
+        """Return the logs of offers and of reports, and begin new ones."""
+        taken = self.offers.copy(), self.reports.copy()
+        self._state.offers = self._state.reports = 0
+        return taken
 
     @property
     def ignored(self) -> int:
@@ -192,7 +216,6 @@ class EventDispatcher:
         kill : int or None
             Number of the block after whose offer the launch is stopped by a kill.
         """
-        base, count = self._lengths_of(launch)
         place = self._state.places[number]
         place.occupied = True
         place.since = cycle
@@ -200,13 +223,14 @@ class EventDispatcher:
         place.stream = launch.stream
         place.awaits = launch.stream if launch.after_previous else NONE
         self._set_need(place, launch)
-        place.origin = base
-        place.first = place.next = base + first
-        place.end = base + count
-        place.kill_block = NONE if kill is None else base + kill
+        place.first = place.next = first
+        place.end = prod(launch.grid)
+        place.kill_block = NONE if kill is None else kill
         fault = self._sm.faults.get(launch.code)
-        place.fault_block = NONE if fault is None else base + fault
+        place.fault_block = NONE if fault is None else fault
         _clear(place)
+        self._launches[number] = launch
+        self._make_ready(number, first)
         other = self._state.places[1 - number]
         self._state.older = 1 - number if other.occupied else number
 
@@ -219,23 +243,28 @@ class EventDispatcher:
         place.most = min(size // one for size, one in pairs if one)
         place.limiting[:] = [(place.most + 1) * one > size for size, one in pairs]
 
-    def _lengths_of(self, launch: LaunchDescriptor) -> tuple[int, int]:
-        """Return where the lengths of a grid's blocks begin, and how many there are."""
-        key = launch.code, launch.arguments, launch.address_space, launch.grid
-        if key not in self._known:
-            lengths = block_lengths(
-                self._seed, launch.code, launch.arguments, *grid_places(launch.grid)
-            ).astype(np.int64)
-            if self._knee is not None:
-                lengths = block_work(lengths, launch.address_space, self._knee)
-            end = self._used + len(lengths)
-            if end > len(self._lengths):
-                more = max(end, 2 * len(self._lengths)) - len(self._lengths)
-                self._lengths = np.pad(self._lengths, (0, more))
-            self._lengths[self._used : end] = lengths
-            self._known[key] = self._used, len(lengths)
-            self._used = end
-        return self._known[key]
+    def _make_ready(self, number: int, first: int) -> None:
+        """Compute the lengths of the next blocks of the launch in a place."""
+        launch = self._launches[number]
+        assert launch is not None
+        stop = min(first + WINDOW, prod(launch.grid))
+        places = grid_places(launch.grid, first, stop)
+        lengths = block_lengths(self._seed, launch.code, launch.arguments, *places)
+        made = lengths.astype(np.int64)
+        if self._knee is not None:
+            made = block_work(made, launch.address_space, self._knee)
+        self._lengths[number, : len(made)] = made
+        self._state.places[number].window = first
+        self._ready[number] = stop if stop < prod(launch.grid) else NEVER
+
+    def _look_ahead(self) -> None:
+        """See to it that the next `AHEAD` blocks have lengths; let the machine stop after them."""
+        for number in range(2):
+            if self._ready[number] < NEVER:
+                next_block = int(self._state.places[number].next)
+                if next_block + AHEAD > self._ready[number]:
+                    self._make_ready(number, next_block)
+        self._state.pause = self._state.decided + AHEAD
 
     def stop(self, cycle: int, number: int, how: Stop, take_back: bool = False) -> None:
         """Send a stop in a cycle to the launch in a place; it acts ``timing.stop`` cycles later.
@@ -263,15 +292,20 @@ class EventDispatcher:
     def advance(self, cycle: int, until: int) -> tuple[int, End | None, bool]:
         """Run from one cycle to another, or until the caller must know what happened.
 
+        Also until the logs are to be taken.
+
         Returns
         -------
         tuple
             The next cycle; the end of a launch that left its place in the cycle before, if any;
             whether a launch started or an SM was lost.
         """
-        cycle, ended, news = advance(
-            self._state, self._lengths, self._offers, self._reports, cycle, until
-        )
+        ended, news = NONE, False
+        while cycle < until and ended == NONE and not news and not self.is_full:
+            self._look_ahead()
+            cycle, ended, news = advance(
+                self._state, self._lengths, self._offers, self._reports, cycle, until
+            )
         return cycle, None if ended == NONE else self._end(cycle - 1, ended), news
 
     def _end(self, loaded: int, number: int) -> End:
@@ -279,7 +313,7 @@ class EventDispatcher:
         fate, code = judge(place, loaded)
         first_offer = place.started + self._timing.offer
         cycles = 0 if place.last_report < 0 else int(place.last_report - first_offer)
-        offered, next_block = int(place.next - place.first), int(place.next - place.origin)
+        offered, next_block = int(place.next - place.first), int(place.next)
         return End(number, fate, code, next_block, offered, cycles, int(place.held))
 
 

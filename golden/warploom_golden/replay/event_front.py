@@ -7,7 +7,6 @@ environment of a replay: a launch in each cycle with room, records taken at once
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 
 from warploom_golden.launch.launch_check import refusals
 from warploom_golden.oracles.index_reference import Dims, warps
@@ -99,12 +98,6 @@ class EventFront:
         self.wake = 1
         self.answers: list[tuple[int, int, int, int]] = []
         self.decisions: list[tuple[int, int, Accepted]] = []
-
-    @property
-    def most_blocks(self) -> int:
-        """Blocks of all launches that pass, at most: the queue may refuse some of those yet."""
-        pairs = zip(self._launches, self._verdicts, strict=True)
-        return sum(prod(launch.grid) for launch, (code, _) in pairs if not code)
 
     @property
     def drained(self) -> bool:

@@ -180,9 +180,9 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
     block.status = FAULT if place.next == place.fault_block else OK
     block.out = True
     if s.rules.sharing:
-        block.work = lengths[place.next]
+        block.work = lengths[s.head, place.next - place.window]
     else:
-        due = offered + lengths[place.next]
+        due = offered + lengths[s.head, place.next - place.window]
         if place.kill_at <= cycle:
             # Killed already when it is offered.
             block.status = KILLED
@@ -193,7 +193,7 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
         offers[SM, s.offers] = number
         offers[SLOT, s.offers] = slot
         offers[TICKET, s.offers] = place.ticket
-        offers[BLOCK, s.offers] = place.next - place.origin
+        offers[BLOCK, s.offers] = place.next
         s.offers += 1
     if s.rules.in_order or s.rules.sharing:
         row = s.order[s.decided % len(s.order)]
@@ -303,12 +303,15 @@ def advance(
 ) -> tuple[int, int, bool]:
     """Run from one cycle to another, or until a launch starts or leaves, or an SM is lost.
 
+    It also stops when as many blocks are decided as the state's ``pause`` says.
+
     Parameters
     ----------
     s : State
         The state at the start of ``cycle``.
     lengths : array of int64
-        How long each block holds its slot, with contention its work, by its number.
+        For each place how long the blocks of its launch hold their slots, with contention their
+        work, from block ``window`` on.
     offers, reports : array of int64
         Logs, to be filled in as far as they have columns: rows `CYCLE`, `SM` and `SLOT`, of offers
         `TICKET` and `BLOCK`, of reports `STATUS`.
@@ -325,7 +328,7 @@ def advance(
         Whether a launch started, or an SM was lost.
     """
     ended, news = NONE, False
-    while cycle < until and ended == NONE and not news:
+    while cycle < until and ended == NONE and not news and s.decided < s.pause:
         event, ended, news = run_cycle(s, lengths, offers, reports, cycle)
         event = min(event, until)
         # Nothing changes in the cycles between.

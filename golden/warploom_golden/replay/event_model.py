@@ -5,9 +5,9 @@ seed alone, as exact as the cycle models and some thousand times quicker: time j
 to the next, and what follows from an event by arithmetic is filled in at the end, in NumPy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,18 @@ from warploom_golden.oracles.index_reference import (
     warps,
     widths,
 )
-from warploom_golden.replay.block_length import grid_places
 from warploom_golden.replay.event_state import Integers
 from warploom_spec import Config, LaunchDescriptor, WarploomError, layouts
 
 if TYPE_CHECKING:
     from warploom_golden.replay.event_dispatch import EventDispatch
+    from warploom_golden.replay.event_filter import Accepted
+
+    #: (ticket, launch number, what was accepted).
+    Decisions = Sequence[tuple[int, int, Accepted]]
+#: (cycle, place, ticket, launch number).
+Resident = tuple[int, int, int, int]
+Row = TypeVar("Row")
 
 #: Columns by name, all of one length; uint64, of fields wider than that one row of words an event.
 Table = dict[str, NDArray[np.uint64]]
@@ -48,15 +54,33 @@ class Events:
     stalls: dict[str, int]
 
 
-def run(
+@dataclass(frozen=True)
+class Piece:
+    """Events that follow each other.
+
+    Attributes
+    ----------
+    events : Events
+        What came since the piece before; the stall counters as they stand.
+    until : int
+        All events before this cycle are in this piece or in one before.
+    """
+
+    events: Events
+    until: int
+
+
+def pieces(
     launches: Sequence[LaunchDescriptor],
     config: Config,
     seed: int,
     kill_every: int | None = None,
     knee: int | None = None,
     arrivals: Sequence[int] | None = None,
-) -> Events:
-    """Replay launches.
+) -> Iterator[Piece]:
+    """Replay launches; yield the events in pieces, so that no more than one is held.
+
+    What is yielded is in order, each kind for itself; the last piece ends with `NEVER`.
 
     Parameters
     ----------
@@ -87,19 +111,67 @@ def run(
     from warploom_golden.replay.event_dispatch import EventDispatch
 
     dispatch = EventDispatch(launches, config, seed, kill_every, knee, arrivals)
-    dispatch.run()
+    tables = _Tables(dispatch, launches, config)
+    for until in dispatch.run():
+        stalls = {f"stall_{cause}": n for cause, n in dispatch.stalls.items()}
+        yield Piece(Events(tables.take(), stalls), until)
+
+
+def run(
+    launches: Sequence[LaunchDescriptor],
+    config: Config,
+    seed: int,
+    kill_every: int | None = None,
+    knee: int | None = None,
+    arrivals: Sequence[int] | None = None,
+) -> Events:
+    """Replay launches; return all events at once. Parameters and errors are those of `pieces`."""
+    return joined(
+        [piece.events for piece in pieces(launches, config, seed, kill_every, knee, arrivals)]
+    )
+
+
+def joined(parts: Sequence[Events]) -> Events:
+    """Return events that came in pieces as one; the stall counters are the last piece's."""
     tables = {
-        "answers": _columns(dispatch.front.answers, ("cycle", "ticket", "code", "argument")),
-        "decisions": _decisions(dispatch),
-        "done": _done(dispatch),
-        "warps": _warps(dispatch, launches, config),
-        "words": _words(dispatch, launches, config),
-        "offers": _offers(dispatch, launches, config),
-        "reports": _reports(dispatch),
-        "ended": _ended(dispatch),
-        "errors": _columns([], ("cycle", "source", "code", "argument")),
+        kind: {name: np.concatenate([part.tables[kind][name] for part in parts]) for name in table}
+        for kind, table in parts[0].tables.items()
     }
-    return Events(tables, {f"stall_{cause}": n for cause, n in dispatch.stalls.items()})
+    return Events(tables, parts[-1].stalls)
+
+
+class _Tables:
+    """Makes tables of what a dispatch has noted since they were last taken."""
+
+    def __init__(
+        self, dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+    ):
+        self._dispatch, self._launches, self._config = dispatch, launches, config
+        self._taken = {"answers": 0, "decisions": 0, "words": 0, "ended": 0}
+
+    def take(self) -> dict[str, Table]:
+        """Return a table for each kind of event."""
+        dispatch, launches, config = self._dispatch, self._launches, self._config
+        decisions = self._new("decisions", dispatch.front.decisions)
+        words = self._new("words", dispatch.words)
+        offers, reports = dispatch.take_logs()
+        answers = self._new("answers", dispatch.front.answers)
+        return {
+            "answers": _columns(answers, ("cycle", "ticket", "code", "argument")),
+            "decisions": _decisions(decisions),
+            "done": _done(decisions),
+            "warps": _warps(decisions, launches, config),
+            "words": _words(words, launches, config),
+            "offers": _offers(offers, dispatch.words, launches, config),
+            "reports": _placed(reports) | {"status": reports[3].view(np.uint64)},
+            "ended": _ended(self._new("ended", dispatch.ended)),
+            "errors": _columns([], ("cycle", "source", "code", "argument")),
+        }
+
+    def _new(self, kind: str, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return what was appended since the last time."""
+        first, self._taken[kind] = self._taken[kind], len(rows)
+        return rows[first:]
 
 
 def _columns(rows: Sequence[tuple[int, ...]], names: Sequence[str]) -> Table:
@@ -111,24 +183,22 @@ def _zeros(count: int) -> NDArray[np.uint64]:
     return np.zeros(count, np.uint64)
 
 
-def _decisions(dispatch: "EventDispatch") -> Table:
-    rows = [(a.decision, ticket, a.hit, a.entry) for ticket, _, a in dispatch.front.decisions]
+def _decisions(decisions: "Decisions") -> Table:
+    rows = [(a.decision, ticket, a.hit, a.entry) for ticket, _, a in decisions]
     return _columns(rows, ("cycle", "ticket", "hit", "entry"))
 
 
-def _done(dispatch: "EventDispatch") -> Table:
-    rows = [(a.done, a.hit, a.entry) for _, _, a in dispatch.front.decisions]
+def _done(decisions: "Decisions") -> Table:
+    rows = [(a.done, a.hit, a.entry) for _, _, a in decisions]
     return _columns(rows, ("cycle", "hit", "entry"))
 
 
-def _warps(
-    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
-) -> Table:
+def _warps(decisions: "Decisions", launches: Sequence[LaunchDescriptor], config: Config) -> Table:
     """Return every packed warp that is written."""
     names = [field.name for field in layouts.packed_warp(config).fields]
     parts: list[Table] = [_columns([], ("cycle", *names))]
     parts[0]["words"] = np.zeros((0, _word_count(config)), np.uint64)
-    for _, number, accepted in dispatch.front.decisions:
+    for _, number, accepted in decisions:
         if accepted.hit:
             continue
         launch = launches[number]
@@ -165,12 +235,12 @@ def _join(words: NDArray[np.uint32], config: Config) -> NDArray[np.uint64]:
 
 
 def _words(
-    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+    words: Sequence[Resident], launches: Sequence[LaunchDescriptor], config: Config
 ) -> Table:
     """Return the launch words of each place from the cycle on in which they stand there."""
     names = [field.name for field in layouts.launch_words(config).fields]
     rows = []
-    for cycle, place, ticket, number in dispatch.words:
+    for cycle, place, ticket, number in words:
         launch = launches[number]
         values = launch.values(config) | {
             "ticket": ticket,
@@ -188,38 +258,37 @@ def _placed(log: Integers) -> Table:
     return dict(zip(("cycle", "sm", "slot"), log[:3].view(np.uint64), strict=True))
 
 
-def _reports(dispatch: "EventDispatch") -> Table:
-    return _placed(dispatch.reports) | {"status": dispatch.reports[3].view(np.uint64)}
-
-
 def _offers(
-    dispatch: "EventDispatch", launches: Sequence[LaunchDescriptor], config: Config
+    log: Integers,
+    words: Sequence[Resident],
+    launches: Sequence[LaunchDescriptor],
+    config: Config,
 ) -> Table:
-    """Return every offer, in order of decision."""
+    """Return offers, in order of decision, of launches that became resident."""
+    # Tickets rise in order of hand-over.
+    tickets = np.array([ticket for _, _, ticket, _ in words], np.int64)
+    seen, nth = np.unique(log[3], return_inverse=True)
     rows = []
-    places = [(np.zeros(0, np.uint32),) * 3]
-    for _, place, ticket, number in dispatch.words:
+    for k in np.searchsorted(tickets, seen).tolist():
+        _, place, ticket, number = words[k]
         launch = launches[number]
         count = warps(launch.block, config.warp_size)
-        rows.append((place, ticket, launch.index_address, count, *widths(launch.block)))
-        places.append(grid_places(launch.grid))
+        shape = (place, ticket, launch.index_address, count, *widths(launch.block))
+        rows.append((*shape, *launch.grid[:2]))
     names = ("place", "ticket", "index_address", "index_warps", "width_x", "width_y", "width_z")
-    launched = _columns(rows, names)
-    # Tickets rise in order of hand-over: of each offer its launch, and its block among all grids'.
-    nth = np.searchsorted(launched["ticket"], dispatch.offers[3].view(np.uint64))
-    before = np.cumsum([0, *(len(part[0]) for part in places[1:])])
-    block = before[nth] + dispatch.offers[4]
-    table = _placed(dispatch.offers)
+    launched = _columns(rows, (*names, "gx", "gy"))
+    table = _placed(log)
     table["task"] = _zeros(len(table["cycle"]))
-    for name, column in launched.items():
-        table[name] = column[nth]
-    for axis, name in enumerate(("bx", "by", "bz")):
-        table[name] = np.concatenate([part[axis] for part in places])[block].astype(np.uint64)
+    for name in names:
+        table[name] = launched[name][nth]
+    block = log[4].view(np.uint64)
+    across, table["bx"] = np.divmod(block, launched["gx"][nth])
+    table["bz"], table["by"] = np.divmod(across, launched["gy"][nth])
     return table
 
 
-def _ended(dispatch: "EventDispatch") -> Table:
-    table = _columns(dispatch.ended, ("cycle", "ticket", "fate", "cycles"))
+def _ended(ended: Sequence[tuple[int, ...]]) -> Table:
+    table = _columns(ended, ("cycle", "ticket", "fate", "cycles"))
     # No launch of a replay fails or is drained: none has a code or a next block.
     nothing = ("code", "next_x", "next_y", "next_z")
-    return table | {name: _zeros(len(dispatch.ended)) for name in nothing}
+    return table | {name: _zeros(len(ended)) for name in nothing}

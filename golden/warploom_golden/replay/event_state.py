@@ -99,11 +99,12 @@ class Place:
         empty SM would take too much.
     most : int
         Most blocks that fit on an empty SM.
-    origin, first, next, end : int
-        Where the lengths of its grid's blocks begin, and with them its blocks' numbers; those of
-        the block that it began with, of the next one, and past the last one.
+    first, next, end : int
+        Numbers of the block that it began with, of the next one, and past the last one.
+    window : int
+        The block whose length is the first that stands ready.
     kill_block, fault_block : int
-        Blocks by the same numbers: with the offer of the one a kill is asked for, the other one
+        Blocks by their numbers: with the offer of the one a kill is asked for, the other one
         reports a fault; `NONE` for none.
     walking : bool
         Given to the walker.
@@ -134,10 +135,10 @@ class Place:
     need: Amounts
     limiting: Amounts
     most: int
-    origin: int
     first: int
     next: int
     end: int
+    window: int
     kill_block: int
     fault_block: int
     walking: bool
@@ -251,6 +252,8 @@ class State:
         SMs that are not lost; the first cycle in which all are.
     last, last_cycle : int
         The SM of the last decision, and its cycle.
+    pause : int
+        The machine stops when so many blocks are decided.
     decided, taken, retired, counted, returned : int
         Blocks that got so far, in order of decision; ``taken`` with contention alone, the latter
         three in order alone.
@@ -302,6 +305,7 @@ class State:
     dead_at: int
     last: int
     last_cycle: int
+    pause: int
     decided: int
     taken: int
     retired: int
