@@ -1,16 +1,19 @@
 """A replay's recorded events against the model's: all of them, cycle numbers included."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_model import Events, Table
 
 #: An event's fields by name; of a field wider than 64 bits the whole number.
 Values = dict[str, int]
+#: Events that follow each other.
+Parts = Iterable[Events]
 
 
 @dataclass(frozen=True)
@@ -67,28 +70,116 @@ class Comparison:
     first: Mismatch | None
 
 
-def compare(rtl: Events, model: Events) -> Comparison:
-    """Compare every column of every table, and the stall counters."""
-    compared, mismatches, found = {}, 0, []
-    for kind, expected in model.tables.items():
-        seen = rtl.tables[kind]
+class Comparing:
+    """A comparison of events that come in pieces from either side, each kind in order.
+
+    What both sides have is compared and forgotten.
+
+    Attributes
+    ----------
+    compared : dict of str to int
+        Events compared, by kind, and 1 for each counter.
+    mismatches : int
+        Events that differ so far.
+    """
+
+    def __init__(self) -> None:
+        self.compared: dict[str, int] = {}
+        self.mismatches = 0
+        self._first: dict[str, tuple[int, Values | None, Values | None]] = {}
+        self._rtl: dict[str, Table] = {}
+        self._model: dict[str, Table] = {}
+
+    def add_rtl(self, kind: str, table: Table) -> None:
+        """Take what the RTL recorded next of a kind."""
+        _append(self._rtl, kind, table)
+        self._compare(kind)
+
+    def add_model(self, tables: Mapping[str, Table]) -> None:
+        """Take what the model expects next."""
+        for kind, table in tables.items():
+            self.compared.setdefault(kind, 0)
+            _append(self._model, kind, table)
+            self._compare(kind)
+
+    def lacks(self, until: int) -> bool:
+        """Tell whether the RTL has an event, at a cycle or later, that the model has not yet."""
+        return any(
+            _length(table) and int(table["cycle"][-1]) >= until for table in self._rtl.values()
+        )
+
+    def _compare(self, kind: str) -> None:
+        """Compare what both sides have of a kind."""
+        seen, expected = self._rtl.get(kind), self._model.get(kind)
+        if seen is None or expected is None:
+            return
         length = min(_length(seen), _length(expected))
         unequal = _unequal(seen, expected, length)
-        extra = max(_length(seen), _length(expected)) - length
-        compared[kind] = length
-        mismatches += int(unequal.sum()) + extra
-        if unequal.any() or extra:
-            number = int(unequal.argmax()) if unequal.any() else length
-            found.append(_mismatch(kind, number, seen, expected, model))
-    last = int(model.tables["ended"]["cycle"].max(initial=0))
-    for name, value in model.stalls.items():
-        compared[name] = 1
-        if rtl.stalls[name] != value:
-            mismatches += 1
-            values = {"value": rtl.stalls[name]}, {"value": value}
-            found.append(Mismatch(name, 0, last, None, None, *values))
-    first = min(found, key=lambda mismatch: mismatch.cycle, default=None)
-    return Comparison(compared, mismatches, first)
+        if unequal.any() and kind not in self._first:
+            number = int(unequal.argmax())
+            sides = values_at(seen, number), values_at(expected, number)
+            self._first[kind] = (self.compared[kind] + number, *sides)
+        self.mismatches += int(unequal.sum())
+        self.compared[kind] += length
+        self._rtl[kind], self._model[kind] = _from(seen, length), _from(expected, length)
+
+    def finish(
+        self, rtl: Mapping[str, int], model: Mapping[str, int], parts: Callable[[], Parts]
+    ) -> Comparison:
+        """Compare counters, and count what only one side has.
+
+        Parameters
+        ----------
+        rtl, model : mapping of str to int
+            The stall counters.
+        parts : callable
+            Returns the model's events in pieces, again: they say where the first mismatch is.
+        """
+        for kind in self.compared:
+            sides = self._rtl.get(kind), self._model.get(kind)
+            values = [values_at(table, 0) if table else None for table in sides]
+            self.mismatches += sum(_length(table) for table in sides if table)
+            if any(values) and kind not in self._first:
+                self._first[kind] = self.compared[kind], values[0], values[1]
+        found = [_place(kind, *first, parts) for kind, first in self._earliest()]
+        for name, value in model.items():
+            self.compared[name] = 1
+            if rtl[name] != value:
+                self.mismatches += 1
+                counts = {"value": rtl[name]}, {"value": value}
+                found.append(Mismatch(name, 0, NEVER, None, None, *counts))
+        first = min(found, key=lambda mismatch: mismatch.cycle, default=None)
+        if first and first.cycle == NEVER:
+            ended = (int(part.tables["ended"]["cycle"].max(initial=0)) for part in parts())
+            first = replace(first, cycle=max(ended))
+        return Comparison(self.compared, self.mismatches, first)
+
+    def _earliest(self) -> list[tuple[str, tuple[int, Values | None, Values | None]]]:
+        """Return the first mismatch of the kind in which it has the lowest cycle."""
+        pairs = [(kind, self._first[kind]) for kind in self.compared if kind in self._first]
+        return sorted(pairs, key=lambda pair: _cycle(*pair[1][1:]))[:1]
+
+
+def compare(rtl: Events, model: Events) -> Comparison:
+    """Compare every column of every table, and the stall counters."""
+    comparing = Comparing()
+    comparing.add_model(model.tables)
+    for kind in model.tables:
+        comparing.add_rtl(kind, rtl.tables[kind])
+    return comparing.finish(rtl.stalls, model.stalls, lambda: [model])
+
+
+def _append(side: dict[str, Table], kind: str, table: Table) -> None:
+    known = side.get(kind)
+    if known is None or not _length(known):
+        side[kind] = table
+    elif _length(table):
+        side[kind] = {name: np.concatenate([known[name], table[name]]) for name in known}
+
+
+def _from(table: Table, first: int) -> Table:
+    """Return a table from one event on, without what stands before it."""
+    return {name: column[first:].copy() for name, column in table.items()}
 
 
 def _length(table: Table) -> int:
@@ -106,11 +197,47 @@ def _unequal(rtl: Table, model: Table, length: int) -> NDArray[np.bool_]:
     return result
 
 
-def _mismatch(kind: str, number: int, rtl: Table, model: Table, events: Events) -> Mismatch:
-    sides = [values_at(table, number) for table in (rtl, model)]
-    cycle = min(values["cycle"] for values in sides if values)
-    launch, block = locate(kind, number, sides[1] or sides[0] or {}, events)
-    return Mismatch(kind, number, cycle, launch, block, sides[0], sides[1])
+def _cycle(*sides: Values | None) -> int:
+    return min(values["cycle"] for values in sides if values)
+
+
+def _place(
+    kind: str,
+    number: int,
+    rtl: Values | None,
+    model: Values | None,
+    parts: Callable[[], Parts],
+) -> Mismatch:
+    """Say where a mismatch is, by what the model knows."""
+    values = model or rtl or {}
+    launch, block = locate(kind, number, values, _around(kind, values, parts()))
+    return Mismatch(kind, number, _cycle(rtl, model), launch, block, rtl, model)
+
+
+def _around(kind: str, values: Mapping[str, int], parts: Parts) -> Events:
+    """Return what `locate` needs: all answers and decisions, and of the offers the last before."""
+    kept: dict[str, list[Table]] = {"answers": [], "decisions": []}
+    offer: Table = {}
+    for part in parts:
+        for name, tables in kept.items():
+            tables.append(part.tables[name])
+        offers = part.tables["offers"]
+        held = np.flatnonzero(_before(kind, values, offers))[-1:]
+        if len(held) or not offer:
+            offer = {name: column[held] for name, column in offers.items()}
+    joined = {
+        kind: {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+        for kind, tables in kept.items()
+    }
+    return Events(joined | {"offers": offer}, {})
+
+
+def _before(kind: str, values: Mapping[str, int], offers: Table) -> NDArray[np.bool_]:
+    """Tell which offers came before an event; of a report, those of its slot."""
+    before = offers["cycle"] <= np.uint64(values["cycle"])
+    if kind == "reports":
+        before &= (offers["sm"] == values["sm"]) & (offers["slot"] == values["slot"])
+    return before
 
 
 def values_at(table: Table, number: int) -> Values | None:
@@ -135,11 +262,7 @@ def locate(
     offers = events.tables["offers"]
     if kind == "offers":
         return launch_of(values["ticket"], events), _block(values)
-    before = offers["cycle"] <= np.uint64(values["cycle"])
-    if kind == "reports":
-        same = (offers["sm"] == values["sm"]) & (offers["slot"] == values["slot"])
-        before = before & same
-    held = np.flatnonzero(before)
+    held = np.flatnonzero(_before(kind, values, offers))
     offer = values_at(offers, int(held[-1])) if len(held) else None
     block = _block(offer) if offer else None
     if kind == "answers":

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_sim.analysis.running import RunFigures
 from warploom_sim.json_file import write_whole
 from warploom_sim.replay_result import NEVER, Replay
 from warploom_spec import ErrorCode, Fate
@@ -21,7 +22,7 @@ FIGURES: Final = (
 )
 
 
-def launch_figures(run: Replay) -> list[dict[str, Any]]:
+def launch_figures(run: Replay | RunFigures) -> list[dict[str, Any]]:
     """Return each launch's figures by name, in the order in which they were sent.
 
     A figure in cycles that never came is None, as are ``fate`` of a refused launch and ``refusal``

@@ -4,22 +4,26 @@ It is given trace, configuration and seed, and writes what the model expects. It
 the RTL's run, not even where that writes.
 """
 
+import io
 import json
+import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Final
 
 import numpy as np
 
 from warploom_golden.replay import event_model
-from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.event_model import Events, Piece
 from warploom_sim import traces
 from warploom_sim.options import ALLOCATORS
 from warploom_sim.trace_launches import arrival_cycles, make_launches
 from warploom_spec import Config
+
+_HEAD: Final = struct.Struct("<QQ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +63,14 @@ class ModelJob:
             allocator=job["allocator"],
         )
 
-    def run(self) -> Events:
-        """Return what the model expects."""
+    def run(self) -> Iterator[Piece]:
+        """Yield what the model expects, in pieces."""
         trace = traces.load(self.trace, device=self.device, strict=False)
         launches = make_launches(trace, self.config, self.time_scale, self.launches, self.allocator)
         arrivals = None
         if self.arrivals:
             arrivals = arrival_cycles(trace, self.time_scale, self.launches)
-        return event_model.run(
+        return event_model.pieces(
             launches, self.config, self.seed, self.kill_every, self.knee, arrivals
         )
 
@@ -77,26 +81,38 @@ def config_of(fields: Mapping[str, Any]) -> Config:
     return Config(**values)
 
 
-def write_events(events: Events, path: Path) -> None:
-    """Write events as an uncompressed NumPy archive."""
+def write_piece(piece: Piece, file: IO[bytes]) -> None:
+    """Write a piece: two numbers of 64 bits, its end and its size, and a NumPy archive."""
     arrays: dict[str, Any] = {
         f"{kind}.{name}": column
-        for kind, table in events.tables.items()
+        for kind, table in piece.events.tables.items()
         for name, column in table.items()
     }
-    np.savez(path, stalls=np.array(json.dumps(events.stalls)), **arrays)
+    packed = io.BytesIO()
+    np.savez(packed, stalls=np.array(json.dumps(piece.events.stalls)), **arrays)
+    file.write(_HEAD.pack(piece.until, packed.tell()))
+    file.write(packed.getbuffer())
+    file.flush()
 
 
-def read_events(path: Path) -> Events:
-    """Read what `write_events` wrote."""
+def read_piece(file: IO[bytes]) -> Piece | None:
+    """Read what `write_piece` wrote; None if the file ends, or breaks off."""
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    until, size = _HEAD.unpack(head)
+    data = file.read(size)
+    if len(data) < size:
+        return None
     tables: dict[str, event_model.Table] = {}
-    with np.load(path) as archive:
+    with np.load(io.BytesIO(data)) as archive:
         for key in archive.files:
             if key != "stalls":
                 kind, name = key.split(".")
                 tables.setdefault(kind, {})[name] = archive[key]
-        return Events(tables, json.loads(str(archive["stalls"])))
+        return Piece(Events(tables, json.loads(str(archive["stalls"]))), until)
 
 
 if __name__ == "__main__":
-    write_events(ModelJob.from_json(sys.argv[1]).run(), Path(sys.argv[2]))
+    for one in ModelJob.from_json(sys.argv[1]).run():
+        write_piece(one, sys.stdout.buffer)

@@ -56,42 +56,7 @@ def record_words(packet: Packet) -> int:
     return -(-packet.bits // WORD_BITS)
 
 
-def read_event_file(path: Path, packet: Packet, *, counted: bool = True) -> NDArray[np.uint64]:
-    """Return an event file's records without its closing record, one row of words each.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    packet : Packet
-        Layout of a record.
-    counted : bool
-        Whether there must be as many records as the closing record says.
-
-    Raises
-    ------
-    ProgramError
-        If the file is not there, has a part of a record, does not end with its closing record, or
-        has another number of records than that says.
-    """
-    rows = _read(path, packet)
-    closing = np.flatnonzero(rows[:, 0] == CLOSED)
-    if not len(closing):
-        raise ProgramError(
-            f"event file {path.name} has no closing record: it was not written whole"
-        )
-    events, trailing = rows[: closing[0]], len(rows) - 1 - int(closing[0])
-    if trailing:
-        raise ProgramError(f"event file {path.name}: {trailing} records after its closing record")
-    count = int(rows[closing[0], 1])
-    if counted and count != len(events):
-        raise ProgramError(
-            f"event file {path.name} has {len(events):,} records; the test bench counted {count:,}"
-        )
-    return events
-
-
-def read_end(path: Path) -> Table:
+def end_record(path: Path) -> Table:
     """Return the record with which a run ended.
 
     Raises
@@ -102,13 +67,13 @@ def read_end(path: Path) -> Table:
     rows = _read(path, end_packet())
     if len(rows) != 1:
         raise ProgramError(f"event file {path.name} has {len(rows)} records; a run ends with one")
-    return decode(rows, end_packet())
+    return columns(rows, end_packet())
 
 
 def _read(path: Path, packet: Packet) -> NDArray[np.uint64]:
     """Return a file's whole records; refuse what is none."""
     size = record_words(packet)
-    data = path.read_bytes() if path.exists() else b""
+    data = path.read_bytes() if path.is_file() else b""
     if len(data) % (8 * size):
         raise ProgramError(
             f"event file {path.name} ends in the middle of a record:"
@@ -117,19 +82,15 @@ def _read(path: Path, packet: Packet) -> NDArray[np.uint64]:
     return np.frombuffer(data, "<u8").astype(np.uint64).reshape(-1, size)
 
 
-def decode(rows: NDArray[np.uint64], packet: Packet) -> Table:
-    """Take records apart: a column for each field, of a field wider than 64 bits a row of words.
-
-    Events are put in order of cycle, and of SM where there is one: the SMs write side by side.
-    """
-    rows = in_order(rows, packet)
+def columns(rows: NDArray[np.uint64], packet: Packet) -> Table:
+    """Take records apart: a column for each field, of a field wider than 64 bits a row of words."""
     return {
         field.name: _field(rows, packet.offsets[field.name], field.bits) for field in packet.present
     }
 
 
 def in_order(rows: NDArray[np.uint64], packet: Packet) -> NDArray[np.uint64]:
-    """Return records in order of cycle, and of SM where there is one."""
+    """Return records in order of cycle, and of SM where there is one: SMs write side by side."""
     bits = {field.name: field.bits for field in packet.present}
     keys = [
         _field(rows, packet.offsets[name], bits[name]) for name in ("sm", "cycle") if name in bits

@@ -1,6 +1,6 @@
 """From a replay's events to its columns, the same for the RTL's events and the model's."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ def block_columns(events: Events) -> Blocks:
 
 
 def launch_columns(
-    events: Events,
-    blocks: Blocks,
+    events: Events | None,
+    figures: Mapping[str, Integers],
     launches: Sequence[LaunchDescriptor],
     names: Sequence[str],
     config: Config,
@@ -37,10 +37,10 @@ def launch_columns(
 
     Parameters
     ----------
-    events : Events
-        Of the run.
-    blocks : Blocks
-        Of the same events.
+    events : Events or None
+        Of the run; None: nothing happened yet.
+    figures : mapping of str to array of int64
+        Of its blocks, what `block_figures` returns.
     launches : sequence of LaunchDescriptor
         What was sent.
     names : sequence of str
@@ -51,19 +51,18 @@ def launch_columns(
         First cycle in which each launch might be sent; None: the one in which it was.
     """
     count = len(launches)
-    answers, ended = events.tables["answers"], events.tables["ended"]
-    # LaunchCheck's pipeline never stalls: an answer follows its launch by so many cycles.
-    transfer = _signed(answers["cycle"]) - (timing(config).launch_check + 1)
-    code = _signed(answers["code"])
-    end, fate = _filled(count), _filled(count, REFUSED)
-    of_ended = _launch_of(ended["ticket"], events)
-    end[of_ended], fate[of_ended] = _signed(ended["cycle"]), _signed(ended["fate"])
-    hits = np.zeros(count, bool)
-    decisions = events.tables["decisions"]
-    hits[_launch_of(decisions["ticket"], events)] = decisions["hit"].astype(bool)
-    resident = _filled(count)
-    words = events.tables["words"]
-    resident[_launch_of(words["ticket"], events)] = _signed(words["cycle"])
+    transfer, resident, end, code = (_filled(count) for _ in range(4))
+    fate, hits = _filled(count, REFUSED), np.zeros(count, bool)
+    if events is not None:
+        answers, ended = events.tables["answers"], events.tables["ended"]
+        # LaunchCheck's pipeline never stalls: an answer follows its launch by so many cycles.
+        transfer = _signed(answers["cycle"]) - (timing(config).launch_check + 1)
+        code = _signed(answers["code"])
+        of_ended = _launch_of(ended["ticket"], events)
+        end[of_ended], fate[of_ended] = _signed(ended["cycle"]), _signed(ended["fate"])
+        decisions, words = events.tables["decisions"], events.tables["words"]
+        hits[_launch_of(decisions["ticket"], events)] = decisions["hit"].astype(bool)
+        resident[_launch_of(words["ticket"], events)] = _signed(words["cycle"])
     objects: NDArray[np.object_] = np.array([*names[:count], None], object)[:-1]
     return Launches(
         name=objects,
@@ -71,7 +70,7 @@ def launch_columns(
         arrival=transfer if arrivals is None else _whole(arrivals),
         transfer=transfer,
         resident=resident,
-        **_block_figures(blocks, count),
+        **figures,
         end=end,
         hit=hits,
         fate=fate,
@@ -83,7 +82,7 @@ def launch_columns(
     )
 
 
-def _block_figures(blocks: Blocks, count: int) -> dict[str, Integers]:
+def block_figures(blocks: Blocks, count: int) -> dict[str, Integers]:
     """Return of each launch how many blocks it had, and when they started and ended."""
     number = np.bincount(blocks.launch, minlength=count).astype(np.int64)
     first, last, half = _filled(count), _filled(count), _filled(count)
@@ -95,6 +94,12 @@ def _block_figures(blocks: Blocks, count: int) -> dict[str, Integers]:
     first[some], last[some] = starts[start], ends[stop - 1]
     half[some] = ends[start + (number[some] - 1) // 2]
     return {"blocks": number, "first_offer": first, "last_report": last, "half_report": half}
+
+
+def no_figures(count: int) -> dict[str, Integers]:
+    """Return what `block_figures` does of launches without blocks."""
+    figures = {name: _filled(count) for name in ("first_offer", "last_report", "half_report")}
+    return {"blocks": _filled(count, 0), **figures}
 
 
 def _ends(offers: Table, reports: Table) -> Integers:

@@ -11,7 +11,7 @@ from typing import Final
 from vcd.gtkw import GTKWSave
 
 from warploom_sim.options import ReplayOptions
-from warploom_sim.records import STALLS, read_end
+from warploom_sim.records import STALLS, end_record
 from warploom_spec import Config, Packet, WarploomError, layouts
 
 #: Cycles with ``rst`` before cycle 0.
@@ -150,7 +150,7 @@ def check_reached(folder: Path, cycles: tuple[int, int]) -> None:
     WarploomError
         Says in which cycle the run ended.
     """
-    last = int(read_end(folder / "end.bin")["cycle"][0])
+    last = int(end_record(folder / "end.bin")["cycle"][0])
     if cycles[0] > last:
         raise WarploomError(
             f"wave_cycles is {cycles[0]}:{cycles[1]}, but the run ends in cycle {last}; legal: from"

@@ -5,21 +5,19 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from warploom_golden.replay import event_model
-from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.event_model import Events, Piece
 from warploom_sim import (
     expected,
-    recount,
     replay_bench_build,
     replay_figures,
     replay_report,
@@ -27,41 +25,34 @@ from warploom_sim import (
     simulators,
     traces,
 )
-from warploom_sim.analysis.limits import find_limits, rate_by_time_scale
+from warploom_sim.analysis.running import RunFigures, RunningFigures
 from warploom_sim.build_cache import build_root
 from warploom_sim.commands.screen import table_console
-from warploom_sim.compare import Comparison, compare
+from warploom_sim.compare import Comparison
 from warploom_sim.expected import Expected
 from warploom_sim.json_file import write_json
 from warploom_sim.kept_folders import hold, let_go, remove_old
 from warploom_sim.launch_figures import launch_figures, write_launches_csv
 from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
-from warploom_sim.records import ERROR_COUNTS, record_packets
-from warploom_sim.recount import KernelCount
+from warploom_sim.records import record_packets
 from warploom_sim.replay_bench_build import Simulation
-from warploom_sim.replay_columns import block_columns, launch_columns
+from warploom_sim.replay_checks import lost_errors, shortfalls, unread
+from warploom_sim.replay_columns import block_columns, block_figures, launch_columns
+from warploom_sim.replay_follow import Flip, Followed, follow
 from warploom_sim.replay_result import Replay, Settings
 from warploom_sim.replay_waves import check_reached, save_view
-from warploom_sim.simulation_run import (
-    Flip,
-    Recorded,
-    model_process,
-    read_model,
-    read_recorded,
-    simulation_process,
-    wait,
-)
+from warploom_sim.simulation_run import model_process, simulation_process
 from warploom_sim.trace_launches import arrival_cycles, make_launches
 from warploom_sim.traces import Trace
 from warploom_sim.variant import variant
-from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, WarploomError, timing
+from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, WarploomError
 
 EQUAL: Final = "equal"
 DIFFERENT: Final = "different"
 #: RTL and model agree, and every launch was refused.
 EMPTY: Final = "nothing was dispatched"
-#: Most blocks of one replay. All their events are held in memory: some gigabytes.
+#: Most blocks of a replay whose events are kept: they take some gigabytes of memory.
 MOST_BLOCKS: Final = 2**24
 #: Folders of runs that failed or wrote a waveform, which may be large.
 KEPT_RUNS: Final = 8
@@ -78,7 +69,8 @@ class Outcome:
     problems : list of str
         Why the verdict is not `EQUAL`, in words; empty if it is.
     result : Replay or None
-        The RTL's run; None if there are problems: its events may not belong together.
+        The RTL's run, if its events were to be kept; None, too, if there are problems: its events
+        may not belong together.
     """
 
     figures: dict[str, Any]
@@ -88,7 +80,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Job:
-    """One trace, ready to run."""
+    """One trace, ready to run; all its events are kept if it is to be whole."""
 
     trace: Trace
     launches: list[LaunchDescriptor]
@@ -97,6 +89,7 @@ class Job:
     options: ReplayOptions
     flip: Flip | None = None
     arrivals: list[int] | None = None
+    whole: bool = False
 
 
 def run(options: ReplayOptions) -> int:
@@ -118,7 +111,8 @@ def run(options: ReplayOptions) -> int:
     simulators.require(options.simulator)
     replay_views.check(options)
     flip = _flip_of(options, config)
-    jobs = [prepare(path, config, options, flip) for path in options.traces]
+    whole = bool(options.timeline or options.report)
+    jobs = [prepare(path, config, options, flip, whole=whole) for path in options.traces]
     for job in jobs:
         if said := job.trace.said_left_out():
             Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)
@@ -148,39 +142,52 @@ def _verdict_of_all(outcomes: list[Outcome]) -> str:
     return EMPTY if empty else EQUAL
 
 
-def prepare(path: Path, config: Config, options: ReplayOptions, flip: Flip | None = None) -> Job:
+def prepare(
+    path: Path,
+    config: Config,
+    options: ReplayOptions,
+    flip: Flip | None = None,
+    *,
+    whole: bool = True,
+) -> Job:
     """Read a trace and make its launches.
 
     Raises
     ------
     WarploomError
-        If the trace is refused, or has more than `MOST_BLOCKS` blocks.
+        If the trace is refused, or is to be kept whole and has more than `MOST_BLOCKS` blocks.
     """
     trace = traces.load(path, device=options.device, strict=options.strict)
-    return prepare_launches(trace, config, options, flip)
+    return prepare_launches(trace, config, options, flip, whole=whole)
 
 
 def prepare_launches(
-    trace: Trace, config: Config, options: ReplayOptions, flip: Flip | None = None
+    trace: Trace,
+    config: Config,
+    options: ReplayOptions,
+    flip: Flip | None = None,
+    *,
+    whole: bool = True,
 ) -> Job:
     """Make the launches of a trace that was read.
 
     Raises
     ------
     WarploomError
-        If a launch is refused, or there are more than `MOST_BLOCKS` blocks.
+        If a launch is refused, or the job is to be kept whole and has more than `MOST_BLOCKS`
+        blocks.
     """
     launches = make_launches(trace, config, options.time_scale, options.launches, options.allocator)
     demanded = expected.count(launches, config, options.seed, options.kill_every)
-    if demanded.blocks > MOST_BLOCKS:
+    if whole and demanded.blocks > MOST_BLOCKS:
         raise WarploomError(
-            f"{trace.path}: {demanded.blocks:,} blocks to replay; legal: up to {MOST_BLOCKS:,}"
-            " (choose fewer launches)"
+            f"{trace.path}: {demanded.blocks:,} blocks whose events are to be kept; legal: up to"
+            f" {MOST_BLOCKS:,} (choose fewer launches, or warploom sim without timeline and report)"
         )
     arrivals = None
     if options.arrivals == "trace":
         arrivals = arrival_cycles(trace, options.time_scale, options.launches)
-    return Job(trace, launches, demanded, config, options, flip, arrivals)
+    return Job(trace, launches, demanded, config, options, flip, arrivals, whole)
 
 
 def config_of(options: ReplayOptions) -> Config:
@@ -249,13 +256,13 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     rtl_folder, model_folder = folder / "rtl", folder / "model"
     for each in (rtl_folder, model_folder):
         each.mkdir(parents=True)
-    _run_both(replay, simulation, rtl_folder, model_folder)
     options = replay.options
+    names = [launch.name for launch in replay.trace.launches]
+    figures = RunningFigures(replay.launches, names, replay.config, replay.arrivals)
+    followed = _run_both(replay, simulation, rtl_folder, model_folder, figures)
     if options.wave_cycles:
         check_reached(rtl_folder, options.wave_cycles)
-    recorded = read_recorded(rtl_folder, replay.config, replay.flip)
-    model = read_model(model_folder)
-    outcome = _judge(replay, recorded, model)
+    outcome = _judge(replay, followed, figures)
     outcome.figures["wall_s"] = round(time.monotonic() - began, 2)
     if simulation.waves:
         waveform = rtl_folder / simulation.waves
@@ -272,8 +279,14 @@ def _build(replay: Job) -> Simulation:
         return replay_bench_build.build(replay.config, options.simulator, fault, options.waves)
 
 
-def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folder: Path) -> None:
-    """Run RTL and model side by side, with a progress bar over the blocks."""
+def _run_both(
+    replay: Job,
+    simulation: Simulation,
+    rtl_folder: Path,
+    model_folder: Path,
+    figures: RunningFigures,
+) -> Followed:
+    """Run RTL and model side by side and compare, with a progress bar over the blocks."""
     options, config = replay.options, replay.config
     job = ModelJob(
         trace=replay.trace.path.absolute(),
@@ -310,13 +323,17 @@ def _run_both(replay: Job, simulation: Simulation, rtl_folder: Path, model_folde
                 options.wave_cycles,
             )
         )
-        wait(
+        return follow(
             running,
             model,
             rtl_folder,
             model_folder,
             config,
+            figures,
+            lambda: (piece.events for piece in model_pieces(replay)),
             lambda offered: progress.update(task, completed=offered),
+            whole=replay.whole,
+            flip=replay.flip,
         )
 
 
@@ -333,18 +350,18 @@ def _progress() -> Progress:
     )
 
 
-def _judge(replay: Job, recorded: Recorded, model: Events) -> Outcome:
-    """Compare, and demand that enough was compared."""
-    rtl = recorded.events
-    compared = compare(rtl, model)
+def _judge(replay: Job, followed: Followed, figures: RunningFigures) -> Outcome:
+    """Demand that all was equal, and that enough was compared."""
+    compared, recorded, end = followed.comparison, followed.recorded, followed.end
+    rtl = recorded.events(end.stalls)
     problems = []
     if compared.first:
         names = [launch.name for launch in replay.trace.launches]
         problems.append(replay_report.describe(compared.first, names, replay.options))
-    if recorded.stopped:
-        problems.append(recorded.stopped)
-    problems += shortfalls(compared, replay.demanded, rtl)
-    problems += lost_errors(recorded, replay.config)
+    if end.stopped:
+        problems.append(end.stopped)
+    problems += shortfalls(compared, replay.demanded, rtl, recorded.offered)
+    problems += lost_errors(rtl, end.error_counts, replay.config)
     problems += unread(
         replay.trace,
         replay.demanded.launches,
@@ -352,14 +369,17 @@ def _judge(replay: Job, recorded: Recorded, model: Events) -> Outcome:
         replay.options.device,
     )
     # A run that went wrong has no offers and reports that belong together.
-    result = None if problems else result_of(replay, rtl, replay.options.simulator)
-    return Outcome(_figures(replay, rtl, compared, result), problems, result)
+    found = None if problems else figures.finish()
+    result = None
+    if replay.whole and not problems:
+        result = result_of(replay, rtl, replay.options.simulator)
+    return Outcome(_figures(replay, rtl, recorded.counts, compared, found), problems, result)
 
 
-def model_alone(job: Job) -> Replay:
-    """Return what the golden event model makes of a job, in this process."""
+def model_pieces(job: Job) -> Iterator[Piece]:
+    """Yield what the golden event model makes of a job, in this process."""
     options = job.options
-    events = event_model.run(
+    return event_model.pieces(
         job.launches,
         job.config,
         options.seed,
@@ -367,6 +387,11 @@ def model_alone(job: Job) -> Replay:
         options.model_knee,
         job.arrivals,
     )
+
+
+def model_alone(job: Job) -> Replay:
+    """Return what the golden event model makes of a job, in this process."""
+    events = event_model.joined([piece.events for piece in model_pieces(job)])
     return result_of(job, events, None)
 
 
@@ -376,7 +401,14 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
     names = [launch.name for launch in job.trace.launches]
     options = job.options
     return Replay(
-        launches=launch_columns(events, blocks, job.launches, names, job.config, job.arrivals),
+        launches=launch_columns(
+            events,
+            block_figures(blocks, len(job.launches)),
+            job.launches,
+            names,
+            job.config,
+            job.arrivals,
+        ),
         blocks=blocks,
         stalls={cause: events.stalls[f"stall_{cause}"] for cause in STALL_CAUSES},
         cycles=replay_figures.cycles(events),
@@ -395,86 +427,24 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
     )
 
 
-def shortfalls(compared: Comparison, demanded: Expected, rtl: Events) -> list[str]:
-    """Return in words where less was compared than the launches demand, or refused otherwise."""
-    problems = []
-    for kind, least in demanded.events().items():
-        got = compared.compared[kind]
-        most = demanded.most(kind)
-        if got < least or got > most:
-            problems.append(
-                f"{kind}: {got:,} compared, but the launches alone demand"
-                f" {'' if least == most else 'at least '}{least:,}"
-            )
-    problems = problems or short_launches(rtl, demanded)
-    refused = replay_report.refused_by_code(rtl)
-    if refused != demanded.refused:
-        problems.append(f"refused: {refused}, but the launches alone demand {demanded.refused}")
-    return problems
-
-
-def short_launches(rtl: Events, demanded: Expected) -> list[str]:
-    """Return in words the first accepted launch of which too few blocks were offered."""
-    # Tickets count from 1, in the order in which launches are accepted.
-    offered = np.bincount(rtl.tables["offers"]["ticket"].astype(int), minlength=1)
-    for ticket, least in enumerate(demanded.least_blocks, 1):
-        got = int(offered[ticket]) if ticket < len(offered) else 0
-        if got < least:
-            return [f"ticket {ticket}: {got:,} blocks offered; its launch alone demands {least:,}"]
-    return []
-
-
-def unread(trace: Trace, launches: int, most: int | None, device: int | None = None) -> list[str]:
-    """Return in words where the trace's file holds other kernels than were read and launched.
-
-    Parameters
-    ----------
-    trace : Trace
-        As it was read.
-    launches : int
-        Launches made of it.
-    most : int or None
-        Launches asked for; None is all.
-    device : int or None
-        The GPU whose kernels were asked for; None is all.
-    """
-    there = recount.count(trace.path, device)
-    read = KernelCount(len(trace.launches), sum(launch.blocks for launch in trace.launches))
-    problems = []
-    if read != there:
-        problems.append(f"{trace.path.name} holds {there}, but {read} were read")
-    wanted = there.kernels if most is None else min(most, there.kernels)
-    if launches != wanted:
-        problems.append(f"{launches:,} launches made of {there}, instead of {wanted:,}")
-    return problems
-
-
-def lost_errors(recorded: Recorded, config: Config) -> list[str]:
-    """Return in words where the RTL's own counters know of more or fewer error records."""
-    problems = []
-    highest = (1 << timing(config).error_counter_bits) - 1
-    sources = recorded.events.tables["errors"]["source"]
-    for source, (name, count) in enumerate(zip(ERROR_COUNTS, recorded.error_counts, strict=True)):
-        got = int((sources == np.uint64(source)).sum())
-        # A counter stays at its highest value.
-        if min(got, highest) != count:
-            problems.append(f"errors: {got:,} recorded, but `{name}` is {count:,}")
-    return problems
-
-
 def _figures(
-    replay: Job, rtl: Events, compared: Comparison, result: Replay | None
+    replay: Job,
+    rtl: Events,
+    counts: Mapping[str, int],
+    compared: Comparison,
+    found: RunFigures | None,
 ) -> dict[str, Any]:
     options, config = replay.options, replay.config
-    blocks, cycles = len(rtl.tables["offers"]["cycle"]), replay_figures.cycles(rtl)
-    verdict = DIFFERENT if result is None else EQUAL if blocks else EMPTY
+    blocks, cycles = counts["offers"], replay_figures.cycles(rtl)
+    verdict = DIFFERENT if found is None else EQUAL if blocks else EMPTY
     # Of a run that went wrong, or dispatched nothing, these would mean nothing.
     rates: dict[str, Any] = {}
-    if result and blocks:
+    if found and blocks:
         rates = {
             "blocks_per_cycle": round(blocks / cycles, 4),
-            "occupancy": _rounded(result.occupancy),
-            **_limit_figures(result),
+            "occupancy": _rounded(found.occupancy),
+            "limits": _rounded(found.limits()),
+            "rate_by_time_scale": round(found.rate_by_time_scale(options.time_scale), 4),
         }
     return {
         "trace": replay.trace.path.name,
@@ -499,20 +469,13 @@ def _figures(
         **rates,
         "stalls": {name.removeprefix("stall_"): n for name, n in rtl.stalls.items()},
         "history_hits": int(rtl.tables["decisions"]["hit"].sum()),
-        "warps_written": len(rtl.tables["warps"]["cycle"]),
+        "warps_written": counts["warps"],
         "compared_events": sum(compared.compared.values()),
         "demanded_events": sum(replay.demanded.events().values()),
         "mismatches": compared.mismatches,
         "verdict": verdict,
-        "per_launch": launch_figures(result) if result else [],
+        "per_launch": launch_figures(found) if found else [],
     }
-
-
-def _limit_figures(result: Replay) -> dict[str, Any]:
-    """Return for which part of the run each limit holds."""
-    limits = find_limits(result)
-    by_scale = round(rate_by_time_scale(result, limits), 4)
-    return {"limits": _rounded(limits.shares()), "rate_by_time_scale": by_scale}
 
 
 def _rounded(shares: Mapping[str, float]) -> dict[str, float]:

@@ -5,40 +5,33 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from warploom_golden.replay.event_model import Events
-from warploom_sim import model_run, replay_waves, simulators
-from warploom_sim.failure import ProgramError, how_it_ended, is_full
+from warploom_sim import replay_waves, simulators
+from warploom_sim.event_files import EventFile
+from warploom_sim.failure import how_it_ended, is_full
 from warploom_sim.model_run import ModelJob
 from warploom_sim.records import (
     ERROR_COUNTS,
     FINISHED,
     SILENT,
     STALLS,
-    decode,
-    in_order,
-    read_end,
-    read_event_file,
+    end_record,
     record_packets,
-    record_words,
 )
 from warploom_sim.replay_bench_build import Simulation
-from warploom_spec import Config, LaunchDescriptor, Packet, WarploomError
+from warploom_spec import Config, LaunchDescriptor
 
-Process = subprocess.Popen[str]
+Process = subprocess.Popen[bytes]
 #: What a process of a run said.
 LOG: Final = "log.txt"
-#: Seconds between two looks at how far the simulation is.
-POLL: Final = 0.1
 #: Cycles without any event, above the longest block, after which a run is given up.
 SILENCE_LIMIT: Final = 10_000
 #: Cycles that a run goes on after its last record, above the warps of two blocks, whose indices
@@ -49,24 +42,6 @@ _STOPPED: Final = {
     SILENT: "nothing happened any more although launches wait",
     FINISHED: "",
 }
-
-
-@dataclass(frozen=True)
-class Flip:
-    """One bit of one recorded event, to be flipped: the comparison must find it."""
-
-    kind: str
-    number: int
-    bit: int
-
-    def apply(self, rows: NDArray[np.uint64], packet: Packet) -> None:
-        """Flip the bit; refuse an event or a bit that does not exist."""
-        if not self.number < len(rows) or not self.bit < packet.bits:
-            raise WarploomError(
-                f"event {self.kind}.{self.number}.{self.bit} does not exist; legal: numbers below"
-                f" {len(rows)}, bits below {packet.bits}"
-            )
-        rows[self.number, self.bit // 64] ^= np.uint64(1) << np.uint64(self.bit % 64)
 
 
 @dataclass(frozen=True)
@@ -90,11 +65,12 @@ class Recorded:
 
 @contextmanager
 def model_process(job: ModelJob, folder: Path) -> Iterator[Process]:
-    """Run the model in a process of its own; it writes ``events.npz`` into its folder."""
+    """Run the model in a process of its own; what it expects comes from its output in pieces."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "warploom_sim.model_run", job.to_json(), "events.npz"]
+    command = [sys.executable, "-m", "warploom_sim.model_run", job.to_json()]
     with (folder / LOG).open("w") as log:
-        yield from _until_left(command, cwd=folder, env=environment, stderr=log)
+        settings = {"cwd": folder, "env": environment, "stderr": log}
+        yield from _until_left(command, stdout=subprocess.PIPE, **settings)
 
 
 def _until_left(command: Sequence[str], **settings: Any) -> Iterator[Process]:
@@ -104,7 +80,7 @@ def _until_left(command: Sequence[str], **settings: Any) -> Iterator[Process]:
     """
     with ExitStack() as known:
         with _interrupts_later():
-            process = subprocess.Popen(command, text=True, **settings)
+            process = subprocess.Popen(command, **settings)
             known.callback(_end, process)
         yield process
 
@@ -113,6 +89,8 @@ def _end(process: Process) -> None:
     if process.poll() is None:
         process.kill()
     process.wait()
+    if process.stdout:
+        process.stdout.close()
 
 
 @contextmanager
@@ -187,35 +165,6 @@ def slowdown(config: Config, knee: int | None) -> int:
     return 1 if knee is None else -(-config.warp_slots // knee)
 
 
-def wait(
-    simulation: Process,
-    model: Process,
-    folder: Path,
-    model_folder: Path,
-    config: Config,
-    report: Callable[[int], None],
-) -> None:
-    """Wait for both, reporting how many blocks were offered so far.
-
-    Raises
-    ------
-    ProgramError
-        If one of them fails, at once: by which signal or with which status, and the last line of
-        what it said.
-    """
-    offers = folder / "offers.bin"
-    size = 8 * record_words(record_packets(config)["offers"])
-    while simulation.poll() is None or model.poll() is None:
-        if simulation.poll() or model.poll():
-            break
-        time.sleep(POLL)
-        report(offers.stat().st_size // size if offers.exists() else 0)
-    if model.returncode:
-        raise ProgramError(failure("the model", model.returncode, model_folder))
-    if simulation.returncode:
-        raise ProgramError(failure("the simulator", simulation.returncode, folder))
-
-
 def failure(what: str, returncode: int, folder: Path) -> str:
     """Return in one line how a process ended, and why: a full disk, or its log's last line."""
     how = f"{what} {how_it_ended(returncode)}"
@@ -226,40 +175,54 @@ def failure(what: str, returncode: int, folder: Path) -> str:
     return f"{how}: {last}" if last else how
 
 
-def read_model(folder: Path) -> Events:
-    """Return what the model expects."""
-    return model_run.read_events(folder / "events.npz")
-
-
-def read_recorded(folder: Path, config: Config, flip: Flip | None = None) -> Recorded:
-    """Return what the RTL's run recorded, with one bit flipped if a test asks for it.
+def read_recorded(folder: Path, config: Config) -> Recorded:
+    """Return all that the RTL's run recorded.
 
     Raises
     ------
     ProgramError
-        If an event file is not whole, or there is no end record; says so if the disk is full.
+        If an event file is not whole, or there is no end record.
     """
-    try:
-        return _read_recorded(folder, config, flip)
-    except ProgramError as error:
-        if is_full(folder):
-            raise ProgramError(f"{error}; no space left on the disk of {folder}") from error
-        raise
-
-
-def _read_recorded(folder: Path, config: Config, flip: Flip | None) -> Recorded:
     end = read_end(folder / "end.bin")
-    why = _STOPPED.get(int(end["reason"][0]), "more blocks were offered than there are")
     tables = {}
     for kind, packet in record_packets(config).items():
-        # A run that is given up may offer a block while its files are closed.
-        rows = read_event_file(folder / f"{kind}.bin", packet, counted=not why)
-        if flip and flip.kind == kind:
-            rows = in_order(rows, packet)
-            flip.apply(rows, packet)
-        tables[kind] = decode(rows, packet)
-    return Recorded(
-        Events(tables, {name: int(end[name][0]) for name in STALLS}),
+        file = EventFile(folder / f"{kind}.bin", packet)
+        parts = [*iter(file.read, None), file.finish(counted=not end.stopped)]
+        tables[kind] = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}
+    return Recorded(Events(tables, end.stalls), end.error_counts, end.stopped)
+
+
+@dataclass(frozen=True)
+class End:
+    """What a run's end record says.
+
+    Attributes
+    ----------
+    stalls : dict of str to int
+        Final stall counters.
+    error_counts : tuple of int
+        Final values of LaunchPath's counters of error records, by ``source``.
+    stopped : str
+        Why the run was given up, or "" if it came to its end.
+    """
+
+    stalls: dict[str, int]
+    error_counts: tuple[int, ...]
+    stopped: str
+
+
+def read_end(path: Path) -> End:
+    """Read a run's end record.
+
+    Raises
+    ------
+    ProgramError
+        If the file does not hold exactly one.
+    """
+    end = end_record(path)
+    why = _STOPPED.get(int(end["reason"][0]), "more blocks were offered than there are")
+    return End(
+        {name: int(end[name][0]) for name in STALLS},
         tuple(int(end[name][0]) for name in ERROR_COUNTS),
         f"given up in cycle {int(end['cycle'][0])}: {why}" if why else "",
     )

@@ -122,7 +122,8 @@ def test_of_several_the_first_in_time_is_shown(model: Events) -> None:
 
 
 def shortfalls(outcome: Comparison, rtl: Events) -> list[str]:
-    return rtl_replay.shortfalls(outcome, count(LAUNCHES, CONFIG), rtl)
+    offered = np.bincount(rtl.tables["offers"]["ticket"].astype(int), minlength=1)
+    return rtl_replay.shortfalls(outcome, count(LAUNCHES, CONFIG), rtl, offered)
 
 
 def test_what_both_sides_lack_is_missed_by_the_demand(model: Events) -> None:

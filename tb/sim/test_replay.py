@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 
 from tb.support.trace_files import random_document, write
 from warploom_golden.replay import event_model
-from warploom_sim import cli, rtl_replay, traces
+from warploom_sim import cli, replay, replay_follow, rtl_replay, traces
 from warploom_sim.failure import ProgramError
-from warploom_sim.model_run import ModelJob, read_events
+from warploom_sim.model_run import ModelJob, read_piece
 from warploom_sim.options import ReplayOptions
 from warploom_sim.simulation_run import model_process
 from warploom_sim.trace_launches import make_launches
@@ -329,10 +329,12 @@ def test_the_model_is_told_trace_configuration_and_seed_alone(tmp_path: Path, tr
     assert job.to_json().count(":") == len(vars(job)) + len(vars(config))
     assert ModelJob.from_json(job.to_json()) == job
     with model_process(job, tmp_path) as process:
+        parts = list(iter(lambda: read_piece(process.stdout), None))
         assert process.wait() == 0
     # Without any run of the RTL it says the same as here.
     launches = make_launches(traces.load(trace), config, options.time_scale, 5)
-    here, there = event_model.run(launches, config, 77), read_events(tmp_path / "events.npz")
+    here = event_model.run(launches, config, 77)
+    there = event_model.joined([part.events for part in parts])
     assert here.stalls == there.stalls
     for kind, table in here.tables.items():
         assert all((column == there.tables[kind][name]).all() for name, column in table.items())
@@ -367,9 +369,15 @@ def test_more_blocks_than_events_can_be_held_of_are_refused(
     blocks = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")[1]["blocks"]
     monkeypatch.setattr(rtl_replay, "MOST_BLOCKS", blocks - 1)
     (tmp_path / "figures.json").unlink()
-    result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
+    options = ("--sim", "icarus", "--config", "tiny")
+    result, figures = sim(tmp_path, trace, *options, "--report", tmp_path / "r.html")
     assert (result.exit_code, result.stdout, figures) == (2, "", {})
-    assert f"{blocks:,} blocks to replay; legal: up to {blocks - 1:,}" in result.stderr
+    said = f"{blocks:,} blocks whose events are to be kept; legal: up to {blocks - 1:,}"
+    assert said in result.stderr
+    with pytest.raises(WarploomError, match=said):
+        replay(trace, "tiny")
+    # Without anything that needs all events there is no such limit.
+    assert_equal(*sim(tmp_path, trace, *options))
 
 
 @pytest.mark.parametrize(
@@ -379,13 +387,13 @@ def test_more_blocks_than_events_can_be_held_of_are_refused(
 def test_what_is_broken_off_or_refused_leaves_nothing(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int
 ) -> None:
-    def stop(folder: Path, *_: object) -> None:
-        assert (folder / "offers.bin").exists()
-        seen.append(folder)
+    def stop(end: Path) -> None:
+        assert (end.parent / "offers.bin").exists()
+        seen.append(end.parent)
         raise error
 
     seen: list[Path] = []
-    monkeypatch.setattr(rtl_replay, "read_recorded", stop)
+    monkeypatch.setattr(replay_follow, "read_end", stop)
     result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
     assert (result.exit_code, figures) == (code, {})
     assert not seen[0].parent.exists()

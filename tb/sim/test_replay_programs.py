@@ -19,6 +19,7 @@ from warploom_sim import (
     failure,
     recount,
     replay_bench_build,
+    replay_follow,
     rtl_replay,
     simulation_run,
     traces,
@@ -252,14 +253,16 @@ def test_how_a_process_ended(returncode: int, said: str) -> None:
 def test_a_program_that_is_killed_is_told_by_its_signal(
     trace: Path, monkeypatch: pytest.MonkeyPatch, victim: str
 ) -> None:
-    wait = simulation_run.wait
+    follow = rtl_replay.follow
 
-    def killing(running: subprocess.Popen[str], model: subprocess.Popen[str], *rest: Any) -> None:
+    def killing(
+        running: subprocess.Popen[bytes], model: subprocess.Popen[bytes], *rest: Any, **more: Any
+    ) -> Any:
         process = running if victim == "simulator" else model
         process.kill()
-        wait(running, model, *rest)
+        return follow(running, model, *rest, **more)
 
-    monkeypatch.setattr(rtl_replay, "wait", killing)
+    monkeypatch.setattr(rtl_replay, "follow", killing)
     # It must not be through before.
     endless = Simulation(("sh", "-c", "exec sleep 1000"), "")
     monkeypatch.setattr(replay_bench_build, "build", lambda *_: endless)
@@ -289,13 +292,10 @@ def test_a_simulator_on_a_full_disk_is_told(
     """What is written into ``/dev/full`` fails as on a full disk."""
     run_both = rtl_replay._run_both
 
-    def on_a_full_disk(one: Any, simulation: Simulation, folder: Path, model: Path) -> None:
+    def on_a_full_disk(one: Any, simulation: Simulation, folder: Path, *rest: Any) -> Any:
         for name in (file, "probe"):
             (folder / name).symlink_to("/dev/full")
-        run_both(one, simulation, folder, model)
-        # Read as a file is of which nothing could be written; ``/dev/full`` has no end.
-        (folder / file).unlink()
-        (folder / file).touch()
+        return run_both(one, simulation, folder, *rest)
 
     monkeypatch.setattr(rtl_replay, "_run_both", on_a_full_disk)
     code, out, err = sim(trace)
@@ -343,8 +343,8 @@ def test_ctrl_c_twice_leaves_no_folder(
     """The second one comes while the folder is removed."""
     remove, seen = shutil.rmtree, []
 
-    def stop(folder: Path, *_: object) -> None:
-        seen.append(folder.parent)
+    def stop(end: Path) -> None:
+        seen.append(end.parents[1])
         os.kill(os.getpid(), signal.SIGINT)
 
     def interrupted(folder: Path, **options: Any) -> None:
@@ -352,7 +352,7 @@ def test_ctrl_c_twice_leaves_no_folder(
             os.kill(os.getpid(), second)
         remove(folder, **options)
 
-    monkeypatch.setattr(rtl_replay, "read_recorded", stop)
+    monkeypatch.setattr(replay_follow, "read_end", stop)
     monkeypatch.setattr(rtl_replay.shutil, "rmtree", interrupted)
     before = signal.getsignal(signal.SIGINT)
     assert sim(trace) == (130, "", "Interrupted.\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from warploom_golden.replay import event_model
 from warploom_sim import replay_figures
-from warploom_sim.replay_columns import block_columns, launch_columns
+from warploom_sim.replay_columns import block_columns, block_figures, launch_columns
 from warploom_sim.replay_result import Replay, Settings
 from warploom_spec import Config, LaunchDescriptor
 
@@ -25,7 +25,9 @@ def model_replay(
         trace=Path("made.json"), launches=None, time_scale=Fraction(1), seed=seed, simulator=None
     )
     return Replay(
-        launches=launch_columns(events, blocks, launches, names, config, arrivals),
+        launches=launch_columns(
+            events, block_figures(blocks, len(launches)), launches, names, config, arrivals
+        ),
         blocks=blocks,
         stalls={name.removeprefix("stall_"): n for name, n in events.stalls.items()},
         cycles=replay_figures.cycles(events),

@@ -23,6 +23,12 @@ START: Final = 0
 LIMIT: Final = 1
 LAUNCH: Final = 2
 NONE: Final = -1
+#: How far the walk is.
+CYCLE: Final = 0
+LAST_SM: Final = 1
+LAST_CYCLE: Final = 2
+WITH_ROOM: Final = 3
+GONE: Final = 4
 
 
 @inlined
@@ -67,36 +73,43 @@ def walk(
     numbers: Integers,
     firsts: Integers,
     decided: Integers,
-    launches: Integers,
     sms: Integers,
-    ends: Integers,
-    by_end: Integers,
+    gone_cycles: Integers,
+    gone_sms: Integers,
+    gone_launches: Integers,
     takes: Integers,
     free: Integers,
     work: Integers,
+    stand: Integers,
     out: Integers,
 ) -> int:
     """Find what limits each cycle from a launch's first as the head to its last decision.
 
+    Blocks may come in pieces: ``free``, ``work`` and ``stand`` go from one call to the next.
+
     Parameters
     ----------
     heads, known, numbers : array of int64
-        Of each launch that had blocks, in order: first cycle as the head, first cycle in which the
-        dispatcher knows what fits beside another launch, and its row among all launches.
+        Of each launch that had blocks, in order: first cycle as the head, or `NONE` if it goes on
+        from the call before; first cycle in which the dispatcher knows what fits beside another
+        launch; and its row among all launches.
     firsts : array of int64
         Its first block; one element more says how many blocks there are.
-    decided, launches, sms, ends : array of int64
-        Of each block, in order of its decision: the cycle of the decision, its launch's row, its
-        SM, and the cycle of its report.
-    by_end : array of int64
-        The blocks in order of their reports.
+    decided, sms : array of int64
+        Of each block, in order of its decision: the cycle of the decision, and its SM.
+    gone_cycles, gone_sms, gone_launches : array of int64
+        Of each report, in order, at least up to the last decision: its cycle, its SM, and its
+        launch's row.
     takes : array of int64, shape (launches, resources)
         What a block takes, by launch's row.
     free : array of int64, shape (SMs, resources)
-        What each SM has.
+        What each SM has left.
     work : array of int64, shape (SMs + 1, resources + 1)
-        Zeros; of each SM whether it is short of each resource and whether it has room, and in the
-        last row how many SMs are short.
+        Zeros at first; of each SM whether it is short of each resource and whether it has room, and
+        in the last row how many SMs are short.
+    stand : array of int64
+        How far it is: `CYCLE`, the next one; `LAST_SM`, `LAST_CYCLE`, of the last decision;
+        `WITH_ROOM`, SMs that have room; `GONE`, reports of this call that were counted.
     out : array of int64, shape (3, most)
         To be filled in: rows `START`, `LIMIT`, `LAUNCH` of the stretches in which one limit holds.
 
@@ -105,30 +118,33 @@ def walk(
     int
         Stretches found.
     """
-    count, gone, with_room = 0, 0, 0
+    count, gone = 0, 0
     chips = len(free)
     short, rooms = work[:, :-1], work[:chips, -1]
-    last_sm, last_cycle = NONE, NONE
+    cycle, with_room = stand[CYCLE], stand[WITH_ROOM]
+    last_sm, last_cycle = stand[LAST_SM], stand[LAST_CYCLE]
     for i in range(len(heads)):
         need, number = takes[numbers[i]], numbers[i]
-        for sm in range(chips):
-            with_room += judge(free, need, sm, short, rooms)
-        cycle = heads[i]
+        if heads[i] != NONE:
+            for sm in range(chips):
+                with_room += judge(free, need, sm, short, rooms)
+            cycle = heads[i]
         for block in range(firsts[i], firsts[i + 1]):
             while cycle <= decided[block]:
                 # What was reported up to this cycle is free.
-                while gone < block and ends[by_end[gone]] <= cycle:
-                    over = by_end[gone]
+                while gone < len(gone_cycles) and gone_cycles[gone] <= cycle:
+                    sm = gone_sms[gone]
                     for k in range(len(need)):
-                        free[sms[over], k] += takes[launches[over], k]
-                    with_room += judge(free, need, sms[over], short, rooms)
+                        free[sm, k] += takes[gone_launches[gone], k]
+                    with_room += judge(free, need, sm, short, rooms)
                     gone += 1
                 if cycle == decided[block]:
                     count = emit(out, count, cycle, RATE, number)
                     cycle += 1
                     break
-                change = ends[by_end[gone]] if gone < block else decided[block]
-                change = min(change, decided[block])
+                change = decided[block]
+                if gone < len(gone_cycles):
+                    change = min(change, gone_cycles[gone])
                 if with_room > 0 and last_cycle == cycle - 1 and rooms[last_sm] == 1:
                     limit, change = RATE, cycle + 1
                 elif with_room > 0 and cycle < known[i]:
@@ -143,4 +159,6 @@ def walk(
                 free[sms[block], k] -= need[k]
             with_room += judge(free, need, sms[block], short, rooms)
             last_sm, last_cycle = sms[block], decided[block]
+    stand[CYCLE], stand[WITH_ROOM], stand[GONE] = cycle, with_room, gone
+    stand[LAST_SM], stand[LAST_CYCLE] = last_sm, last_cycle
     return count

@@ -1,0 +1,61 @@
+"""The event model in pieces: all events, each once, in order, and as early as promised."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tb.replay.test_event_model import assert_equal, random_launches
+from warploom_golden.replay import event_dispatch, event_dispatcher, event_model
+from warploom_golden.replay.event_constants import NEVER
+from warploom_spec import LaunchDescriptor, preset
+from warploom_spec.config import POLICIES, RECLAIMS
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pieces, and the lengths that stand ready, be a few blocks."""
+    monkeypatch.setattr(event_dispatch, "PIECE", 24)
+    monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
+    monkeypatch.setattr(event_dispatcher, "WINDOW", 8)
+
+
+@pytest.mark.parametrize(("kill_every", "knee"), [(None, None), (2, 3)], ids=str)
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+def test_pieces_are_the_whole(
+    reclaim: str,
+    kill_every: int | None,
+    knee: int | None,
+    seed: int,
+    request: pytest.FixtureRequest,
+) -> None:
+    rng = random.Random(f"{seed}-{reclaim}-{kill_every}")
+    config = replace(preset("tiny"), policy=rng.choice(POLICIES), reclaim=reclaim)
+    launches = random_launches(rng, config, 12, crowded=True)
+    given = (launches, config, seed, kill_every, knee)
+    whole = event_model.run(*given)
+    request.getfixturevalue("small")
+    parts = list(event_model.pieces(*given))
+    assert_equal(event_model.joined([part.events for part in parts]), whole, f"seed {seed}")
+    assert len(parts) > 2
+    slots = config.sms * config.block_slots
+    assert all(len(p.events.tables["offers"]["cycle"]) <= 24 + 4 for p in parts)
+    assert all(len(p.events.tables["reports"]["cycle"]) <= 24 + 4 + slots for p in parts)
+    assert [part.until for part in parts] == sorted(part.until for part in parts)
+    assert parts[-1].until == NEVER
+    for part, later in zip(parts, parts[1:], strict=False):
+        for kind, table in later.events.tables.items():
+            assert (table["cycle"] >= np.uint64(part.until)).all(), kind
+
+
+def test_blocks_of_a_large_grid_have_their_places() -> None:
+    """More blocks than lengths stand ready at once, in three dimensions."""
+    grid = (37, 41, 59)
+    count = 37 * 41 * 59
+    assert count > event_dispatcher.WINDOW
+    launch = LaunchDescriptor(grid=grid, block=(8, 1, 1), arguments=4)
+    offers = event_model.run([launch], preset("tiny"), 1).tables["offers"]
+    bz, by, bx = np.indices(grid[::-1]).reshape(3, -1)
+    for name, column in (("bx", bx), ("by", by), ("bz", bz)):
+        assert (offers[name] == column.astype(np.uint64)).all()
