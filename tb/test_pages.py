@@ -1,6 +1,7 @@
 """The pages: links lead somewhere, every page is found from README, and each links the glossary."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,13 @@ def test_prose_is_filled_at_one_width(page: Path) -> None:
     """No line is too long, unless it is one word."""
     lines = prose(page)
     assert not [line for line in lines if len(line) > WIDTH and " " in line.strip()]
+
+
+def test_the_changelogs_newest_version_is_the_packages() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## (\d\S*) - \d{4}-\d\d-\d\d$", changelog, re.MULTILINE)
+    assert newest and newest[1] == project["version"]
 
 
 def test_the_changelog_says_nothing_twice() -> None:

@@ -1,4 +1,4 @@
-"""How tests run: with many seeds (``tb/conftest.py``), and those of one group on one worker."""
+"""How tests run: with many seeds, those of one group on one worker, until all has happened."""
 
 import os
 import re
@@ -8,6 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tb.oracles import test_ledger
+from tb.support import hard_cases
+from tb.support.lockstep_runs import EVENTS
+from tb.support.stream_buffer import FaultyStimulus, make
+from warploom_sim.lockstep import Case
 
 ROOT = Path(__file__).parents[1]
 TESTS = """
@@ -110,3 +116,32 @@ def test_tests_of_one_group_share_a_worker(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     assert "8 passed" in done.stdout, done.stdout + done.stderr
     assert len({(tmp_path / str(number)).read_text() for number in range(8)}) == 1
+
+
+def test_lockstep_runs_end_with_the_round_in_which_the_last_event_happened(seed: int) -> None:
+    rounds = []
+
+    def cases(number: int) -> list[Case]:
+        rounds.append(number)
+        # Only from the third round on somebody counts.
+        events = EVENTS if number > 1 else {}
+        return [Case(make=make, seed=seed + number, stimulus=FaultyStimulus, events=events)]
+
+    total = hard_cases.run_until(["full", "transfers of i"], cases, "amaranth")
+    assert rounds == [0, 1, 2] and total["full"] and total["transfers of i"]
+
+
+def test_what_never_happens_fails_in_the_end(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hard_cases, "MOST", 2)
+    cases = [Case(make=make, seed=seed, stimulus=FaultyStimulus, events=EVENTS)]
+    with pytest.raises(AssertionError, match="never observed: a miracle"):
+        hard_cases.run_until(["full", "a miracle"], lambda number: cases, "amaranth")
+
+
+def test_a_ledger_that_has_nothing_to_say_fails(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_ledger, "MOST", 1)
+    with pytest.raises(AssertionError, match="the ledger says nothing of "):
+        test_ledger.demand_complaint(["is held"], seed)
+    with pytest.raises(AssertionError, match="did not happen"):
+        cases = test_ledger.dispatcher_case(test_ledger.CONFIG, "no_stops", seed, 200)
+        test_ledger.books_of([[cases]], {"ledger: blocks ok": 10_000})

@@ -6,8 +6,8 @@ import pytest
 
 from tb.support.dispatch_cases import path_case
 from tb.support.dispatch_configs import config_of, soon
-from tb.support.dispatch_stimulus import PathHost
 from tb.support.hard_cases import run_until
+from tb.support.path_stimulus import PathHost
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_sim.lockstep import run

@@ -1,7 +1,8 @@
 """Cases of the lockstep tests of LaunchPath and its parts."""
 
 from tb.support.dispatch_configs import config_of, observers, soon
-from tb.support.dispatch_stimulus import DispatcherHost, PathHost
+from tb.support.dispatch_stimulus import DispatcherHost
+from tb.support.path_stimulus import PathHost
 from warploom.dispatch import BlockDispatcher, GridWalker
 from warploom.launch import LaunchCheck, LaunchPath
 from warploom_golden.dispatch import BlockDispatcher as BlockDispatcherModel

@@ -6,7 +6,7 @@ from typing import Any, Final
 from amaranth.hdl import C, Cat, Mux, Signal, Value
 
 from warploom_dev.formal.formal_bench import FormalBench
-from warploom_spec import BlockStatus, Config, ErrorCode, Stop, timing
+from warploom_spec import BlockStatus, Config, Stop, timing
 from warploom_spec.layouts import PLACES as PLACE_COUNT
 from warploom_spec.layouts import STOP_BITS
 
@@ -414,63 +414,3 @@ class OneLaunch:
         #: Its last block was offered in this cycle or before: as the block's own state has it.
         self.now_exhausted = self.exhausted | (self.some_new & self.last)
         self.now_started = self.started | self.some_new
-
-
-def check_error(
-    ports: Ports,
-    sm: OneSm,
-    code: ErrorCode,
-    wrong: Value,
-    name: str,
-    text: str,
-    *,
-    fault: str,
-    bound: int | None,
-) -> None:
-    """State when an SM's report is an error of a code: in the cycle after its own ``wrong`` is 1.
-
-    Of several errors at once the lowest code shows, of equal codes the lowest SM. What is proved
-    for all time is proved soon.
-    """
-    b, error = ports.b, ports.dut.error
-    due = b.past(wrong, timing(b.config).error - 1, f"due_{name}")
-    of_code = b.value(error.valid & (error.code == int(code)), f"told_{name}")
-    told = b.value(of_code & (error.argument == sm.number), f"own_{name}")
-    hidden = error.valid & (error.code < int(code)) | (of_code & (error.argument < sm.number))
-    b.check(
-        name,
-        text,
-        Mux(due, told | hidden, ~told),
-        fault=fault,
-        cover=("it is told beside another in the next cycle", told & b.before(told, f"two_{name}")),
-        bound=bound,
-        slow=bound is not None,
-    )
-
-
-def check_last_offer(
-    ports: Ports,
-    launch: OneLaunch,
-    cause: Sequence[Value],
-    name: str,
-    text: str,
-    *,
-    fault: str,
-    bound: int | None,
-) -> None:
-    """State that a place's launch has no offer after a cause: a decision in its first cycle stands.
-
-    ``cause`` is by place, a level, as of the block's state.
-    """
-    b = ports.b
-    its = b.value(launch.followed & of_place(launch.place, cause), f"followed_{name}")
-    after = timing(b.config).offer
-    b.check(
-        name,
-        text,
-        ~(launch.some_new & b.past(its, after + 1, name)),
-        fault=fault,
-        cover=("the last one", launch.some_new & b.past(its, after, f"last_{name}")),
-        bound=bound,
-        slow=True,
-    )

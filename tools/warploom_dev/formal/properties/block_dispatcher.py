@@ -5,6 +5,7 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.dispatch import BlockDispatcher
+from warploom_dev.formal.dispatcher_checks import check_error, check_last_offer
 from warploom_dev.formal.dispatcher_view import (
     AXES,
     PLACES,
@@ -13,8 +14,6 @@ from warploom_dev.formal.dispatcher_view import (
     OneSm,
     Ports,
     capacity,
-    check_error,
-    check_last_offer,
     of_place,
 )
 from warploom_dev.formal.formal_bench import FormalBench

@@ -6,11 +6,11 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux
 
 from warploom.dispatch import BlockDispatcher
+from warploom_dev.formal.dispatcher_checks import check_error
 from warploom_dev.formal.dispatcher_view import (
     PLACES,
     OneSm,
     Ports,
-    check_error,
 )
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.formal.properties import block_dispatcher

@@ -1,0 +1,288 @@
+"""HostRegisters' rules and cycles, as its page has them, on RTL and model alike."""
+
+import pytest
+
+from tb.host.commands import ALL, ANSWER, READ, WRITE
+from tb.host.test_host_registers import ERROR, ODD, TINY
+from tb.support.dispatch_configs import config_of
+from tb.support.record import made, record
+from warploom.host.host_registers import HostRegisters
+from warploom_golden.host import HostRegisters as Model
+from warploom_spec import STALL_CAUSES, layouts
+from warploom_spec.host_registers import config_crc, register_addresses
+
+KINDS = pytest.mark.parametrize("kind", [HostRegisters, Model], ids=["rtl", "model"])
+
+
+def silent(config):
+    """Return all inputs at 0."""
+    names = [
+        "write",
+        "read",
+        "oldest",
+        "records",
+        "room",
+        "refused",
+        "busy",
+        "missing",
+        "disconnected",
+        "lost",
+        "idle",
+    ]
+    names += ["dispatch_error", "dispatch_error_count", "index_error", "index_error_count"]
+    names += [f"stall_{cause}" for cause in STALL_CAUSES]
+    names += [f"strays__{unit}" for unit in range(config.units)]
+    return dict.fromkeys(names, 0)
+
+
+class Script:
+    """Inputs by cycle: everything that is not named is 0."""
+
+    def __init__(self, config, ports):
+        self._silent, self._ports, self._cycle = silent(config), ports, 0
+
+    def next(self, outputs):
+        del outputs
+        values = {name: by_cycle.get(self._cycle, 0) for name, by_cycle in self._ports.items()}
+        self._cycle += 1
+        return self._silent | values
+
+
+def play(kind, cycles=16, config=TINY, **ports):
+    return record(made(kind, config), Script(config, ports), cycles)
+
+
+def wr(name, data, strobes=ALL, config=TINY):
+    address = register_addresses(config)[name] // 4
+    return WRITE.pack({"valid": 1, "address": address, "data": data, "strobes": strobes})
+
+
+def rd(name, config=TINY):
+    return READ.pack({"valid": 1, "address": register_addresses(config)[name] // 4})
+
+
+def answers(seen):
+    """Return what each read gave, by its cycle: data, or None if it was refused."""
+    found = {}
+    for cycle in seen.cycles("read"):
+        answer = ANSWER.unpack(seen.port("answer")[cycle + 1])
+        found[cycle] = None if answer["refused"] else answer["data"]
+    return found
+
+
+def read_all(kind, names, config=TINY, **ports):
+    reads_of = {4 + k: rd(name, config) for k, name in enumerate(names)}
+    seen = play(kind, 6 + len(names), config, read=reads_of, **ports)
+    return dict(zip(names, answers(seen).values(), strict=True))
+
+
+@KINDS
+def test_what_a_core_says_of_itself(kind):
+    names = ("ID", "VERSION", "CONFIG_CRC", "PARAMS0", "PARAMS1", "PARAMS2", "SM_ENABLE0")
+    assert read_all(kind, names) == {
+        "ID": 0x57415250,
+        "VERSION": 0x00010000,
+        "CONFIG_CRC": config_crc(TINY),
+        "PARAMS0": 8 << 24 | 4 << 16 | 1 << 8 | 2,
+        "PARAMS1": 16 << 24 | 4 << 16 | 2,
+        "PARAMS2": 4 << 24 | 1 << 16 | 20,
+        "SM_ENABLE0": 3,
+    }
+
+
+@KINDS
+def test_everything_else_is_0_after_a_reset(kind):
+    constants = ("ID", "VERSION", "CONFIG_CRC", "PARAMS0", "PARAMS1", "PARAMS2", "SM_ENABLE0")
+    names = [name for name in register_addresses(TINY) if name not in constants]
+    assert set(read_all(kind, names).values()) == {0}
+
+
+@KINDS
+def test_registers_show_what_the_blocks_say_in_the_read_s_cycle(kind):
+    """Each input has a value of its own, in the cycle of its register's read alone."""
+    inputs = {
+        "RECORDS": ("records", 7, 7),
+        "RECORD0": ("oldest", 0xAAAA0001, 0xAAAA0001),
+        "RECORD5": ("oldest", 0x1234 << 160, 0x1234),
+        "ROOM": ("room", 1, 1),
+        "REFUSED": ("refused", 0xFFFFFFFF, 0xFFFFFFFF),
+        "SM_LOST0": ("lost", 2, 2),
+        "STALL_ORDER": ("stall_order", 5, 5),
+        "STALL_OFFER": ("stall_offer", 6, 6),
+        "DISPATCHER_ERRORS": ("dispatch_error_count", 8, 8),
+        "INDEX_ERRORS": ("index_error_count", 9, 9),
+        "STRAYS0": ("strays__0", 10, 10),
+    }
+    for name, (port, value, shown) in inputs.items():
+        seen = play(kind, read={c: rd(name) for c in (3, 4, 5)}, **{port: {4: value}})
+        assert answers(seen) == {3: 0, 4: shown, 5: 0}, name
+    seen = play(kind, read={4: rd("UNIT_STATE")}, busy={4: 1}, missing={4: 1})
+    assert answers(seen) == {4: 0x10001}
+    seen = play(kind, read={4: rd("UNIT_STATE")}, disconnected={4: 1})
+    assert answers(seen) == {4: 0x100}
+
+
+@KINDS
+def test_first_rule_that_holds_answers_a_write(kind):
+    config = config_of(ODD)
+    attempts = [
+        (1, wr("ID", 0, strobes=0)),
+        (1, WRITE.pack({"valid": 1, "address": 0x400, "data": 0, "strobes": 0})),
+        (0, wr("CONTROL", 1, strobes=0)),
+        (0, wr("CLEAR_STREAM", 16, strobes=0)),
+        (1, wr("RECORD_POP", 1, strobes=7)),
+        (1, wr("IRQ_STATUS", 0, strobes=1)),
+        (1, wr("CLEAR_STREAM", 16)),
+        (0, wr("CLEAR_STREAM", 0xFFFFFF0F)),
+        (1, wr("ORDER_SWAP", 64, config=config)),
+        (1, wr("ORDER_SWAP", 64 << 8, config=config)),
+        (0, wr("ORDER_SWAP", 63 << 8 | 33, config=config)),
+        (0, wr("IRQ_ENABLE", 0xFFFFFFFF, strobes=1)),
+    ]
+    seen = play(kind, config=config, write=dict(enumerate(word for _, word in attempts)))
+    assert seen.cycles("write_refused") == [k for k, (refused, _) in enumerate(attempts) if refused]
+    assert seen.cycles("clear_stream_valid") == [7] and seen.port("clear_stream")[7] == 15
+    assert seen.cycles("order_swap_valid") == [10]
+    assert seen.port("order_swap")[10] == layouts.order_swap(config).pack(
+        {"first": 33, "second": 63}
+    )
+    assert seen.cycles("resetting") == seen.cycles("pop") == []
+
+
+@KINDS
+def test_a_register_takes_the_bytes_of_its_strobes(kind):
+    config = config_of(ODD)
+    seen = play(
+        kind,
+        config=config,
+        write={
+            0: wr("SM_ENABLE0", 0x11223344, strobes=0b0101, config=config),
+            1: wr("SM_ENABLE1", 0, strobes=0b1110, config=config),
+            2: wr("SM_ENABLE1", 0xFFFFFFFE, config=config),
+        },
+        read={4: rd("SM_ENABLE0", config), 5: rd("SM_ENABLE1", config)},
+    )
+    assert answers(seen) == {4: 0xFF22FF44, 5: 0}
+    assert seen.port("enable")[:4] == [
+        (1 << 33) - 1,
+        1 << 32 | 0xFF22FF44,
+        1 << 32 | 0xFF22FF44,
+        0xFF22FF44,
+    ]
+
+
+@KINDS
+@pytest.mark.parametrize(("threshold", "least"), [(0, 1), (1, 1), (3, 3), (0x10003, 3)])
+def test_records_raise_the_interrupt_from_their_threshold_on(kind, threshold, least):
+    """`records` rises by one a cycle from 5 on; `irq` follows IRQ_STATUS by a cycle."""
+    records = {5 + k: 1 + k for k in range(11)}
+    seen = play(
+        kind,
+        write={0: wr("IRQ_ENABLE", 1), 1: wr("IRQ_THRESHOLD", threshold)},
+        records=records,
+    )
+    assert seen.cycles("irq")[0] == 5 + least
+    masked = play(kind, write={0: wr("IRQ_ENABLE", 14)}, records=records)
+    assert masked.cycles("irq") == []
+
+
+AN_ERROR = ERROR.pack({"valid": 1, "code": 21, "argument": 0xABCD})
+EVENTS = {"dispatch_error": (1, AN_ERROR), "index_error": (1, AN_ERROR), "lost": (2, 1)}
+
+
+@KINDS
+@pytest.mark.parametrize("port", EVENTS)
+@pytest.mark.parametrize(("cleared", "after"), [(5, 1), (6, 0)])
+def test_an_event_wins_over_a_write_that_clears_its_bit(kind, port, cleared, after):
+    bit, value = EVENTS[port]
+    levels = range(5, 16) if port == "lost" else (5,)
+    seen = play(
+        kind,
+        write={0: wr("IRQ_ENABLE", 1 << bit), cleared: wr("IRQ_STATUS", 1 << bit)},
+        read={5: rd("IRQ_STATUS"), 6: rd("IRQ_STATUS"), 7: rd("IRQ_STATUS")},
+        **{port: dict.fromkeys(levels, value)},
+    )
+    assert answers(seen) == {5: 0, 6: 1 << bit, 7: after << bit}
+    assert seen.cycles("irq") == (list(range(7, 16)) if after else [7])
+
+
+@KINDS
+def test_the_dispatcher_s_error_is_shown_and_both_are_counted(kind):
+    index = ERROR.pack({"valid": 1, "code": 19, "argument": 3})
+    seen = play(
+        kind,
+        dispatch_error={4: AN_ERROR},
+        index_error={4: index, 6: index},
+        read={
+            4: rd("ERROR_LAST"),
+            5: rd("ERROR_LAST"),
+            6: rd("ERROR_COUNT"),
+            7: rd("ERROR_LAST"),
+            8: rd("ERROR_COUNT"),
+        },
+    )
+    dispatcher, index_block = 21 | 1 << 8 | 0xABCD << 16, 19 | 2 << 8 | 3 << 16
+    assert answers(seen) == {4: 0, 5: dispatcher, 6: 2, 7: index_block, 8: 3}
+
+
+@KINDS
+def test_a_record_is_popped_in_the_cycle_of_the_write(kind):
+    seen = play(kind, write={3: wr("RECORD_POP", 0xFFFFFFFF), 4: wr("RECORD_POP", 0xFFFFFFFE)})
+    assert seen.cycles("pop") == [3]
+
+
+@KINDS
+def test_a_unit_is_reset_in_the_cycle_of_the_write(kind):
+    config = config_of(ODD)
+    writes = {3: wr("UNIT_RESET", 0xFFFFFFFD, config=config)}
+    seen = play(kind, config=config, write=writes)
+    assert seen.port("unit_reset") == [0, 0, 0, 5, *[0] * 12]
+
+
+@KINDS
+def test_a_soft_reset_cycle_by_cycle(kind):
+    """Begun in 3, nothing left in 8: restart in 9, over from 10 on."""
+    seen = play(
+        kind,
+        20,
+        write={0: wr("SM_ENABLE0", 1), 1: wr("IRQ_ENABLE", 8), 3: wr("CONTROL", 1)}
+        | {cycle: wr("SM_ENABLE0", 0) for cycle in range(4, 10)},
+        idle=dict.fromkeys((0, 1, 2, 3, 8, 9, 10, 11), 1),
+        dispatch_error={2: AN_ERROR, 9: AN_ERROR},
+        read={
+            3: rd("ID"),
+            4: rd("ID"),
+            5: rd("STATE"),
+            9: rd("IRQ_ENABLE"),
+            10: rd("STATE"),
+            11: rd("ERROR_LAST"),
+            12: rd("ERROR_COUNT"),
+            13: rd("IRQ_STATUS"),
+            14: rd("IRQ_ENABLE"),
+        },
+    )
+    assert seen.cycles("resetting") == [4, 5, 6, 7, 8, 9]
+    assert seen.cycles("restart") == [9]
+    assert seen.cycles("unit_reset") == [4]
+    assert seen.cycles("write_refused") == [4, 5, 6, 7, 8, 9]
+    assert seen.port("enable")[1:12] == [1] * 9 + [3] * 2
+    assert answers(seen) == {
+        3: 0x57415250,
+        4: None,
+        5: 1,
+        9: None,
+        10: 0x10000,
+        11: 0,
+        12: 0,
+        13: 0b1010,
+        14: 8,
+    }
+    assert seen.cycles("irq") == list(range(11, 20))
+
+
+@KINDS
+def test_with_nothing_left_a_soft_reset_takes_two_cycles(kind):
+    seen = play(kind, write={3: wr("CONTROL", 3)}, idle=dict.fromkeys(range(16), 1))
+    assert (seen.cycles("resetting"), seen.cycles("restart")) == ([4, 5], [5])
+    nothing = play(kind, write={3: wr("CONTROL", 2)}, idle=dict.fromkeys(range(16), 1))
+    assert nothing.cycles("resetting") == []
