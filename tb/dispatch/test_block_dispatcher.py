@@ -196,7 +196,7 @@ def test_a_seeded_fault_is_found(fault, seed):
     config = WHERE.get(fault, "tiny")
     tries = [dispatcher_case(config, "no_stops", seed + n, 2000, fault=fault) for n in range(24)]
     with pytest.raises(LockstepError):
-        run(tries, "icarus", waves=False)
+        run(tries, "amaranth", waves=False)
 
 
 class BlindModel(Model):
@@ -219,4 +219,4 @@ def test_the_ledger_alone_finds_a_seeded_fault(fault, seed):
     # A slot that is given twice may also show as a launch that never ends.
     complaint = "LedgerError: ledger, cycle|launches without a final record"
     with pytest.raises(LockstepError, match=complaint):
-        run(tries, "icarus", waves=False)
+        run(tries, "amaranth", waves=False)

@@ -134,7 +134,7 @@ FAULTS = {
 def test_a_seeded_fault_is_found(fault, seed):
     tries = [path_case("tiny", FAULTS[fault], seed + n, 2000, fault=fault) for n in range(24)]
     with pytest.raises(LockstepError):
-        run(tries, "icarus", waves=False)
+        run(tries, "amaranth", waves=False)
 
 
 def test_faults_are_refused_by_name():

@@ -122,9 +122,11 @@ def case(config, profile, seed, cycles=8000, **options):
 
 
 def cases(config, seed, cycles=8000):
+    # One configuration, one build.
+    config = soon(config)
     return [
         case(config, "mixed", seed, cycles, varied=True),
-        case(soon(config), "sm_loss", seed, cycles),
+        case(config, "sm_loss", seed, cycles),
         # The host takes records rarely: they stand in their queue over a soft reset.
         case(config, "few_stops", seed, cycles, varied=True, hoard=True, busy=True),
     ]
