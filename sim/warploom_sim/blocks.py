@@ -44,8 +44,18 @@ BLOCKS: Final[dict[str, Factory]] = {
     "front_end": _block("host", "FrontEnd"),
 }
 
+#: Blocks that are there only where something makes indices.
+INDEX_BLOCKS: Final = (
+    *("config_filter", "index_iterator", "index_packer", "index_unpacker", "index_memory"),
+    *("index_generator", "incremental_scheduler", "index_read_arbiter"),
+)
 #: The index generator that ends at the packer, for a user who has a memory.
 BARE_INDEX_GENERATOR: Final = _block("index", "IndexGenerator", memory=False)
+
+
+def blocks_of(config: Config) -> tuple[str, ...]:
+    """Return the names of the blocks that there are with a configuration."""
+    return tuple(name for name in BLOCKS if config.makes_indices or name not in INDEX_BLOCKS)
 
 
 def block(name: str) -> Factory:

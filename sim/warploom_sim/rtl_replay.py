@@ -191,10 +191,18 @@ def prepare_launches(
 
 
 def config_of(options: ReplayOptions) -> Config:
-    """Return the preset with the policies and fields that the options put in their place."""
+    """Return the preset with the policies and fields that the options put in their place.
+
+    Raises
+    ------
+    WarploomError
+        If the model does not cover the configuration.
+    """
     chosen = {"policy": options.policy, "reclaim": options.reclaim}
     policies = [f"{field}={value}" for field, value in chosen.items() if value]
-    return variant(options.config, (*policies, *options.settings)).config
+    config = variant(options.config, (*policies, *options.settings)).config
+    event_model.check(config, options.kill_every)
+    return config
 
 
 def _write_json(path: Path, outcomes: list[Outcome], verdict: str) -> None:

@@ -159,12 +159,14 @@ def _meanings(shape: Any, config: Config) -> dict[str, str]:
 
 @functools.cache
 def packets(config: Config) -> tuple[Packet, ...]:
-    """Return every packet of the specification."""
+    """Return every packet that there is with a configuration."""
     makers = [
         make
         for module in (layouts, host_packets)
         for name, make in inspect.getmembers(module, inspect.isfunction)
-        if inspect.signature(make).return_annotation is Packet and not name.startswith("_")
+        if inspect.signature(make).return_annotation is Packet
+        and not name.startswith("_")
+        and (config.makes_indices or name not in layouts.INDEX_PACKETS)
     ]
     return tuple(make(config) for make in makers)
 

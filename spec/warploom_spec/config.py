@@ -57,7 +57,8 @@ class Config:
     history_entries : int
         Block shapes that ConfigFilter remembers.
     index_memory_warps : int
-        Warps that the index memory holds.
+        Warps that the index memory holds, 2 at least; 0: there is none, and nothing makes indices,
+        because the SMs make their own.
     word_bits : int
         Bits of one packed thread index.
     inline_args : int
@@ -71,6 +72,9 @@ class Config:
     kill_timeout : int
         Cycles after which an SM that has not reported a killed launch's blocks is lost; at least
         2 ``block_slots`` + 8.
+    sm_kill : bool
+        Whether SMs end a block when its launch is killed; if not, every kill is a drain, and no SM
+        is ever lost.
     cores : int
         Execution stages of one SM that IncrementalScheduler feeds.
     policy : str
@@ -102,7 +106,7 @@ class Config:
     max_threads: int = _int(1024, 1, 65536)
     grid_bits: tuple[int, int, int] = (31, 16, 16)
     history_entries: int = _int(8, 1, 64)
-    index_memory_warps: int = _int(512, 2, 65536)
+    index_memory_warps: int = _int(512, 0, 65536)
     word_bits: int = _int(16, 8, 32)
     inline_args: int = _int(4, 0, 10)
     stream_bits: int = _int(4, 1, 8)
@@ -111,6 +115,7 @@ class Config:
     max_tables: int = _int(4, 1, 7)
     reference_bits: int = _int(4, 1, 8)
     kill_timeout: int = _int(1024, 10, 65535)
+    sm_kill: bool = True
     cores: int = _int(4, 1, 16)
     sections: int = _int(8, 1, 64)
     units: int = _int(4, 1, 8)
@@ -126,6 +131,8 @@ class Config:
         for field in dataclasses.fields(self):
             if "low" in field.metadata:
                 _check_int(field.name, getattr(self, field.name), field.metadata)
+        if self.index_memory_warps == 1:
+            raise WarploomError("index_memory_warps is 1; legal: 0, 2 to 65536")
         least = 2 * self.block_slots + 8
         if self.kill_timeout < least:
             legal = f"{least} (2 block_slots + 8) to 65535"
@@ -139,8 +146,9 @@ class Config:
         if self.units > self.sections:
             raise WarploomError(f"units is {self.units!r}; legal: 1 to {self.sections} (sections)")
         _check_grid_bits(self.grid_bits)
-        if not isinstance(self.step_from_host, bool):
-            raise WarploomError(f"step_from_host is {self.step_from_host!r}; legal: True, False")
+        for name in ("sm_kill", "step_from_host"):
+            if not isinstance(getattr(self, name), bool):
+                raise WarploomError(f"{name} is {getattr(self, name)!r}; legal: True, False")
 
     @property
     def max_grid(self) -> tuple[int, int, int]:
@@ -164,9 +172,14 @@ class Config:
         return self.max_threads.bit_length()
 
     @property
+    def makes_indices(self) -> bool:
+        """Whether there are an index generator and an index memory."""
+        return self.index_memory_warps > 0
+
+    @property
     def index_address_bits(self) -> int:
-        """Width of an address in the index memory, in warps."""
-        return (self.index_memory_warps - 1).bit_length()
+        """Width of an address in the index memory, in warps; 0 without one."""
+        return (self.index_memory_warps - 1).bit_length() if self.makes_indices else 0
 
     @property
     def records(self) -> int:

@@ -236,7 +236,11 @@ def _counters(config: Config) -> tuple[Word, ...]:
             for k, cause in enumerate(STALL_CAUSES)
         ),
         _value("DISPATCHER_ERRORS", 0x140, "ro", "error records; stays at its highest value", 16),
-        _value("INDEX_ERRORS", 0x144, "ro", "error records; stays at its highest value", 16),
+        *(
+            (_value("INDEX_ERRORS", 0x144, "ro", "error records; stays at its highest value", 16),)
+            if config.makes_indices
+            else ()
+        ),
         *(
             _value(
                 f"STRAYS{k}",

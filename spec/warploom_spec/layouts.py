@@ -8,7 +8,7 @@ from warploom_spec.config import (
     SHARED_FIELD_BITS,
     Config,
 )
-from warploom_spec.errors import ERROR_CODE_BITS
+from warploom_spec.errors import ERROR_CODE_BITS, WarploomError
 from warploom_spec.packet import Field, Packet
 
 TICKET_BITS = 32
@@ -21,6 +21,11 @@ PLACES = 2
 MODE_BITS = 2
 WIDTH_FIELD_BITS = (4, 4, 3)
 ARGUMENT_BITS = 16
+#: Packets that are there only where something makes indices.
+INDEX_PACKETS = (
+    *("index_config", "index_decision", "index_lanes", "packed_warp", "index_region"),
+    *("index_read", "index_data", "schedule_request"),
+)
 
 
 def _kernel(config: Config) -> tuple[Field, ...]:
@@ -51,9 +56,9 @@ def _order(config: Config) -> tuple[Field, ...]:
     )
 
 
-def _widths() -> tuple[Field, ...]:
+def _widths(config: Config) -> tuple[Field, ...]:
     return tuple(
-        Field(f"width_{axis}", b, f"bits of {axis} in a packed index")
+        Field(f"width_{axis}", _if_indices(config, b), f"bits of {axis} in a packed index")
         for axis, b in zip("xyz", WIDTH_FIELD_BITS, strict=True)
     )
 
@@ -61,6 +66,24 @@ def _widths() -> tuple[Field, ...]:
 def _warp_registers(config: Config) -> Field:
     """Of a launch that passed LaunchCheck: no warp of it needs more than an SM has."""
     return Field("warp_registers", config.register_units.bit_length(), "register units of one warp")
+
+
+def _if_indices(config: Config, bits: int) -> int:
+    """Return a field's width, 0 where nothing makes indices that it could speak of."""
+    return bits if config.makes_indices else 0
+
+
+def _index_address(config: Config, name: str, meaning: str) -> Field:
+    """Return the address of a packet that only blocks for indices have.
+
+    Raises
+    ------
+    WarploomError
+        If there is no index memory.
+    """
+    if not config.makes_indices:
+        raise WarploomError("index_memory_warps is 0; legal where there are indices: 2 to 65536")
+    return Field(name, config.index_address_bits, meaning)
 
 
 def launch_descriptor(config: Config) -> Packet:
@@ -103,7 +126,7 @@ def _launch_body(config: Config) -> tuple[Field, ...]:
         *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
         Field("threads", config.threads_bits, "threads of one block, dx dy dz"),
         Field("warps", config.warps_bits, "warps of one block, ceil(dx dy dz / W)"),
-        *_widths(),
+        *_widths(config),
         Field("index_address", config.index_address_bits, "first warp of its packed indices"),
         _warp_registers(config),
         Field("registers", config.register_units.bit_length(), "register units of one block"),
@@ -119,7 +142,11 @@ def dispatch_launch(config: Config) -> Packet:
         "dispatch_launch",
         (
             Field("ticket", TICKET_BITS, "ticket"),
-            Field("entries", config.history_entries, "mask of the history entries it refers to"),
+            Field(
+                "entries",
+                _if_indices(config, config.history_entries),
+                "mask of the history entries it refers to",
+            ),
             *_axes("start_", config.grid_bits, "first block to place"),
             *_launch_body(config),
         ),
@@ -140,7 +167,7 @@ def launch_words(config: Config) -> Packet:
             Field("last_mask", config.warp_size, "lanes of a block's last warp that are threads"),
             _warp_registers(config),
             Field("shared", config.shared_units.bit_length(), "shared-memory units of one block"),
-            *_widths(),
+            *_widths(config),
         ),
     )
 
@@ -182,8 +209,8 @@ def block_offer(config: Config) -> Packet:
             *_axes("b", config.grid_bits, "place in the grid"),
             Field("task", config.task_bits, "task of a merged kernel, else 0"),
             Field("index_address", config.index_address_bits, "first warp of its packed indices"),
-            Field("index_warps", config.warps_bits, "warps that have indices"),
-            *_widths(),
+            Field("index_warps", _if_indices(config, config.warps_bits), "warps that have indices"),
+            *_widths(config),
         ),
     )
 
@@ -230,7 +257,11 @@ def dispatch_end(config: Config) -> Packet:
         (
             *_end(config),
             Field("place", 1, "resident place that the launch had"),
-            Field("entries", config.history_entries, "mask of the history entries to release"),
+            Field(
+                "entries",
+                _if_indices(config, config.history_entries),
+                "mask of the history entries to release",
+            ),
             Field("stream", config.stream_bits, "stream"),
         ),
     )
@@ -284,7 +315,7 @@ def index_config(config: Config) -> Packet:
     return Packet(
         "index_config",
         (
-            Field("address", config.index_address_bits, "first warp in the index memory"),
+            _index_address(config, "address", "first warp in the index memory"),
             *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
             Field("warps", config.warps_bits, "warps of the block"),
             *step,
@@ -311,12 +342,12 @@ def index_lanes(config: Config) -> Packet:
     return Packet(
         "index_lanes",
         (
-            Field("address", config.index_address_bits, "warp in the index memory"),
+            _index_address(config, "address", "warp in the index memory"),
             Field("lanes", config.warp_size * lane_bits(config), "W placed indices, lane 0 lowest"),
             Field("mask", config.warp_size, "lanes with z < dz"),
             Field("first", 1, "1: the region's first warp"),
             Field("last", 1, "1: the region's last warp"),
-            *_widths(),
+            *_widths(config),
         ),
     )
 
@@ -331,12 +362,12 @@ def packed_warp(config: Config) -> Packet:
     return Packet(
         "packed_warp",
         (
-            Field("address", config.index_address_bits, "warp in the index memory"),
+            _index_address(config, "address", "warp in the index memory"),
             Field("words", config.warp_size * config.word_bits, "W words, lane 0 lowest"),
             Field("mask", config.warp_size, "lanes that are threads"),
             Field("first", 1, "1: the region's first warp"),
             Field("last", 1, "1: the region's last warp"),
-            *_widths(),
+            *_widths(config),
         ),
     )
 
@@ -347,7 +378,7 @@ def index_region(config: Config) -> Packet:
         "index_region",
         (
             Field("valid", 1, "1 for one cycle"),
-            Field("address", config.index_address_bits, "first warp"),
+            _index_address(config, "address", "first warp"),
             Field("warps", config.warps_bits, "warps"),
         ),
     )
@@ -358,7 +389,7 @@ def index_read(config: Config) -> Packet:
     return Packet(
         "index_read",
         (
-            Field("address", config.index_address_bits, "first warp of the block's indices"),
+            _index_address(config, "address", "first warp of the block's indices"),
             Field("warp", config.warps_bits, "warp of the block"),
             Field("index_warps", config.warps_bits, "warps that have indices"),
         ),
@@ -398,7 +429,7 @@ def schedule_request(config: Config) -> Packet:
     return Packet(
         "schedule_request",
         (
-            Field("address", config.index_address_bits, "first warp of the block's indices"),
+            _index_address(config, "address", "first warp of the block's indices"),
             Field("warps", config.warps_bits, "warps"),
             Field("instructions", 16, "instructions of the program"),
         ),

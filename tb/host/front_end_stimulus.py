@@ -127,7 +127,7 @@ class Surroundings:
         self._cycle = -1
         self._launch_words = layouts.launch_words(config)
         self._ends = [AxilHosts(context, self._host), *cores_of_units(context, config)]
-        for n in range(config.sms):
+        for n in range(config.sms if config.makes_indices else 0):
             reads = reads_of(context.case.rng(f"reads{n}"), config, self._host.regions)
             self._ends.append(context.driver(f"read__{n}", reads))
 

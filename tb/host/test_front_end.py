@@ -68,7 +68,7 @@ class Seen:
         counts["irq"] += outputs["irq"]
         counts["a block"] += any(outputs[f"offer__{n}__valid"] for n in range(2))
         counts["both kills"] += outputs["kill"] == 3
-        counts["indices"] += outputs["data_valid"] > 0
+        counts["indices"] += outputs.get("data_valid", 0) > 0
         if outputs["axil__r__valid"] and inputs["axil__r__ready"]:
             self._read(self._asked.popleft(), READ_ANSWER.unpack(outputs["axil__r__payload"]))
         if inputs["axil__ar__valid"] and outputs["axil__ar__ready"]:
@@ -177,7 +177,7 @@ WRONG = {
         FrontEnd, "_control", "path.closing.eq(registers.resetting)", "path.closing.eq(0)"
     ),
     "a soft reset does not wait for the mailbox": Change(
-        FrontEnd, "_control", "(path.idle, ~mailbox.waiting, arbiter.idle)", "(path.idle,)"
+        FrontEnd, "_control", "[path.idle, ~mailbox.waiting]", "[path.idle]"
     ),
 }
 

@@ -194,7 +194,10 @@ WRONG = {
         "self.records >= threshold",
     ),
     "two errors count as one": Change(
-        HostRegisters, "_errors", "dispatch.valid + index.valid", "(dispatch.valid | index.valid)"
+        HostRegisters,
+        "_errors",
+        "sum((record.valid for record in blocks.values()), count)",
+        "count + reduce(or_, (record.valid for record in blocks.values()))",
     ),
     "every register can be read while a soft reset runs": Change(
         HostRegisters, "_answer_reads", "here & (state | ~self.resetting)", "here"

@@ -1,5 +1,7 @@
 """HostRegisters' rules and cycles, as its page has them, on RTL and model alike."""
 
+from dataclasses import replace
+
 import pytest
 
 from tb.host.commands import ALL, ANSWER, READ, WRITE
@@ -29,7 +31,8 @@ def silent(config):
         "lost",
         "idle",
     ]
-    names += ["dispatch_error", "dispatch_error_count", "index_error", "index_error_count"]
+    names += ["dispatch_error", "dispatch_error_count"]
+    names += ["index_error", "index_error_count"] * config.makes_indices
     names += [f"stall_{cause}" for cause in STALL_CAUSES]
     names += [f"strays__{unit}" for unit in range(config.units)]
     return dict.fromkeys(names, 0)
@@ -120,6 +123,20 @@ def test_registers_show_what_the_blocks_say_in_the_read_s_cycle(kind):
     assert answers(seen) == {4: 0x10001}
     seen = play(kind, read={4: rd("UNIT_STATE")}, disconnected={4: 1})
     assert answers(seen) == {4: 0x100}
+
+
+@KINDS
+def test_without_indices_index_errors_is_outside_the_map(kind):
+    config = replace(TINY, index_memory_warps=0)
+    error = layouts.error_record(config).pack({"valid": 1, "code": 20, "argument": 3})
+    seen = play(
+        kind,
+        config=config,
+        read={4: rd("INDEX_ERRORS"), 8: rd("ERROR_LAST", config), 9: rd("ERROR_COUNT", config)},
+        dispatch_error={5: error},
+    )
+    assert register_addresses(TINY)["INDEX_ERRORS"] == 0x144
+    assert answers(seen) == {4: None, 8: 20 | 1 << 8 | 3 << 16, 9: 1}
 
 
 @KINDS

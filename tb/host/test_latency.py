@@ -1,6 +1,7 @@
 """Latencies of the core, measured at its ports on Verilator, beside the committed figures."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from warploom.host.front_end import FrontEnd
@@ -13,6 +14,7 @@ FIGURES = Path(__file__).parents[2] / "docs" / "figures" / "latency.json"
 #: Cycles that a product may take at most.
 AT_MOST = {
     "doorbell_to_first_block": 22,
+    "doorbell_to_first_block_without_indices": 16,
     "doorbell_to_first_warp": 28,
     "doorbell_to_first_core": 4,
     "last_core_to_doorbell_clear": 3,
@@ -20,9 +22,16 @@ AT_MOST = {
 
 
 def test_latencies_are_the_committed_ones_and_within_their_limits(tmp_path):
-    simulation = built(AxilPins(FrontEnd(preset("tiny"))), "verilator")
-    found = in_simulator("latency", "tb.host.latency_bench", simulation, "verilator", tmp_path, {})
-    assert "failure" not in found, found
+    tiny = preset("tiny")
+    found = {}
+    for config in (tiny, replace(tiny, index_memory_warps=0)):
+        simulation = built(AxilPins(FrontEnd(config)), "verilator")
+        folder = tmp_path / str(config.index_memory_warps)
+        folder.mkdir()
+        plan = {"indices": config.makes_indices}
+        bench = "tb.host.latency_bench"
+        found |= in_simulator("latency", bench, simulation, "verilator", folder, plan)
+        assert "failure" not in found, found
     # Whether the indices stand in the memory makes no difference to the first block.
     hit, miss = (found.pop(f"doorbell_to_first_block_{case}") for case in ("hit", "miss"))
     assert hit == miss

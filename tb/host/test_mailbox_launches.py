@@ -1,5 +1,7 @@
 """Mailbox's launches, aborts and soft reset, of RTL and model alike."""
 
+from dataclasses import replace
+
 import pytest
 
 from tb.host.commands import a_read, a_write
@@ -92,6 +94,21 @@ def test_a_value_too_large_for_its_field_is_refused_by_its_word(box, field):
     )
     assert answers(seen) == {judged + 1: HostError.FIELD_RANGE | word << 16, judged + 2: 0}
     assert seen.cycles("launch_valid") == []
+
+
+@pytest.mark.parametrize("kind", [Mailbox, Model], ids=["rtl", "model"])
+def test_without_an_index_memory_an_index_address_is_0_or_refused(kind):
+    config = replace(TINY, index_memory_warps=0)
+    task = task_of(index_address=1)
+    judged = len(task) + 1
+    seen = play(kind(config), write=command(0, task), read=reads(0, "ERROR", (judged + 1,)))
+    assert answers(seen) == {judged + 1: HostError.FIELD_RANGE | 9 << 16}
+    assert seen.cycles("launch_valid") == []
+    seen = play(kind(config), write=command(0, task_of(index_address=0)))
+    # The table stands in the same word.
+    assert seen.cycles("launch_valid") == [SENT_AT]
+    sent = layouts.launch_descriptor(config).unpack(seen.port("launch")[SENT_AT])
+    assert sent == LAUNCH | {"index_address": 0}
 
 
 def test_the_first_word_with_a_value_too_large_is_named(box):

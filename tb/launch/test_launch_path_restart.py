@@ -61,11 +61,15 @@ class ResetAt(Bus):
         First cycle with ``closing`` = 1; -1: none, and the last launch alone is sent.
     silent : int or None
         An SM that never reports.
+    config : Config
+        The machine.
+    length : int
+        Cycles of a block.
     """
 
-    def __init__(self, at, silent=None):
+    def __init__(self, at, silent=None, config=SHORT, length=6):
         launches = [*(SCENARIO if at >= 0 else []), SINGLE]
-        super().__init__(SHORT, launches, length=6, launch__hold=self._hold)
+        super().__init__(config, launches, length=length, launch__hold=self._hold)
         self._at, self._silent = at, silent
         self._closing = self._restart = 0
         #: First cycle after the restart; 0 without one.

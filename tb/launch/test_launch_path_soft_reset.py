@@ -109,13 +109,14 @@ WITHDRAWN = "a restart withdraws what a reset withdraws"
 
 def case(config, profile, seed, cycles=8000, **options):
     made = path_case(config, profile, seed, cycles)
-    streams = [f"offer__{n}" for n in range(config_of(made.params["config"]).sms)]
+    chosen = config_of(made.params["config"])
+    streams = [f"offer__{n}" for n in range(chosen.sms)] + ["data"] * chosen.makes_indices
     return replace(
         made,
         make=make,
         stimulus=SoftResets,
         options={**made.options, **options},
-        withdrawable=dict.fromkeys((*streams, "data"), WITHDRAWN),
+        withdrawable=dict.fromkeys(streams, WITHDRAWN),
         events={"happenings": Happenings},
         resets=2,
     )

@@ -4,6 +4,7 @@ import itertools
 import random
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -253,6 +254,30 @@ def test_launches_of_several_priorities_are_refused() -> None:
     launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1))
     with pytest.raises(WarploomError, match="priority differs between launches"):
         event_model.run([launch, replace(launch, priority=1)], preset("tiny"), 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kill_every", "message"),
+    [
+        ({"index_memory_warps": 0}, None, "index_memory_warps is 0; legal in a replay: 2 to 65536"),
+        ({"sm_kill": False}, 3, "kill_every is 3; legal with sm_kill = False: none"),
+    ],
+)
+def test_what_the_model_does_not_cover_is_refused(
+    fields: dict[str, Any], kill_every: int | None, message: str
+) -> None:
+    config = replace(preset("tiny"), **fields)
+    with pytest.raises(WarploomError, match=f"^{message}$"):
+        event_model.run([], config, 0, kill_every)
+
+
+def test_without_kills_it_makes_no_difference_whether_sms_can_kill() -> None:
+    launches = random_launches(random.Random(1), preset("tiny"), 12)
+    found = [
+        event_model.run(launches, replace(preset("tiny"), sm_kill=kills), 5).tables["reports"]
+        for kills in (True, False)
+    ]
+    assert all((found[0][name] == found[1][name]).all() for name in found[0])
 
 
 def test_a_flipped_bit_anywhere_is_found(seed: int) -> None:

@@ -28,6 +28,7 @@ from warploom_spec.host_registers import (
 )
 
 CONFIGS = [*PRESETS, "tiny,policy=freed_first,sms=33", "tiny,sections=1,inline_args=0"]
+CONFIGS.append("tiny,index_memory_warps=0,sm_kill=False")
 ROOT = Path(__file__).parents[2]
 
 
@@ -121,6 +122,7 @@ def test_each_field_of_a_configuration_changes_the_crc():
         "warp_size": 16,
         "queue_depth": 32,
         "kill_timeout": 1025,
+        "sm_kill": False,
     }
     seen = {config_crc(Config())}
     for name, value in vars(Config()).items():

@@ -128,6 +128,23 @@ def test_a_configuration_of_ones_own_has_a_folder_of_its_own(tmp_path: Path) -> 
     assert {"offer__2__payload", "order_table__payload"} <= {*declared(text, PREFIX + path.stem)}
 
 
+def test_without_an_index_memory_there_are_no_blocks_for_indices(tmp_path: Path) -> None:
+    arguments = ["verilog", "--config", "tiny", "--out", str(tmp_path / "rtl")]
+    arguments += ["--set", "index_memory_warps=0"]
+    result = CliRunner().invoke(cli.main, [*arguments, "index_memory"])
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: block is 'index_memory'; legal with index_memory_warps = 0: launch_check,"
+        " grid_walker, block_dispatcher, launch_path, bus_port, mailbox, execution_unit,"
+        " task_units, completion_queue, host_registers, front_end\n"
+    )
+    assert not (tmp_path / "rtl").exists()
+    result = CliRunner().invoke(cli.main, [*arguments, "launch_check"])
+    assert result.exit_code == 0, result.output
+    (path,) = tmp_path.rglob("*.v")
+    assert "index_address" not in path.read_text()
+
+
 def test_a_refused_setting_writes_nothing(tmp_path: Path) -> None:
     arguments = ["verilog", "grid_walker", "--out", str(tmp_path / "rtl"), "--policy", "first_fit"]
     for setting, message in (

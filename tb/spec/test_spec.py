@@ -282,6 +282,9 @@ def test_pack_refuses_by_name(values: dict[str, int], message: str) -> None:
         ("reclaim", "never", "in_order, out_of_order"),
         ("grid_bits", (32, 16, 16), "three widths from 1 to (31, 16, 16)"),
         ("step_from_host", 1, "True, False"),
+        ("sm_kill", 0, "True, False"),
+        ("index_memory_warps", 1, "0, 2 to 65536"),
+        ("index_memory_warps", 65537, "0 to 65536"),
     ],
 )
 def test_config_names_field_value_and_legal_range(field: str, value: object, legal: str) -> None:

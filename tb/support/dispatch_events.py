@@ -122,12 +122,13 @@ class PathLedger(Ledger):
     def see(self, cycle: int, inputs: Ports, outputs: Ports) -> None:
         """Take in one compared cycle."""
         super().see(cycle, inputs, outputs)
-        for ticket in self.open_tickets:
+        # Without indices nothing is decided.
+        for ticket in self.open_tickets if "decided" in outputs else ():
             if ticket not in self._undecided and ticket not in self._decided:
                 if not self._undecided:
                     self._in_flight_from = cycle + 1
                 self._undecided[ticket] = False
-        if outputs["decided_valid"]:
+        if outputs.get("decided_valid"):
             self._decide(outputs["decided_ticket"], cycle)
         elif self._undecided:
             self._wait(cycle, inputs, outputs)

@@ -222,9 +222,10 @@ def legal_launch(
         fields |= {f"g{axis}": blocks, f"d{axis}": threads}
     warps = -(-shape[0] * shape[1] * shape[2] // config.warp_size)
     need = need or random_need(rng, config)
-    top = config.index_memory_warps - warps
+    top = config.index_memory_warps - warps if config.makes_indices else 0
+    address = place[0] if place else rng.choice((0, 4, 8, top, rng.randint(0, top)))
     fields |= {
-        "index_address": place[0] if place else rng.choice((0, 4, 8, top, rng.randint(0, top))),
+        "index_address": address if config.makes_indices else 0,
         "warp_registers": need["registers"] // warps,
         "shared": need["shared"],
         "barriers": need["barriers"],
@@ -301,7 +302,7 @@ def _sharp_together(
         # The last region of the memory, or one that is past its end by a warp.
         warps = -(-fields["dx"] * fields["dy"] * fields["dz"] // config.warp_size)
         last = config.index_memory_warps - warps + rng.choice((0, 1))
-        return {"index_address": min(max(0, last), config.index_memory_warps - 1)}
+        return {"index_address": max(0, min(last, config.index_memory_warps - 1))}
     if kind < 0.5:
         # Powers of two, whose products are one bit: threads, registers, or no dimension of 0.
         names = rng.choice((("dx", "dy", "dz"), ("dx", "warp_registers"), ("gx", "gy", "gz")))
@@ -323,7 +324,8 @@ def spoiled_launch(rng: random.Random, config: Config, fields: dict[str, int]) -
         {"dx": 1024, "dy": 1024, "dz": 64},
         {"dx": 1024, "dy": 1, "dz": 1},
         {"dx": 33, "dy": 17, "dz": 1},
-        {"index_address": config.index_memory_warps - 1},
+        # Without an index memory the field has no bits: a host's launch is refused for a 1.
+        {"index_address": config.index_memory_warps - 1 if config.makes_indices else 1},
         {"warp_registers": config.register_units},
         {"shared": min(config.shared_units + 1, 2047)},
         {"barriers": min(MAX_BLOCK_BARRIERS, config.barriers) + 1},

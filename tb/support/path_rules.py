@@ -50,9 +50,13 @@ class Bus:
         self._offer = layouts.block_offer(config)
 
     def _inputs(self, cycle):
-        values = {"tables": 0, "ended__ready": 1, "data__ready": 1}
-        values |= {f"{name}__valid": 0 for name in ("stop", "clear_stream", "read")}
-        values |= {f"{name}__payload": 0 for name in ("stop", "clear_stream", "read")}
+        values = {"tables": 0, "ended__ready": 1}
+        streams = ["stop", "clear_stream"]
+        if self.config.makes_indices:
+            values["data__ready"] = 1
+            streams.append("read")
+        values |= {f"{name}__valid": 0 for name in streams}
+        values |= {f"{name}__payload": 0 for name in streams}
         values |= {"enable": (1 << self.config.sms) - 1}
         if cycle in self._stops:
             stop = layouts.launch_stop(self.config).pack({"drain": 0} | self._stops[cycle])

@@ -20,7 +20,7 @@ from tb.support.launch_cases import (
 from tb.support.sm_behaviour import SmBehaviour
 from warploom_golden.oracles.index_reference import Dims, is_legal, warps
 from warploom_sim.lockstep import Context
-from warploom_spec import layouts
+from warploom_spec import layouts, preset
 from warploom_spec.layouts import PLACES, TICKET_BITS
 
 
@@ -69,11 +69,12 @@ class PathHost(Host):
         self._burst: list[int] = []
         self._stopping = Chance(self.rng, 0.0)
         self._stop = context.driver("stop", self._tickets(), self._stopping)
-        self._parts = (
-            context.driver("clear_stream", pace=self.other),
-            context.driver("read", self._reads()),
-            context.sink("data", self.taking),
-        )
+        self._parts = [context.driver("clear_stream", pace=self.other)]
+        if self.config.makes_indices:
+            self._parts += [
+                context.driver("read", self._reads()),
+                context.sink("data", self.taking),
+            ]
         self._tables = 0
 
     def may_launch(self) -> bool:
@@ -137,7 +138,9 @@ class PathHost(Host):
                 dims = (need["warps"] * config.warp_size, 1, 1)
                 yield (4 * self.rng.randrange(3), dims), need
         most = min(config.max_threads, config.warp_slots * config.warp_size)
-        fitting = replace(config, max_threads=most)
+        # Without an index memory addresses have no bits: any are as good as others.
+        memory = config.index_memory_warps or preset("tiny").index_memory_warps
+        fitting = replace(config, max_threads=most, index_memory_warps=memory)
         while self._slim:
             yield (4 * self.rng.randrange(3), (config.warp_size, 1, 1)), NOTHING
         while self._broad:

@@ -160,7 +160,8 @@ class BlockDispatcher:
             (launch["start_x"], launch["start_y"], launch["start_z"]),
         )
         need = Need.of(launch, self._config)
-        self._places.append(Place(number, launch, need, self._cycle, walk))
+        may_kill = self._config.sm_kill
+        self._places.append(Place(number, launch, need, self._cycle, walk, may_kill))
         words = launch | {"last_mask": last_mask(launch["threads"], self._config.warp_size)}
         self._words[number] = self._words_packet.pack(
             {field.name: words[field.name] for field in self._words_packet.fields}

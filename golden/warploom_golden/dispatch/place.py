@@ -61,6 +61,8 @@ class Place:
         Cycle in which the launch transferred.
     walk : Walk or None
         The first block that was not decided; None after the last one.
+    may_kill : bool
+        Whether SMs can end its blocks; if not, a kill is a drain.
     given, started, exhausted, fault, sm_lost, no_sm : bool
         As on the block's page.
     any_killed : bool
@@ -84,6 +86,7 @@ class Place:
     need: Need
     transferred: int
     walk: Walk | None
+    may_kill: bool = True
     given: bool = False
     started: bool = False
     exhausted: bool = False
@@ -101,7 +104,9 @@ class Place:
     verdict: Verdict = (Fate.SKIPPED, ErrorCode.OK)
 
     def stop_from(self, cycle: int, stop: Stop) -> None:
-        """Stop the launch from ``cycle`` on, unless it is stopped as hard already."""
+        """Stop the launch from ``cycle`` on, unless it is stopped as hard already (28, 46)."""
+        if stop is Stop.KILL and not self.may_kill:
+            stop = Stop.DRAIN
         if stop <= self.stop:
             return
         if not self.stop:

@@ -64,7 +64,7 @@ class FrontEnd:
         self._units = [ExecutionUnit(config) for _ in range(config.units)]
         self._registers = HostRegisters(config)
         self._mailbox = Mailbox(config)
-        self._read_arbiter = IndexReadArbiter(config)
+        self._read_arbiter = IndexReadArbiter(config) if config.makes_indices else None
         self._launch_path = LaunchPath(config, soft_reset=True)
         self._completion_queue = CompletionQueue(config)
 
@@ -75,7 +75,8 @@ class FrontEnd:
             unit.reset()
         self._registers.reset()
         self._mailbox.reset()
-        self._read_arbiter.reset()
+        if self._read_arbiter is not None:
+            self._read_arbiter.reset()
         self._launch_path.reset()
         self._completion_queue.reset()
 
@@ -91,7 +92,8 @@ class FrontEnd:
             unit.tick(unit_inputs)
         self._registers.tick(cycle.registers)
         self._mailbox.tick(cycle.mailbox)
-        self._read_arbiter.tick(cycle.read_arbiter)
+        if self._read_arbiter is not None:
+            self._read_arbiter.tick(cycle.read_arbiter)
         self._launch_path.tick(cycle.launch_path)
         self._completion_queue.tick(cycle.completion_queue)
 
@@ -115,16 +117,11 @@ class FrontEnd:
             }
         )
         mailbox = self._mailbox.outputs(mailbox_inputs)
-        arbiter_inputs = self._requests(inputs) | {"closing": control["resetting"], "answered": 0}
-        arbiter = self._read_arbiter.outputs(arbiter_inputs)
+        _, arbiter = self._reads(inputs, control["resetting"], {})
         path_inputs = self._path_inputs(inputs, registers, mailbox, arbiter, queue)
         path = self._launch_path.outputs(path_inputs)
         # The index memory's data go to the SM that asked last; nothing else hangs on them.
-        arbiter_inputs |= {
-            "answered": path["data__valid"] or 0,
-            "read__ready": path["read__ready"] or 0,
-        }
-        arbiter = self._read_arbiter.outputs(arbiter_inputs)
+        arbiter_inputs, arbiter = self._reads(inputs, control["resetting"], path)
         mailbox_inputs |= {
             "launch_answer": path["answer"] or 0,
             "stop_answer": path["stop_answer"] or 0,
@@ -140,7 +137,7 @@ class FrontEnd:
                 for k in range(len(units))
             ],
             registers=accesses
-            | {name: path[name] or 0 for name in PATH_STATE}
+            | {name: path[name] or 0 for name in PATH_STATE if name in path}
             | {name: queue[name] or 0 for name in ("oldest", "records")}
             | {"refused": port["refused"] or 0, "disconnected": mailbox["disconnected"] or 0}
             | {name: together(units, name) for name in ("busy", "missing")}
@@ -164,13 +161,24 @@ class FrontEnd:
             values |= {f"done__{k}": unit["done"] or 0, f"result__{k}": unit["word"] or 0}
         return values
 
-    def _requests(self, inputs: Mapping[str, int]) -> Inputs:
-        """Return the SMs' index reads under the arbiter's names."""
-        return {
+    def _reads(
+        self, inputs: Mapping[str, int], resetting: int, path: Ports
+    ) -> tuple[Inputs, Ports]:
+        """Return inputs and outputs of the read arbiter; ``path``: LaunchPath's, once known.
+
+        Without an index memory there is no arbiter, and no read that a soft reset waits for.
+        """
+        if self._read_arbiter is None:
+            return {}, {"idle": 1}
+        values = {
             f"request__{n}__{part}": inputs[f"read__{n}__{part}"]
             for n in range(self._config.sms)
             for part in ("payload", "valid")
         }
+        values |= {"closing": resetting, "answered": path.get("data__valid") or 0}
+        if path:
+            values["read__ready"] = path["read__ready"] or 0
+        return values, self._read_arbiter.outputs(values)
 
     def _path_inputs(
         self,
@@ -191,12 +199,12 @@ class FrontEnd:
             "clear_stream__payload": registers["clear_stream"],
             "ended__ready": queue["ended__ready"],
             "enable": registers["enable"],
-            "read__valid": arbiter["read__valid"],
-            "read__payload": arbiter["read__payload"],
-            "data__ready": 1,
             "closing": registers["resetting"],
             "restart": registers["restart"],
         }
+        if self._read_arbiter is not None:
+            values |= {name: arbiter[name] for name in ("read__valid", "read__payload")}
+            values["data__ready"] = 1
         if self._config.policy == "freed_first":
             values |= {
                 "order_table__valid": registers["order_swap_valid"],
@@ -232,15 +240,16 @@ class FrontEnd:
         values |= {
             "irq": registers["irq"],
             "kill": path["kill"],
-            "data": path["data__payload"],
-            "data_valid": arbiter["data_valid"],
         }
+        if self._read_arbiter is not None:
+            values |= {"data": path["data__payload"], "data_valid": arbiter["data_valid"]}
+            for n in range(self._config.sms):
+                values[f"read__{n}__ready"] = arbiter[f"request__{n}__ready"]
         for place in range(PLACES):
             values[f"words__{place}"] = path[f"words__{place}"]
         for n in range(self._config.sms):
             for name in (f"offer__{n}__valid", f"offer__{n}__payload", f"report__{n}__ready"):
                 values[name] = path[name]
-            values[f"read__{n}__ready"] = arbiter[f"request__{n}__ready"]
         for k, unit in enumerate(units):
             values |= {f"cores__{k}__{name}": unit[name] for name in CORE_OUTPUTS}
         return values

@@ -44,6 +44,9 @@ class HostRegisters:
         self._swap = layouts.order_swap(config)
         self._words = {word.offset // 4: word for word in registers(config)}
         self._all_sms = (1 << config.sms) - 1
+        # Of two error records in one cycle the dispatcher's is the last one.
+        self._error_blocks = {"index_error": ErrorBlock.INDEX} if config.makes_indices else {}
+        self._error_blocks |= {"dispatch_error": ErrorBlock.DISPATCHER}
         self.reset()
 
     def reset(self) -> None:
@@ -175,8 +178,9 @@ class HostRegisters:
             "ERROR_COUNT": self._error_count,
             "UNIT_STATE": inputs["busy"] | inputs["disconnected"] << 8 | inputs["missing"] << 16,
             "DISPATCHER_ERRORS": inputs["dispatch_error_count"],
-            "INDEX_ERRORS": inputs["index_error_count"],
         }
+        if self._config.makes_indices:
+            found["INDEX_ERRORS"] = inputs["index_error_count"]
         for field, value in params(self._config):
             name = f"PARAMS{field.word}"
             found[name] = found.get(name, 0) | value << field.low
@@ -211,14 +215,12 @@ class HostRegisters:
         self._lost_before = inputs["lost"]
 
     def _errors(self, inputs: Mapping[str, int]) -> list[bool]:
-        names = ("dispatch_error", "index_error")
-        return [bool(self._error.unpack(inputs[name])["valid"]) for name in names]
+        return [bool(self._error.unpack(inputs[name])["valid"]) for name in self._error_blocks]
 
     def _note_errors(self, inputs: Mapping[str, int]) -> None:
         """Rules 9 and 12."""
         self._error_count = (self._error_count + sum(self._errors(inputs))) & WORD_MASK
-        blocks = {"index_error": ErrorBlock.INDEX, "dispatch_error": ErrorBlock.DISPATCHER}
-        for name, block in blocks.items():
+        for name, block in self._error_blocks.items():
             error = self._error.unpack(inputs[name])
             if error["valid"]:
                 self._error_last = error["code"] | block << 8 | error["argument"] << 16

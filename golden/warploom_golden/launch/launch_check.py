@@ -41,9 +41,9 @@ def refusals(
     warps = block_warps(launch, config)
     for holds, code, argument in (
         (block[0] * block[1] * block[2] > config.max_threads, ErrorCode.THREADS, 0),
-        (bits > config.word_bits, ErrorCode.INDEX_BITS, bits),
+        (config.makes_indices and bits > config.word_bits, ErrorCode.INDEX_BITS, bits),
         (
-            launch["index_address"] + warps > config.index_memory_warps,
+            config.makes_indices and launch["index_address"] + warps > config.index_memory_warps,
             ErrorCode.INDEX_REGION,
             0,
         ),

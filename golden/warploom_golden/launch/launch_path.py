@@ -109,12 +109,13 @@ class LaunchPath:
         self._first_ticket = first_ticket
         self._timing = timing(config)
         self._check = LaunchCheck(config)
-        self._generator = IndexGenerator(config)
+        self._generator = IndexGenerator(config) if config.makes_indices else None
         self._dispatcher = BlockDispatcher(config)
         self._checked = layouts.checked_launch(config)
         self._answer_packet = layouts.launch_answer(config)
-        self._index_config = layouts.index_config(config)
-        self._decision = layouts.index_decision(config)
+        if self._generator is not None:
+            self._index_config = layouts.index_config(config)
+            self._decision = layouts.index_decision(config)
         self._dispatch = layouts.dispatch_launch(config)
         self._dispatch_end = layouts.dispatch_end(config)
         self._end_record = layouts.end_record(config)
@@ -138,8 +139,9 @@ class LaunchPath:
 
     def _forget(self) -> None:
         """Take the values of a reset, but for what a restart keeps, and for the dispatcher (F)."""
-        for part in (self._check, self._generator):
-            part.reset()
+        self._check.reset()
+        if self._generator is not None:
+            self._generator.reset()
         self._answer = 0
         self._room = 1
         self._checking = 0  # launches in LaunchCheck
@@ -170,7 +172,8 @@ class LaunchPath:
         self._keep_room(wires, inputs)
         self._no_sm = self._dispatcher.lost == self._all_lost
         self._check.tick(wires.check)
-        self._generator.tick(wires.generator)
+        if self._generator is not None:
+            self._generator.tick(wires.generator)
         self._dispatcher.tick(wires.dispatcher)
         if inputs.get("restart", 0):
             # A record that was taken in this cycle counts; nothing else that happened does.
@@ -222,7 +225,7 @@ class LaunchPath:
             self._in_flight = None
         elif self._cancelled:
             self._in_flight = None
-        self._cancelled = bool(wires.generator["cancel"])
+        self._cancelled = bool(wires.generator.get("cancel", 0))
         if wires.presented is not None:
             wires.presented.presented = True
             self._in_flight = wires.presented
@@ -256,7 +259,8 @@ class LaunchPath:
         )
         if wires.code:
             return
-        self._queue.append(Waiting(ticket, wires.leaving))
+        # Without indices nothing is to be decided (21).
+        self._queue.append(Waiting(ticket, wires.leaving, prepared=self._generator is None))
         self._streams.accept(wires.leaving["stream"], wires.leaving["priority"])
         self._reserved += 1
         self._ticket = ticket % ((1 << TICKET_BITS) - 1) + 1
@@ -273,7 +277,7 @@ class LaunchPath:
         generator, indexed, standing = self._index(inputs)
         presented = standing if standing is not None and indexed["i__ready"] else None
         decision = None
-        if indexed["decision__valid"]:
+        if indexed.get("decision__valid"):
             decision = self._decision.unpack(indexed["decision__payload"] or 0)
 
         oldest = self._queue[0] if self._queue else None
@@ -342,6 +346,8 @@ class LaunchPath:
 
     def _index(self, inputs: Mapping[str, int]) -> tuple[dict[str, int], Values, Waiting | None]:
         """Return the index generator's inputs and outputs, and the launch at its input."""
+        if self._generator is None:
+            return {}, {}, None
         in_flight = self._in_flight
         wanted = in_flight is not None and in_flight.taken_back and not self._cancelled
         standing = None
@@ -419,7 +425,6 @@ class LaunchPath:
             del outputs[name]
         outputs["dispatch_error"] = outputs.pop("error")
         outputs["dispatch_error_count"] = outputs.pop("error_count")
-        decides = indexed["decision__valid"] and self._in_flight is not None
         outputs |= {
             "launch__ready": 1,
             "answer": self._answer,
@@ -430,6 +435,15 @@ class LaunchPath:
             "clear_stream__ready": 1,
             "ended__valid": int(bool(self._records)),
             "ended__payload": self._records[0] if self._records else None,
+        }
+        if self._soft_reset:
+            outputs |= {"stop_answer": self._stop_answer, "idle": int(self._is_idle())}
+        return outputs | (self._collect_indices(indexed) if indexed else {})
+
+    def _collect_indices(self, indexed: Values) -> Values:
+        """Return the outputs that there are with an index generator alone (20)."""
+        decides = indexed["decision__valid"] and self._in_flight is not None
+        outputs = {
             "decided": indexed["decision__payload"],
             "decided_valid": indexed["decision__valid"],
             "decided_ticket": self._in_flight.ticket if decides and self._in_flight else None,
@@ -440,6 +454,4 @@ class LaunchPath:
         }
         for name in ("written", "written_valid", "read__ready", "data__payload", "data__valid"):
             outputs[name] = indexed[name]
-        if self._soft_reset:
-            outputs |= {"stop_answer": self._stop_answer, "idle": int(self._is_idle())}
         return outputs

@@ -91,6 +91,8 @@ class Ledger:
         self._sent: deque[tuple[int, int, dict[str, int]]] = deque()
         self._open: dict[int, Entry] = {}
         self._stops: dict[int, set[Stop]] = {}
+        # Of LaunchPath: the last kill's ticket, and the cycle in which it came.
+        self._last_kill = 0, 0
         self._accepted = 0
         self._broken: set[int] = set()
         self._sms = [Account(self._config.block_slots) for _ in range(self._config.sms)]
@@ -172,9 +174,14 @@ class Ledger:
         launch["threads"] = launch["dx"] * launch["dy"] * launch["dz"]
         warps = -(-launch["threads"] // self._config.warp_size)
         for axis in "xyz":
-            launch[f"width_{axis}"] = (launch[f"d{axis}"] - 1).bit_length()
+            bits = (launch[f"d{axis}"] - 1).bit_length()
+            launch[f"width_{axis}"] = bits if self._config.makes_indices else 0
         launch |= {"warps": warps, "registers": warps * launch["warp_registers"]}
-        self._enter(ticket, (0, 0, 0), launch)
+        entry = self._enter(ticket, (0, 0, 0), launch)
+        killed, when = self._last_kill
+        # LaunchPath accepted the launch in the cycle before, and kept a stop that it found then.
+        if killed == ticket and when >= self._now - 2:
+            entry.kill(self._now + 1 + self._timing.stop)
 
     def _see_dispatcher(self, inputs: Ports, outputs: Ports) -> None:
         """Take in launches, stops and ends of BlockDispatcher."""
@@ -206,7 +213,9 @@ class Ledger:
         mask = sum(1 << lane for lane in lanes if lane < left_over)
         fields = {**launch, "last_mask": mask}
         words = {f.name: fields[f.name] for f in self._words.fields if f.name != "ticket"}
-        index = (*(launch[n] for n in ("index_address", "warps", "width_x", "width_y", "width_z")),)
+        names = ("index_address", "warps", "width_x", "width_y", "width_z")
+        # Without an index memory offers say nothing of indices.
+        index = tuple(launch[n] if self._config.makes_indices else 0 for n in names)
         entry = self._open[ticket] = Entry(
             ticket=ticket,
             stream=launch["stream"],
@@ -217,6 +226,7 @@ class Ledger:
             need=need,
             words=words | {"ticket": ticket},
             index=index,
+            may_kill=self._config.sm_kill,
             stops=self._stops.setdefault(ticket, set()),
         )
         self._accepted += 1
@@ -229,8 +239,11 @@ class Ledger:
         stop = self._path_stop.unpack(inputs["stop__payload"])
         how = Stop.DRAIN if stop["drain"] else Stop.KILL
         self._stops.setdefault(stop["ticket"], set()).add(how)
+        if how is not Stop.KILL:
+            return
+        self._last_kill = stop["ticket"], self._now
         entry = self._open.get(stop["ticket"])
-        if entry is not None and how is Stop.KILL:
+        if entry is not None:
             entry.kill(self._now + 1 + self._timing.stop)
 
     def _see_record(self, record: Ports) -> None:

@@ -39,6 +39,8 @@ class Entry:
         What its launch words must show.
     index : tuple of int
         What its offers must show: index address, warps, widths of x, y, z.
+    may_kill : bool
+        Whether SMs can end its blocks; if not, a kill is a drain.
     tally : Counter
         Offered blocks by what they have come to.
     offered : int
@@ -66,6 +68,7 @@ class Entry:
     need: tuple[int, ...]
     words: Mapping[str, int]
     index: tuple[int, ...]
+    may_kill: bool = True
     tally: Counter[State] = field(default_factory=Counter)
     offered: int = 0
     place: int | None = None
@@ -102,7 +105,7 @@ class Entry:
 
     def kill(self, cycle: int) -> None:
         """Note that it is being killed from ``cycle`` on, or from before."""
-        if self.killed_from is None or cycle < self.killed_from:
+        if self.may_kill and (self.killed_from is None or cycle < self.killed_from):
             self.killed_from = cycle
 
     def is_killed(self, cycle: int) -> bool:
@@ -171,7 +174,8 @@ class Entry:
         if self.tally[State.KILLED]:
             return [Fate.KILLED]
         # A second stop may have come after the launch was gone.
-        fates = {Stop.KILL: Fate.KILLED, Stop.DRAIN: Fate.DRAINED}
+        killed = Fate.KILLED if self.may_kill else Fate.DRAINED
+        fates = {Stop.KILL: killed, Stop.DRAIN: Fate.DRAINED}
         return [fate for stop, fate in fates.items() if stop in self.stops]
 
 

@@ -102,8 +102,10 @@ def pieces(
     Raises
     ------
     WarploomError
-        If launches of one replay differ in priority, which the model does not cover.
+        If launches of one replay differ in priority, which the model does not cover, or `check`
+        refuses the configuration.
     """
+    check(config, kill_every)
     if len({launch.priority for launch in launches}) > 1:
         raise WarploomError("priority differs between launches; legal: one value for all")
 
@@ -172,6 +174,21 @@ class _Tables:
         """Return what was appended since the last time."""
         first, self._taken[kind] = self._taken[kind], len(rows)
         return rows[first:]
+
+
+def check(config: Config, kill_every: int | None = None) -> None:
+    """Refuse a configuration that the model does not cover.
+
+    Raises
+    ------
+    WarploomError
+        If nothing makes indices, whose events a replay compares; or if launches are to be killed
+        on SMs that cannot kill.
+    """
+    if not config.makes_indices:
+        raise WarploomError("index_memory_warps is 0; legal in a replay: 2 to 65536")
+    if kill_every is not None and not config.sm_kill:
+        raise WarploomError(f"kill_every is {kill_every}; legal with sm_kill = False: none")
 
 
 def _columns(rows: Sequence[tuple[int, ...]], names: Sequence[str]) -> Table:

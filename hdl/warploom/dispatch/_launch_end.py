@@ -40,7 +40,7 @@ class RecordWords(wiring.Signature):
         super().__init__(
             {
                 "ticket": Out(TICKET_BITS),
-                "entries": Out(config.history_entries),
+                **({"entries": Out(config.history_entries)} if config.makes_indices else {}),
                 "stream": Out(config.stream_bits),
                 "next": Out(block),
             }
@@ -186,8 +186,11 @@ class LaunchEnd(wiring.Component):
                 record.code.eq(Mux(pick, codes[1], codes[0])),
                 record.cycles.eq(Mux(pick, cycles[1], cycles[0])),
                 record.place.eq(pick),
-                record.entries.eq(Mux(pick, second.entries, first.entries)),
-                record.stream.eq(Mux(pick, second.stream, first.stream)),
+                *(
+                    record[name].eq(Mux(pick, getattr(second, name), getattr(first, name)))
+                    for name in ("entries", "stream")
+                    if name in record.shape().members
+                ),
             ]
             for axis in "xyz":
                 block = Mux(pick, second.next[axis], first.next[axis])

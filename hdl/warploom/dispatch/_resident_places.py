@@ -122,7 +122,9 @@ class ResidentPlaces(wiring.Component):
         self._config = config
         self._fault = fault
         offer = layouts.block_offer(config).layout()
-        self._offered = data.StructLayout({name: offer[name].width for name, _ in _OFFERED})
+        # Without an index memory offers have none of these fields.
+        self._copied = [(name, source) for name, source in _OFFERED if name in offer.members]
+        self._offered = data.StructLayout({name: offer[name].width for name, _ in self._copied})
         super().__init__(
             {
                 "launch": In(stream.Signature(layouts.dispatch_launch(config).layout())),
@@ -234,10 +236,9 @@ class ResidentPlaces(wiring.Component):
                     self.needs[place][name].eq(launch[name])
                     for name in self.needs[place].shape().members
                 ]
-                m.d.sync += [
-                    kept.entries.eq(launch.entries),
-                    kept.stream.eq(launch.stream),
-                ]
+                if self._config.makes_indices:
+                    m.d.sync += kept.entries.eq(launch.entries)
+                m.d.sync += kept.stream.eq(launch.stream)
             m.d.comb += kept.ticket.eq(words.ticket)
             with m.If(flushed[place]):
                 m.d.sync += [kept.next[axis].eq(head[f"b{axis}"]) for axis in "xyz"]
@@ -318,11 +319,11 @@ class ResidentPlaces(wiring.Component):
         following: Any = Signal.like(newest, name="following")
         with m.If(accepted.any()):
             m.d.sync += [newest.walk[name].eq(launch[name]) for name in fields]
-            m.d.sync += [newest.offered[name].eq(launch[source]) for name, source in _OFFERED]
+            m.d.sync += [newest.offered[name].eq(launch[source]) for name, source in self._copied]
         with m.If(ready):
             m.d.sync += following.eq(newest)
         m.d.comb += walk.eq(following.walk)
-        for name, _ in _OFFERED:
+        for name, _ in self._copied:
             loads = walk_fire
             if self._fault == "stale_address" and name == "index_address":
                 loads = walk_fire & chosen[0]
@@ -338,7 +339,7 @@ class ResidentPlaces(wiring.Component):
         no_sm_left: Value,
         stopped: Signal,
     ) -> None:
-        """Set each place's stop: kill wins over drain and stays."""
+        """Set each place's stop: kill wins over drain and stays. Else a kill is a drain."""
         named = Signal(2)
         to_kill = Signal(2)
         asked = [both(occupied[p]) & self.stop[f"place{p}"] for p in range(2)]
@@ -347,10 +348,11 @@ class ResidentPlaces(wiring.Component):
             to_kill.eq(Cat(one[1] for one in asked)),
         ]
         faults = self.events.faulty | self.events.sm_loss
-        m.d.sync += [
-            stopped.eq(occupied & (stopped | named | no_sm_left | faults)),
-            self.kill.eq(occupied & ~freed & (self.kill | to_kill | faults)),
-        ]
+        m.d.sync += stopped.eq(occupied & (stopped | named | no_sm_left | faults))
+        if not self._config.sm_kill:
+            # `kill` and `late` stay 0.
+            return
+        m.d.sync += self.kill.eq(occupied & ~freed & (self.kill | to_kill | faults))
         limit = self._config.kill_timeout + timing(self._config).loss - 1
         for place in range(2):
             over = timer(m, f"kill_timer_{place}", limit, ~self.kill[place])

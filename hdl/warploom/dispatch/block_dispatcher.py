@@ -4,7 +4,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, Final
 
-from amaranth.hdl import C, Cat, Module, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -259,10 +259,14 @@ stall_offer : Out(32)
         if placement.HAS_ORDER_TABLE:
             wiring.connect(m, wiring.flipped(self.order_table), placement.swap)
         if placement.READS_LOADS:
+            needed = Mux(places.role, places.needs[1].warps, places.needs[0].warps)
+            if self._config.makes_indices:
+                # The same number, nearer.
+                needed = places.offered.index_warps
             for k, port in enumerate(ports):
                 m.d.comb += [
                     placement.loads[k].eq(port.load),
-                    port.warps_placed.eq(places.offered.index_warps),
+                    port.warps_placed.eq(needed),
                     *(port.warps[p].eq(places.needs[p].warps) for p in range(PLACES)),
                 ]
 

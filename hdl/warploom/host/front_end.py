@@ -51,7 +51,8 @@ class FrontEnd(wiring.Component):
     data : Out(index_data)
         Packed indices, common to all SMs.
     data_valid : Out(sms)
-        ``data`` is for this SM in this cycle, and must be taken.
+        ``data`` is for this SM in this cycle, and must be taken. These three are absent where
+        nothing makes indices.
     """
 
     axil: Any
@@ -69,15 +70,22 @@ class FrontEnd(wiring.Component):
         self._config = config
         self._path = LaunchPath(config, soft_reset=True)
         path = self._path.signature.members
+        reads = (
+            {
+                "read": In(stream.Signature(layouts.index_read(config).layout())).array(config.sms),
+                "data": Out(layouts.index_data(config).layout()),
+                "data_valid": Out(config.sms),
+            }
+            if config.makes_indices
+            else {}
+        )
         super().__init__(
             {
                 "axil": In(axil_signature(config)),
                 "irq": Out(1),
                 "cores": Out(cores_signature(config)).array(config.units),
                 **{name: path[name] for name in ("words", "offer", "report", "kill")},
-                "read": In(stream.Signature(layouts.index_read(config).layout())).array(config.sms),
-                "data": Out(layouts.index_data(config).layout()),
-                "data_valid": Out(config.sms),
+                **reads,
             }
         )
 
@@ -91,13 +99,17 @@ class FrontEnd(wiring.Component):
         m.submodules.mailbox = mailbox = Mailbox(config)
         m.submodules.launch_path = path = self._path
         m.submodules.completion_queue = queue = CompletionQueue(config)
-        m.submodules.read_arbiter = arbiter = IndexReadArbiter(config)
+        arbiter = IndexReadArbiter(config) if config.makes_indices else None
+        if arbiter is not None:
+            m.submodules.read_arbiter = arbiter
         wiring.connect(m, wiring.flipped(self.axil), port.axil)
         self._bus(m, port, registers, mailbox)
         self._control(m, registers, mailbox, path, queue, arbiter)
         self._launches(m, registers, mailbox, path, queue)
         self._units(m, registers, mailbox)
-        self._sms(m, path, arbiter)
+        self._sms(m, path)
+        if arbiter is not None:
+            self._reads(m, path, arbiter)
         return m
 
     def _bus(self, m: Module, port: BusPort, registers: HostRegisters, mailbox: Mailbox) -> None:
@@ -119,13 +131,17 @@ class FrontEnd(wiring.Component):
         mailbox: Mailbox,
         path: LaunchPath,
         queue: CompletionQueue,
-        arbiter: IndexReadArbiter,
+        arbiter: IndexReadArbiter | None,
     ) -> None:
         """Connect soft reset, records, streams, SMs and counters."""
-        idle = (path.idle, ~mailbox.waiting, arbiter.idle)
+        idle = [path.idle, ~mailbox.waiting]
+        index_errors = []
+        if arbiter is not None:
+            idle.append(arbiter.idle)
+            index_errors = ["index_error", "index_error_count"]
+            m.d.comb += arbiter.closing.eq(registers.resetting)
         m.d.comb += [
             mailbox.closed.eq(registers.resetting),
-            arbiter.closing.eq(registers.resetting),
             path.closing.eq(registers.resetting),
             path.restart.eq(registers.restart),
             registers.idle.eq(reduce(and_, idle)),
@@ -145,7 +161,7 @@ class FrontEnd(wiring.Component):
             ]
         for name in (
             *(f"stall_{cause}" for cause in STALL_CAUSES),
-            *("dispatch_error", "dispatch_error_count", "index_error", "index_error_count"),
+            *("dispatch_error", "dispatch_error_count", *index_errors),
         ):
             m.d.comb += getattr(registers, name).eq(getattr(path, name))
 
@@ -190,16 +206,22 @@ class FrontEnd(wiring.Component):
             registers.disconnected.eq(mailbox.disconnected),
         ]
 
-    def _sms(self, m: Module, path: LaunchPath, arbiter: IndexReadArbiter) -> None:
+    def _sms(self, m: Module, path: LaunchPath) -> None:
         """Connect the SMs' ports."""
         for n in range(self._config.sms):
             wiring.connect(m, path.offer[n], wiring.flipped(self.offer[n]))
             wiring.connect(m, wiring.flipped(self.report[n]), path.report[n])
-            wiring.connect(m, wiring.flipped(self.read[n]), arbiter.request[n])
-        wiring.connect(m, arbiter.read, path.read)
         m.d.comb += [
             *(self.words[place].eq(path.words[place]) for place in range(PLACES)),
             self.kill.eq(path.kill),
+        ]
+
+    def _reads(self, m: Module, path: LaunchPath, arbiter: IndexReadArbiter) -> None:
+        """Connect the SMs' index reads."""
+        for n in range(self._config.sms):
+            wiring.connect(m, wiring.flipped(self.read[n]), arbiter.request[n])
+        wiring.connect(m, arbiter.read, path.read)
+        m.d.comb += [
             path.data.ready.eq(1),
             arbiter.answered.eq(path.data.valid),
             self.data.eq(path.data.payload),

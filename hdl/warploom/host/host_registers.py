@@ -1,5 +1,7 @@
 """Identification, control, records, errors, interrupt: the registers below the sections."""
 
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
@@ -93,6 +95,7 @@ class HostRegisters(wiring.Component):
             "order_swap": Out(layouts.order_swap(config).layout()),
             "order_swap_valid": Out(1),
         }
+        index_errors = {"index_error": In(record), "index_error_count": In(counts)}
         super().__init__(
             {
                 "write": In(host_packets.bus_write(config).layout()),
@@ -119,8 +122,7 @@ class HostRegisters(wiring.Component):
                 **{f"stall_{cause}": In(32) for cause in STALL_CAUSES},
                 "dispatch_error": In(record),
                 "dispatch_error_count": In(counts),
-                "index_error": In(record),
-                "index_error_count": In(counts),
+                **(index_errors if config.makes_indices else {}),
                 "idle": In(1),
                 "resetting": Out(1),
                 "restart": Out(1),
@@ -201,6 +203,13 @@ class HostRegisters(wiring.Component):
         )
         shown["STATE"] = Cat(self.resetting, C(0, 15), epoch)
 
+    @property
+    def _error_records(self) -> dict[ErrorBlock, Any]:
+        found: dict[ErrorBlock, Any] = {ErrorBlock.DISPATCHER: self.dispatch_error}
+        if self._config.makes_indices:
+            found[ErrorBlock.INDEX] = self.index_error
+        return found
+
     def _interrupt(self, m: Module, written: dict[str, Value], shown: dict[str, Value]) -> None:
         """Keep the interrupt's registers; an event wins over a write that clears its bit."""
         enable, threshold = Signal(len(Interrupt)), Signal(_THRESHOLD_BITS)
@@ -209,7 +218,7 @@ class HostRegisters(wiring.Component):
         lost_before = Signal(self._config.sms)
         m.d.sync += lost_before.eq(self.lost)
         events = {
-            Interrupt.ERROR: self.dispatch_error.valid | self.index_error.valid,
+            Interrupt.ERROR: reduce(or_, (record.valid for record in self._error_records.values())),
             Interrupt.SM_LOST: (self.lost & ~lost_before).any(),
             Interrupt.RESET_DONE: self.restart,
         }
@@ -227,11 +236,10 @@ class HostRegisters(wiring.Component):
         """Keep the last error record and count them all."""
         code, argument = Signal(8, name="last_code"), Signal(16, name="last_argument")
         block, count = Signal(8, name="last_block"), Signal(32, name="errors")
-        dispatch: Any = self.dispatch_error
-        index: Any = self.index_error
-        m.d.sync += count.eq(count + dispatch.valid + index.valid)
+        blocks = self._error_records
+        m.d.sync += count.eq(sum((record.valid for record in blocks.values()), count))
         # The dispatcher's comes last: it wins.
-        for record, name in ((index, ErrorBlock.INDEX), (dispatch, ErrorBlock.DISPATCHER)):
+        for name, record in reversed(blocks.items()):
             with m.If(record.valid):
                 m.d.sync += [
                     code.eq(record.code),
@@ -278,7 +286,7 @@ class HostRegisters(wiring.Component):
             "REFUSED": self.refused,
             "UNIT_STATE": Cat(self.busy, padding, self.disconnected, padding, self.missing),
             "DISPATCHER_ERRORS": self.dispatch_error_count,
-            "INDEX_ERRORS": self.index_error_count,
+            **({"INDEX_ERRORS": self.index_error_count} if self._config.makes_indices else {}),
             **{f"RECORD{k}": oldest.word_select(k, 32) for k in range(RECORD_WORDS)},
             **{f"STALL_{c.upper()}": getattr(self, f"stall_{c}") for c in STALL_CAUSES},
             **{f"STRAYS{k}": self.strays[k] for k in range(self._config.units)},

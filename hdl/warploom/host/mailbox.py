@@ -330,7 +330,8 @@ class Mailbox(wiring.Component):
         launch: Any = data.View(words.layout(), task)
         too_large: Value = C(0, 1)
         chosen: Value = C(0, host_packets.FAILURE_BITS)
-        fields = layouts.launch_descriptor(self._config).present
+        # A field without bits holds 0 alone.
+        fields = layouts.launch_descriptor(self._config).fields
         for field in sorted(fields, key=lambda f: -words.by_name[f.name].word):
             above = launch[field.name][field.bits :]
             if len(above):

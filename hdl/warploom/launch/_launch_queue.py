@@ -121,6 +121,15 @@ class _Events:
     broken: Signal
 
 
+def _generator_ports(config: Config) -> dict[str, Any]:
+    return {
+        "request": Out(stream.Signature(layouts.index_config(config).layout())),
+        "cancel": Out(1),
+        "decision": In(stream.Signature(layouts.index_decision(config).layout())),
+        "decided_ticket": Out(TICKET_BITS),
+    }
+
+
 class LaunchQueue(wiring.Component):
     """Hold accepted launches in order; present their configurations; take launches back.
 
@@ -144,7 +153,8 @@ class LaunchQueue(wiring.Component):
     decision : In(stream of index_decision)
         The index generator's decision, always taken.
     decided_ticket : Out
-        The launch that the decision belongs to.
+        The launch that the decision belongs to. These four are absent where nothing makes indices;
+        a launch is then prepared as soon as it is here.
     oldest : Out(OldestLaunch)
         The oldest launch.
     leave : In(1)
@@ -177,10 +187,7 @@ class LaunchQueue(wiring.Component):
             {
                 "accepted": In(Acceptance(config)),
                 "full": Out(1),
-                "request": Out(stream.Signature(layouts.index_config(config).layout())),
-                "cancel": Out(1),
-                "decision": In(stream.Signature(layouts.index_decision(config).layout())),
-                "decided_ticket": Out(TICKET_BITS),
+                **(_generator_ports(config) if config.makes_indices else {}),
                 "oldest": Out(OldestLaunch(config)),
                 "leave": In(1),
                 "state": In(StreamState(config)),
@@ -195,8 +202,9 @@ class LaunchQueue(wiring.Component):
         m = Module()
         waiting, events = self._waiting(), self._events()
         self._enter(m, waiting, events)
-        self._present(m, waiting, events)
-        self._decide(m, waiting, events)
+        if self._config.makes_indices:
+            self._present(m, waiting, events)
+            self._decide(m, waiting, events)
         self._search(m, waiting, events)
         self._break(m, waiting, events)
         self._flag(m, waiting, events)
@@ -359,10 +367,11 @@ class LaunchQueue(wiring.Component):
             m.d.sync += waiting.broken[n].eq(events.broken[n])
             with m.If(events.enters[n]):
                 # A launch of a broken stream is refused.
-                m.d.sync += [
-                    its_stream.eq(stream_),
-                    waiting.broken[n].eq(state.breaks & (stream_ == state.broken)),
-                ]
+                breaks = state.breaks & (stream_ == state.broken)
+                m.d.sync += [its_stream.eq(stream_), waiting.broken[n].eq(breaks)]
+                if not self._config.makes_indices:
+                    # The launch may be the oldest one, and ready to go, in the next cycle.
+                    m.d.comb += events.broken[n].eq(breaks)
 
     def _flag(self, m: Module, waiting: _Waiting, events: _Events) -> None:
         """Set each place's flags; a launch that enters has none."""
@@ -381,6 +390,8 @@ class LaunchQueue(wiring.Component):
         m.submodules.bodies = bodies
         write, read = bodies.write_port(), bodies.read_port(domain="comb")
         head, oldest = waiting.head, self.oldest
+        # Where nothing makes indices, nothing is to be decided.
+        known: Value = waiting.prepared if self._config.makes_indices else C(-1, self._depth)
         m.d.comb += [
             write.addr.eq(waiting.tail),
             write.en.eq(self.accepted.valid),
@@ -390,16 +401,20 @@ class LaunchQueue(wiring.Component):
             oldest.launch.eq(read.data.launch),
             oldest.ticket.eq(read.data.ticket),
             oldest.entry.eq(waiting.entries[head]),
-            oldest.prepared.eq((waiting.occupied & waiting.prepared & waiting.head_is).any()),
+            oldest.prepared.eq((waiting.occupied & known & waiting.head_is).any()),
         ]
         flies = events.presents | (self._flies(waiting) & ~events.lands)
         taken_back = waiting.taken_back | events.sought
-        prepared = waiting.prepared | events.decides
+        prepared = known | events.decides
+        ready = waiting.occupied & prepared & ~taken_back
+        if not self._config.makes_indices:
+            ready = events.enters | ready
         later = waiting.head_is.rotate_left(1)
         # For the oldest launch and for the one after it: `leave` is late and only selects. A launch
-        # that enters has none of these flags in the next cycle.
+        # that enters has none of these flags in the next cycle, but that it is ready to go where
+        # nothing makes indices.
         for flag, each in (
-            (oldest.ready_to_go, waiting.occupied & prepared & ~taken_back),
+            (oldest.ready_to_go, ready),
             (oldest.taken_back, waiting.occupied & taken_back & ~flies),
             (oldest.stream_broken, events.broken),
         ):

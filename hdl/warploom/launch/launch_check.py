@@ -107,8 +107,9 @@ class LaunchCheck(wiring.Component):
 
         # multiplied: the number of threads is known; the errors that need no product are judged.
         plain = self._kept(m, enabled, "plain", self._plain_errors(launch, table_known))
-        bits = [self._width(launch, axis) for axis in "xyz"]
-        widths = [self._kept(m, enabled, f"width_{a}", b) for a, b in zip("xyz", bits, strict=True)]
+        axes = "xyz" if self._config.makes_indices else ""
+        bits = [self._width(launch, axis) for axis in axes]
+        widths = [self._kept(m, enabled, f"width_{a}", b) for a, b in zip(axes, bits, strict=True)]
         # Beyond these bits dx dy alone is too much.
         small, large = area[: self._thread_bits], area[self._thread_bits :].any()
         threads = self._kept(m, enabled, "threads", small * launch.dz)
@@ -120,21 +121,27 @@ class LaunchCheck(wiring.Component):
         too_many = self._kept(m, enabled, "too_many", many)
         warps = self._kept(m, enabled, "counted_warps", self._warps(threads))
         threads = self._kept(m, enabled, "counted_threads", threads[: self._config.threads_bits])
-        needed = self._kept(m, enabled, "needed_bits", widths[0] + widths[1] + widths[2])
+        needed = self._kept(m, enabled, "needed_bits", sum(widths[1:], widths[0])) if axes else None
         plain = self._kept(m, enabled, "counted_plain", plain)
         widths = [self._kept(m, enabled, f"counted_{w.name}", w) for w in widths]
         valid, launch = self._register(m, enabled, "counted", valid, launch)
 
         # derived: registers are known, and the errors that do not count them.
-        past = launch.index_address + warps > self._config.index_memory_warps
-        errors = self._errors(plain, launch, warps, too_many, past, needed)
+        index_errors: list[tuple[ErrorCode, Value, Value]] = []
+        if needed is not None:
+            past = launch.index_address + warps > self._config.index_memory_warps
+            index_errors = [
+                (ErrorCode.INDEX_BITS, needed > self._config.word_bits, needed),
+                (ErrorCode.INDEX_REGION, past, C(0, 1)),
+            ]
+        errors = self._errors(plain, launch, warps, too_many, index_errors)
         first = self._first_error(m, enabled, errors)
         derived = {
             "threads": self._kept(m, enabled, "derived_threads", threads),
             "registers": self._kept(m, enabled, "registers", launch.warp_registers * warps),
             "warps": self._kept(m, enabled, "warps", warps),
         }
-        for axis, width in zip("xyz", widths, strict=True):
+        for axis, width in zip(axes, widths, strict=True):
             derived[f"width_{axis}"] = self._kept(m, enabled, f"derived_width_{axis}", width)
         valid, launch = self._register(m, enabled, "derived", valid, launch)
 
@@ -205,8 +212,7 @@ class LaunchCheck(wiring.Component):
         launch: "data.View[data.StructLayout]",
         warps: Value,
         too_many: Value,
-        past_memory: Value,
-        needed_bits: Signal,
+        index_errors: list[tuple[ErrorCode, Value, Value]],
     ) -> list[tuple[ErrorCode, Value, Value]]:
         """Return (code, whether it applies, argument), lowest code first; no BLOCK_REGISTERS."""
         config = self._config
@@ -221,8 +227,7 @@ class LaunchCheck(wiring.Component):
             axes(ErrorCode.BLOCK_ZERO, plain[6:9]),
             axes(ErrorCode.BLOCK_RANGE, plain[9:12]),
             (ErrorCode.THREADS, too_many, none),
-            (ErrorCode.INDEX_BITS, needed_bits > config.word_bits, needed_bits),
-            (ErrorCode.INDEX_REGION, past_memory, none),
+            *index_errors,
             (ErrorCode.BLOCK_WARPS, warps > config.warp_slots, none),
             (ErrorCode.BLOCK_SHARED, plain[12], none),
             (ErrorCode.BLOCK_BARRIERS, plain[13], none),
@@ -266,7 +271,8 @@ class LaunchCheck(wiring.Component):
         with m.If(enabled):
             m.d.sync += [self.o.valid.eq(valid)]
             m.d.sync += [out.error.eq(first.code), out.argument.eq(first.argument)]
-            m.d.sync += [out[name].eq(launch[name]) for name in _KEPT]
+            kept = (name for name in _KEPT if name in self._checked.members)
+            m.d.sync += [out[name].eq(launch[name]) for name in kept]
             m.d.sync += [
                 out[f"inline{k}"].eq(launch[f"inline{k}"]) for k in range(self._config.inline_args)
             ]

@@ -32,6 +32,28 @@ _DISPATCHER: Final = ("enable", "lost", "words", "offer", "report", "kill")
 KEPT: Final = "kept"
 
 
+def _index_ports(config: Config) -> dict[str, Any]:
+    decision = layouts.index_decision(config).layout()
+    return {
+        "read": In(stream.Signature(layouts.index_read(config).layout())),
+        "data": Out(stream.Signature(layouts.index_data(config).layout())),
+        "written": Out(layouts.packed_warp(config).layout()),
+        "written_valid": Out(1),
+        "decided": Out(decision),
+        "decided_valid": Out(1),
+        "decided_ticket": Out(TICKET_BITS),
+        "done": Out(decision),
+        "done_valid": Out(1),
+    }
+
+
+def _index_error_ports(config: Config) -> dict[str, Any]:
+    return {
+        "index_error": Out(layouts.error_record(config).layout()),
+        "index_error_count": Out(timing(config).error_counter_bits),
+    }
+
+
 def _soft_reset_ports(config: Config) -> dict[str, Any]:
     return {
         "stop_answer": Out(host_packets.stop_answer(config).layout()),
@@ -120,12 +142,15 @@ class LaunchPath(wiring.Component):
         self._first_ticket = first_ticket
         self._fault = faults.checked("LaunchPath", fault, self.FAULTS)
         self._check = LaunchCheck(config, fault=faults.for_child(fault, "launch_check"))
-        self._generator = IndexGenerator(config, fault=faults.for_child(fault, "index_generator"))
+        # Absent where nothing makes indices.
+        self._generator: Any = None
+        if config.makes_indices:
+            generator_fault = faults.for_child(fault, "index_generator")
+            self._generator = IndexGenerator(config, fault=generator_fault)
         self._dispatcher = BlockDispatcher(
             config, fault=faults.for_child(fault, "block_dispatcher"), kept=self._kept
         )
         counts = timing(config).error_counter_bits
-        decision = layouts.index_decision(config).layout()
         record = layouts.error_record(config).layout()
         dispatcher = self._dispatcher.signature.members
         super().__init__(
@@ -143,19 +168,10 @@ class LaunchPath(wiring.Component):
                 **{name: dispatcher[name] for name in _DISPATCHER},
                 **{f"stall_{c}": dispatcher[f"stall_{c}"] for c in STALL_CAUSES},
                 **({"order_table": dispatcher["order_table"]} if self._has_order_table else {}),
-                "read": In(stream.Signature(layouts.index_read(config).layout())),
-                "data": Out(stream.Signature(layouts.index_data(config).layout())),
-                "written": Out(layouts.packed_warp(config).layout()),
-                "written_valid": Out(1),
-                "decided": Out(decision),
-                "decided_valid": Out(1),
-                "decided_ticket": Out(TICKET_BITS),
-                "done": Out(decision),
-                "done_valid": Out(1),
+                **(_index_ports(config) if config.makes_indices else {}),
                 "dispatch_error": Out(record),
                 "dispatch_error_count": Out(counts),
-                "index_error": Out(record),
-                "index_error_count": Out(counts),
+                **(_index_error_ports(config) if config.makes_indices else {}),
                 **(_soft_reset_ports(config) if soft_reset else {}),
             }
         )
@@ -178,14 +194,16 @@ class LaunchPath(wiring.Component):
     def _build(self) -> Module:
         m = Module()
         m.submodules.check = self._check
-        m.submodules.generator = self._generator
+        if self._generator is not None:
+            m.submodules.generator = self._generator
         m.submodules.dispatcher = self._dispatcher
         m.submodules.queue = queue = LaunchQueue(self._config, soft_reset=self._soft_reset)
         m.submodules.streams = streams = LaunchStreams(self._config, kept=self._kept)
         handed = Signal(name="handed_over")
         ends_here = Signal()
         self._connect_dispatcher(m)
-        self._connect_generator(m, queue)
+        if self._generator is not None:
+            self._connect_generator(m, queue)
         refused = self._answer(m, queue, streams)
         ahead = self._room(m, queue, refused)
         m.d.comb += streams.lost.eq(self._dispatcher.lost)
@@ -336,9 +354,10 @@ class LaunchPath(wiring.Component):
         m.d.comb += [
             launch.valid.eq(oldest.ready_to_go & ~oldest.stream_broken & ~streams.no_sm),
             launch.payload.ticket.eq(oldest.ticket),
-            launch.payload.entries.eq(1 << oldest.entry),
-            handed.eq(launch.valid & launch.ready),
         ]
+        if self._generator is not None:
+            m.d.comb += launch.payload.entries.eq(1 << oldest.entry)
+        m.d.comb += handed.eq(launch.valid & launch.ready)
         m.d.comb += [
             launch.payload[name].eq(oldest.launch[name]) for name, _ in waiting_launch(self._config)
         ]
@@ -469,7 +488,8 @@ class LaunchPath(wiring.Component):
                 state.mends.eq(self.clear_stream.valid),
                 state.mended.eq(self.clear_stream.payload),
             ]
-        self._release(m, queue.oldest, ends_here)
+        if self._generator is not None:
+            self._release(m, queue.oldest, ends_here)
 
     def _release(self, m: Module, oldest: Any, ends_here: Signal) -> None:
         """Give the reference on the ended launch's indices back, one cycle later."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from warploom_sim.blocks import BLOCKS
+from warploom_sim.blocks import BLOCKS, blocks_of
 from warploom_sim.commands.parameters import (
     POLICY,
     PRESET,
@@ -19,7 +19,7 @@ from warploom_sim.commands.parameters import (
 )
 from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
-from warploom_spec import PRESETS
+from warploom_spec import PRESETS, WarploomError
 
 
 @click.command()
@@ -72,11 +72,18 @@ def verilog(
     from warploom_sim.variant import variant
     from warploom_sim.verilog import count_of_files, generate
 
-    blocks, configs = blocks or tuple(BLOCKS), configs or tuple(PRESETS)
+    configs = configs or tuple(PRESETS)
     chosen = {"policy": policy, "reclaim": reclaim}
     settings += tuple(f"{field}={value}" for field, value in chosen.items() if value)
-    for name in configs:  # a refusal is one line: nothing has been announced before it
-        variant(name, settings)
+    # A refusal is one line: nothing has been announced before it.
+    made = [variant(name, settings).config for name in configs]
+    there = [name for name in BLOCKS if all(name in blocks_of(config) for config in made)]
+    blocks = blocks or tuple(there)
+    for name in blocks:
+        if name not in there:
+            raise WarploomError(
+                f"block is {name!r}; legal with index_memory_warps = 0: {', '.join(there)}"
+            )
     count = count_of_files(blocks, configs)
     what = f"generating Verilog: {count} files"
     if "large" in configs:

@@ -10,6 +10,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_golden.replay import event_model
 from warploom_sim.build_cache import digest
 from warploom_sim.options import ALLOCATORS, ARRIVALS, CONTENTIONS, DEFAULT_KNEE
 from warploom_sim.variant import variant
@@ -201,9 +202,10 @@ def _config(
     name: str, fields: Sequence[tuple[str, str]], policy: str | None, reclaim: str | None
 ) -> Config:
     chosen = [("policy", policy), ("reclaim", reclaim), *fields]
-    return variant(
-        name, [f"{field}={value}" for field, value in chosen if value is not None]
-    ).config
+    settings = [f"{field}={value}" for field, value in chosen if value is not None]
+    config = variant(name, settings).config
+    event_model.check(config)
+    return config
 
 
 def _fields(settings: Sequence[str]) -> Iterable[tuple[tuple[str, str], ...]]:

@@ -1,0 +1,73 @@
+"""FrontEnd with SMs that cannot kill, and without indices: beside its model, and its map."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from tb.host.test_front_end import TINY, Seen, case
+from tb.support.dispatch_configs import config_of
+from warploom.host.front_end import FrontEnd
+from warploom_golden.host import FrontEnd as Model
+from warploom_sim.lockstep import run
+from warploom_sim.lockstep.events import require
+from warploom_spec import PRESETS, WarploomError, layouts
+from warploom_spec.host_registers import config_crc, registers
+
+NO_KILL = f"{TINY},sm_kill=False"
+NO_INDICES = f"{TINY},index_memory_warps=0"
+NEITHER = f"{NO_INDICES},sm_kill=False"
+#: What a run of any seed sees.
+HAPPENS = ("a ticket", "a block", "a record", "resetting", "irq")
+
+
+@pytest.mark.parametrize("config", [NEITHER, pytest.param(NO_KILL, marks=pytest.mark.deep)])
+def test_equals_its_model_on_verilator(config, seed):
+    total = Counter()
+    cases = [case(config, seed + n, 5000, profile) for n, profile in enumerate(("mixed", "drains"))]
+    for result in run(cases, "verilator"):
+        total.update(result.counts)
+    require(("a ticket", "a block", "a record"), total)
+    assert not total["both kills"]
+
+
+@pytest.mark.parametrize("config", [NO_KILL, NO_INDICES])
+def test_equals_its_model_on_amaranth(config, seed):
+    run([case(config, seed, 600)], "amaranth")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("config", [NO_KILL, NO_INDICES, NEITHER])
+def test_equals_its_model_for_long(config, seed):
+    total = Counter()
+    profiles = ("few_stops", "no_stops", "mixed", "sm_loss")
+    for result in run([case(config, seed, 40_000, p) for p in profiles], "verilator"):
+        total.update(result.counts)
+    wanted = set(Seen().counts()) - {"both kills"} * ("sm_kill" in config)
+    require(wanted - {"indices"}, total)
+
+
+def test_the_ports_without_indices_are_those_of_the_page():
+    with_indices, without = (
+        set(FrontEnd(config_of(text)).signature.members) for text in (TINY, NO_INDICES)
+    )
+    assert with_indices - without == {"read", "data", "data_valid"} and without < with_indices
+
+
+def test_the_map_follows_the_configuration():
+    names = [{word.name for word in registers(config_of(text))} for text in (TINY, NO_INDICES)]
+    assert names[0] - names[1] == {"INDEX_ERRORS"} and names[1] < names[0]
+    crcs = {config_crc(config_of(text)) for text in (TINY, NO_KILL, NO_INDICES, NEITHER)}
+    assert len(crcs) == 4
+
+
+@pytest.mark.parametrize("packet", ["index_config", "index_read", "packed_warp", "index_region"])
+def test_blocks_for_indices_are_refused_without_an_index_memory(packet):
+    config = replace(PRESETS["tiny"], index_memory_warps=0)
+    with pytest.raises(WarploomError, match="index_memory_warps is 0; legal where there are"):
+        getattr(layouts, packet)(config)
+
+
+def test_presets_kill_and_make_indices():
+    assert all(config.sm_kill and config.makes_indices for config in PRESETS.values())
+    assert Model(config_of(NEITHER)) is not None
