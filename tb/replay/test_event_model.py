@@ -94,7 +94,11 @@ def assert_equal(reference: Events, model: Events, label: str) -> None:
 def test_every_event_of_random_replays(name: str, policy: str, reclaim: str, seed: int) -> None:
     config = replace(preset(name), policy=policy, reclaim=reclaim)
     happened: Counter[str] = Counter()
-    for k in range(3 if name == "tiny" else 2):
+    # Nothing was compared where nothing happened: one seed in a hundred takes a replay more.
+    demanded = ("offers", "warps", "hits", "refused", "stall_order", "stall_any", "both resident")
+    for k in range(20):
+        if k >= (3 if name == "tiny" else 2) and all(happened[what] for what in demanded):
+            break
         rng = random.Random(f"{seed}-{name}-{policy}-{reclaim}-{k}")
         launches = random_launches(rng, config, rng.randint(10, 25), crowded=k == 0)
         replay_seed = rng.randrange(1 << 32)
@@ -107,8 +111,6 @@ def test_every_event_of_random_replays(name: str, policy: str, reclaim: str, see
         happened["stall_any"] += sum(n for name, n in model.stalls.items() if "order" not in name)
         happened["refused"] += int((model.tables["answers"]["code"] > 0).sum())
         happened["both resident"] += both_resident(model)
-    # Nothing was compared where nothing happened.
-    demanded = ("offers", "warps", "hits", "refused", "stall_order", "stall_any", "both resident")
     assert all(happened[what] for what in demanded), happened
 
 
