@@ -25,6 +25,7 @@ PAGES: Final = {
         "index/index_memory": ("IndexMemory",),
         "index/index_packer": ("IndexPacker", "IndexUnpacker"),
         "launch/launch_check": ("LaunchCheck",),
+        "launch/launch_path": ("LaunchPath",),
     }.items()
 }
 
