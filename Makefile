@@ -9,7 +9,7 @@ SETUP := scripts/bootstrap.sh
 BIN := .venv/bin
 
 # Options of `make sim`, handed on when set.
-OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE ARRIVALS CONTENTION \
+OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE ARRIVALS HOST CONTENTION \
     KNEE KILL_EVERY DEVICE STRICT WAVES WAVE_CYCLES TIMELINE REPORT CHECK \
     SEEDS ARGS
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
@@ -33,7 +33,8 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,LAUNCHES,launches) $(call option,POLICY,policy) \
     $(call option,RECLAIM,reclaim) $(foreach field,$(SET),--set $(call quoted,$(field))) \
     $(call option,SEED,seed) $(call option,TIME_SCALE,time-scale) \
-    $(call option,ARRIVALS,arrivals) $(call option,CONTENTION,contention) $(call option,KNEE,knee) \
+    $(call option,ARRIVALS,arrivals) $(call option,HOST,host) \
+    $(call option,CONTENTION,contention) $(call option,KNEE,knee) \
     $(call option,KILL_EVERY,kill-every) $(call option,DEVICE,device) \
     $(if $(filter-out 0,$(STRICT)),--strict) \
     $(call option,TIMELINE,timeline) $(call option,REPORT,report) \
@@ -47,9 +48,9 @@ help:  ## List the targets
 	@echo "Options: make sim [TRACE=FILE] [SIM=verilator|icarus] [CONFIG=tiny|default|large]"
 	@echo "  [LAUNCHES=N] [POLICY=first_fit|round_robin|least_loaded|freed_first]"
 	@echo "  [RECLAIM=in_order|out_of_order] [SET='sms=4 block_slots=16'] [SEED=N] [TIME_SCALE=1/32]"
-	@echo "  [ARRIVALS=none|trace] [CONTENTION=none|sharing] [KNEE=16] [KILL_EVERY=N] [DEVICE=N]"
-	@echo "  [STRICT=1] [WAVES=1] [WAVE_CYCLES=A:B] [TIMELINE=run.pftrace] [REPORT=run.html]"
-	@echo "  [ARGS=...]"
+	@echo "  [ARRIVALS=none|trace] [HOST=direct|axi] [CONTENTION=none|sharing] [KNEE=16]"
+	@echo "  [KILL_EVERY=N] [DEVICE=N] [STRICT=1] [WAVES=1] [WAVE_CYCLES=A:B]"
+	@echo "  [TIMELINE=run.pftrace] [REPORT=run.html] [ARGS=...]"
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make test-seeds [SEEDS=50] [SEED=N] [ARGS=tb/index]"
 	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"

@@ -344,6 +344,7 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
         "SEED=7",
         "TIME_SCALE=1/64",
         "ARRIVALS=trace",
+        "HOST=direct",
         "WAVES=1",
         "WAVE_CYCLES=3:9",
         "TRACE=it's one trace.json",
@@ -352,7 +353,9 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
     all_set = quiet("make", "-n", "sim", *given, cwd=ROOT, env=clean, check=True).stdout
     expected = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
     expected += " --set sms=4 --set grid_bits=16,8,8"
-    expected += " --seed 7 --time-scale 1/64 --arrivals trace --waves --wave-cycles 3:9"
+    expected += (
+        " --seed 7 --time-scale 1/64 --arrivals trace --host direct --waves --wave-cycles 3:9"
+    )
     expected += " --json f.json b.json"
     words = shlex.split(all_set.split("warploom sim ")[1])
     assert words == [*expected.split(), "it's one trace.json"]

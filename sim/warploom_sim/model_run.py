@@ -1,7 +1,8 @@
 """Child process: runs the golden event model of a replay.
 
 It is given trace, configuration and seed, and writes what the model expects. It knows nothing of
-the RTL's run, not even where that writes.
+the RTL's run, not even where that writes; but where a host rings doorbells, in which cycles its
+launches transferred.
 """
 
 import io
@@ -40,10 +41,13 @@ class ModelJob:
     device: int | None = None
     arrivals: bool = False
     allocator: str = ALLOCATORS[0]
+    #: File of the cycles in which a host's launches transferred, 64 bits each.
+    transfers: Path | None = None
 
     def to_json(self) -> str:
         """Return the job as text."""
         plain = {"trace": str(self.trace), "time_scale": str(self.time_scale)}
+        plain |= {"transfers": str(self.transfers)} if self.transfers else {}
         return json.dumps(asdict(self) | plain)
 
     @classmethod
@@ -61,6 +65,7 @@ class ModelJob:
             device=job["device"],
             arrivals=job["arrivals"],
             allocator=job["allocator"],
+            transfers=Path(job["transfers"]) if job["transfers"] else None,
         )
 
     def run(self) -> Iterator[Piece]:
@@ -70,8 +75,11 @@ class ModelJob:
         arrivals = None
         if self.arrivals:
             arrivals = arrival_cycles(trace, self.time_scale, self.launches)
+        transfers = None
+        if self.transfers:
+            transfers = np.fromfile(self.transfers, "<u8").tolist()
         return event_model.pieces(
-            launches, self.config, self.seed, self.kill_every, self.knee, arrivals
+            launches, self.config, self.seed, self.kill_every, self.knee, arrivals, transfers
         )
 
 

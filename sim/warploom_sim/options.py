@@ -12,6 +12,8 @@ CONTENTIONS: Final = ("none", "sharing")
 ALLOCATORS: Final = ("frequent", "shared", "own")
 #: When launches arrive: all at once, or at the recorded times of their calls.
 ARRIVALS: Final = ("none", "trace")
+#: Who sends the launches: a source at LaunchPath, or a host over AXI4-Lite at FrontEnd.
+HOSTS: Final = ("direct", "axi")
 #: Warps that an SM runs at full speed: about the knee of dependent arithmetic on an H200.
 DEFAULT_KNEE: Final = 16
 #: More than the warps of any SM.
@@ -48,6 +50,8 @@ class ReplayOptions:
         Launches of this number, twice this number and so on are killed; None: no one.
     arrivals : str
         One of `ARRIVALS`: whether launches arrive when their calls began, or one after the other.
+    host : str
+        One of `HOSTS`.
     contention : str
         One of `CONTENTIONS`: whether blocks of one SM slow each other down.
     knee : int
@@ -83,6 +87,7 @@ class ReplayOptions:
     time_scale: Fraction = Fraction(1, 32)
     kill_every: int | None = None
     arrivals: str = ARRIVALS[0]
+    host: str = HOSTS[0]
     contention: str = CONTENTIONS[0]
     knee: int = DEFAULT_KNEE
     allocator: str = ALLOCATORS[0]

@@ -51,6 +51,11 @@ def end_packet() -> Packet:
     return Packet("end", (_CYCLE, Field("reason", 32, "why it stopped"), *stalls, *errors))
 
 
+def sent_packet() -> Packet:
+    """Return the layout of the file of the cycles in which a host's launches transfer."""
+    return Packet("sent", (_CYCLE, Field("number", 64, "transfers before it")))
+
+
 def record_words(packet: Packet) -> int:
     """Return how many 64-bit words a record takes."""
     return -(-packet.bits // WORD_BITS)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from warploom_sim import replay_waves
+from warploom_sim.axi_bench import axi_host
 from warploom_sim.records import (
     CLOSED,
     ERROR_COUNTS,
@@ -20,57 +21,61 @@ from warploom_sim.records import (
     end_packet,
     record_packets,
     record_words,
+    sent_packet,
 )
 from warploom_sim.replay_waves import PLACES, RESET_CYCLES
 from warploom_spec import Config, Packet, layouts, timing
 
-#: Module name of LaunchPath's Verilog.
-DUT: Final = "launch_path"
+#: Module name of the Verilog in the middle: LaunchPath, or FrontEnd with a host in front.
+DUTS: Final = {"direct": "launch_path", "axi": "front_end"}
 #: (name, direction, width in bits) of a port.
 Port = tuple[str, str, int]
 #: Knee of a run without contention: above every number of warps.
 NO_KNEE: Final = (1 << 31) - 1
 #: Ports that the bench drives; the other inputs are idle, and ready.
-DRIVEN: Final = ("launch__", "report__", "stop__")
+DRIVEN: Final = {"direct": ("launch__", "report__", "stop__"), "axi": ("axil__", "report__")}
 
 
-def bench_text(ports: Sequence[Port], config: Config) -> str:
+def bench_text(ports: Sequence[Port], config: Config, host: str = "direct") -> str:
     """Return the Verilog of module ``bench``.
 
     Parameters
     ----------
     ports : sequence of Port
-        LaunchPath's, without clock and reset.
+        LaunchPath's or `ObservedFrontEnd`'s, without clock and reset.
     config : Config
-        What LaunchPath was generated from.
+        What it was generated from.
+    host : str
+        One of `warploom_sim.options.HOSTS`.
     """
+    axi = host == "axi"
     parts = (
         _head(),
-        _wires(ports),
+        _wires(ports, host),
         replay_waves.wires(config),
-        _files(config),
-        _source(config),
-        _killer(config),
+        _files(config, host),
+        axi_host(config) if axi else _source(config),
+        () if axi else _killer(config),
         *(_sm_core(sm, config) for sm in range(config.sms)),
-        _dut(ports, config),
-        _stop_task(config),
-        _recorder(config),
+        _dut(ports, host),
+        _stop_task(config, host),
+        _recorder(config, host),
         ("endmodule",),
     )
     return "".join(f"{line}\n" for part in parts for line in part)
 
 
 def _head() -> Iterator[str]:
-    yield "// Generated: LaunchPath between a launch source and stand-ins for its SMs' cores."
+    yield "// Generated: hardware between a source of launches and stand-ins for its SMs' cores."
     yield "module bench (input clk);"
     yield "  reg rst;"
     yield "  reg [63:0] cycle;"
     yield "  reg [31:0] resets, seed, knee;"
 
 
-def _wires(ports: Sequence[Port]) -> Iterator[str]:
+def _wires(ports: Sequence[Port], host: str) -> Iterator[str]:
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(DRIVEN):
+        if direction == "out" or name.startswith(DRIVEN[host]):
             yield f"  wire {_range(bits)}{name};"
 
 
@@ -79,9 +84,14 @@ def _range(bits: int) -> str:
     return "" if bits == 1 else f"[{bits - 1}:0] "
 
 
-def _files(config: Config) -> Iterator[str]:
+def _packets(config: Config, host: str) -> dict[str, Packet]:
+    """Return the packet of each kind of event that is recorded."""
+    return record_packets(config) | ({"sent": sent_packet()} if host == "axi" else {})
+
+
+def _files(config: Config, host: str) -> Iterator[str]:
     """Open a file for each kind of event, in the current directory."""
-    packets = record_packets(config) | {"end": end_packet()}
+    packets = _packets(config, host) | {"end": end_packet()}
     yield f"  integer {', '.join(f'file_{kind}' for kind in packets)};"
     yield "  initial begin"
     yield "    rst = 1; cycle = 0; resets = 0;"
@@ -172,20 +182,20 @@ def _connect(connections: Mapping[str, object]) -> str:
     return ", ".join(f".{name}({what})" for name, what in connections.items())
 
 
-def _dut(ports: Sequence[Port], config: Config) -> Iterator[str]:
-    """Connect LaunchPath: what is not used is idle, every output stream is taken at once."""
+def _dut(ports: Sequence[Port], host: str) -> Iterator[str]:
+    """Connect the hardware: what is not used is idle, every output stream is taken at once."""
     connections = {"clk": "clk", "rst": "rst"}
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(DRIVEN):
+        if direction == "out" or name.startswith(DRIVEN[host]):
             connections[name] = name
         elif name.endswith("__ready"):
             connections[name] = "1'b1"
         else:
             connections[name] = f"{{{bits}{{1'b{int(name == 'enable')}}}}}"
-    yield f"  {DUT} dut ({_connect(connections)});"
+    yield f"  {DUTS[host]} dut ({_connect(connections)});"
 
 
-def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
+def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
     """Return what makes an event of each kind, and what is written of it.
 
     An SM's stand-in writes its own events: of those there is nothing to write here.
@@ -208,12 +218,13 @@ def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
         ],
         "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
         "reports": [(f"report__{sm}__valid", "") for sm in range(config.sms)],
+        **({"sent": [("launch__valid", "count_sent")]} if host == "axi" else {}),
     }
 
 
-def _recorder(config: Config) -> Iterator[str]:
+def _recorder(config: Config, host: str) -> Iterator[str]:
     """Write and count every event in the cycle in which it stands at its port; then stop."""
-    events, packets = _events(config), record_packets(config)
+    events, packets = _events(config, host), _packets(config, host)
     stood = [f"stood_{k}" for k in range(PLACES)]
     yield f"  reg {_range(layouts.launch_words(config).bits)}{', '.join(stood)};"
     yield f"  initial begin {' '.join(f'{name} = 0;' for name in stood)} end"
@@ -229,7 +240,7 @@ def _recorder(config: Config) -> Iterator[str]:
         yield f"      count_{kind} = count_{kind} + {' + '.join(conditions)};"
     for place, name in enumerate(stood):
         yield f"    {name} <= words__{place};"
-    yield from _stop(config)
+    yield from _stop(config, host)
     yield "  end"
 
 
@@ -253,9 +264,9 @@ def _close(packet: Packet) -> Iterator[str]:
     yield f"      $fclose(file_{packet.name});"
 
 
-def _stop_task(config: Config) -> Iterator[str]:
+def _stop_task(config: Config, host: str) -> Iterator[str]:
     """Close all files and finish."""
-    packets = record_packets(config)
+    packets = _packets(config, host)
     padding = 32 - timing(config).error_counter_bits
     errors = (f"{padding}'d0, {name}" for name in reversed(ERROR_COUNTS))
     final = ", ".join((*errors, *reversed(STALLS)))
@@ -280,7 +291,7 @@ def _stop_task(config: Config) -> Iterator[str]:
     yield "  end"
 
 
-def _stop(config: Config) -> Iterator[str]:
+def _stop(config: Config, host: str) -> Iterator[str]:
     """Stop when all launches are answered and ended, or when that cannot come any more."""
     offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
     reported = " | ".join(f"report__{sm}__valid" for sm in range(config.sms))
@@ -291,7 +302,8 @@ def _stop(config: Config) -> Iterator[str]:
     yield "    if (answer[0]) answers <= answers + 1;"
     yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"
     yield "    if (ended__valid) records <= records + 1;"
-    yield "    if (answers == launches && records == accepted) begin"
+    settled = "host_done" if host == "axi" else "answers == launches"
+    yield f"    if ({settled} && records == accepted) begin"
     yield "      rest <= rest + 1;"
     yield f"      if (rest == drain) stop({FINISHED});"
     yield f"    end else if (quiet > silence_limit) stop({SILENT});"

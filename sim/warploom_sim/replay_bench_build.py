@@ -25,6 +25,8 @@ GENERATOR: Final = (
     "replay_bench.py",
     "replay_bench_verilog.py",
     "replay_waves.py",
+    "axi_bench.py",
+    "observed_front_end.py",
     "records.py",
     "portable_verilog.py",
 )
@@ -55,20 +57,26 @@ class Simulation:
 
 
 def build(
-    config: Config, simulator: str, fault: str | None = None, waves: bool = False
+    config: Config,
+    simulator: str,
+    fault: str | None = None,
+    waves: bool = False,
+    host: str = "direct",
 ) -> Simulation:
-    """Return LaunchPath in its bench, compiled for a simulator now or before.
+    """Return LaunchPath, or FrontEnd, in its bench, compiled for a simulator now or before.
 
     Parameters
     ----------
     config : Config
-        Configuration of LaunchPath.
+        Configuration of the hardware.
     simulator : str
         ``verilator`` or ``icarus``.
     fault : str or None
         A fault to build into LaunchPath.
     waves : bool
         Whether it can write a waveform.
+    host : str
+        One of `warploom_sim.options.HOSTS`; with ``axi`` it is FrontEnd.
 
     Raises
     ------
@@ -78,12 +86,12 @@ def build(
         If the Verilog does not compile; with the end of the log.
     """
     simulators.require(simulator)
-    job: dict[str, object] = {"config": dataclasses.asdict(config), "fault": fault}
+    job: dict[str, object] = {"config": dataclasses.asdict(config), "fault": fault, "host": host}
     tools = versions(TOOLS)
     generator = [_hash(Path(__file__).parent / name) for name in GENERATOR]
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]
     text = cached("replay-verilog", parts, functools.partial(_generate, job))
-    files = [*_bench_sources(simulator), *sorted(text.glob("*.v"))]
+    files = [*_bench_sources(simulator, host), *sorted(text.glob("*.v"))]
     wave = simulators.waveform(simulator)
     flags = ICARUS_FLAGS if simulator == "icarus" else VERILATOR_FLAGS
     if waves:
@@ -109,9 +117,10 @@ def _rtl_sources() -> Iterator[Path]:
         yield from sorted(Path(found.origin).parent.glob("**/*.py"))
 
 
-def _bench_sources(simulator: str) -> list[Path]:
+def _bench_sources(simulator: str, host: str) -> list[Path]:
     # The package comes before those that use it.
-    names = ["mix.v", "sm_core.v", "launch_source.v", "launch_killer.v"]
+    names = ["mix.v", "sm_core.v"]
+    names += ["axi_host.v"] if host == "axi" else ["launch_source.v", "launch_killer.v"]
     names.append("clock.v" if simulator == "icarus" else "clock.cpp")
     return [SOURCES / name for name in names]
 

@@ -1,4 +1,4 @@
-"""Child process: writes the Verilog of LaunchPath and of the bench around it into a folder."""
+"""Child process: writes the Verilog of a replay's hardware, and of its bench, into a folder."""
 
 import json
 import sys
@@ -11,22 +11,24 @@ from amaranth.hdl import Shape
 from warploom.launch import LaunchPath
 from warploom_sim import shared_modules
 from warploom_sim.model_run import config_of
+from warploom_sim.observed_front_end import ObservedFrontEnd
 from warploom_sim.portable_verilog import run_at_start
-from warploom_sim.replay_bench import DUT, bench_text
+from warploom_sim.replay_bench import DUTS, bench_text
 from warploom_sim.verilog_header import ports
 from warploom_spec import WarploomError
 
 
 def write(job: Mapping[str, Any], folder: Path) -> None:
-    """Write ``launch_path.v`` and ``bench.v``."""
-    config = config_of(job["config"])
-    component = LaunchPath(config, fault=job["fault"])
+    """Write ``launch_path.v`` or ``front_end.v``, and ``bench.v``."""
+    config, host = config_of(job["config"]), job["host"]
+    make = ObservedFrontEnd if host == "axi" else LaunchPath
+    component = make(config, fault=job["fault"])
     named = [
         (name, direction, Shape.cast(shape).width) for name, direction, shape in ports(component)
     ]
-    text = shared_modules.convert(component, DUT)
-    (folder / f"{DUT}.v").write_text(run_at_start(text))
-    (folder / "bench.v").write_text(bench_text(named, config))
+    text = shared_modules.convert(component, DUTS[host])
+    (folder / f"{DUTS[host]}.v").write_text(run_at_start(text))
+    (folder / "bench.v").write_text(bench_text(named, config, host))
 
 
 def main() -> int:

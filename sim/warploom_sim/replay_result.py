@@ -181,6 +181,8 @@ class Settings:
     arrivals : str
         Whether launches arrived at the times of their recorded calls (``trace``) or one after the
         other (``none``).
+    host : str
+        Who sent the launches: a source (``direct``), or a host over AXI4-Lite (``axi``).
     knee : int or None
         With contention: warps that an SM runs at full speed; None without contention.
     simulator : str or None
@@ -193,6 +195,7 @@ class Settings:
     seed: int
     kill_every: int | None = None
     arrivals: str = "none"
+    host: str = "direct"
     knee: int | None = None
     simulator: str | None
 

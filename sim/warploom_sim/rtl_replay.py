@@ -1,11 +1,12 @@
 """The main job: recorded traces through LaunchPath's RTL, every event compared with the model's."""
 
+import dataclasses
 import importlib
 import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events, Piece
 from warploom_sim import (
+    axi_bench,
+    axi_run,
     expected,
     replay_bench_build,
     replay_figures,
@@ -266,11 +269,15 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
         each.mkdir(parents=True)
     options = replay.options
     names = [launch.name for launch in replay.trace.launches]
-    figures = RunningFigures(replay.launches, names, replay.config, replay.arrivals)
+    make = axi_run.SettledFigures if options.host == "axi" else RunningFigures
+    figures = make(replay.launches, names, replay.config, replay.arrivals)
     followed = _run_both(replay, simulation, rtl_folder, model_folder, figures)
     if options.wave_cycles:
         check_reached(rtl_folder, options.wave_cycles)
     outcome = _judge(replay, followed, figures)
+    if options.host == "axi":
+        cost = _host_figures(outcome.figures, followed.recorded.counts["answers"], replay)
+        outcome.figures.update(cost)
     outcome.figures["wall_s"] = round(time.monotonic() - began, 2)
     if simulation.waves:
         waveform = rtl_folder / simulation.waves
@@ -281,10 +288,14 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
 
 def _build(replay: Job) -> Simulation:
     options = replay.options
-    fault = None if replay.flip else options.forced_fault
-    what = f"building LaunchPath ({options.config}) for {options.simulator}, once"
+    of_host = options.host == "axi" and options.forced_fault in axi_bench.FAULTS
+    fault = None if replay.flip or of_host else options.forced_fault
+    block = "FrontEnd" if options.host == "axi" else "LaunchPath"
+    what = f"building {block} ({options.config}) for {options.simulator}, once"
     with Console(stderr=True).status(what):
-        return replay_bench_build.build(replay.config, options.simulator, fault, options.waves)
+        return replay_bench_build.build(
+            replay.config, options.simulator, fault, options.waves, options.host
+        )
 
 
 def _run_both(
@@ -316,7 +327,7 @@ def _run_both(
         progress = stack.enter_context(_progress())
         name = f"{replay.trace.path.name}: blocks"
         task = progress.add_task(name, total=replay.demanded.blocks)
-        model = stack.enter_context(model_process(job, model_folder))
+        axi = options.host == "axi"
         running = stack.enter_context(
             simulation_process(
                 simulation,
@@ -329,8 +340,14 @@ def _run_both(
                 options.model_knee,
                 replay.arrivals,
                 options.wave_cycles,
+                options,
             )
         )
+        again: list[int] | None = None
+        if axi:
+            again = axi_run.transfers(running, rtl_folder)
+            job = dataclasses.replace(job, transfers=(rtl_folder / axi_run.TRANSFERS).absolute())
+        model = stack.enter_context(model_process(job, model_folder))
         return follow(
             running,
             model,
@@ -338,7 +355,7 @@ def _run_both(
             model_folder,
             config,
             figures,
-            lambda: (piece.events for piece in model_pieces(replay)),
+            lambda: (piece.events for piece in model_pieces(replay, again)),
             lambda offered: progress.update(task, completed=offered),
             whole=replay.whole,
             flip=replay.flip,
@@ -362,6 +379,11 @@ def _judge(replay: Job, followed: Followed, figures: RunningFigures) -> Outcome:
     """Demand that all was equal, and that enough was compared."""
     compared, recorded, end = followed.comparison, followed.recorded, followed.end
     rtl = recorded.events(end.stalls)
+    if replay.options.host == "axi":
+        rtl = axi_run.settled(rtl)
+        compared.compared["answers"] -= recorded.counts["answers"] - len(
+            rtl.tables["answers"]["cycle"]
+        )
     problems = []
     if compared.first:
         names = [launch.name for launch in replay.trace.launches]
@@ -384,7 +406,7 @@ def _judge(replay: Job, followed: Followed, figures: RunningFigures) -> Outcome:
     return Outcome(_figures(replay, rtl, recorded.counts, compared, found), problems, result)
 
 
-def model_pieces(job: Job) -> Iterator[Piece]:
+def model_pieces(job: Job, transfers: Sequence[int] | None = None) -> Iterator[Piece]:
     """Yield what the golden event model makes of a job, in this process."""
     options = job.options
     return event_model.pieces(
@@ -394,6 +416,7 @@ def model_pieces(job: Job) -> Iterator[Piece]:
         options.kill_every,
         options.model_knee,
         job.arrivals,
+        transfers,
     )
 
 
@@ -428,6 +451,7 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
             seed=options.seed,
             kill_every=options.kill_every,
             arrivals=options.arrivals,
+            host=options.host,
             knee=options.model_knee,
             simulator=simulator,
         ),
@@ -465,6 +489,7 @@ def _figures(
         "time_scale": str(options.time_scale),
         **({"kill_every": options.kill_every} if options.kill_every else {}),
         "arrivals": options.arrivals,
+        "host": options.host,
         "contention": options.contention,
         **({} if options.model_knee is None else {"knee": options.knee}),
         **({} if options.device is None else {"device": options.device}),
@@ -483,6 +508,16 @@ def _figures(
         "mismatches": compared.mismatches,
         "verdict": verdict,
         "per_launch": launch_figures(found) if found else [],
+    }
+
+
+def _host_figures(figures: Mapping[str, Any], answers: int, replay: Job) -> dict[str, Any]:
+    """Return what the host costs: doorbells, and the cycles that a source would have needed."""
+    direct = max(replay_figures.cycles(piece.events) for piece in model_pieces(replay))
+    return {
+        "doorbells": answers,
+        "cycles_direct": direct,
+        "host_cycles": figures["cycles"] - direct,
     }
 
 

@@ -14,10 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from warploom_golden.replay.event_model import Events
-from warploom_sim import replay_waves, simulators
+from warploom_sim import axi_bench, replay_waves, simulators
 from warploom_sim.event_files import EventFile
 from warploom_sim.failure import how_it_ended, is_full
 from warploom_sim.model_run import ModelJob
+from warploom_sim.options import ReplayOptions
 from warploom_sim.records import (
     ERROR_COUNTS,
     FINISHED,
@@ -126,10 +127,15 @@ def simulation_process(
     knee: int | None = None,
     arrivals: Sequence[int] | None = None,
     wave_cycles: tuple[int, int] | None = None,
+    options: ReplayOptions | None = None,
 ) -> Iterator[Process]:
     """Run the simulation; it writes its event files into its folder."""
-    pairs = zip(arrivals or [0] * len(launches), launches, strict=True)
-    lines = (f"{arrival:x} {launch.pack(config):x}\n" for arrival, launch in pairs)
+    axi = options is not None and options.host == "axi"
+    if axi:
+        lines = axi_bench.launch_lines(launches, config)
+    else:
+        pairs = zip(arrivals or [0] * len(launches), launches, strict=True)
+        lines = (f"{arrival:x} {launch.pack(config):x}\n" for arrival, launch in pairs)
     (folder / "launches.hex").write_text("".join(lines))
     longest = max((launch.arguments for launch in launches), default=0)
     values = {
@@ -142,6 +148,8 @@ def simulation_process(
         "offer_limit": 1000 + 2 * sum(x * y * z for x, y, z in (n.grid for n in launches)),
         "drain": DRAIN + 2 * config.max_warps,
     }
+    if axi and options and options.forced_fault in axi_bench.FAULTS:
+        values["host_fault"] = axi_bench.FAULTS[options.forced_fault]
     if kill_every:
         values["kill_every"] = kill_every
     if knee is not None:

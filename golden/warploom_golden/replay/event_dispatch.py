@@ -32,6 +32,8 @@ class EventDispatch:
         Warps that an SM runs at full speed; None: any number.
     arrivals : sequence of int or None
         Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
+    transfers : sequence of int or None
+        As for `EventFront`.
 
     Attributes
     ----------
@@ -51,12 +53,14 @@ class EventDispatch:
         kill_every: int | None = None,
         knee: int | None = None,
         arrivals: Sequence[int] | None = None,
+        transfers: Sequence[int] | None = None,
     ):
         self._launches = launches
         self._seed = seed
         self._kill_every = kill_every
         self._resident: list[Waiting | None] = [None, None]
-        self.front = EventFront(launches, config, arrivals=arrivals)
+        self._given = transfers is not None
+        self.front = EventFront(launches, config, arrivals=arrivals, transfers=transfers)
         self._dispatcher = EventDispatcher(config, seed, knee=knee, drained=PIECE)
         self.words: list[tuple[int, int, int, int]] = []
         self.ended: list[tuple[int, int, Fate, int]] = []
@@ -83,7 +87,8 @@ class EventDispatch:
         Raises
         ------
         RuntimeError
-            If nothing can happen any more although launches wait.
+            If nothing can happen any more although launches wait, but for those that a host whose
+            transfers are given did not send.
         """
         cycle = 0
         while cycle < NEVER:
@@ -94,7 +99,7 @@ class EventDispatch:
                 self._end(end, cycle - 1)
             if self._dispatcher.is_full:
                 yield cycle
-        if any(self._resident) or not self.front.drained:
+        if any(self._resident) or not (self.front.drained or self._given):
             raise RuntimeError("the event model stands still while launches wait")
         yield NEVER
 

@@ -1,7 +1,9 @@
 """LaunchCheck and LaunchPath's queue of the event model, stepped only while something moves.
 
 What stands here follows ``docs/launch/launch_check.md`` and ``docs/launch/launch_path.md`` for the
-environment of a replay: a launch in each cycle with room, records taken at once, no stops.
+environment of a replay: a launch in each cycle with room, records taken at once, no stops. Or the
+cycles in which a host's launches transfer are given: one that is refused because the queue is full
+is sent again next.
 """
 
 from collections import deque
@@ -57,6 +59,9 @@ class EventFront:
         By number of a launch that runs a mapping table: the index configurations of its tasks.
     arrivals : sequence of int or None
         Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
+    transfers : sequence of int or None
+        Cycles in which launches transfer, in rising order, whether or not there is room; None: each
+        as soon as it may.
 
     Attributes
     ----------
@@ -74,6 +79,7 @@ class EventFront:
         config: Config,
         merged: Mapping[int, Sequence[IndexConfig]] | None = None,
         arrivals: Sequence[int] | None = None,
+        transfers: Sequence[int] | None = None,
     ):
         self._launches = launches
         self._config = config
@@ -84,7 +90,9 @@ class EventFront:
         tables = (1 << config.max_tables) - 1 if merged else 0
         self._verdicts = [judge(launch, config, tables) for launch in launches]
         self._filter = EventFilter(config)
+        self._transfers = None if transfers is None else deque(transfers)
         self._sent = 0
+        self._refused_for_good = 0
         # Launch numbers by pipeline stage; the last one stands at LaunchCheck's output.
         self._pipe: list[int | None] = [None] * self._timing.launch_check
         self._queue: deque[Waiting] = deque()
@@ -95,14 +103,15 @@ class EventFront:
         self._reserved = 0
         self._next_ticket = 1
         self._ends: deque[tuple[int, Sequence[int]]] = deque()
-        self.wake = 1
+        self.wake = 1 if transfers is None else min([*transfers[:1], NEVER])
         self.answers: list[tuple[int, int, int, int]] = []
         self.decisions: list[tuple[int, int, Accepted]] = []
 
     @property
     def drained(self) -> bool:
         """Whether every launch was answered and every accepted one handed over."""
-        return len(self.answers) == len(self._launches) and not self._queue
+        settled = self._next_ticket - 1 + self._refused_for_good
+        return settled == len(self._launches) and not self._queue
 
     def end(self, loaded: int, entries: Sequence[int]) -> None:
         """Take note that the dispatcher loads a launch's end: a place is free one cycle later."""
@@ -139,8 +148,16 @@ class EventFront:
 
         One that is there waits for room, and room comes with an end.
         """
+        if self._transfers is not None:
+            return self._transfers[0] if self._transfers else NEVER
         left = self._sent < len(self._launches)
         return self._arrivals[self._sent] if left and self._arrivals[self._sent] > cycle else NEVER
+
+    def _full(self) -> int:
+        """Return why no launch is accepted in this cycle, 0 if one is."""
+        if self._reserved >= self._timing.end_records:
+            return ErrorCode.COMPLETION_FULL
+        return ErrorCode.QUEUE_FULL if len(self._queue) >= self._timing.launch_queue else 0
 
     def _take_ends(self, cycle: int) -> bool:
         """Release what ended and count records, at the end of the cycle."""
@@ -194,17 +211,30 @@ class EventFront:
         if leaving is not None:
             self._answer(cycle, leaving)
         left = self._sent < len(self._launches)
-        sending = self._room and left and self._arrivals[self._sent] <= cycle
+        if self._transfers is None:
+            sending = self._room and left and self._arrivals[self._sent] <= cycle
+        else:
+            sending = bool(self._transfers) and self._transfers[0] == cycle
+            if sending:
+                self._transfers.popleft()
+            # A host that sends more than there is differs by the answer that is not expected.
+            sending = sending and left
         moved = sending or any(stage is not None for stage in self._pipe)
         self._pipe = [self._sent if sending else None, *self._pipe[:-1]]
         self._sent += sending
         return moved
 
     def _answer(self, cycle: int, number: int) -> None:
-        """Answer a launch; the source's regard for `room` keeps places for it."""
+        """Answer a launch; a source's regard for `room` keeps places for it."""
         code, argument = self._verdicts[number]
         if code:
             self.answers.append((cycle + 1, 0, code, argument))
+            self._refused_for_good += 1
+            return
+        full = self._full()
+        if full:
+            self.answers.append((cycle + 1, 0, full, 0))
+            self._sent = number
             return
         launch = self._launches[number]
         waiting = Waiting(number, self._next_ticket, warps(launch.block, self._config.warp_size))

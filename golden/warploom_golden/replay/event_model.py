@@ -77,6 +77,7 @@ def pieces(
     kill_every: int | None = None,
     knee: int | None = None,
     arrivals: Sequence[int] | None = None,
+    transfers: Sequence[int] | None = None,
 ) -> Iterator[Piece]:
     """Replay launches; yield the events in pieces, so that no more than one is held.
 
@@ -98,6 +99,10 @@ def pieces(
         on a full SM as alone.
     arrivals : sequence of int or None
         Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
+    transfers : sequence of int or None
+        Cycles in which a host's launches transfer, in rising order; a launch that is refused with
+        `ErrorCode.QUEUE_FULL` or `COMPLETION_FULL` is the next one, too. None: a launch transfers
+        as soon as there is room.
 
     Raises
     ------
@@ -112,7 +117,7 @@ def pieces(
     # Numba's import takes a while: whoever reads events alone goes without.
     from warploom_golden.replay.event_dispatch import EventDispatch
 
-    dispatch = EventDispatch(launches, config, seed, kill_every, knee, arrivals)
+    dispatch = EventDispatch(launches, config, seed, kill_every, knee, arrivals, transfers)
     tables = _Tables(dispatch, launches, config)
     for until in dispatch.run():
         stalls = {f"stall_{cause}": n for cause, n in dispatch.stalls.items()}
@@ -126,11 +131,11 @@ def run(
     kill_every: int | None = None,
     knee: int | None = None,
     arrivals: Sequence[int] | None = None,
+    transfers: Sequence[int] | None = None,
 ) -> Events:
     """Replay launches; return all events at once. Parameters and errors are those of `pieces`."""
-    return joined(
-        [piece.events for piece in pieces(launches, config, seed, kill_every, knee, arrivals)]
-    )
+    given = pieces(launches, config, seed, kill_every, knee, arrivals, transfers)
+    return joined([piece.events for piece in given])
 
 
 def joined(parts: Sequence[Events]) -> Events:

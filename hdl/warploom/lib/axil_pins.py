@@ -19,6 +19,20 @@ _CORE_TO_HOST = {
 }
 
 
+def hand_through(m: Module, wrapper: Any, core: Any, name: str) -> None:
+    """Connect a port of a core to the port of that name of what stands around it."""
+    member = core.signature.members[name]
+    outer, inner = getattr(wrapper, name), getattr(core, name)
+    pairs = zip(outer, inner, strict=True) if member.dimensions else [(outer, inner)]
+    for outside, inside in pairs:
+        if not member.is_port:
+            wiring.connect(m, wiring.flipped(outside), inside)
+        elif member.flow == Out:
+            m.d.comb += outside.eq(inside)
+        else:
+            m.d.comb += inside.eq(outside)
+
+
 class AxilPins(wiring.Component):
     """Wrap a core that has a port ``axil``; all its other ports stay as they are.
 
@@ -57,7 +71,7 @@ class AxilPins(wiring.Component):
         m.submodules.core = core
         for name in core.signature.members:
             if name != "axil":
-                self._connect(m, core, name)
+                hand_through(m, self, core, name)
         for name, fields in (_HOST_TO_CORE | _CORE_TO_HOST).items():
             channel = getattr(core.axil, name)
             inward = name in _HOST_TO_CORE
@@ -74,16 +88,3 @@ class AxilPins(wiring.Component):
 
     def _pin(self, channel: str, pin: str) -> Any:
         return getattr(self, f"{PREFIX}{channel}{pin}")
-
-    def _connect(self, m: Module, core: Any, name: str) -> None:
-        """Hand a port through, whatever its kind."""
-        member = core.signature.members[name]
-        outer, inner = getattr(self, name), getattr(core, name)
-        pairs = zip(outer, inner, strict=True) if member.dimensions else [(outer, inner)]
-        for outside, inside in pairs:
-            if not member.is_port:
-                wiring.connect(m, wiring.flipped(outside), inside)
-            elif member.flow == Out:
-                m.d.comb += outside.eq(inside)
-            else:
-                m.d.comb += inside.eq(outside)

@@ -13,7 +13,7 @@ import click
 
 from warploom_sim.json_file import is_replaced
 from warploom_sim.options import ARRIVALS as ARRIVAL_WORDS
-from warploom_sim.options import CONTENTIONS
+from warploom_sim.options import CONTENTIONS, HOSTS
 from warploom_sim.simulators import SIMULATORS
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -27,6 +27,7 @@ RECLAIM = click.Choice(RECLAIMS)
 SIMULATOR = click.Choice(SIMULATORS)
 CONTENTION = click.Choice(CONTENTIONS)
 ARRIVALS = click.Choice(ARRIVAL_WORDS)
+HOST = click.Choice(HOSTS)
 
 
 class OutputFile(click.Path):

@@ -10,6 +10,7 @@ import click
 from warploom_sim.commands.parameters import (
     ARRIVALS,
     CONTENTION,
+    HOST,
     POLICY,
     PRESET,
     RECLAIM,
@@ -25,7 +26,7 @@ from warploom_sim.commands.parameters import (
     set_option,
 )
 from warploom_sim.options import ARRIVALS as ARRIVAL_WORDS
-from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, MOST_KNEE, ReplayOptions
+from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, HOSTS, MOST_KNEE, ReplayOptions
 from warploom_sim.simulators import SIMULATORS, require
 from warploom_spec import WarploomError
 
@@ -92,6 +93,13 @@ DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
     help="Whether launches arrive at the recorded times of their calls, or one after the other.",
 )
 @click.option(
+    "--host",
+    type=HOST,
+    default=HOSTS[0],
+    show_default=True,
+    help="Whether a source sends the launches, or a host rings doorbells over AXI4-Lite.",
+)
+@click.option(
     "--contention",
     type=CONTENTION,
     default=CONTENTIONS[0],
@@ -151,6 +159,7 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **op
       warploom sim mine.json.gz --waves --wave-cycles 20000:21000
       warploom sim mine.json.gz --contention sharing --knee 8
       warploom sim mine.json.gz --arrivals trace
+      warploom sim --host axi
     """
     if knee is not None and options["contention"] == "none":
         raise click.BadParameter(
@@ -161,6 +170,10 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **op
             "{}:{} without a waveform; give --waves, too.".format(*options["wave_cycles"]),
             param_hint="'--wave-cycles'",
         )
+    for name, without in (("kill_every", None), ("arrivals", "none")):
+        if options["host"] == "axi" and options[name] != without:
+            option = f"--{name.replace('_', '-')}"
+            raise click.BadParameter(f"axi with {option}; legal: direct.", param_hint="'--host'")
     options["knee"] = knee or DEFAULT_KNEE
     request = ReplayOptions(traces=traces or default_traces(), json=json_file, **options)
     refuse_overwriting(json_file, request.traces)

@@ -1,0 +1,74 @@
+"""The host of a replay that rings doorbells: its place in the bench, what it is given."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from warploom_spec import Config, ErrorCode, LaunchDescriptor, host_packets
+from warploom_spec.host_commands import INLINE_WORD, Opcode, launch_words
+from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
+from warploom_spec.host_registers import registers
+
+#: Codes after which the host rings again.
+AGAIN: Final = (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)
+#: Faults of the host that can be planted, by the number that it goes by in the bench.
+FAULTS: Final = {"host.lost_word": 1, "host.no_repeat": 2}
+
+
+def task_words(config: Config) -> int:
+    """Return how many words of the task register a launch has, from T0 on."""
+    return INLINE_WORD + 2 * config.inline_args
+
+
+def launch_lines(launches: Sequence[LaunchDescriptor], config: Config) -> Iterator[str]:
+    """Give for each launch its stream's section and its words, hexadecimal."""
+    layout = launch_words(config)
+    for launch in launches:
+        values = launch.values(config)
+        fields = dict.fromkeys(layout.by_name, 0) | {"opcode": int(Opcode.LAUNCH)}
+        fields |= {name: value for name, value in values.items() if name in fields}
+        words = layout.pack(fields)[: task_words(config)]
+        whole = sum(word << 32 * k for k, word in enumerate(words))
+        yield f"{launch.stream % config.sections:x} {whole:x}\n"
+
+
+def axi_host(config: Config) -> Iterator[str]:
+    """Yield the lines of the bench that connect the host."""
+    addresses = {word.name: word.offset for word in registers(config)}
+    parameters = {
+        "WORDS": task_words(config),
+        "SECTION_BASE": SECTION_BASE,
+        "SECTION_BYTES": SECTION_BYTES,
+        "TASK": OFFSETS["T0"],
+        "DOORBELL": OFFSETS["DOORBELL"],
+        "ERROR": OFFSETS["ERROR"],
+        "RECORDS": addresses["RECORDS"],
+        "RECORD_POP": addresses["RECORD_POP"],
+        **{code.name: int(code) for code in AGAIN},
+    }
+    answer = host_packets.bus_read_answer(config).offsets
+    ports = {
+        "clk": "clk",
+        "rst": "rst",
+        **{f"{c}{p}": f"axil__{c}__{p}" for c in ("aw", "w", "ar") for p in ("valid", "ready")},
+        "awaddr": "host_awaddr",
+        "wdata": "host_wdata",
+        "araddr": "host_araddr",
+        "bvalid": "axil__b__valid",
+        "bresp": "axil__b__payload",
+        "rvalid": "axil__r__valid",
+        "rdata": f"axil__r__payload[{answer['data']} +: 32]",
+        "rresp": f"axil__r__payload[{answer['resp']} +: 2]",
+        "done": "host_done",
+        "launches": "launches",
+    }
+    yield "  wire [31:0] launches, host_wdata;"
+    yield "  wire [15:0] host_awaddr, host_araddr;"
+    yield "  wire host_done;"
+    # A launch is never early, and all strobes are set.
+    yield "  wire launch_early = 0;"
+    yield "  assign axil__aw__payload = {3'd0, host_awaddr};"
+    yield "  assign axil__ar__payload = {3'd0, host_araddr};"
+    yield "  assign axil__w__payload = {4'hf, host_wdata};"
+    yield "  assign axil__b__ready = 1, axil__r__ready = 1;"
+    yield f"  axi_host #({', '.join(f'.{name}({value})' for name, value in parameters.items())})"
+    yield f"  host ({', '.join(f'.{name}({what})' for name, what in ports.items())});"

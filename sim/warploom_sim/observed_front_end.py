@@ -1,0 +1,76 @@
+"""FrontEnd with what a replay looks at inside it, beside its ports."""
+
+from typing import Any, Final
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from warploom.host import FrontEnd
+from warploom.launch import LaunchPath
+from warploom.lib.axil_pins import hand_through
+from warploom_spec import STALL_CAUSES, Config
+
+#: Outputs of LaunchPath that are seen as they are.
+OBSERVED: Final = (
+    *("room", "lost", "answer", "decided", "decided_valid", "decided_ticket", "done", "done_valid"),
+    *("written", "written_valid", "error", "error_count"),
+    *("dispatch_error", "dispatch_error_count", "index_error", "index_error_count"),
+    *(f"stall_{cause}" for cause in STALL_CAUSES),
+)
+
+
+#: Its streams, of which payload, valid and ready are seen.
+STREAMS: Final = ("launch", "stop", "ended")
+
+
+class ObservedFrontEnd(wiring.Component):
+    """Show what FrontEnd's LaunchPath does, under the names that LaunchPath's ports have.
+
+    Parameters
+    ----------
+    config : Config
+        As for FrontEnd.
+    fault : str, optional
+        One of LaunchPath's faults, for tests of the tests.
+
+    Attributes
+    ----------
+    launch__payload, launch__valid, launch__ready, stop__payload, ... : Out
+        Its streams; ``ended__valid`` is 1 in the cycles in which a record transfers.
+    """
+
+    def __init__(self, config: Config, fault: str | None = None) -> None:
+        self._core = core = FrontEnd(config)
+        core._path = self._path = LaunchPath(config, soft_reset=True, fault=fault)
+        path = self._path.signature.members
+        super().__init__(
+            {
+                **dict(core.signature.members.items()),
+                **{name: Out(path[name].shape) for name in OBSERVED},
+                **{
+                    f"{name}__{port}": Out(path[name].signature.members[port].shape)
+                    for name in STREAMS
+                    for port in ("payload", "valid", "ready")
+                },
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Build the core and hand its ports through."""
+        del platform
+        m = Module()
+        path: Any = self._path
+        m.submodules.core = self._core
+        for name in self._core.signature.members:
+            hand_through(m, self, self._core, name)
+        m.d.comb += [getattr(self, name).eq(getattr(path, name)) for name in OBSERVED]
+        for name in STREAMS:
+            stream = getattr(path, name)
+            transfers = stream.valid & stream.ready if name == "ended" else stream.valid
+            m.d.comb += [
+                getattr(self, f"{name}__payload").eq(stream.payload),
+                getattr(self, f"{name}__valid").eq(transfers),
+                getattr(self, f"{name}__ready").eq(stream.ready),
+            ]
+        return m
