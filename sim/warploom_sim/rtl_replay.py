@@ -328,6 +328,8 @@ def _run_both(
         name = f"{replay.trace.path.name}: blocks"
         task = progress.add_task(name, total=replay.demanded.blocks)
         axi = options.host == "axi"
+        if not axi:
+            model = stack.enter_context(model_process(job, model_folder))
         running = stack.enter_context(
             simulation_process(
                 simulation,
@@ -347,7 +349,7 @@ def _run_both(
         if axi:
             again = axi_run.transfers(running, rtl_folder)
             job = dataclasses.replace(job, transfers=(rtl_folder / axi_run.TRANSFERS).absolute())
-        model = stack.enter_context(model_process(job, model_folder))
+            model = stack.enter_context(model_process(job, model_folder))
         return follow(
             running,
             model,

@@ -119,8 +119,9 @@ def test_an_rtl_that_is_told_other_arrivals_is_found(
     start = rtl_replay.simulation_process
 
     def later(*arguments: Any) -> Any:
-        *others, arrivals = arguments
-        return start(*others, [arrivals[0], arrivals[1] + 1, *arrivals[2:]])
+        *others, arrivals, waves, options = arguments
+        late = [arrivals[0], arrivals[1] + 1, *arrivals[2:]]
+        return start(*others, late, waves, options)
 
     monkeypatch.setattr(rtl_replay, "simulation_process", later)
     result, figures = sim(tmp_path, trace, *TINY, *TRACE)
