@@ -240,7 +240,7 @@ def test_the_header_has_nothing_of_other_blocks(generated: Path) -> None:
     assert re.findall(r"^//   - (.*?) ", text, re.MULTILINE) == ["grid_bits"]
     assert not re.search("Latencies|Fates|Error codes", text)
     text = header(generated / "tiny" / "index_memory.v")
-    assert "//   - index_memory_warps 64: Warps that the index memory holds.\n" in text
+    assert "//   - index_memory_warps 64: Warps that the index memory holds" in text
     assert "ConfigFilter remembers" not in text
     text = header(generated / "tiny" / "index_generator.v")
     assert "Error codes" in text and "Fates" not in text and "BlockDispatcher" not in text
