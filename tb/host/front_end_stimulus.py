@@ -112,6 +112,15 @@ class CoreHost(Commands):
         return super().read()
 
 
+class ResettingHost(CoreHost):
+    """Commands that are each followed by a soft reset at once."""
+
+    def _command(self):
+        control = self._words["CONTROL"].offset // 4
+        reset = {"valid": 1, "address": control, "data": 1, "strobes": ALL}
+        return [*super()._command(), WRITE.pack(reset)]
+
+
 class Surroundings:
     """Hosts, SMs and cores around a core. Option: ``profile`` of the SMs' behaviour."""
 
@@ -145,3 +154,9 @@ class Surroundings:
         for end in self._ends:
             inputs |= end.next(outputs)
         return inputs
+
+
+class ResettingSurroundings(Surroundings):
+    """A host that soft-resets the core after each command."""
+
+    host = ResettingHost
