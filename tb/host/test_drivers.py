@@ -15,6 +15,7 @@ from warploom_sim.lockstep.cocotb_runner import in_simulator
 from warploom_sim.register_map import c_header
 from warploom_spec import PRESETS, ErrorCode, preset
 from warploom_spec.host_errors import HostError
+from warploom_spec.host_registers import config_crc
 from warploom_spec.queue import QueueCode
 
 TINY = preset("tiny")
@@ -109,10 +110,11 @@ def test_a_host_hears_that_the_sms_are_lost(driver, tmp_path):
 
 
 def test_a_driver_made_for_another_configuration_stops(tmp_path):
-    header = c_header(TINY, "tiny").replace(
-        "#define WARPLOOM_CONFIG_CRC UINT32_C(0x", "#define WARPLOOM_CONFIG_CRC UINT32_C(0x1"
-    )
-    header = header.replace("UINT32_C(0x1D", "UINT32_C(0x1")
+    crc = config_crc(TINY)
+    own, other = (f"WARPLOOM_CONFIG_CRC UINT32_C(0x{n:08X})" for n in (crc, crc ^ 1))
+    header = c_header(TINY, "tiny")
+    assert own in header
+    header = header.replace(own, other)
     found = tour("work", "c", tmp_path, header=header)
     assert found["identify"] == -4
 

@@ -89,7 +89,7 @@ def test_verilators_lint_passes(name: str, delivered: Path) -> None:
 
 
 def test_no_rule_is_off_without_need_or_in_another_file(tmp_path: Path) -> None:
-    text = module_text("launch_path", "default")
+    text = module_text("front_end", "default")
     bare = re.sub(r"^/\* verilator lint_off .*\n", "", text, flags=re.MULTILINE)
     (tmp_path / "bare.v").write_text(bare)
     assert complaints(tmp_path / "bare.v") == {*LINT}
