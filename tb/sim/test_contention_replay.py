@@ -69,10 +69,11 @@ def test_rtl_and_model_are_equal_at_every_knee(
         knee: equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", knee)
         for knee in (1, 3, 8, 65_535)
     }
-    # Above every load it is a replay without contention; below it is another one.
+    # Above every load it is a replay without contention; below it is another one, longer or
+    # shorter: a block at the recorded load takes what was recorded, one at a smaller load less.
     assert by_knee[65_535] == free
     assert len({*by_knee.values()}) >= 3, by_knee
-    assert by_knee[1] > free
+    assert by_knee[1] != free
 
 
 def test_the_same_from_python(tmp_path: Path, trace: Path) -> None:
