@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from warploom_sim import rtl_replay, simulators
+from warploom_sim import replay_job, rtl_replay, simulators
 from warploom_sim.failure import MismatchError
 from warploom_sim.options import (
     ALLOCATORS,
@@ -115,9 +115,9 @@ def replay(
     )
     if rtl:
         simulators.require(simulator)
-    job = rtl_replay.prepare(Path(trace), chosen, options)
+    job = replay_job.prepare(Path(trace), chosen, options)
     if not rtl:
-        return rtl_replay.model_alone(job)
+        return replay_job.model_alone(job)
     outcome = rtl_replay.run_one(job)
     if outcome.result is None:
         raise MismatchError(*outcome.problems)

@@ -62,14 +62,14 @@ def recorded_lengths(options: ReplayOptions, config: Config) -> Replay | None:
 
     The golden model runs alone. None if blocks of those lengths are refused.
     """
-    from warploom_sim import rtl_replay
+    from warploom_sim import replay_job
 
     once = dataclasses.replace(options, time_scale=Fraction(1))
     try:
-        job = rtl_replay.prepare(options.traces[0], config, once)
+        job = replay_job.prepare(options.traces[0], config, once)
     except WarploomError:
         return None
-    return rtl_replay.model_alone(job)
+    return replay_job.model_alone(job)
 
 
 def _runs(outcomes: Sequence["Outcome"]) -> list[Replay]:

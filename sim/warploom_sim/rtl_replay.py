@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,48 +15,37 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from warploom_golden.replay import event_model
-from warploom_golden.replay.event_model import Events, Piece
+from warploom_golden.replay.event_model import Events
 from warploom_sim import (
     axi_bench,
     axi_run,
-    expected,
     replay_bench_build,
     replay_figures,
     replay_report,
     replay_views,
     simulators,
-    traces,
 )
 from warploom_sim.analysis.running import RunFigures, RunningFigures
 from warploom_sim.build_cache import build_root
 from warploom_sim.commands.screen import table_console
 from warploom_sim.compare import Comparison
-from warploom_sim.expected import Expected
 from warploom_sim.json_file import write_json
 from warploom_sim.kept_folders import hold, let_go, remove_old
 from warploom_sim.launch_figures import launch_figures, write_launches_csv
 from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
-from warploom_sim.records import record_packets
 from warploom_sim.replay_bench_build import Simulation
 from warploom_sim.replay_checks import lost_errors, shortfalls, unread
-from warploom_sim.replay_columns import block_columns, block_figures, launch_columns
-from warploom_sim.replay_follow import Flip, Followed, follow
-from warploom_sim.replay_result import Replay, Settings
+from warploom_sim.replay_follow import Followed, follow
+from warploom_sim.replay_job import Job, config_of, flip_of, model_pieces, prepare, result_of
+from warploom_sim.replay_result import Replay
 from warploom_sim.replay_waves import check_reached, save_view
 from warploom_sim.simulation_run import model_process, simulation_process
-from warploom_sim.trace_launches import arrival_cycles, make_launches
-from warploom_sim.traces import Trace
-from warploom_sim.variant import variant
-from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, WarploomError
 
 EQUAL: Final = "equal"
 DIFFERENT: Final = "different"
 #: RTL and model agree, and every launch was refused.
 EMPTY: Final = "nothing was dispatched"
-#: Most blocks of a replay whose events are kept: they take some gigabytes of memory.
-MOST_BLOCKS: Final = 2**24
 #: Folders of runs that failed or wrote a waveform, which may be large.
 KEPT_RUNS: Final = 8
 
@@ -81,20 +70,6 @@ class Outcome:
     result: Replay | None = None
 
 
-@dataclass(frozen=True)
-class Job:
-    """One trace, ready to run; all its events are kept if it is to be whole."""
-
-    trace: Trace
-    launches: list[LaunchDescriptor]
-    demanded: Expected
-    config: Config
-    options: ReplayOptions
-    flip: Flip | None = None
-    arrivals: list[int] | None = None
-    whole: bool = False
-
-
 def run(options: ReplayOptions) -> int:
     """Replay traces one after the other, print what came of them, write ``--json``.
 
@@ -113,7 +88,7 @@ def run(options: ReplayOptions) -> int:
     config = config_of(options)
     simulators.require(options.simulator)
     replay_views.check(options)
-    flip = _flip_of(options, config)
+    flip = flip_of(options, config)
     whole = bool(options.timeline or options.report)
     jobs = [prepare(path, config, options, flip, whole=whole) for path in options.traces]
     for job in jobs:
@@ -145,86 +120,9 @@ def _verdict_of_all(outcomes: list[Outcome]) -> str:
     return EMPTY if empty else EQUAL
 
 
-def prepare(
-    path: Path,
-    config: Config,
-    options: ReplayOptions,
-    flip: Flip | None = None,
-    *,
-    whole: bool = True,
-) -> Job:
-    """Read a trace and make its launches.
-
-    Raises
-    ------
-    WarploomError
-        If the trace is refused, or is to be kept whole and has more than `MOST_BLOCKS` blocks.
-    """
-    trace = traces.load(path, device=options.device, strict=options.strict)
-    return prepare_launches(trace, config, options, flip, whole=whole)
-
-
-def prepare_launches(
-    trace: Trace,
-    config: Config,
-    options: ReplayOptions,
-    flip: Flip | None = None,
-    *,
-    whole: bool = True,
-) -> Job:
-    """Make the launches of a trace that was read.
-
-    Raises
-    ------
-    WarploomError
-        If a launch is refused, or the job is to be kept whole and has more than `MOST_BLOCKS`
-        blocks.
-    """
-    launches = make_launches(trace, config, options.time_scale, options.launches, options.allocator)
-    demanded = expected.count(launches, config, options.seed, options.kill_every)
-    if whole and demanded.blocks > MOST_BLOCKS:
-        raise WarploomError(
-            f"{trace.path}: {demanded.blocks:,} blocks whose events are to be kept; legal: up to"
-            f" {MOST_BLOCKS:,} (choose fewer launches, or warploom sim without timeline and report)"
-        )
-    arrivals = None
-    if options.arrivals == "trace":
-        arrivals = arrival_cycles(trace, options.time_scale, options.launches)
-    return Job(trace, launches, demanded, config, options, flip, arrivals, whole)
-
-
-def config_of(options: ReplayOptions) -> Config:
-    """Return the preset with the policies and fields that the options put in their place.
-
-    Raises
-    ------
-    WarploomError
-        If the model does not cover the configuration.
-    """
-    chosen = {"policy": options.policy, "reclaim": options.reclaim}
-    policies = [f"{field}={value}" for field, value in chosen.items() if value]
-    config = variant(options.config, (*policies, *options.settings)).config
-    event_model.check(config, options.kill_every)
-    return config
-
-
 def _write_json(path: Path, outcomes: list[Outcome], verdict: str) -> None:
     first, *more = (outcome.figures for outcome in outcomes)
     write_json(path, first | {"verdict": verdict, "more": more})
-
-
-def _flip_of(options: ReplayOptions, config: Config) -> Flip | None:
-    """Return the event bit to flip, if the planted fault is ``event.<kind>.<number>.<bit>``."""
-    kind, *rest = (options.forced_fault or "").removeprefix("event.").split(".")
-    if not (options.forced_fault or "").startswith("event."):
-        return None
-    kinds = record_packets(config)
-    if kind not in kinds or len(rest) != 2 or not all(part.isdecimal() for part in rest):
-        raise WarploomError(
-            f"forced fault is {options.forced_fault!r}; legal: event.<kind>.<number>.<bit>,"
-            f" kind one of {', '.join(kinds)}"
-        )
-    return Flip(kind, int(rest[0]), int(rest[1]))
 
 
 def run_one(replay: Job) -> Outcome:
@@ -406,59 +304,6 @@ def _judge(replay: Job, followed: Followed, figures: RunningFigures) -> Outcome:
     if replay.whole and not problems:
         result = result_of(replay, rtl, replay.options.simulator)
     return Outcome(_figures(replay, rtl, recorded.counts, compared, found), problems, result)
-
-
-def model_pieces(job: Job, transfers: Sequence[int] | None = None) -> Iterator[Piece]:
-    """Yield what the golden event model makes of a job, in this process."""
-    options = job.options
-    return event_model.pieces(
-        job.launches,
-        job.config,
-        options.seed,
-        options.kill_every,
-        options.model_knee,
-        job.arrivals,
-        transfers,
-    )
-
-
-def model_alone(job: Job) -> Replay:
-    """Return what the golden event model makes of a job, in this process."""
-    events = event_model.joined([piece.events for piece in model_pieces(job)])
-    return result_of(job, events, None)
-
-
-def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
-    """Return a run's events as columns."""
-    blocks = block_columns(events)
-    names = [launch.name for launch in job.trace.launches]
-    options = job.options
-    return Replay(
-        launches=launch_columns(
-            events,
-            block_figures(blocks, len(job.launches)),
-            job.launches,
-            names,
-            job.config,
-            job.arrivals,
-        ),
-        blocks=blocks,
-        stalls={cause: events.stalls[f"stall_{cause}"] for cause in STALL_CAUSES},
-        cycles=replay_figures.cycles(events),
-        config=job.config,
-        settings=Settings(
-            trace=job.trace.path,
-            launches=options.launches,
-            time_scale=options.time_scale,
-            seed=options.seed,
-            kill_every=options.kill_every,
-            arrivals=options.arrivals,
-            host=options.host,
-            knee=options.model_knee,
-            simulator=simulator,
-        ),
-        events=events,
-    )
 
 
 def _figures(

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from tb.support.trace_files import random_document, write
 from warploom_golden.replay import event_model
-from warploom_sim import cli, replay, replay_follow, rtl_replay, traces
+from warploom_sim import cli, replay, replay_follow, replay_job, rtl_replay, traces
 from warploom_sim.failure import ProgramError
 from warploom_sim.model_run import ModelJob, read_piece
 from warploom_sim.options import ReplayOptions
@@ -367,7 +367,7 @@ def test_more_blocks_than_events_can_be_held_of_are_refused(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")[1]["blocks"]
-    monkeypatch.setattr(rtl_replay, "MOST_BLOCKS", blocks - 1)
+    monkeypatch.setattr(replay_job, "MOST_BLOCKS", blocks - 1)
     (tmp_path / "figures.json").unlink()
     options = ("--sim", "icarus", "--config", "tiny")
     result, figures = sim(tmp_path, trace, *options, "--report", tmp_path / "r.html")

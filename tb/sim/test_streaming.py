@@ -12,7 +12,7 @@ from tb.support.replays import model_replay
 from tb.support.trace_files import random_document, write
 from warploom_golden.replay import event_dispatch, event_dispatcher, event_model
 from warploom_golden.replay.event_model import Events, Table
-from warploom_sim import event_files, rtl_replay
+from warploom_sim import event_files, replay_job
 from warploom_sim.analysis.limits import find_limits, rate_by_time_scale
 from warploom_sim.analysis.running import RunningFigures
 from warploom_sim.compare import Comparing, compare
@@ -37,13 +37,13 @@ def test_figures_of_pieces_are_those_of_the_whole(
 ) -> None:
     trace = write(tmp_path, random_document(random.Random(seed), 16))
     given = ReplayOptions(traces=(trace,), config="tiny", knee=3, **options)
-    job = rtl_replay.prepare(trace, rtl_replay.config_of(given), given)
-    whole = rtl_replay.model_alone(job)
+    job = replay_job.prepare(trace, replay_job.config_of(given), given)
+    whole = replay_job.model_alone(job)
     monkeypatch.setattr(event_dispatch, "PIECE", 16)
     monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
     names = [launch.name for launch in job.trace.launches]
     running = RunningFigures(job.launches, names, job.config, job.arrivals)
-    pieces = list(rtl_replay.model_pieces(job))
+    pieces = list(replay_job.model_pieces(job))
     assert len(pieces) >= len(whole.blocks) // (16 + 4)
     for piece in pieces:
         running.add(piece)

@@ -21,7 +21,7 @@ from warploom_sim import expected, lockstep, replay_bench_build, traces
 from warploom_sim.blocks import block
 from warploom_sim.build_cache import build_root
 from warploom_sim.failure import ProgramError
-from warploom_sim.rtl_replay import MOST_BLOCKS
+from warploom_sim.replay_job import MOST_BLOCKS
 from warploom_sim.simulation_run import failure, read_recorded, simulation_process
 from warploom_sim.trace_launches import make_launches
 from warploom_spec import LaunchDescriptor, WarploomError, layouts, preset

@@ -2,12 +2,12 @@
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.index import IndexGenerator
 from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.launch_waiting import Record, Streams, Waiting
+from warploom_golden.launch.launch_wires import Look, Values, Wires
 from warploom_spec import host_packets, layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode, Stop
@@ -15,76 +15,6 @@ from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES, TICKET_BITS
 from warploom_spec.queue import QueueCode
 from warploom_spec.timing import timing
-
-Values = dict[str, int | None]
-
-
-@dataclass(frozen=True)
-class Wires:
-    """What happens in one cycle.
-
-    Attributes
-    ----------
-    check, generator, dispatcher : mapping
-        Inputs of the parts.
-    outputs : mapping
-        Outputs of the whole.
-    leaving : mapping or None
-        The launch that leaves LaunchCheck, fields of ``layouts.checked_launch``.
-    code, argument : int
-        Why it is refused.
-    presented : Waiting or None
-        The launch whose configuration transfers.
-    decision : mapping or None
-        The index generator's decision, fields of ``layouts.index_decision``.
-    handed : Waiting or None
-        The launch that transfers to the dispatcher.
-    ended_place : int or None
-        The dispatcher's place whose record is valid.
-    record : Record or None
-        The record that enters the record queue.
-    stop : Look
-        What becomes of the stop in the register.
-    """
-
-    check: Mapping[str, int]
-    generator: Mapping[str, int]
-    dispatcher: Mapping[str, int]
-    outputs: Values
-    leaving: Mapping[str, int] | None
-    code: int
-    argument: int
-    presented: Waiting | None
-    decision: Mapping[str, int] | None
-    handed: Waiting | None
-    ended_place: int | None
-    record: Record | None
-    stop: "Look"
-
-
-@dataclass(frozen=True)
-class Look:
-    """What a look at the stop register finds (14).
-
-    Attributes
-    ----------
-    leaves : bool
-        Whether the stop leaves the register.
-    waiting : Waiting or None
-        The launch in the queue that is taken back.
-    place : int or None
-        The dispatcher's place that the stop is passed to.
-    stop : Stop
-        How.
-    unknown : bool
-        Whether nobody here has the ticket.
-    """
-
-    leaves: bool = False
-    waiting: Waiting | None = None
-    place: int | None = None
-    stop: Stop = Stop.NONE
-    unknown: bool = False
 
 
 class LaunchPath:

@@ -16,7 +16,7 @@ from warploom_golden.merging.task import MergeLimits
 from warploom_golden.replay import event_model
 from warploom_sim import replay_figures, traces
 from warploom_sim.merge.task_file import load_tasks
-from warploom_sim.rtl_replay import MOST_BLOCKS
+from warploom_sim.replay_job import MOST_BLOCKS
 from warploom_sim.trace_launches import make_launches
 from warploom_spec import Config, WarploomError, preset
 

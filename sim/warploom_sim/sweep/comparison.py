@@ -8,7 +8,7 @@ from pathlib import Path
 from warploom_sim import traces
 from warploom_sim.failure import MismatchError, ProgramError
 from warploom_sim.options import ReplayOptions
-from warploom_sim.rtl_replay import prepare_launches
+from warploom_sim.replay_job import prepare_launches
 from warploom_sim.sweep.cluster import connect, finished_runs
 from warploom_sim.sweep.plan import Request, Run, plan, sources
 from warploom_sim.sweep.result_folder import ResultFolder, Row
