@@ -102,6 +102,31 @@ def test_a_result_in_the_cycle_of_done_counts_and_stays_until_the_next_command(b
     assert list(answers(seen).values()) == [0, 77, 77, 0, 0, 0, 0]
 
 
+def test_results_show_with_the_status_and_not_while_the_task_runs(box):
+    """Written in 12, complete at the end of 16: the two words are read alternately around it."""
+    assert RUNS_AT == 9
+    word = RESULT.pack({"valid": 1, "word": 2, "data": 0xABCD})
+    seen = play(
+        box,
+        write=command(0, RUN),
+        result__0={12: word},
+        done__0={16: done(status=6, assigned=6, task=1)},
+        read=reads(0, "RESULT10", range(11, 21, 2)) | reads(0, "STATUS", range(12, 22, 2)),
+    )
+    assert answers(seen) == {
+        11: 0,
+        12: 0,
+        13: 0,
+        14: 0,
+        15: 0,
+        16: 0,
+        17: 0xABCD,
+        18: 6,
+        19: 0xABCD,
+        20: 6,
+    }
+
+
 SKIP = 1 << 8
 VERDICTS = {
     "no such opcode": (0, {"T0": 3}, 0, HostError.BAD_OPCODE),

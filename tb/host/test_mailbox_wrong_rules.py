@@ -1,4 +1,4 @@
-"""Mailbox's rules of launches, aborts and closing, wrong in RTL and model alike: a test finds each.
+"""Mailbox's rules of launches, closing and results, wrong in RTL and model alike: each is found.
 
 A comparison of the two cannot find them.
 """
@@ -7,10 +7,12 @@ import pytest
 
 from tb.host import mailbox_script
 from tb.host import test_mailbox_launches as rules
+from tb.host import test_mailbox_rules as task_rules
 from tb.host.test_mailbox_rules import TINY
 from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.host._launch_answers import LaunchAnswers
+from warploom.host._outcome import Outcome
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_golden.host.mailbox import Section
@@ -115,6 +117,13 @@ WRONG = {
         (
             Change(Mailbox, "_keep_outcomes", "m.If(~closed)", "m.If(C(1))"),
             Change(Model, "_hear_units", "if not closed:", "if True:"),
+        ),
+    ),
+    "results show while their task runs": WrongRule(
+        boxed(task_rules.test_results_show_with_the_status_and_not_while_the_task_runs),
+        (
+            Change(Outcome, "_keep_results", " & ~self.doorbell", ""),
+            Change(Model, "_read_word", " and held.doorbell", " and not held"),
         ),
     ),
     "reads pass while the mailbox is closed": WrongRule(

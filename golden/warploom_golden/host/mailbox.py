@@ -27,6 +27,8 @@ from warploom_spec.host_map import (
 ALL_STROBES = 0b1111
 #: Commands that a mailbox without a launch path does not know.
 LAUNCH_COMMANDS = (Opcode.LAUNCH, Opcode.ABORT)
+#: Words that a unit's cores write.
+CORE_WORDS = tuple(f"RESULT{8 + k}" for k in range(RESULT_WORDS))
 
 
 @dataclass
@@ -192,13 +194,18 @@ class Mailbox:
         task[number] = task[number] & ~mask | write["data"] & mask
 
     def _read_word(self, word_address: int, closed: bool) -> int:
-        """Rule 3: return the packed answer to a read in this cycle's state."""
+        """Rules 3 and 13: return the packed answer to a read in this cycle's state."""
         place = self._place(word_address)
         if place is None or closed:
             return self._answer.pack({"refused": 1, "data": 0})
         section, offset = place
         word, held = self._words[offset], self._sections[section]
-        data = held.doorbell if word.name == "DOORBELL" else held.outcome.get(word.name, 0)
+        if word.name == "DOORBELL":
+            data = held.doorbell
+        elif word.name in CORE_WORDS and held.doorbell:
+            data = 0  # Rule 13: they show when the task completes.
+        else:
+            data = held.outcome.get(word.name, 0)
         return self._answer.pack({"refused": 0, "data": data})
 
     # Serving
@@ -325,7 +332,7 @@ class Mailbox:
         result = self._result.unpack(inputs[f"result__{unit}"])
         if result["valid"]:
             assert result["word"] < RESULT_WORDS
-            section.outcome[f"RESULT{8 + result['word']}"] = result["data"]
+            section.outcome[CORE_WORDS[result["word"]]] = result["data"]
         done = self._done.unpack(inputs[f"done__{unit}"])
         if done["valid"]:
             section.complete(

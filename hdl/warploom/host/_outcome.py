@@ -34,7 +34,7 @@ class Outcome(wiring.Component):
     done, result : unit_done, unit_result, in
         The unit's; unused without one.
     doorbell : In(1)
-        The section's doorbell.
+        The section's doorbell: while it is 1 the words of ``result`` read 0.
     offset : In(7)
         Word that is read.
     word : Out(32)
@@ -138,7 +138,7 @@ class Outcome(wiring.Component):
             writer.en.eq(result.valid),
             reader.addr.eq((self.offset - _FIRST_RESULT)[: host_packets.RESULT_BITS]),
         ]
-        with m.If(written.bit_select(reader.addr, 1)):
+        with m.If(written.bit_select(reader.addr, 1) & ~self.doorbell):
             m.d.comb += shown.eq(reader.data)
         with m.If(result.valid):
             m.d.sync += written.bit_select(result.word, 1).eq(1)

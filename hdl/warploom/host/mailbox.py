@@ -60,7 +60,7 @@ class Mailbox(wiring.Component):
     done : array of unit_done, in
         Pulses: the section's doorbell is 0 in the next cycle.
     result : array of unit_result, in
-        Pulses; one in the cycle of ``done`` still counts.
+        Pulses; one in the cycle of ``done`` still counts. The words read 0 until the doorbell is 0.
     missing, unit_reset : In(units)
         A core of the unit is missing; the unit is reset.
     disconnected : Out(units)
