@@ -63,6 +63,10 @@ def _widths(config: Config) -> tuple[Field, ...]:
     )
 
 
+def _last_mask(config: Config) -> Field:
+    return Field("last_mask", config.warp_size, "lanes of a block's last warp that are threads")
+
+
 def _warp_registers(config: Config) -> Field:
     """Of a launch that passed LaunchCheck: no warp of it needs more than an SM has."""
     return Field("warp_registers", config.register_units.bit_length(), "register units of one warp")
@@ -126,6 +130,7 @@ def _launch_body(config: Config) -> tuple[Field, ...]:
         *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
         Field("threads", config.threads_bits, "threads of one block, dx dy dz"),
         Field("warps", config.warps_bits, "warps of one block, ceil(dx dy dz / W)"),
+        _last_mask(config),
         *_widths(config),
         Field("index_address", config.index_address_bits, "first warp of its packed indices"),
         _warp_registers(config),
@@ -164,7 +169,7 @@ def launch_words(config: Config) -> Packet:
             *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
             Field("threads", config.threads_bits, "threads of one block, dx dy dz"),
             Field("warps", config.warps_bits, "warps launched and counted in the barrier"),
-            Field("last_mask", config.warp_size, "lanes of a block's last warp that are threads"),
+            _last_mask(config),
             _warp_registers(config),
             Field("shared", config.shared_units.bit_length(), "shared-memory units of one block"),
             *_widths(config),

@@ -13,7 +13,7 @@ from tb.support.launch_cases import legal_launch, random_fields, sharp_launch, s
 from tb.support.record import Sender, record
 from warploom.launch import LaunchCheck
 from warploom_golden.launch import LaunchCheck as Model
-from warploom_golden.oracles.index_reference import is_legal, threads, warps, widths
+from warploom_golden.oracles.index_reference import is_legal, last_mask, threads, warps, widths
 from warploom_sim.lockstep import Case, LockstepError, run
 from warploom_spec import ErrorCode, LaunchDescriptor, layouts, preset, timing
 
@@ -164,6 +164,9 @@ def test_rtl_refuses_the_same_bad_input():
 # What is derived
 
 
+BLOCKS = pytest.mark.parametrize("block", [Model, LaunchCheck])
+
+
 @given(seed=st.integers(0, 1 << 32), name=st.sampled_from(("tiny", "default", "large")))
 def test_derived_fields_equal_the_reference(seed, name):
     rng, config = random.Random(seed), preset(name)
@@ -179,6 +182,7 @@ def test_derived_fields_equal_the_reference(seed, name):
     count = warps(block, config.warp_size)
     assert is_legal(block, config) and threads(block) <= config.max_threads
     assert result["threads"] == threads(block) <= config.max_threads
+    assert result["last_mask"] == last_mask(block, config.warp_size)
     assert result["warps"] == count <= config.warp_slots
     assert result["registers"] == fields["warp_registers"] * count <= config.register_units
     assert (result["width_x"], result["width_y"], result["width_z"]) == tuple(widths(block))
@@ -189,10 +193,28 @@ def test_derived_fields_equal_the_reference(seed, name):
         assert result[name] == fields[name]
 
 
+@BLOCKS
+@pytest.mark.parametrize(
+    ("block_dims", "mask"),
+    [
+        ((1, 1, 1), 0b1),
+        ((8, 1, 1), 0xFF),
+        ((9, 1, 1), 0b1),
+        ((5, 3, 1), 0x7F),
+        ((2, 2, 3), 0xF),
+        ((4, 4, 2), 0xFF),
+    ],
+)
+def test_the_last_warp_has_the_lanes_that_are_left_over(block, block_dims, mask):
+    sent = [replace(LEGAL, block=block_dims).pack(TINY)]
+    host = Sender({"i": sent}, lambda cycle: {"tables": 0, "o__ready": 1})
+    packet = layouts.checked_launch(TINY)
+    (_, word) = record(block(TINY), host, 8).transfers("o")[0]
+    got = packet.unpack(word)
+    assert (got["error"], got["last_mask"]) == (ErrorCode.OK, mask)
+
+
 # The pipeline
-
-
-BLOCKS = pytest.mark.parametrize("block", [Model, LaunchCheck])
 
 
 @BLOCKS

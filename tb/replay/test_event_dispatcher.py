@@ -13,7 +13,7 @@ import pytest
 
 from tb.support.replay_reference import block_length
 from warploom_golden.dispatch import BlockDispatcher
-from warploom_golden.oracles.index_reference import threads, warps, widths
+from warploom_golden.oracles.index_reference import last_mask, threads, warps, widths
 from warploom_golden.replay.event_dispatcher import EventDispatcher, SmBehaviour
 from warploom_spec import BlockStatus, Config, Fate, LaunchDescriptor, Stop, layouts, preset
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -127,6 +127,7 @@ class Reference:
         count = warps(launch.block, self.config.warp_size)
         values |= {"ticket": number + 1, "warps": count}
         values |= {"registers": count * launch.warp_registers, "threads": threads(launch.block)}
+        values["last_mask"] = last_mask(launch.block, self.config.warp_size)
         for axis, width in zip("xyz", widths(launch.block), strict=True):
             values[f"width_{axis}"] = width
         return packet.pack(values)

@@ -47,8 +47,8 @@ PRESET_FIELDS = (
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
     "launch_descriptor": (345, 540, 543),
-    "checked_launch": (360, 601, 604),
-    "dispatch_launch": (402, 680, 683),
+    "checked_launch": (368, 633, 636),
+    "dispatch_launch": (410, 712, 715),
     "launch_words": (348, 604, 604),
     "block_index": (32, 63, 63),
     "grid_walk": (64, 126, 126),

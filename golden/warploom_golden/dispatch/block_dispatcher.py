@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from warploom_golden.dispatch.calendar import Calendar
 from warploom_golden.dispatch.grid_walker import Walk
-from warploom_golden.dispatch.place import Need, Place, last_mask
+from warploom_golden.dispatch.place import Need, Place
 from warploom_golden.dispatch.placement import policy
 from warploom_golden.dispatch.reclaim import reclaim
 from warploom_golden.dispatch.reports import Error, Reports
@@ -162,9 +162,8 @@ class BlockDispatcher:
         need = Need.of(launch, self._config)
         may_kill = self._config.sm_kill
         self._places.append(Place(number, launch, need, self._cycle, walk, may_kill))
-        words = launch | {"last_mask": last_mask(launch["threads"], self._config.warp_size)}
         self._words[number] = self._words_packet.pack(
-            {field.name: words[field.name] for field in self._words_packet.fields}
+            {field.name: launch[field.name] for field in self._words_packet.fields}
         )
 
     def _next_to_walk(self) -> tuple[Place | None, tuple[Place | None, bool]]:

@@ -12,11 +12,6 @@ from warploom_spec.resources import RESOURCES, capacities
 Verdict = tuple[Fate, ErrorCode]
 
 
-def last_mask(threads: int, warp_size: int) -> int:
-    """Return the lanes of a block's last warp that are threads: all, if none is left over."""
-    return (1 << (threads % warp_size or warp_size)) - 1
-
-
 @dataclass(frozen=True, slots=True)
 class Need:
     """What one block of a launch takes of an SM.

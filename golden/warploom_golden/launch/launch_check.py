@@ -70,6 +70,11 @@ def block_warps(launch: Mapping[str, int], config: Config) -> int:
     return -(-launch["dx"] * launch["dy"] * launch["dz"] // config.warp_size)
 
 
+def last_mask(threads: int, warp_size: int) -> int:
+    """Return the lanes of a block's last warp that are threads: all, if none is left over."""
+    return (1 << (threads % warp_size or warp_size)) - 1
+
+
 def index_widths(launch: Mapping[str, int]) -> tuple[int, int, int]:
     """Return the bits that x, y and z need in a packed index."""
     x, y, z = (max(0, launch[f"d{axis}"] - 1).bit_length() for axis in "xyz")
@@ -125,9 +130,11 @@ class LaunchCheck:
             fields["error"], fields["argument"] = refusal
             return self._output.pack(fields)
         warps = block_warps(launch, self._config)
+        threads = launch["dx"] * launch["dy"] * launch["dz"]
         derived = {
-            "threads": launch["dx"] * launch["dy"] * launch["dz"],
+            "threads": threads,
             "warps": warps,
+            "last_mask": last_mask(threads, self._config.warp_size),
             "registers": launch["warp_registers"] * warps,
         }
         for axis, width in zip("xyz", index_widths(launch), strict=True):

@@ -177,6 +177,9 @@ class Ledger:
             bits = (launch[f"d{axis}"] - 1).bit_length()
             launch[f"width_{axis}"] = bits if self._config.makes_indices else 0
         launch |= {"warps": warps, "registers": warps * launch["warp_registers"]}
+        lanes = range(self._config.warp_size)
+        left_over = launch["threads"] % len(lanes) or len(lanes)
+        launch["last_mask"] = sum(1 << lane for lane in lanes if lane < left_over)
         entry = self._enter(ticket, (0, 0, 0), launch)
         killed, when = self._last_kill
         # LaunchPath accepted the launch in the cycle before, and kept a stop that it found then.
@@ -208,11 +211,7 @@ class Ledger:
         need = tuple(1 if name == "slots" else launch[name] for name in RESOURCES)
         for used, size in zip(need, self._size, strict=True):
             self._demand(used <= size, f"ticket {ticket}: accepted, but fits no SM")
-        lanes = range(self._config.warp_size)
-        left_over = launch["threads"] % len(lanes) or len(lanes)
-        mask = sum(1 << lane for lane in lanes if lane < left_over)
-        fields = {**launch, "last_mask": mask}
-        words = {f.name: fields[f.name] for f in self._words.fields if f.name != "ticket"}
+        words = {f.name: launch[f.name] for f in self._words.fields if f.name != "ticket"}
         names = ("index_address", "warps", "width_x", "width_y", "width_z")
         # Without an index memory offers say nothing of indices.
         index = tuple(launch[n] if self._config.makes_indices else 0 for n in names)

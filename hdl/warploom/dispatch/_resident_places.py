@@ -5,7 +5,6 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from warploom.dispatch._fit_table import amounts
 from warploom.dispatch._launch_end import LaunchEnd
@@ -225,13 +224,10 @@ class ResidentPlaces(wiring.Component):
     def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
         """Register a new launch's words, and the head of a launch that is stopped."""
         launch, head = self.launch.payload, self.walker.block
-        own = [name for name in self.words[0].shape().members if name != "last_mask"]
-        last_mask = self._last_mask(m, launch.threads)
         for place in range(2):
             words, kept = self.words[place], end.words[place]
             with m.If(accepted[place]):
-                m.d.sync += [words[name].eq(launch[name]) for name in own]
-                m.d.sync += words.last_mask.eq(last_mask)
+                m.d.sync += [words[name].eq(launch[name]) for name in words.shape().members]
                 m.d.sync += [
                     self.needs[place][name].eq(launch[name])
                     for name in self.needs[place].shape().members
@@ -242,14 +238,6 @@ class ResidentPlaces(wiring.Component):
             m.d.comb += kept.ticket.eq(words.ticket)
             with m.If(flushed[place]):
                 m.d.sync += [kept.next[axis].eq(head[f"b{axis}"]) for axis in "xyz"]
-
-    def _last_mask(self, m: Module, threads: Value) -> Signal:
-        """Return the lanes of a block's last warp that are threads: all, if none is left over."""
-        lanes = self._config.warp_size
-        left_over = threads[: exact_log2(lanes)]
-        mask = Signal(lanes)
-        m.d.comb += mask.eq(Cat((left_over == 0) | (left_over > lane) for lane in range(lanes)))
-        return mask
 
     def _choose(
         self,

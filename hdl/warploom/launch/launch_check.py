@@ -6,6 +6,7 @@ from typing import Any, Final
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from warploom.lib import faults
 from warploom_spec import Config, ErrorCode, layouts
@@ -140,6 +141,7 @@ class LaunchCheck(wiring.Component):
             "threads": self._kept(m, enabled, "derived_threads", threads),
             "registers": self._kept(m, enabled, "registers", launch.warp_registers * warps),
             "warps": self._kept(m, enabled, "warps", warps),
+            "last_mask": self._kept(m, enabled, "last_mask", self._last_mask(threads)),
         }
         for axis, width in zip(axes, widths, strict=True):
             derived[f"width_{axis}"] = self._kept(m, enabled, f"derived_width_{axis}", width)
@@ -205,6 +207,17 @@ class LaunchCheck(wiring.Component):
         lane_bits = (config.warp_size - 1).bit_length()
         partial = threads[:lane_bits].any() & (self._fault != "warps")
         return (threads[lane_bits:] + partial)[: config.warps_bits]
+
+    def _last_mask(self, threads: Value) -> Value:
+        """Return the lanes of a block's last warp that are threads: all, if none is left over."""
+        left_over = threads[: exact_log2(self._config.warp_size)]
+        # Bit k: the bits of `left_over` that were looked at make a number above k. A comparator for
+        # each lane would cost more than twice the LUTs.
+        above: Value = C(0, 1)
+        for bit in left_over:
+            every = bit.replicate(len(above))
+            above = Cat(above | every, above & every)
+        return above | (left_over == 0).replicate(len(above))
 
     def _errors(
         self,

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from amaranth.hdl import C, Cat, Mux, Value
+from amaranth.utils import exact_log2
 
 from warploom.launch import LaunchCheck
 from warploom_dev.formal.formal_bench import FormalBench
@@ -109,6 +110,15 @@ def bench(fault: str | None = None) -> FormalBench:
         cover=("a block of 84 threads passes", passed & (threads == 84)),
         slow=True,
     )
+    left_over = (threads - 1)[: exact_log2(CONFIG.warp_size)]
+    b.check(
+        "last_mask",
+        "the last warp's mask of a launch that passes has a lane for each thread left over, or all",
+        ~passed | (out.last_mask == ((2 << left_over) - 1)),
+        fault="blind_x",
+        cover=("three threads are left over", passed & (out.last_mask == 0b111)),
+        slow=True,
+    )
     widths = [out[f"width_{axis}"] == _bits(launch[f"d{axis}"]) for axis in "xyz"]
     b.check(
         "widths",
@@ -148,10 +158,15 @@ def _lowest(errors: list[tuple[ErrorCode, Value, Value]]) -> tuple[Value, Value]
 
 
 def _seen(given: Any, fault: str | None) -> Value:
-    """Return what the block is given; a ``blind`` one sees 1 in place of a gx of 0."""
+    """Return what the block is given: a ``blind`` one sees 1 in place of a gx of 0.
+
+    A ``blind_x`` one does not see the lowest bit of dx.
+    """
     fields = {name: Value.cast(given[name]) for name in given.shape().members}
     if fault == "blind":
         fields["gx"] = fields["gx"] | (given.gx == 0)
+    if fault == "blind_x":
+        fields["dx"] = Cat(C(0, 1), given.dx[1:])
     return Cat(fields.values())
 
 
