@@ -68,9 +68,10 @@ WRONG = {
         (
             Change(
                 LaunchPath,
-                "_record_here",
-                "Mux(oldest.stream_broken, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)",
-                "Mux(self._dispatcher.lost.all(), ErrorCode.NO_SM, ErrorCode.STREAM_BROKEN)",
+                "_record",
+                "ends.eq(record)",
+                "[ends.eq(record), ends.code.eq(Mux(self._dispatcher.lost.all()"
+                " & ~queue.oldest.taken_back, ErrorCode.NO_SM, record.code))]",
             ),
             Change(
                 Model,

@@ -11,56 +11,25 @@ from amaranth.hdl import (
     Signal,
     Value,
 )
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFO
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import connect, flipped
 
 from warploom.dispatch import BlockDispatcher
 from warploom.index import IndexGenerator
+from warploom.launch._final_records import queue_record, release_entry
+from warploom.launch._launch_path_ports import launch_path_ports
 from warploom.launch._launch_queue import LaunchQueue, waiting_launch
 from warploom.launch._launch_streams import LaunchStreams
 from warploom.launch.launch_check import LaunchCheck
 from warploom.lib import faults
-from warploom_spec import STALL_CAUSES, Config, ErrorCode, Fate, Stop, host_packets, layouts, timing
+from warploom_spec import STALL_CAUSES, Config, ErrorCode, Stop, layouts, timing
 from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES, TICKET_BITS
 from warploom_spec.queue import QueueCode
 
-#: Ports of the dispatcher that are LaunchPath's own.
-_DISPATCHER: Final = ("enable", "lost", "words", "offer", "report", "kill")
 #: Clock domain of the registers that a soft reset leaves alone, until it becomes ``sync`` as well.
 KEPT: Final = "kept"
-
-
-def _index_ports(config: Config) -> dict[str, Any]:
-    decision = layouts.index_decision(config).layout()
-    return {
-        "read": In(stream.Signature(layouts.index_read(config).layout())),
-        "data": Out(stream.Signature(layouts.index_data(config).layout())),
-        "written": Out(layouts.packed_warp(config).layout()),
-        "written_valid": Out(1),
-        "decided": Out(decision),
-        "decided_valid": Out(1),
-        "decided_ticket": Out(TICKET_BITS),
-        "done": Out(decision),
-        "done_valid": Out(1),
-    }
-
-
-def _index_error_ports(config: Config) -> dict[str, Any]:
-    return {
-        "index_error": Out(layouts.error_record(config).layout()),
-        "index_error_count": Out(timing(config).error_counter_bits),
-    }
-
-
-def _soft_reset_ports(config: Config) -> dict[str, Any]:
-    return {
-        "stop_answer": Out(host_packets.stop_answer(config).layout()),
-        "closing": In(1),
-        "restart": In(1),
-        "idle": Out(1),
-    }
 
 
 class LaunchPath(wiring.Component):
@@ -150,31 +119,8 @@ class LaunchPath(wiring.Component):
         self._dispatcher = BlockDispatcher(
             config, fault=faults.for_child(fault, "block_dispatcher"), kept=self._kept
         )
-        counts = timing(config).error_counter_bits
-        record = layouts.error_record(config).layout()
-        dispatcher = self._dispatcher.signature.members
-        super().__init__(
-            {
-                "launch": In(stream.Signature(layouts.launch_descriptor(config).layout())),
-                "tables": In(config.max_tables),
-                # The stubs lack `init`.
-                "room": Out(1, init=1),  # type: ignore[call-arg]
-                "answer": Out(layouts.launch_answer(config).layout()),
-                "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
-                "clear_stream": In(stream.Signature(config.stream_bits)),
-                "ended": Out(stream.Signature(layouts.end_record(config).layout())),
-                "error": Out(record),
-                "error_count": Out(counts),
-                **{name: dispatcher[name] for name in _DISPATCHER},
-                **{f"stall_{c}": dispatcher[f"stall_{c}"] for c in STALL_CAUSES},
-                **({"order_table": dispatcher["order_table"]} if self._has_order_table else {}),
-                **(_index_ports(config) if config.makes_indices else {}),
-                "dispatch_error": Out(record),
-                "dispatch_error_count": Out(counts),
-                **(_index_error_ports(config) if config.makes_indices else {}),
-                **(_soft_reset_ports(config) if soft_reset else {}),
-            }
-        )
+        ports = launch_path_ports(config, self._dispatcher.signature.members, soft_reset=soft_reset)
+        super().__init__(ports)
 
     @property
     def _has_order_table(self) -> bool:
@@ -370,19 +316,6 @@ class LaunchPath(wiring.Component):
         fails = oldest.ready_to_go & (oldest.stream_broken | streams.no_sm)
         m.d.comb += ends_here.eq((oldest.taken_back | fails) & ~self._dispatcher.ended.valid)
 
-    def _record_here(self, m: Module, oldest: Any) -> data.View:
-        """Return the oldest launch's record, if it ends from the queue."""
-        # Of a layout's signal the stubs do not know that it is a view.
-        record: Any = Signal(layouts.end_record(self._config).layout(), name="from_queue")
-        failure = Mux(oldest.stream_broken, ErrorCode.STREAM_BROKEN, ErrorCode.NO_SM)
-        m.d.comb += [
-            record.ticket.eq(oldest.ticket),
-            record.fate.eq(Mux(oldest.taken_back, Fate.SKIPPED, Fate.FAILED)),
-            record.code.eq(Mux(oldest.taken_back, ErrorCode.OK, failure)),
-        ]
-        found: data.View = record
-        return found
-
     def _stop(self, m: Module, queue: LaunchQueue, handed: Signal) -> Signal:
         """Look at one stop: mark its launch in the queue, or name its place to the dispatcher.
 
@@ -457,7 +390,7 @@ class LaunchPath(wiring.Component):
         self, m: Module, queue: LaunchQueue, streams: LaunchStreams, ends_here: Signal
     ) -> None:
         """Queue the final record, release its indices, settle its stream."""
-        ended, record = self._dispatcher.ended, self._record_here(m, queue.oldest)
+        ended, record = self._dispatcher.ended, queue_record(m, self._config, queue.oldest)
         ends = Signal(layouts.end_record(self._config).layout(), name="final_record")
         shape = layouts.end_record(self._config)
         records = SyncFIFO(width=shape.bits, depth=timing(self._config).end_records)
@@ -489,16 +422,4 @@ class LaunchPath(wiring.Component):
                 state.mended.eq(self.clear_stream.payload),
             ]
         if self._generator is not None:
-            self._release(m, queue.oldest, ends_here)
-
-    def _release(self, m: Module, oldest: Any, ends_here: Signal) -> None:
-        """Give the reference on the ended launch's indices back, one cycle later."""
-        release, ended = self._generator.release, self._dispatcher.ended
-        from_dispatcher = Signal(self._config.entry_bits)
-        for n in range(self._config.history_entries):
-            with m.If(ended.payload.entries[n]):
-                m.d.comb += from_dispatcher.eq(n)
-        m.d.sync += [
-            release.valid.eq(ended.valid | (ends_here & oldest.prepared)),
-            release.payload.eq(Mux(ended.valid, from_dispatcher, oldest.entry)),
-        ]
+            release_entry(m, self._generator.release, ended, queue.oldest, ends_here)
