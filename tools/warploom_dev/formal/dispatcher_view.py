@@ -286,15 +286,16 @@ class OneSm:
         ]
 
     def _lose(self) -> None:
-        """Follow whose blocks a loss strikes: those decided before it, seen two cycles later."""
+        """Follow whose blocks a loss hits: those decided before it, seen two cycles later."""
         b, name = self.b, self._name
         second = b.before(self.lost, f"{name}_lost") & ~b.past(self.lost, 2, f"{name}_was_lost")
-        #: For each place whether the loss strikes it; whether by a block that is new by then.
+        #: For each place whether a block that is new by then is on the lost SM.
         self.late = [
             b.value(second & self.new & (self.offer.place == p), f"{name}_late_{p}") for p in PLACES
         ]
-        self.struck = [
-            b.value((second & self.unreported[p]) | self.late[p], f"{name}_struck_{p}")
+        #: For each place whether any unreported block is on the lost SM.
+        self.sm_loss = [
+            b.value((second & self.unreported[p]) | self.late[p], f"{name}_sm_loss_{p}")
             for p in PLACES
         ]
 
@@ -331,14 +332,14 @@ class Flags:
         stop, to_kill = pulses([asked], times.stop - 1, "stop"), pulses([kills], 1, "to_kill")
         # A report is looked up a cycle after its own, a loss seen two cycles after it began.
         faulty = pulses([sm.faulty for sm in sms], times.fault - 2, "fault")
-        struck = pulses([sm.struck for sm in sms], times.loss_kill - 2, "struck")
+        sm_loss = pulses([sm.sm_loss for sm in sms], times.loss_kill - 2, "sm_loss")
         killed = pulses([sm.killed for sm in sms], times.fault - 2, "was_killed")
         #: A stop was asked; a block failed, was killed, or was on an SM that got lost.
         self.asked = level(stop, "asked_flag")
         self.fault, self.killed = level(faulty, "fault"), level(killed, "killed")
-        self.sm_lost = level(struck, "sm_lost")
+        self.sm_lost = level(sm_loss, "sm_lost")
         #: The launch is being killed.
-        to_kill = [to_kill[p] | faulty[p] | struck[p] for p in PLACES]
+        to_kill = [to_kill[p] | faulty[p] | sm_loss[p] for p in PLACES]
         self.kill = level(to_kill, "kill")
         #: In the cycles before: a stop that is known of, asked or not.
         self.stopped = [self.asked[p] | self.kill[p] for p in PLACES]

@@ -249,7 +249,7 @@ def _state_stops(ports: Ports, flags: Flags, launch: OneLaunch) -> None:
         ports,
         launch,
         flags.sm_lost,
-        "struck",
+        "sm_loss",
         f"a launch has no offer later than {loss} cycles after an SM with a block of it got lost",
         fault="crossed_lost",
         bound=LOSS_BOUND,
