@@ -87,7 +87,7 @@ class Widths:
 
     def block_dispatcher(self, policy: str) -> int:
         launch = self.ticket + self.entries + 2 * self.grid + self.kernel + self.block + self.warps
-        launch += self.threads + self.registers  # of a warp
+        launch += self.threads + self.lanes + self.registers  # of a warp
         launch += self.pack + self.address + self.resources + self.order
         ended = self.ticket + self.fate + self.code + self.cycles + self.grid + 1
         ended += self.entries + 4
