@@ -111,7 +111,7 @@ def test_a_lost_sm_stays_lost_and_the_next_launch_is_like_one_without_it(tiny, s
 WRONG = {
     "a write commits without its address": (
         ("orders", {"pauses": 0}),
-        Change(BusPort, "_write", "addresses.o.valid & words.o.valid", "words.o.valid"),
+        Change(BusPort, "_write", "addresses.valid_next & words.valid_next", "words.valid_next"),
         "a task starts with old words|no task starts|twice|responses|refused",
     ),
     "a result counts after its task": (

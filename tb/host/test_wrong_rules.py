@@ -20,11 +20,11 @@ PORT, BOX, UNIT = (
 WRONG = {
     "a write commits without its address": (
         *(PORT, BusPort, "_write"),
-        *("addresses.o.valid & words.o.valid", "words.o.valid"),
+        *("addresses.valid_next & words.valid_next", "words.valid_next"),
     ),
     "no R place is kept for a read on its way": (
         *(PORT, BusPort, "_read"),
-        *("addresses.o.valid & ~full", "addresses.o.valid & answers.i.ready"),
+        *("addresses.valid_next & (following != READS)", "addresses.valid_next"),
     ),
     "two refusals in one cycle count as one": (
         *(PORT, BusPort, "elaborate"),

@@ -101,13 +101,14 @@ class BusPort(wiring.Component):
         wiring.connect(m, responses.o, wiring.flipped(self.axil.b))
         commits, refused = Signal(), Signal()
         m.d.comb += [
-            commits.eq(addresses.o.valid & words.o.valid & responses.i.ready),
             refused.eq(commits & self.write_refused),
             addresses.o.ready.eq(commits),
             words.o.ready.eq(commits),
             responses.i.valid.eq(commits),
             responses.i.payload.eq(Mux(self.write_refused, SLVERR, OKAY)),
         ]
+        # A register: every path of a write begins here, at one flip-flop.
+        m.d.sync += commits.eq(addresses.valid_next & words.valid_next & responses.ready_next)
         # A pulse is 0 while it is not valid. All its fields are driven in one place: a field in a
         # process of its own is X on Icarus from power-up until it first changes.
         with m.If(commits):
@@ -124,11 +125,10 @@ class BusPort(wiring.Component):
         addresses, answers = self._queue(m, "ar", DEPTH), self._queue(m, "r", READS)
         wiring.connect(m, wiring.flipped(self.axil.ar), addresses.i)
         wiring.connect(m, answers.o, wiring.flipped(self.axil.r))
-        taken, full = Signal(range(READS + 1)), Signal()
+        taken = Signal(range(READS + 1))
         samples, sampled, leaves = Signal(), Signal(), Signal()
         following = Signal.like(taken)
         m.d.comb += [
-            samples.eq(addresses.o.valid & ~full),
             leaves.eq(answers.o.valid & answers.o.ready),
             following.eq(taken + samples - leaves),
             addresses.o.ready.eq(samples),
@@ -138,7 +138,11 @@ class BusPort(wiring.Component):
                 self.read.valid.eq(1),
                 self.read.address.eq(addresses.o.payload.addr[2:]),
             ]
-        m.d.sync += [taken.eq(following), full.eq(following == READS), sampled.eq(samples)]
+        m.d.sync += [
+            taken.eq(following),
+            sampled.eq(samples),
+            samples.eq(addresses.valid_next & (following != READS)),
+        ]
         refused = Signal()
         m.d.comb += [
             refused.eq(sampled & self.answer.refused),

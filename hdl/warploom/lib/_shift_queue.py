@@ -23,37 +23,54 @@ class ShiftQueue(wiring.Component):
         ``ready`` is 1 while fewer than ``depth`` entries are held (state).
     o : Stream[shape], out
         The oldest entry; valid one cycle after it came, at the earliest.
+    ready_next, valid_next : Out(1)
+        ``i.ready`` and ``o.valid`` of the next cycle, for a user that registers what follows from
+        them.
     """
 
     i: stream.Interface
     o: stream.Interface
+    ready_next: Signal
+    valid_next: Signal
 
     def __init__(self, shape: Any, depth: int) -> None:
         self._shape, self._depth = shape, depth
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        super().__init__(
+            {
+                "i": In(stream.Signature(shape)),
+                "o": Out(stream.Signature(shape)),
+                "ready_next": Out(1),
+                "valid_next": Out(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
         depth = self._depth
         held = [Signal(name=f"held_{k}") for k in range(depth)]
+        following = [Signal(name=f"held_{k}_next") for k in range(depth)]
         entries: list[Any] = [Signal(self._shape, name=f"entry_{k}") for k in range(depth)]
         push, pop = Signal(), Signal()
         m.d.comb += [
             self.i.ready.eq(~held[-1]),
             self.o.valid.eq(held[0]),
             self.o.payload.eq(entries[0]),
+            self.ready_next.eq(~following[-1]),
+            self.valid_next.eq(following[0]),
             push.eq(self.i.valid & self.i.ready),
             pop.eq(self.o.valid & self.o.ready),
         ]
         for k, entry in enumerate(entries):
             below = held[k - 1] if k else 1
+            above = held[k + 1] if k + 1 < depth else 0
+            m.d.comb += following[k].eq(
+                Mux(pop, above | (push & held[k] & int(k + 1 < depth)), held[k] | (push & below))
+            )
+            m.d.sync += held[k].eq(following[k])
             with m.If(pop):
                 if k + 1 < depth:
-                    m.d.sync += held[k].eq(held[k + 1] | (push & held[k]))
                     m.d.sync += entry.eq(Mux(held[k + 1], entries[k + 1], self.i.payload))
-                else:
-                    m.d.sync += held[k].eq(0)
             with m.Elif(push & below & ~held[k]):
-                m.d.sync += [held[k].eq(1), entry.eq(self.i.payload)]
+                m.d.sync += entry.eq(self.i.payload)
         return m
