@@ -249,11 +249,11 @@ def test_a_record_is_popped_in_the_cycle_of_the_write(kind):
 
 
 @KINDS
-def test_a_unit_is_reset_in_the_cycle_of_the_write(kind):
+def test_a_unit_is_reset_a_cycle_after_the_write(kind):
     config = config_of(ODD)
     writes = {3: wr("UNIT_RESET", 0xFFFFFFFD, config=config)}
     seen = play(kind, config=config, write=writes)
-    assert seen.port("unit_reset") == [0, 0, 0, 5, *[0] * 12]
+    assert seen.port("unit_reset") == [0, 0, 0, 0, 5, *[0] * 11]
 
 
 @KINDS

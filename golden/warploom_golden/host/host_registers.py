@@ -58,7 +58,8 @@ class HostRegisters:
         #: Bits 1 to 3 of IRQ_STATUS.
         self._happened: set[Interrupt] = set()
         self._lost_before = 0
-        self._resetting = self._restart = self._began = False
+        self._resetting = self._restart = False
+        self._unit_reset = 0
         self._epoch = 0
         self._enable = self._all_sms
         self._error_last = 0
@@ -118,15 +119,13 @@ class HostRegisters:
         return self._words[write["address"]].name
 
     def _actions(self, performed: str | None, data: int) -> Values:
-        """Rules 3 and 13: what the registers that act do in this cycle."""
-        units = (1 << self._config.units) - 1
+        """Rule 3: what the registers that act do in this cycle."""
         clears = performed == "CLEAR_STREAM"
         values: Values = {
             "pop": int(performed == "RECORD_POP" and data & 1),
             "clear_stream": data & 0xFF if clears else 0,
             "clear_stream_valid": int(clears),
-            "unit_reset": (data & units if performed == "UNIT_RESET" else 0)
-            | (units if self._began else 0),
+            "unit_reset": self._unit_reset,
         }
         if self._config.policy == "freed_first":
             swaps = performed == "ORDER_SWAP"
@@ -228,11 +227,13 @@ class HostRegisters:
             self._error_last = self._error_count = 0
 
     def _advance_reset(self, performed: str | None, data: int, idle: bool) -> None:
-        """Rules 10 to 13."""
+        """Rules 3 and 10 to 13."""
         if self._restart:
             self._epoch = (self._epoch + 1) & EPOCH_MASK
             self._enable = self._all_sms
         restarts = self._resetting and idle and not self._restart
-        self._began = performed == "CONTROL" and bool(data & 1)
-        self._resetting = self._began or (self._resetting and not self._restart)
+        begins = performed == "CONTROL" and bool(data & 1)
+        self._resetting = begins or (self._resetting and not self._restart)
         self._restart = restarts
+        units = (1 << self._config.units) - 1
+        self._unit_reset = units if begins else data & units if performed == "UNIT_RESET" else 0

@@ -54,7 +54,7 @@ class HostRegisters(wiring.Component):
     order_swap, order_swap_valid : Out
         Only with the policy ``freed_first``: swap two SMs' turns; combinational in ``write``.
     unit_reset : Out(units)
-        Combinational in ``write``; all ones in a soft reset's first cycle.
+        A cycle after the write; all ones in a soft reset's first cycle.
     busy, missing, disconnected : In(units)
         The units' state.
     strays : In(16), array of units
@@ -188,18 +188,18 @@ class HostRegisters(wiring.Component):
     def _soft_reset(self, m: Module, written: dict[str, Value], shown: dict[str, Value]) -> None:
         """Run the soft reset: begin, wait until nothing is left, restart."""
         epoch = Signal(_EPOCH_BITS)
-        begins, began = Signal(), Signal()
+        begins = Signal()
         write: Any = self.write
         m.d.comb += begins.eq(written["CONTROL"] & write.data[0])
         m.d.sync += [
-            began.eq(begins),
             self.resetting.eq(begins | (self.resetting & ~self.restart)),
             self.restart.eq(self.resetting & self.idle & ~self.restart),
             epoch.eq(epoch + self.restart),
         ]
+        # A register: behind it are the longest paths of the units.
         units = self._config.units
-        m.d.comb += self.unit_reset.eq(
-            Mux(written["UNIT_RESET"], write.data[:units], 0) | began.replicate(units)
+        m.d.sync += self.unit_reset.eq(
+            Mux(written["UNIT_RESET"], write.data[:units], 0) | begins.replicate(units)
         )
         shown["STATE"] = Cat(self.resetting, C(0, 15), epoch)
 
