@@ -177,6 +177,8 @@ class SmPort(wiring.Component):
         hit = Signal()
         killed = Signal()
         asked = Signal()
+        faulty = Signal()
+        was_killed = Signal()
         m.d.comb += [
             report.ready.eq(1),
             slots.entered.eq(boot.entered),
@@ -185,6 +187,9 @@ class SmPort(wiring.Component):
             slots.hit.eq(hit),
             killed.eq(status == int(BlockStatus.KILLED)),
             asked.eq(Mux(slots.place, kill[1], kill[0])),
+            # Joined behind the register: `hit` comes late.
+            events.faulty.eq(events.hits & both(faulty)),
+            events.killed.eq(events.hits & both(was_killed)),
         ]
         ended = Cat(hit & ~slots.place, hit & slots.place)
         m.d.sync += [
@@ -192,8 +197,8 @@ class SmPort(wiring.Component):
             slot.eq(Mux(boot.active, boot.slot, report.payload.slot)),
             status.eq(report.payload.status),
             events.hits.eq(ended),
-            events.faulty.eq(ended & both(status[0] | (killed & ~asked))),
-            events.killed.eq(ended & both(killed)),
+            faulty.eq(status[0] | (killed & ~asked)),
+            was_killed.eq(killed),
             self.errors.eq(
                 Cat(
                     sent & ~self.lost & ~slots.runs,
