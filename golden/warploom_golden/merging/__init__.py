@@ -1,4 +1,9 @@
-"""Merged kernels: several tasks run as one kernel, by a mapping table, in order of its entries."""
+"""Merged kernels: several tasks run as one kernel, in the order of a mapping table's entries.
+
+Method: *Method for sharing GPU (graphics processing unit) by multiple tasks based on CUDA*, patent
+CN102708009A. The docstrings of this folder call it the patent. Page:
+``docs/merging/merged_kernels.md``.
+"""
 
 from warploom_golden.merging.deadlock import Deadlock, Waiter
 from warploom_golden.merging.mapping_table import MappingTable, Run

@@ -1,28 +1,30 @@
-"""A merged kernel that stands still: who waits, and for what."""
+"""A merged kernel's deadlock: which blocks wait, and for what."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warploom_golden.oracles.index_reference import Dims
 
-#: Waiting blocks that a message names.
+#: The most waiting blocks that an error message names.
 _SHOWN = 4
 
 
 @dataclass(frozen=True)
 class Waiter:
-    """A block that waits for what never comes.
+    """A block of a deadlocked kernel: it waits for a mark, a tag or room that never comes.
 
     Attributes
     ----------
-    merged_id, task : int
-        Which block.
+    merged_id : int
+        The block's id in the merged kernel.
+    task : int
+        Number of the block's task.
     block : Dims
-        Its (bx, by, bz) in its task's grid.
+        The block's place (bx, by, bz) in its task's grid.
     where : str
-        Who holds it: ``on SM 3``, ``at the dispatcher``.
+        Where the block waits: ``on SM 3``, ``at the dispatcher``.
     cause : str
-        What it waits for.
+        What the block waits for, in words.
     """
 
     merged_id: int
@@ -36,19 +38,20 @@ class Waiter:
 
 
 class Deadlock(RuntimeError):
-    """A merged kernel that can do nothing more.
+    """A merged kernel is not finished, and no event can come any more.
 
     Attributes
     ----------
     waiters : list of Waiter
-        Every block that waits on an SM, in order of merged id, then the dispatcher's next one.
+        Every block that waits on an SM, in order of merged id. Then the dispatcher's next block, if
+        one is left.
     """
 
     def __init__(self, waiters: Sequence[Waiter]):
         self.waiters = list(waiters)
         shown = [str(waiter) for waiter in self.waiters]
         if len(shown) > _SHOWN:
-            # The first ones, and the dispatcher's: the last.
+            # Name the first blocks and the last one. The dispatcher's block, if any, is the last.
             more = len(shown) - _SHOWN
             shown[_SHOWN - 1 : -1] = [f"{more} more blocks wait"]
         super().__init__(f"deadlock: {'; '.join(shown)}")

@@ -1,4 +1,7 @@
-"""DependencyTracker: counts tags one a cycle, and sets marks."""
+"""DependencyTracker: counts one tag a cycle, and sets marks.
+
+Rules 6 to 8 of ``docs/merging/merged_kernels.md``; tags and marks are those of patent CN102708009A.
+"""
 
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -8,17 +11,23 @@ from warploom_golden.merging.sm_choice import first_from
 
 
 def reporting_last(tasks: Integers, blocks: Integers, count: int, rule: str) -> list[int]:
-    """Return of each task the merged id of the block that reports last, by one of `LAST_RULES`.
+    """Return the merged id of each task's last block: the block that reports last.
 
     Parameters
     ----------
-    tasks, blocks : array
-        Of each merged id its task and its block id.
+    tasks, blocks : array of int64, shape (merged blocks,)
+        For each merged id: the task, and the block's id in the task's grid.
     count : int
-        Tasks.
+        Number of tasks.
     rule : str
-        ``merged_id``: the highest merged id, the one that is dispatched last. ``block_id``: the
-        highest block id, as the source may be read; a permuted table then deadlocks.
+        One of `LAST_RULES`. ``merged_id``: the block with the highest merged id, which is
+        dispatched last. ``block_id``: the block with the highest block id. The patent may be read
+        so; a permuted table may then deadlock.
+
+    Returns
+    -------
+    list of int
+        One merged id for each task; 0 for a task without blocks.
     """
     chosen = [0] * count
     highest = [-1] * count
@@ -29,30 +38,30 @@ def reporting_last(tasks: Integers, blocks: Integers, count: int, rule: str) -> 
     return chosen
 
 
-#: Which block of a task reports last.
+#: The rules for which block of a task reports last.
 LAST_RULES = ("merged_id", "block_id")
 
 
 class DependencyTracker:
-    """Tags and marks of one launch with a table.
+    """Tags and marks of one merged launch.
 
-    A report sets its block's tag. Tags wait at their SM and are counted one a cycle; SMs that have
-    some take turns, from a rotating pointer on. In the cycle after a task's last tag was counted
-    its mark stands.
+    A block's report sets the block's tag. Tags wait in a queue of their SM. One tag is counted a
+    cycle; SMs with waiting tags take turns, from a rotating pointer on. A task's mark stands in
+    the cycle after the task's last tag was counted.
 
     Parameters
     ----------
     counts : sequence of int
-        Blocks of each task.
+        Number of blocks of each task.
     sms : int
-        SMs.
+        Number of SMs.
     marked : iterable of int
-        Tasks whose mark stands from the start, of a launch that goes on where it was drained.
+        Tasks whose mark stands from the start. A launch that goes on after a drain has such tasks.
 
     Attributes
     ----------
     marks : int
-        Mask of the tasks whose mark stands in the cycle after the last call of `count`.
+        Mask, one bit a task: the marks that stand in the cycle after the last call of `count`.
     """
 
     def __init__(self, counts: Sequence[int], sms: int, marked: Iterable[int] = ()):
@@ -78,16 +87,16 @@ class DependencyTracker:
         return self._uncounted == 0
 
     def left(self, task: int) -> int:
-        """Return how many tags of a task were not counted."""
+        """Return how many tags of a task are not counted yet."""
         return self._left[task]
 
     def enter(self, sm: int, task: int) -> None:
-        """Let the tag of a reported block wait at its SM."""
+        """Put the tag of a reported block into the queue of its SM."""
         self._waiting[sm].append(task)
         self._some_wait |= 1 << sm
 
     def count(self) -> int | None:
-        """Count one tag at the end of a cycle; return its task, None if none waits."""
+        """Count one tag at the end of a cycle; return the tag's task, or None if no tag waits."""
         if not self._some_wait:
             return None
         sm = first_from(self._some_wait, self._pointer)

@@ -1,4 +1,4 @@
-"""Who waits for which marks and tags, of one launch."""
+"""The blocks of one launch that wait for marks and tags."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from warploom_golden.merging.dependency_tracker import DependencyTracker
 from warploom_golden.merging.merged_work import MergedWork
 from warploom_golden.merging.sm_stand_in import NEVER
 
-#: A block, by merged id, and the first cycle in which its SM may report it.
+#: A block's merged id, and the first cycle in which its SM may report the block.
 Due = tuple[int, int]
 
 
@@ -16,13 +16,14 @@ class LaunchWaits:
     Parameters
     ----------
     work : MergedWork
-        The launch; ``started`` and ``due`` of its log are written here.
+        The launch. This class writes ``started`` and ``due`` of the launch's log.
     sms : int
-        SMs.
+        Number of SMs.
     spin : bool
-        Whether blocks wait on their SM; else the dispatcher holds them.
+        True: blocks wait on their SM. False: the dispatcher holds them.
     walk : int
-        Cycles that the last block of a task takes for each other tag, as in the source; 0: none.
+        Cycles that a task's last block takes to read each other tag, as in patent CN102708009A.
+        0: the block reads none.
 
     Attributes
     ----------
@@ -39,13 +40,14 @@ class LaunchWaits:
         counts = list(work.counts)
         for task in work.tasks[: work.start]:
             counts[task] -= 1
-        # A launch that goes on where it was drained has the marks of the tasks that it left behind.
+        # A launch that goes on after a drain has the marks of the tasks that were finished before.
         marked = [task for task, count in enumerate(counts) if not count] if work.start else []
         self.tracker = DependencyTracker(counts, sms, marked)
         if not work.tracked:
             self.tracker = DependencyTracker((), sms)
-        # Of each task: other tags than its last block's that were not counted; from which cycle on
-        # all of them are set; when its last block's work is done.
+        # For each task, of the tags other than its last block's: how many are not counted yet, and
+        # the cycle from which all of them are set. Then the cycle in which the last block's work
+        # is done.
         self._others = [count - 1 for count in counts]
         self._tagged = [NEVER] * len(counts)
         self._work_done = [NEVER] * len(counts)
@@ -53,12 +55,15 @@ class LaunchWaits:
         self.slot_cycles = 0
 
     def unmarked(self, merged_id: int) -> int:
-        """Return the mask of the tasks whose mark a block waits for."""
+        """Return the mask of the tasks whose marks a block needs and that do not stand yet."""
         work = self._work
         return work.needs[work.tasks[merged_id]] & ~self.tracker.marks
 
     def placed(self, merged_id: int, cycle: int) -> Iterator[Due]:
-        """Note that a block was decided in a cycle; its offer is logged. Yield what is due."""
+        """Note that a block was decided in a cycle. Yield the blocks whose due cycle is now known.
+
+        The block's offer must be in the log.
+        """
         work = self._work
         task = work.tasks[merged_id]
         if merged_id == work.last[task] and not self._others[task]:
@@ -69,7 +74,10 @@ class LaunchWaits:
             yield from self._start(merged_id, work.log.offered[merged_id])
 
     def count(self, cycle: int) -> Iterator[Due]:
-        """Count one tag at the end of a cycle, if one waits. Yield what is due."""
+        """Count one tag at the end of a cycle, if one waits.
+
+        Yield the blocks whose due cycle is now known.
+        """
         task = self.tracker.count()
         if task is None or not self._spin:
             return
@@ -82,7 +90,7 @@ class LaunchWaits:
             yield from self._wake(cycle + 1)
 
     def _wake(self, cycle: int) -> Iterator[Due]:
-        """Start the blocks that waited for a mark that stands from a cycle on."""
+        """Start the waiting blocks whose marks all stand from a cycle on."""
         waiting, self._spinning = self._spinning, []
         for merged_id in waiting:
             if self.unmarked(merged_id):
@@ -105,7 +113,7 @@ class LaunchWaits:
             yield merged_id, done
 
     def _finish_last(self, task: int) -> Iterator[Due]:
-        """Let a task's last block be reported once its work is done and all other tags are set."""
+        """Yield a task's last block once its work is done and all other tags are set."""
         tagged, done = self._tagged[task], self._work_done[task]
         if tagged == NEVER or done == NEVER:
             return
@@ -118,7 +126,10 @@ class LaunchWaits:
         yield merged_id, due
 
     def _walked(self, task: int, cycle: int) -> int:
-        """Return when the last block has read the other tags, in order of block id, one by one."""
+        """Return the cycle in which a task's last block has read all other tags.
+
+        The block reads one tag after the other, in order of block id, from a cycle on.
+        """
         work = self._work
         own = work.last[task]
         others = [n for n, other in enumerate(work.tasks) if other == task and n != own]

@@ -1,4 +1,7 @@
-"""The mapping table: for each merged block id, which task and which of its blocks it runs."""
+"""The mapping table: which task, and which of the task's blocks, each merged block id runs.
+
+Rule 1 of ``docs/merging/merged_kernels.md``, after patent CN102708009A.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,12 +17,12 @@ Integers = NDArray[np.int64]
 
 
 def block_id(place: Dims, grid: Dims) -> int:
-    """Return a block's id in its grid, bx + gx (by + gy bz)."""
+    """Return the id of the block at (bx, by, bz) in a grid: bx + gx (by + gy bz)."""
     return place[0] + grid[0] * (place[1] + grid[1] * place[2])
 
 
 def block_place(number: int, grid: Dims) -> Dims:
-    """Return (bx, by, bz) of the block with an id."""
+    """Return the (bx, by, bz) of the block with an id: the inverse of `block_id`."""
     rows, x = divmod(number, grid[0])
     z, y = divmod(rows, grid[1])
     return x, y, z
@@ -27,14 +30,14 @@ def block_place(number: int, grid: Dims) -> Dims:
 
 @dataclass(frozen=True)
 class Run:
-    """One entry: blocks of a task in order of their id, both ends included.
+    """One entry of a mapping table: consecutive blocks of one task, in order of block id.
 
     Attributes
     ----------
     task : int
         Number of the task.
     first, last : Dims
-        Places (bx, by, bz) of the first and of the last block.
+        Places (bx, by, bz) of the first and of the last block, both included.
     """
 
     task: int
@@ -49,11 +52,11 @@ class MappingTable:
     Attributes
     ----------
     tasks : tuple of Task
-        Tasks by number.
+        The tasks; a task's number is its index here.
     runs : tuple of Run
-        Entries in order of the merged block ids.
+        The entries, in order of merged block id.
     permuted : mapping of int to int
-        The tasks whose blocks stand in any order, each with its declared number of entries.
+        The tasks whose blocks may stand in any order, each with its declared number of entries.
     """
 
     tasks: tuple[Task, ...]
@@ -61,7 +64,13 @@ class MappingTable:
     permuted: Mapping[int, int] = field(default_factory=dict)
 
     def expanded(self) -> tuple[Integers, Integers]:
-        """Return of each merged block id the task and the block's id in that task's grid."""
+        """Return the task and the block id in that task's grid, of each merged block id.
+
+        Returns
+        -------
+        tuple of two arrays of int64, shape (merged blocks,)
+            Task numbers, block ids.
+        """
         tasks, blocks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for run in self.runs:
             grid = self.tasks[run.task].launch.grid
@@ -77,8 +86,20 @@ class MappingTable:
     def launch(self, config: Config, handle: int = 1) -> LaunchDescriptor:
         """Return the one launch that runs the table.
 
-        Its block has the largest task's threads; registers, shared memory and barriers are the
-        maxima over the tasks, as in the source.
+        The launch's block has as many threads as the largest task's. Registers, shared memory and
+        barriers are the maxima over the tasks, as in patent CN102708009A.
+
+        Parameters
+        ----------
+        config : Config
+            The widths of the launch's fields.
+        handle : int
+            The number under which the hardware holds the table.
+
+        Raises
+        ------
+        WarploomError
+            If a value does not fit its field.
         """
         launches = [task.launch for task in self.tasks]
         made = LaunchDescriptor(

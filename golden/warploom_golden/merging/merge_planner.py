@@ -1,4 +1,4 @@
-"""MergePlanner: a legal mapping table from tasks and what they depend on."""
+"""MergePlanner: makes a legal mapping table from tasks and their dependencies."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
@@ -10,19 +10,19 @@ from warploom_golden.merging.task import MergeLimits, Task
 from warploom_spec import Config, WarploomError
 from warploom_spec.table_errors import TableCode
 
-#: A piece of a task: its number, first and last block id.
+#: A piece of a task: the task's number, the piece's first and last block id.
 Piece = tuple[int, int, int]
 
 
 class MergePlanner:
-    """Makes tables, and checks them.
+    """Makes mapping tables, and checks them.
 
     Parameters
     ----------
     config : Config
-        What the hardware has.
+        The hardware's sizes.
     limits : MergeLimits
-        How large a table may be.
+        How large a table may be; None: the defaults.
     """
 
     def __init__(self, config: Config, limits: MergeLimits | None = None):
@@ -42,7 +42,8 @@ class MergePlanner:
         Raises
         ------
         TableError
-            If no table of these tasks is legal: too many, a shape or a resource does not fit.
+            If no table of these tasks is legal: there are too many tasks, a task depends on a task
+            that does not exist, or a shape or a resource does not fit.
         WarploomError
             If tasks depend on each other in a circle, or the order is unknown.
         """
@@ -55,12 +56,12 @@ class MergePlanner:
         return table
 
     def check(self, table: MappingTable) -> None:
-        """Check a table as the hardware does, and that a permuted task misses no block.
+        """Check a table as the hardware will, and that no block of a permuted task is missing.
 
         Raises
         ------
         TableError
-            With code, entry, task and block.
+            At the first fault; has code, entry, task and block.
         """
         check(table, self.config, self.limits)
 
@@ -82,7 +83,7 @@ def _refuse_circles(tasks: Sequence[Task]) -> None:
 
 
 def _whole(tasks: Sequence[Task], rank: Callable[[int], tuple[int, int]]) -> Iterator[Piece]:
-    """Yield whole tasks: of those that may come next always the one of the lowest rank."""
+    """Yield whole tasks: of the tasks that may come next, the one of the lowest rank is next."""
     placed: set[int] = set()
     while len(placed) < len(tasks):
         number = min(_ready(tasks, placed), key=rank)
@@ -91,24 +92,24 @@ def _whole(tasks: Sequence[Task], rank: Callable[[int], tuple[int, int]]) -> Ite
 
 
 def _ready(tasks: Sequence[Task], placed: set[int]) -> list[int]:
-    """Return the tasks that are not placed and may come next, in order of number."""
+    """Return the tasks that may come next, in order of number: all that they need is placed."""
     return [n for n, task in enumerate(tasks) if n not in placed and task.depends <= placed]
 
 
 def _topological(tasks: Sequence[Task], entries: int) -> Iterator[Piece]:
-    """Yield whole tasks, of those that may come next the one of the lowest number."""
+    """Yield whole tasks: of the tasks that may come next, the lowest number is next."""
     del entries
     return _whole(tasks, lambda number: (0, number))
 
 
 def _longest_first(tasks: Sequence[Task], entries: int) -> Iterator[Piece]:
-    """Yield whole tasks, of those that may come next the one of the largest weight."""
+    """Yield whole tasks: of the tasks that may come next, the largest weight is next."""
     del entries
     return _whole(tasks, lambda number: (-tasks[number].work, number))
 
 
 def _interleaved(tasks: Sequence[Task], entries: int) -> list[Piece]:
-    """Let independent tasks take turns, as many as the table has entries for."""
+    """Let independent tasks take turns; use as many turns as the table has entries for."""
     turns = 1 << max((task.blocks for task in tasks), default=0).bit_length()
     while True:
         pieces = _taking_turns(tasks, turns, entries)
@@ -118,9 +119,10 @@ def _interleaved(tasks: Sequence[Task], entries: int) -> list[Piece]:
 
 
 def _taking_turns(tasks: Sequence[Task], turns: int, entries: int) -> list[Piece]:
-    """Return the pieces of rounds in which each task that may take a turn takes one.
+    """Return the pieces of all rounds; in a round, each task that may come next takes one turn.
 
-    One that is alone takes the rest of its blocks. Given up above ``entries`` pieces.
+    A task that is alone takes the rest of its blocks at once. The search ends early when there are
+    more than ``entries`` pieces.
     """
     taken = [0] * len(tasks)
     placed: set[int] = set()
@@ -139,7 +141,7 @@ def _taking_turns(tasks: Sequence[Task], turns: int, entries: int) -> list[Piece
 
 
 def _append(pieces: list[Piece], piece: Piece) -> None:
-    """Append a piece; one that goes on where the last one ended makes that longer."""
+    """Append a piece; join it to the last piece if it begins where that one ends."""
     if pieces and pieces[-1][0] == piece[0] and pieces[-1][2] + 1 == piece[1]:
         piece = piece[0], pieces.pop()[1], piece[2]
     pieces.append(piece)

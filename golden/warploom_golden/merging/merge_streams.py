@@ -1,4 +1,4 @@
-"""Pairs of a trace's launches made merged kernels, stream by stream."""
+"""Makes merged kernels from a trace's launches: the next two of every stream together."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -11,24 +11,24 @@ from warploom_golden.merging.table_check import TableError
 from warploom_golden.merging.task import Task
 from warploom_spec import LaunchDescriptor
 
-#: Launches of each stream that one merged launch takes at most.
+#: The most launches that one merged launch takes from each stream.
 FROM_EACH_STREAM = 2
 
 
 @dataclass(frozen=True)
 class MergedStreams:
-    """A trace's launches, some merged.
+    """A trace's launches, some of them merged.
 
     Attributes
     ----------
     items : list of LaunchDescriptor or MappingTable
-        In the order in which they are launched, each after the one before.
+        Plain and merged launches in the order in which they run, one after the other.
     merged_launches : int
-        Launches that run inside a merged one.
+        Number of the trace's launches that run inside a merged launch.
     tables : int
-        Merged launches that hold them.
+        Number of merged launches.
     reasons : dict of str to int
-        Why launches were left out of a merged one, and how often, by the code's name.
+        For each error code's name, how often a launch was left out for this reason.
     """
 
     items: list[Item]
@@ -40,22 +40,24 @@ class MergedStreams:
 def merge_streams(
     launches: Sequence[LaunchDescriptor], planner: MergePlanner, order: str = "topological"
 ) -> MergedStreams:
-    """Merge the next two launches of every stream that still has any, again and again.
+    """Merge the next two launches of every stream into one launch, until no launch is left.
 
-    A launch depends on the one before it of its stream in the same merged launch. Where the merged
-    launch does not fit (an SM under the maximum rule, shapes, tasks, entries, two shapes on one
-    index address) its last launch is left out until it does, and comes next in its stream: the
-    streams' first launches count before their second ones, then streams in order of number. A
-    launch that is left alone is launched plainly.
+    Inside a merged launch, a launch depends on the one before it in its stream.
+
+    Launches are ordered: the streams' first launches come before their second ones, then streams
+    come in order of number. If the merged launch does not fit, the last launch in this order is
+    left out, and the rest is tried again. The launch that was left out comes next in its stream. A
+    merged launch may not fit for these reasons: the maxima on one SM, the number of shapes, tasks
+    or entries, two shapes on one index address. A launch that is left alone is launched plainly.
 
     Parameters
     ----------
     launches : sequence of LaunchDescriptor
-        In the order in which they are sent; ``stream`` says which belong together.
+        In the order in which they are sent; ``stream`` says which of them belong together.
     planner : MergePlanner
         Makes the tables.
     order : str
-        One of its orders.
+        One of `merge_planner.ORDERS`.
     """
     streams: dict[int, deque[LaunchDescriptor]] = {}
     for launch in launches:
@@ -77,7 +79,7 @@ def _next_item(
     order: str,
     reasons: dict[str, int],
 ) -> tuple[list[LaunchDescriptor], Item]:
-    """Return the launches that go next, and what they are launched as."""
+    """Return the next launches, and the item that runs them: a table, or the launch itself."""
     candidates = [
         streams[number][nth]
         for nth in range(FROM_EACH_STREAM)
@@ -94,7 +96,7 @@ def _next_item(
 
 
 def _tasks(launches: Sequence[LaunchDescriptor]) -> list[Task]:
-    """Return launches as tasks, each depending on the one before it of its stream."""
+    """Return launches as tasks; each depends on the one before it in its stream."""
     previous: dict[int, int] = {}
     tasks = []
     for number, launch in enumerate(launches):

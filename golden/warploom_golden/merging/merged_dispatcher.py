@@ -1,8 +1,9 @@
-"""The dispatcher of merged launches with its SMs: from one cycle in which something happens on.
+"""Event model of the dispatcher for merged launches, with its SMs.
 
-Latencies are the block dispatcher's (``docs/dispatch/block_dispatcher.md``); rules of tags and
-marks stand in ``docs/merging/merged_kernels.md``. Launches run one after the other, as those of one
-stream do.
+The model runs only the cycles in which something may happen. The latencies are those of the block
+dispatcher (``docs/dispatch/block_dispatcher.md``). The rules of tags and marks are those of
+``docs/merging/merged_kernels.md``. Launches run one after the other, like the launches of one
+stream.
 """
 
 from collections import deque
@@ -17,9 +18,10 @@ from warploom_golden.merging.sm_books import SmBooks
 from warploom_golden.merging.sm_stand_in import NEVER, SmStandIn
 from warploom_spec import Config, WarploomError, timing
 
-#: Who holds a block until its marks stand: its SM (as in the source), or the dispatcher.
+#: Who holds a block until its marks stand. ``spin``: its SM, as in patent CN102708009A. ``gate``:
+#: the dispatcher.
 MODES: Final = ("spin", "gate")
-#: Launches that the dispatcher holds.
+#: The most launches that the dispatcher holds.
 PLACES: Final = 2
 
 
@@ -43,26 +45,31 @@ class _Resident:
 class MergedDispatcher:
     """Places blocks in order of merged id, counts tags, sets marks.
 
-    What happens in one cycle happens in this order: the head is decided; reports are processed and
-    slots returned; one tag is counted; SMs report; the end of a launch is loaded. A decision sees
-    what was returned, and the marks whose last tag was counted, in the cycles before.
+    A cycle has five steps, in this order: the head is decided; reports are processed and slots
+    returned; one tag is counted; SMs report; the end of a launch is loaded. A decision sees only
+    the slots that were returned, and the tags that were counted, in earlier cycles.
 
     Parameters
     ----------
     config : Config
-        SMs, policies.
+        Number of SMs, their resources, placement policy, reclaim rule.
     mode : str
         One of `MODES`.
     walk : int
-        Cycles that the last block of a task takes for each other tag, as in the source, where it
-        reads them one after the other; 0: tags are counted beside the dispatcher.
+        Cycles that a task's last block takes to read each other tag, one after the other, as in
+        patent CN102708009A. 0: no block reads tags; they are counted beside the dispatcher.
 
     Attributes
     ----------
     spin_slot_cycles : int
-        Cycles that blocks held a slot while they waited for marks or tags.
+        Sum over all blocks: cycles that a block held a slot while it waited for marks or tags.
     gate_cycles : int
-        Cycles in which the gate alone held the head: an SM had room for it.
+        Cycles in which only a missing mark held the head: an SM had room for the block.
+
+    Raises
+    ------
+    WarploomError
+        If the mode is unknown.
     """
 
     def __init__(self, config: Config, mode: str, walk: int = 0):
@@ -76,12 +83,12 @@ class MergedDispatcher:
         self._places: deque[_Resident] = deque()
         self._books = SmBooks(config)
         self._sms = SmStandIn(config.sms)
-        # Reports on their way: (cycle, SM, slot, merged id).
+        # Reports on their way to the dispatcher: (cycle, SM, slot, merged id).
         self._reports: deque[tuple[int, int, int, int]] = deque()
-        # Those that have left their SM's count and not returned what they held.
+        # Reports whose block is not counted as out any more, and has not returned its resources.
         self._returning: deque[tuple[int, int, int, int]] = deque()
         self._gated = False
-        # The SM that got the last block, and when: it takes no other one in the next cycle.
+        # The SM that got the last block, and the cycle: this SM gets no block in the next cycle.
         self._last_decision = (-1, -1)
         self._last_load = -PLACES
         self.spin_slot_cycles = 0
@@ -93,7 +100,7 @@ class MergedDispatcher:
         return PLACES - len(self._places)
 
     def accept(self, work: MergedWork, cycle: int) -> None:
-        """Take a launch that is handed over in a cycle, before that cycle runs."""
+        """Take a launch that is handed over in ``cycle``; call before `advance` runs that cycle."""
         waits = LaunchWaits(work, self._config.sms, self._spin, self._walk)
         first = work.start
         self._places.append(
@@ -117,7 +124,8 @@ class MergedDispatcher:
         Raises
         ------
         Deadlock
-            If nothing can happen any more although a launch has begun; with who waits for what.
+            If a launch has begun and is not finished, and no event can come any more. The error
+            has the blocks that wait.
         """
         ended = None
         while cycle < until and ended is None:
@@ -132,7 +140,7 @@ class MergedDispatcher:
         return cycle, ended
 
     def _next_event(self) -> int:
-        """Return the next cycle in which something happens by itself."""
+        """Return the cycle of the next planned event: a report, a return or a launch's end."""
         event = self._sms.next
         if self._reports:
             event = min(event, self._reports[0][0] + self._timing.returns - 2)
@@ -144,7 +152,7 @@ class MergedDispatcher:
         return event
 
     def _run_cycle(self, cycle: int) -> tuple[bool, MergedWork | None]:
-        """Run one cycle; return whether the next may differ for it, and what launch ended."""
+        """Run one cycle; return whether the next one must be run too, and the launch that ended."""
         resident = bool(self._places) and self._places[0].started < cycle - 1
         entrant = self._books.choice.entrant()
         busy = self._decide(cycle)
@@ -157,7 +165,10 @@ class MergedDispatcher:
 
     # --- decisions -------------------------------------------------------------------------------
     def _decide(self, cycle: int) -> bool:
-        """Place the head, or make the next launch's first block the head of the next cycle."""
+        """Place the head, or make the next launch's first block the head of the next cycle.
+
+        Return whether the next cycle must be run too.
+        """
         self._gated = False
         if not self._places:
             return False
@@ -176,20 +187,21 @@ class MergedDispatcher:
         return True
 
     def _give(self, place: _Resident, cycle: int) -> bool:
-        # While the launch before it had a place, stream order held it; that is seen a cycle late.
+        # Stream order held this launch while the one before it had a place. The dispatcher sees
+        # the free place one cycle late.
         if cycle >= max(place.since + self._timing.stage, self._last_load + 2):
             place.walking = True
             self._set_need(place)
         return True
 
     def _set_need(self, place: _Resident) -> None:
-        """Let the SMs be judged by what a launch's next block takes, if it has one."""
+        """Tell the books what a launch's next block takes, if the launch has a next block."""
         work = place.work
         if place.next < len(work.tasks):
             self._books.set_need(work.amounts[work.tasks[place.next]])
 
     def _place(self, place: _Resident, cycle: int, rooms: int) -> None:
-        """Place the head on one of some SMs."""
+        """Place the head on one of the SMs in the mask ``rooms``."""
         work, merged_id = place.work, place.next
         sm, slot = self._books.take(rooms)
         self._last_decision = (sm, cycle)
@@ -202,7 +214,7 @@ class MergedDispatcher:
         self._set_need(place)
 
     def _hold(self, work: MergedWork, dues: Iterable[Due]) -> None:
-        """Let the SMs hold blocks until they are due."""
+        """Tell the SMs until which cycle to hold blocks."""
         log = work.log
         for merged_id, due in dues:
             self._sms.hold(log.sm[merged_id], log.slot[merged_id], merged_id, due)
@@ -216,10 +228,10 @@ class MergedDispatcher:
                 self._books.done(merged_id, cycle + self._timing.returns - 2)
 
     def _process(self, cycle: int) -> bool:
-        """Process reports; return whether the next cycle may differ for it.
+        """Process reports; return whether the next cycle must be run too.
 
-        A block is out no longer at the end of t + `returns` - 2, t being the cycle of its report.
-        A cycle later it returns what it held, and its tag waits to be counted.
+        A block that is reported in cycle t is out until the end of t + `returns` - 2. One cycle
+        later its resources are returned, and its tag waits to be counted.
         """
         some = False
         while self._reports and self._reports[0][0] == cycle - (self._timing.returns - 2):
@@ -239,7 +251,10 @@ class MergedDispatcher:
         return some or reclaiming
 
     def _reclaim(self, cycle: int) -> bool:
-        """Retire one block, and return what was retired before; in order of decision."""
+        """Retire one block, and return the resources of blocks that were retired before.
+
+        Both happen in order of decision. Return whether the next cycle must be run too.
+        """
         if not self._places:
             return False
         place, books = self._places[0], self._books
@@ -256,7 +271,7 @@ class MergedDispatcher:
         return pending or place.returned < place.retired
 
     def _leave(self, merged_id: int) -> None:
-        """Let a block be out no longer, and count its slot as freed."""
+        """Count a block as out no longer, and tell the placement policy of its free slot."""
         place = self._places[0]
         place.out -= 1
         self._books.choice.freed(place.work.log.sm[merged_id])
@@ -267,7 +282,7 @@ class MergedDispatcher:
         self._books.give_back(work.log.sm[merged_id], work.log.slot[merged_id], amounts)
 
     def _count(self, cycle: int) -> bool:
-        """Count one tag; return whether there was one."""
+        """Count one tag; return whether one waited."""
         if not self._places:
             return False
         place = self._places[0]
@@ -292,7 +307,7 @@ class MergedDispatcher:
         return place.work
 
     def _waiters(self) -> list[Waiter]:
-        """Return who waits for what, of a launch that stands still."""
+        """Return the blocks of the deadlocked launch that wait, with their causes."""
         place = self._places[0]
         work = place.work
         waiters = [

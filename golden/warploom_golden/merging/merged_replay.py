@@ -1,4 +1,4 @@
-"""Launches of one stream through LaunchPath and the dispatcher, some of them merged."""
+"""Event model of a replay with merged launches: LaunchPath, dispatcher, SMs, all in one stream."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from warploom_golden.replay.event_constants import NEVER as FRONT_NEVER
 from warploom_golden.replay.event_front import EventFront, Waiting
 from warploom_spec import Config, LaunchDescriptor
 
-#: What runs: a launch by itself, or a table.
+#: What runs: a plain launch, or a table that becomes one merged launch.
 Item = LaunchDescriptor | MappingTable
 
 
@@ -22,13 +22,15 @@ class MergeRules:
     Attributes
     ----------
     mode : str
-        ``gate`` or ``spin``.
+        ``gate``: the dispatcher holds a block until its marks stand. ``spin``: its SM does.
     charge : str
-        ``maximum``, as in the source; ``task`` charges each block what its own task needs.
+        ``maximum``: each block takes the maxima over the tasks, as in patent CN102708009A.
+        ``task``: each block takes what its own task needs.
     last : str
-        ``merged_id``; ``block_id`` is the source's fault.
+        Which block of a task reports last: ``merged_id``, or ``block_id``, which shows the
+        patent's fault.
     walk : int
-        Cycles a tag, in ``spin``, when a task's last block reads the tags itself; 0: it does not.
+        Under ``spin``: cycles that a task's last block takes to read one tag. 0: it reads none.
     jitter : bool
         Whether block lengths vary around their base, as in a replay.
     """
@@ -42,18 +44,18 @@ class MergeRules:
 
 @dataclass(frozen=True)
 class MergedRun:
-    """What came of a run.
+    """The results of a run.
 
     Attributes
     ----------
     cycles : int
-        From cycle 0 to the last answer or final record, that one included.
+        Cycles from cycle 0 to the last answer or final record, both included.
     works : list of MergedWork
-        The launches that were not refused, with what happened to each block; empty if not kept.
+        The launches that were not refused, with each block's log; empty if ``keep`` was False.
     refused : int
-        Launches that LaunchCheck refused.
+        Number of launches that LaunchCheck refused.
     spin_slot_cycles, gate_cycles : int
-        As `MergedDispatcher` counts them.
+        The counts of `MergedDispatcher`, in cycles.
     """
 
     cycles: int
@@ -71,35 +73,35 @@ def run_merged(
     progress: Callable[[int], object] = lambda blocks: None,
     keep: bool = True,
 ) -> MergedRun:
-    """Run launches and tables, each after the one before it, in stream 0.
+    """Run launches and tables, one after the other, in stream 0.
 
-    The tables stand loaded and verified; none is checked here.
+    The tables are loaded before cycle 0. This function checks none of them.
 
     Parameters
     ----------
     items : sequence of LaunchDescriptor or MappingTable
-        In the order in which they are sent.
+        What runs, in the order in which it is sent.
     config : Config
         The configuration.
     seed : int
         Seed of the block lengths.
     rules : MergeRules
-        How merged launches run.
+        How merged launches run; None: the defaults.
     progress : callable
-        Called with the blocks of each launch that ended.
+        Called when a launch ends, with its number of blocks.
     keep : bool
-        Whether to keep what happened to each block: some hundred bytes for each.
+        Whether to keep each block's log: some hundred bytes a block.
 
     Raises
     ------
     Deadlock
-        If a merged launch stands still.
+        If a merged launch is not finished and no event can come any more.
     """
     return _MergedReplay(items, config, seed, rules or MergeRules()).run(progress, keep)
 
 
 class _MergedReplay:
-    """EventFront and MergedDispatcher, one launch behind the other."""
+    """EventFront hands launches to MergedDispatcher, one after the other."""
 
     def __init__(self, items: Sequence[Item], config: Config, seed: int, rules: MergeRules):
         self._items = items
@@ -126,11 +128,12 @@ class _MergedReplay:
         while cycle < NEVER:
             if self._front.wake <= cycle:
                 self._hand_over(cycle)
-            # What the front means by a cycle that never comes is earlier than ours.
+            # The front's value for a cycle that never comes is smaller than the dispatcher's.
             wake = self._front.wake if self._front.wake < FRONT_NEVER else NEVER
             cycle, ended = self._dispatcher.advance(cycle, wake)
             if ended is not None:
-                # Loaded in the cycle before, valid in the next, then in the record queue.
+                # The end was loaded in cycle - 1, is valid in cycle, and is in the record queue in
+                # cycle + 1.
                 self._front.end(cycle - 1, self._waiting.pop(0).entries)
                 self._last_cycle = cycle + 1
                 progress(len(ended.tasks))

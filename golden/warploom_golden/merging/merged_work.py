@@ -1,4 +1,4 @@
-"""What a launch gives the dispatcher: its blocks in order, what each takes, what each waits for."""
+"""A launch as the dispatcher gets it: blocks in order, their resources, the marks they need."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,22 +12,29 @@ from warploom_golden.oracles.index_reference import Dims
 from warploom_golden.replay.block_length import block_lengths
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
-#: What one block takes of an SM: slots, warps, register units, shared units, barriers.
+#: What one block takes of an SM: slots, warps, register units, shared-memory units, barriers.
 Amounts = tuple[int, int, int, int, int]
-#: What a merged block takes: the maxima over the tasks, as in the source, or its own task's need.
+#: What a merged block takes. ``maximum``: the maxima over the tasks, as in patent CN102708009A.
+#: ``task``: what its own task needs.
 CHARGES = ("maximum", "task")
 
 
 @dataclass
 class BlockLog:
-    """What happened to each block of a launch, by merged id; -1: it did not.
+    """What happened to each block of a launch, by merged id. -1: it has not happened.
 
     Attributes
     ----------
-    offered, started, due, reported : list of int
-        Cycle of its offer; from which its work ran; from which it may be reported; of its report.
+    offered : list of int
+        Cycle in which the block was offered to its SM.
+    started : list of int
+        Cycle in which the block's work began.
+    due : list of int
+        First cycle in which the block may be reported.
+    reported : list of int
+        Cycle of the block's report.
     sm, slot : list of int
-        Where it was placed.
+        The SM and the slot that hold the block.
     """
 
     offered: list[int]
@@ -45,23 +52,23 @@ class MergedWork:
     Attributes
     ----------
     tasks, blocks, lengths : list of int
-        Of each merged id: task, block id in the task's grid, cycles of work.
+        For each merged id: task, block id in the task's grid, cycles of work.
     grids : list of Dims
-        Grid of each task.
+        Each task's grid.
     counts : list of int
-        Blocks of each task.
+        Each task's number of blocks.
     needs : list of int
-        Of each task the mask of the tasks it depends on.
+        For each task, the mask of the tasks that it depends on.
     amounts : list of Amounts
-        What a block of each task takes.
+        For each task, what one block takes.
     last : list of int
-        Of each task the merged id of the block that reports last.
+        For each task, the merged id of the block that reports last.
     tracked : bool
-        Whether it has tags and marks: whether it is a merged launch.
+        Whether the launch has tags and marks: True for a merged launch.
     start : int
-        First merged id to run; behind a drain not 0.
+        First merged id to run; not 0 where the launch goes on after a drain.
     log : BlockLog
-        What happened.
+        What happened to each block.
     """
 
     tasks: list[int]
@@ -100,9 +107,9 @@ def merged_work(
     Parameters
     ----------
     table : MappingTable
-        The table; nothing here checks it.
+        The table. This function does not check it.
     config : Config
-        The warp size.
+        The warp size, and the widths of the launch's fields.
     seed : int
         Seed of the block lengths.
     charge : str
@@ -110,9 +117,14 @@ def merged_work(
     last : str
         One of `dependency_tracker.LAST_RULES`.
     start : int
-        First merged id: where a drained launch goes on.
+        First merged id to run; not 0 where the launch goes on after a drain.
     jitter : bool
         Whether block lengths vary around their base, as in a replay.
+
+    Raises
+    ------
+    WarploomError
+        If ``charge`` is unknown.
     """
     tasks, blocks = table.expanded()
     if charge not in CHARGES:
@@ -141,7 +153,7 @@ def merged_work(
 def plain_work(
     launch: LaunchDescriptor, config: Config, seed: int, jitter: bool = True
 ) -> MergedWork:
-    """Return the work of a launch without a table."""
+    """Return the work of a launch without a table: one task, no tags, no marks."""
     task = Task(launch=launch)
     blocks = np.arange(task.blocks)
     return MergedWork(

@@ -1,4 +1,4 @@
-"""What each SM has free, and what becomes free again in order."""
+"""Free resources and slots of each SM, and their return in order of decision."""
 
 from collections import deque
 
@@ -11,13 +11,13 @@ from warploom_spec import Config
 class SmBooks:
     """Resources and slots of all SMs.
 
-    A block gets the slot that has been free longest; after reset slots are free in order of their
-    numbers.
+    A block gets the slot of its SM that has been free longest. After reset the slots are free in
+    order of their numbers.
 
     Parameters
     ----------
     config : Config
-        What an SM has.
+        Number of SMs, the resources of one, the placement policy.
 
     Attributes
     ----------
@@ -40,14 +40,15 @@ class SmBooks:
         self._slots = [deque(range(config.block_slots)) for _ in range(config.sms)]
         self._used_warps = [0] * config.sms
         self._need: Amounts = (0, 0, 0, 0, 0)
-        # In order: from which cycle on a block may be retired, and what was retired is returned.
+        # Reclaim in order, by block: the first cycle in which it may be retired; for a retired
+        # block the cycle in which its resources are returned.
         self._done: dict[int, int] = {}
         self._returns: dict[int, int] = {}
         self.rooms = (1 << config.sms) - 1
         self.choice = SmChoice(config)
 
     def set_need(self, need: Amounts) -> None:
-        """Judge all SMs by what the next block takes."""
+        """Set what the next block takes, and compute ``rooms`` again for all SMs."""
         if need == self._need:
             return
         self._need = need
@@ -71,30 +72,33 @@ class SmBooks:
         self._judge(sm)
 
     def take(self, rooms: int) -> tuple[int, int]:
-        """Choose one of some SMs for the next block, take what it needs; return SM and slot."""
+        """Choose one of the SMs in the mask ``rooms``, and take what the next block needs.
+
+        Return the SM and the slot.
+        """
         sm = self.choice.choose(rooms, self._used_warps)
         self._charge(sm, self._need, 1)
         return sm, self._slots[sm].popleft()
 
     def give_back(self, sm: int, slot: int, amounts: Amounts) -> None:
-        """Return what a block held, at the end of a cycle."""
+        """Give a block's resources and slot back to its SM, at the end of a cycle."""
         self._charge(sm, amounts, -1)
         self._slots[sm].append(slot)
 
     # --- reclaim in order ------------------------------------------------------------------------
     def done(self, block: int, cycle: int) -> None:
-        """Note from which cycle on a block may be retired."""
+        """Note the first cycle in which a block may be retired."""
         self._done[block] = cycle
 
     def done_at(self, block: int) -> int:
-        """Return from which cycle on a block may be retired; `NEVER` if that is not known."""
+        """Return the first cycle in which a block may be retired; `NEVER` if it is not known."""
         return self._done.get(block, NEVER)
 
     def retire(self, block: int, returns: int) -> None:
-        """Note at the end of which cycle a block returns what it holds."""
+        """Retire a block; its resources are returned at the end of the cycle ``returns``."""
         del self._done[block]
         self._returns[block] = returns
 
     def returns_by(self, block: int, cycle: int) -> bool:
-        """Whether a retired block returns what it holds at the end of a cycle, or before."""
+        """Tell whether a retired block's resources are returned by the end of a cycle."""
         return self._returns[block] <= cycle

@@ -1,6 +1,7 @@
-"""Which SM a block is placed on: the four placement policies, on masks of SMs.
+"""The four placement policies, which choose a block's SM, on masks of SMs.
 
-Written apart from the dispatcher's other models, from ``docs/dispatch/block_dispatcher.md``.
+This code follows ``docs/dispatch/block_dispatcher.md`` and shares nothing with the dispatcher's
+other models.
 """
 
 from collections import deque
@@ -9,7 +10,10 @@ from warploom_spec import Config
 
 
 def first_from(mask: int, start: int) -> int:
-    """Return the lowest set bit at or above ``start``, else the lowest of all; one is set."""
+    """Return the number of the lowest set bit at or above ``start``, else of the lowest of all.
+
+    ``mask`` must not be 0.
+    """
     above = mask >> start
     if above:
         return start + (above & -above).bit_length() - 1
@@ -17,12 +21,12 @@ def first_from(mask: int, start: int) -> int:
 
 
 class SmChoice:
-    """The policy's state.
+    """A placement policy and its state.
 
     Parameters
     ----------
     config : Config
-        ``policy``, SMs, slots.
+        Placement policy, number of SMs, slots of one SM.
     """
 
     def __init__(self, config: Config):
@@ -30,7 +34,8 @@ class SmChoice:
         self._sms = config.sms
         self._depth = config.sms * config.block_slots
         self._pointer = 0
-        # freed_first: SMs in the queue; entries that wait for it, of all SMs and of each.
+        # For `freed_first`: the queue of SMs, each SM's freed slots that have not entered the
+        # queue, and the mask of the SMs that have such slots.
         self._queue: deque[int] = deque()
         self._waiting = [0] * config.sms
         self._some_wait = 0
@@ -55,7 +60,8 @@ class SmChoice:
             head = self._queue.popleft()
             if rooms >> head & 1:
                 return head
-        # `round_robin`; `freed_first` too, with the order table as after reset: the identity.
+        # `round_robin`. `freed_first` too, when its queue gives no SM: here its order table is
+        # always as after reset, which is round robin's order.
         chosen = first_from(rooms, self._pointer)
         self._pointer = (chosen + 1) % self._sms
         return chosen
@@ -67,7 +73,10 @@ class SmChoice:
             self._some_wait |= 1 << sm
 
     def entrant(self) -> int | None:
-        """Return the SM that enters the queue in this cycle, judged before the cycle's decision."""
+        """Return the SM that enters the queue of `freed_first` in this cycle, or None.
+
+        Call before the cycle's decision.
+        """
         if not self._some_wait or len(self._queue) == self._depth:
             return None
         sm = first_from(self._some_wait, self._entry_pointer)
@@ -75,9 +84,10 @@ class SmChoice:
         return sm
 
     def end_cycle(self, entrant: int | None, resident: bool) -> None:
-        """Let the entrant enter at the end of the cycle, or forget all when nothing is resident.
+        """Put the entrant into the queue at the end of the cycle.
 
-        Call before slots are freed at the end of the same cycle.
+        When no launch is resident, the queue is emptied instead. Call before `freed` is called for
+        the same cycle.
         """
         if not resident:
             self._queue.clear()

@@ -1,4 +1,4 @@
-"""What stands in for the SMs: each holds a block until it is due, and reports one a cycle."""
+"""A stand-in for the SMs: each holds a block until it is due, and reports one block a cycle."""
 
 from heapq import heappop, heappush
 from typing import Final
@@ -8,20 +8,22 @@ NEVER: Final = 1 << 62
 
 
 class SmStandIn:
-    """All SMs, as ``docs/replay/replay.md`` describes one.
+    """All SMs; ``docs/replay/replay.md`` describes how one behaves.
 
-    Of the blocks that are due an SM reports the one that was due first, ties to the lowest slot.
+    An SM reports the block that was due first. Of blocks that are due in the same cycle it reports
+    the one in the lowest slot.
 
     Parameters
     ----------
     sms : int
-        SMs.
+        Number of SMs.
     """
 
     def __init__(self, sms: int):
-        # Of each SM its blocks as (due, slot, merged id).
+        # For each SM a heap of its blocks: (due, slot, merged id).
         self._due: list[list[tuple[int, int, int]]] = [[] for _ in range(sms)]
-        # (cycle, SM): when an SM may report next; only the one in `_planned` counts.
+        # A heap of (cycle in which the SM may report next, SM). An entry is valid only if its
+        # cycle is the one in `_planned`.
         self._calendar: list[tuple[int, int]] = []
         self._planned = [NEVER] * sms
 
@@ -31,7 +33,7 @@ class SmStandIn:
         return self._calendar[0][0] if self._calendar else NEVER
 
     def hold(self, sm: int, slot: int, block: int, due: int) -> None:
-        """Hold a block, which may be reported from the cycle ``due`` on, a later one."""
+        """Hold a block that may be reported from the cycle ``due`` on; ``due`` is in the future."""
         heappush(self._due[sm], (due, slot, block))
         self._plan(sm, due)
 
@@ -41,7 +43,7 @@ class SmStandIn:
             heappush(self._calendar, (cycle, sm))
 
     def send(self, cycle: int) -> list[tuple[int, int, int]]:
-        """Return (SM, slot, block) of what is reported in a cycle, in order of SM."""
+        """Return (SM, slot, block) of each block that is reported in a cycle, in order of SM."""
         sent = []
         while self._calendar and self._calendar[0][0] <= cycle:
             planned, sm = heappop(self._calendar)
@@ -51,6 +53,6 @@ class SmStandIn:
             sent.append((sm, slot, block))
             self._planned[sm] = NEVER
             if self._due[sm]:
-                # One that is overdue waits for the next cycle.
+                # An SM reports one block a cycle: a block that is overdue waits for the next one.
                 self._plan(sm, max(self._due[sm][0][0], cycle + 1))
         return sent

@@ -1,4 +1,7 @@
-"""What makes a mapping table legal, entry by entry as the hardware reads it."""
+"""The check of a mapping table, entry by entry, as the hardware will read it.
+
+Rule 2 of ``docs/merging/merged_kernels.md``.
+"""
 
 from collections.abc import Iterator
 
@@ -11,16 +14,16 @@ from warploom_spec.table_errors import TableCode
 
 
 class TableError(WarploomError):
-    """A refused table.
+    """A mapping table was refused.
 
     Attributes
     ----------
     code : TableCode or ErrorCode
-        Why; an `ErrorCode` is what LaunchCheck says of a task.
+        The reason. An `ErrorCode` is LaunchCheck's, for a task or for the merged launch.
     entry, task : int or None
-        Entry and task at fault.
+        Entry and task at fault; None if the fault is not theirs.
     block : Dims or None
-        The block at fault, (bx, by, bz).
+        The block at fault, (bx, by, bz); None if the fault is no block's.
     """
 
     def __init__(
@@ -38,33 +41,34 @@ class TableError(WarploomError):
 
 
 def check(table: MappingTable, config: Config, limits: MergeLimits) -> None:
-    """Check a table; the first thing that is wrong is raised.
+    """Check a table, and raise the first fault.
 
-    Sizes, tasks and shapes come first, then the entries in order, then what has no entry.
+    The order of the checks: sizes, tasks, shapes, the entries in order, blocks without an entry,
+    the merged launch.
 
     Raises
     ------
     TableError
-        With code, entry, task and block.
+        At the first fault; has code, entry, task and block.
     """
     for fault in _faults(table, config, limits):
         raise fault
 
 
 def check_launch(launch: LaunchDescriptor, table: MappingTable, config: Config) -> None:
-    """Check the launch that runs a table: its warps, and that one block fits an SM.
+    """Check the launch that runs a table: its warps, and that one of its blocks fits an SM.
 
     Raises
     ------
     TableError
-        `TABLE_BLOCK`, or LaunchCheck's own code.
+        With the code `TABLE_BLOCK` if the block has too few warps, else with LaunchCheck's code.
     """
     for fault in _launch_faults(launch, table, config):
         raise fault
 
 
 def _faults(table: MappingTable, config: Config, limits: MergeLimits) -> Iterator[TableError]:
-    """Yield what is wrong; each step relies on the ones before it."""
+    """Yield all faults. Each step relies on the ones before it: take only the first fault."""
     yield from _size_faults(table, limits)
     yield from _task_faults(table, config)
     yield from _shape_faults(table, config)
@@ -83,7 +87,7 @@ def _size_faults(table: MappingTable, limits: MergeLimits) -> Iterator[TableErro
 
 
 def _task_faults(table: MappingTable, config: Config) -> Iterator[TableError]:
-    """Refuse what LaunchCheck refuses, and dependencies on nothing."""
+    """Yield the tasks that LaunchCheck refuses, and dependencies on no other existing task."""
     numbers = range(len(table.tasks))
     for number, task in enumerate(table.tasks):
         for code, argument in refusals(task.launch.values(config), 0, config):
@@ -112,7 +116,7 @@ def _shape_faults(table: MappingTable, config: Config) -> Iterator[TableError]:
 
 
 class _Progress:
-    """How far the entries of one task have come."""
+    """The entries of one task that were read so far."""
 
     def __init__(self, blocks: int, declared: int | None):
         self.blocks = blocks
@@ -123,14 +127,17 @@ class _Progress:
 
     @property
     def complete(self) -> bool:
-        """Whether the hardware takes all blocks for placed."""
+        """Whether all blocks are placed, as far as the hardware can tell.
+
+        The hardware only counts the entries of a permuted task.
+        """
         if self.declared is None:
             return self.next == self.blocks
         return self.entries == self.declared
 
     @property
     def missing(self) -> int | None:
-        """Lowest block without an entry."""
+        """The lowest block id without an entry; None if there is none."""
         if self.declared is None:
             return None if self.complete else self.next
         return next((n for n in range(self.blocks) if n not in self.placed), None)
@@ -159,7 +166,7 @@ def _entry_faults(table: MappingTable) -> Iterator[TableError]:
 def _run_faults(
     table: MappingTable, run: Run, progress: list[_Progress]
 ) -> Iterator[tuple[TableCode, str, Dims]]:
-    """Yield what is wrong with one entry; a good one moves its task's progress."""
+    """Yield the faults of one entry, and note the entry in its task's progress."""
     if not 0 <= run.task < len(table.tasks):
         said = f"no such task; legal: 0 to {len(table.tasks) - 1}"
         yield TableCode.TABLE_TASK, said, run.first

@@ -1,4 +1,7 @@
-"""Tags and marks as the source has them, without time: the reference above the event model."""
+"""Tags and marks as patent CN102708009A defines them, without time.
+
+This is the reference for the event model in `merged_dispatcher`.
+"""
 
 import random
 from collections import deque
@@ -11,7 +14,7 @@ from warploom_golden.merging.mapping_table import MappingTable, Run, block_id, b
 
 
 class TagsAndMarks:
-    """``tag[]`` of each task's blocks, ``mark`` of each task.
+    """The patent's ``tag[]``, one for each block of each task, and ``mark``, one for each task.
 
     Parameters
     ----------
@@ -23,9 +26,9 @@ class TagsAndMarks:
     Attributes
     ----------
     tag : list of list of bool
-        Of each task, of each block id: set when the block is reported.
+        ``tag[task][block id]``: set when the block is reported.
     mark : list of bool
-        Of each task: set when all its tags are.
+        ``mark[task]``: set when all tags of the task are set.
     """
 
     def __init__(self, table: MappingTable, last: str = "merged_id"):
@@ -37,11 +40,14 @@ class TagsAndMarks:
         self.mark = [False] * len(table.tasks)
 
     def missing_marks(self, merged_id: int) -> list[int]:
-        """Return the tasks whose mark a block waits for before its work begins."""
+        """Return the tasks whose marks a block still waits for before its work begins."""
         return sorted(t for t in self._depends[self._tasks[merged_id]] if not self.mark[t])
 
     def missing_tags(self, merged_id: int) -> int:
-        """Return how many other tags of its task a block waits for before it is reported."""
+        """Return how many other tags of its task a block waits for before it is reported.
+
+        Only the task's last block waits; 0 for every other block.
+        """
         task = self._tasks[merged_id]
         if merged_id != self._last[task]:
             return 0
@@ -49,7 +55,7 @@ class TagsAndMarks:
         return sum(not tag for block, tag in enumerate(self.tag[task]) if block != own)
 
     def report(self, merged_id: int) -> None:
-        """Set a block's tag, and its task's mark if that was the last one."""
+        """Set a block's tag, and its task's mark if all tags of the task are now set."""
         task = self._tasks[merged_id]
         self.tag[task][self._blocks[merged_id]] = True
         self.mark[task] = all(self.tag[task])
@@ -62,37 +68,37 @@ def run_untimed(
     last: str = "merged_id",
     in_order: bool = False,
 ) -> list[tuple[str, int]]:
-    """Run a merged kernel in ``spin`` mode on slots, whoever may go on next drawn at random.
+    """Run a merged kernel in ``spin`` mode; draw each next event from those that are possible.
 
     Parameters
     ----------
     table : MappingTable
         The table, legal or not.
     slots : int
-        Blocks that the SMs hold together.
+        The most blocks that all SMs together hold.
     rng : random.Random
-        Draws.
+        Source of the draws.
     last : str
-        As for `TagsAndMarks`.
+        Which block of a task reports last: one of `dependency_tracker.LAST_RULES`.
     in_order : bool
-        Whether slots are free again only in order of dispatch.
+        Whether slots become free only in order of dispatch.
 
     Returns
     -------
     list of tuple
-        (what, merged id) in the order in which it happened: ``place``, ``begin``, ``report``.
+        The events in order: ``place``, ``begin`` or ``report``, and the block's merged id.
 
     Raises
     ------
     Deadlock
-        If nobody can go on.
+        If blocks are left and no event is possible.
     """
     state = TagsAndMarks(table, last)
     blocks = sum(task.blocks for task in table.tasks)
     events: list[tuple[str, int]] = []
     waiting: set[int] = set()
     running: set[int] = set()
-    # Blocks that hold a slot, in order of dispatch; which of them were reported.
+    # Blocks that hold a slot, in order of dispatch. Under `in_order` some may be reported already.
     held: deque[int] = deque()
     reported: set[int] = set()
     placed = 0
@@ -143,16 +149,16 @@ def _waiters(table: MappingTable, state: TagsAndMarks, blocks: Iterable[int]) ->
 
 
 def permuted(table: MappingTable, tasks: Sequence[int], rng: random.Random) -> MappingTable:
-    """Return a table in which some tasks' blocks stand in a drawn order, one entry each.
+    """Return a table in which the blocks of some tasks stand in random order, one entry a block.
 
     Parameters
     ----------
     table : MappingTable
         A legal table.
     tasks : sequence of int
-        The tasks to permute; they keep their places among the merged block ids.
+        The tasks to permute. Each keeps its merged block ids; only the order of its blocks changes.
     rng : random.Random
-        Draws.
+        Source of the draws.
     """
     runs: list[Run] = []
     drawn = {number: list(range(table.tasks[number].blocks)) for number in tasks}

@@ -1,13 +1,13 @@
-"""What a merged kernel is made of: tasks, and how many of them a table may hold."""
+"""The tasks of a merged kernel, and how many of them a table may hold."""
 
 from dataclasses import dataclass
 
 from warploom_golden.oracles.index_reference import Dims, threads, warps
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
-#: Most tasks that any configuration may have.
+#: The highest legal ``max_tasks``.
 MOST_TASKS = 64
-#: Most entries of a table that any configuration may have.
+#: The highest legal ``max_table_entries``.
 MOST_ENTRIES = 65536
 
 
@@ -18,9 +18,9 @@ class MergeLimits:
     Attributes
     ----------
     max_tasks : int
-        Tasks of one table.
+        The most tasks of one table, 1 to 64.
     max_table_entries : int
-        Runs of one table.
+        The most runs of one table, 1 to 65536.
 
     Raises
     ------
@@ -41,19 +41,19 @@ class MergeLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One task of a merged kernel: a launch, and the tasks that must have ended before it.
+    """One task of a merged kernel: a launch, and the tasks that must end before it begins.
 
     Attributes
     ----------
     launch : LaunchDescriptor
-        Grid, block, index address and resources. ``arguments`` is the base length of its blocks in
-        cycles, ``code`` the number that seeds their jitter.
+        Grid, block, index address and resources. ``arguments`` is the base length of the task's
+        blocks in cycles; ``code`` seeds the jitter of their lengths.
     depends : frozenset of int
-        Numbers of the tasks that it depends on.
+        Numbers of the tasks that this task depends on.
     weight : int or None
-        What `longest_first` compares; None: blocks times threads.
+        What the planner's order ``longest_first`` compares; None: blocks times threads.
     name : str
-        For messages.
+        The task's name in messages.
     """
 
     launch: LaunchDescriptor
@@ -63,26 +63,32 @@ class Task:
 
     @property
     def blocks(self) -> int:
-        """Blocks of its grid."""
+        """Number of blocks of the grid."""
         return threads(self.launch.grid)
 
     @property
     def threads(self) -> int:
-        """Threads of one of its blocks."""
+        """Number of threads of one block."""
         return threads(self.launch.block)
 
     @property
     def work(self) -> int:
-        """What `longest_first` compares."""
+        """The weight, or blocks times threads: what ``longest_first`` compares."""
         return self.blocks * self.threads if self.weight is None else self.weight
 
     @property
     def shape(self) -> tuple[int, Dims]:
-        """Its index configuration: address and block."""
+        """The task's index configuration: index address and block shape."""
         return self.launch.index_address, self.launch.block
 
     def need(self, config: Config) -> tuple[int, int, int, int, int]:
-        """Return what one of its blocks takes: slots, warps, register units, shared, barriers."""
+        """Return what one block takes of an SM.
+
+        Returns
+        -------
+        tuple of five int
+            Slots, warps, register units, shared-memory units, barriers.
+        """
         count = warps(self.launch.block, config.warp_size)
         registers = count * self.launch.warp_registers
         return 1, count, registers, self.launch.shared, self.launch.barriers

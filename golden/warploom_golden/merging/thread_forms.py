@@ -1,7 +1,8 @@
-"""Which thread a merged kernel's thread is: in the source's one-dimensional form, and in ours.
+"""The thread indices of a merged kernel in two forms, which must agree.
 
-The source makes grid and blocks one-dimensional, and each thread divides to find its index. Here
-each block keeps its own task's shape, and its threads read packed indices.
+Patent CN102708009A makes grid and blocks one-dimensional, and each thread divides to find its
+index: `one_dimensional`. In Warploom each block keeps its own task's shape, and its threads read
+packed indices: `shaped`.
 """
 
 from dataclasses import dataclass
@@ -29,13 +30,14 @@ class BlockThreads:
     Attributes
     ----------
     task : int
-        Its task.
+        Number of the block's task.
     block : Dims
-        Its (bx, by, bz) in the task's grid.
+        The block's place (bx, by, bz) in the task's grid.
     mask : array of bool, shape (threads launched,)
-        Threads that the task has; the others are empty: masked off, and counted in the barrier.
-    index : tuple of three arrays, shape (threads launched,)
-        (x, y, z) of each thread; 0 where the mask is.
+        True for the threads that the task has. The others are masked off, and the block's barrier
+        counts them.
+    index : tuple of three arrays of uint32, shape (threads launched,)
+        x, y and z of each thread; 0 where the mask is False.
     """
 
     task: int
@@ -49,7 +51,15 @@ def _launched(table: MappingTable) -> int:
 
 
 def one_dimensional(table: MappingTable, merged_id: int) -> BlockThreads:
-    """Return a merged block's threads as the source's form numbers them: by division."""
+    """Return a merged block's threads in the patent's form: each thread divides its number.
+
+    Parameters
+    ----------
+    table : MappingTable
+        The table.
+    merged_id : int
+        The block's id in the merged kernel.
+    """
     tasks, blocks = table.expanded()
     task = int(tasks[merged_id])
     launch = table.tasks[task].launch
@@ -60,10 +70,19 @@ def one_dimensional(table: MappingTable, merged_id: int) -> BlockThreads:
 
 
 def shaped(table: MappingTable, merged_id: int, config: Config) -> BlockThreads:
-    """Return a merged block's threads as its offer describes them: by packed indices.
+    """Return a merged block's threads in Warploom's form: they read packed indices.
 
-    Warp w of the block reads warp w at its task's index address; at and beyond the task's warps
-    the lane mask is 0.
+    Warp w of the block reads the w-th warp's indices from its task's index address on. Warps that
+    the task does not have read nothing: their lane mask is 0.
+
+    Parameters
+    ----------
+    table : MappingTable
+        The table.
+    merged_id : int
+        The block's id in the merged kernel.
+    config : Config
+        The warp size, and the packing.
     """
     tasks, blocks = table.expanded()
     task = int(tasks[merged_id])
