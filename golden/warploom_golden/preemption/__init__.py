@@ -1,4 +1,8 @@
-"""Kernel queue and preemption: the golden model ahead of its hardware."""
+"""Kernel queue and preemption: a golden model; the kernel queue has no RTL yet.
+
+Method: *GPU task real-time preemption method and system*, patent CN115408135A. The docstrings of
+this folder call it the patent. Page: ``docs/preemption/preemption.md``.
+"""
 
 from warploom_golden.preemption.idempotence import is_idempotent
 from warploom_golden.preemption.kernel_queue import KernelQueue

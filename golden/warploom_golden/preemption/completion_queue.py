@@ -1,29 +1,36 @@
-"""The completion queue of the kernel queue's model: tickets and their final records."""
+"""The completion queue in the kernel queue's model: it gives tickets, and keeps final records.
+
+Rules 24 and 25 of ``docs/preemption/preemption.md``.
+"""
 
 from warploom_golden.preemption.parameters import QueueParameters
 from warploom_golden.preemption.records import FinalRecord
 
 
 class CompletionQueue:
-    """Final records: a place is reserved with the ticket, and free when the host took the record.
+    """Tickets and final records.
+
+    A place for the final record is reserved with its ticket. The place is free again when the host
+    takes the record.
 
     Parameters
     ----------
     parameters : QueueParameters
-        The first ticket, and how many places there are.
+        The first ticket, and the number of places.
 
     Attributes
     ----------
     records : list of FinalRecord
-        Final records that were sent, in order; those that the host took are not removed.
+        All final records that were sent, in order. Records that the host took stay in the list.
     """
 
     def __init__(self, parameters: QueueParameters):
         self._next_ticket = parameters.first_ticket
         self._places = parameters.completion_places
-        # Places that are promised or whose record is not taken; records that the host took.
+        # `_reserved`: places whose record is not made yet or not taken yet.
+        # `_taken`: records that the host took.
         self._reserved = self._taken = 0
-        # This cycle's records.
+        # Records that were made in this cycle.
         self._made: list[FinalRecord] = []
         self.records: list[FinalRecord] = []
 
@@ -33,23 +40,26 @@ class CompletionQueue:
         return self._reserved >= self._places
 
     def reserve(self) -> int:
-        """Return the next ticket, with a place for its final record."""
+        """Reserve a place for a final record, and return its ticket: 1 to 2**32 - 1, then 1 again.
+
+        Ask `is_full` first.
+        """
         ticket = self._next_ticket
         self._next_ticket = ticket % 0xFFFF_FFFF + 1
         self._reserved += 1
         return ticket
 
     def make(self, record: FinalRecord) -> None:
-        """Make a record in this cycle."""
+        """Add a record to those of this cycle."""
         self._made.append(record)
 
     def send(self) -> None:
-        """Send this cycle's records, the older ticket first."""
+        """Send this cycle's records, the lowest ticket first."""
         self.records += sorted(self._made, key=lambda record: record.ticket)
         self._made.clear()
 
     def take(self) -> FinalRecord | None:
-        """Take the oldest record that was not taken."""
+        """Take the oldest record that was not taken yet; None if there is none."""
         if self._taken == len(self.records):
             return None
         self._reserved -= 1

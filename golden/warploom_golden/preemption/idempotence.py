@@ -1,26 +1,28 @@
 """Static idempotence check: whether a kernel may be killed and run again from its start.
 
-A kernel that overwrites nothing of what it reads writes the same again when it runs again.
+A kernel that overwrites none of its inputs reads the same inputs in a second run, so it writes the
+same results. Page: ``docs/preemption/preemption.md``, 'Static idempotence check'.
 """
 
 from collections.abc import Iterable
 
-#: First address, and the first one behind the range.
+#: A range's first address, and the first address behind its last one.
 Range = tuple[int, int]
 
 
 def is_idempotent(reads: Iterable[Range] | None, writes: Iterable[Range] | None) -> bool:
-    """Tell whether a kernel's read set and write set are known and do not meet.
+    """Tell whether a kernel's read set and write set are both known and do not overlap.
 
     Parameters
     ----------
     reads, writes : iterable of (first, end), or None
-        Address ranges, ``end`` not included; None: unknown.
+        Byte address ranges, ``end`` not included. None: the set is unknown.
 
     Returns
     -------
     bool
-        False if a set is unknown or the two overlap: then the kernel may be drained, not reset.
+        False if a set is unknown or the two sets overlap. Such a kernel may be drained, but not
+        killed.
 
     Raises
     ------
@@ -29,7 +31,7 @@ def is_idempotent(reads: Iterable[Range] | None, writes: Iterable[Range] | None)
 
     Notes
     -----
-    Atomic updates read what they write: the caller lists their ranges in both sets.
+    An atomic update reads its range and writes it: the caller lists the range in both sets.
     """
     if reads is None or writes is None:
         return False

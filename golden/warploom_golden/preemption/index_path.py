@@ -1,4 +1,7 @@
-"""The way of a launch that was handed on: index configuration, decision, a place."""
+"""The path of a launch from its queue to the dispatcher: the filter decides, a place is free.
+
+Rule 7 of ``docs/preemption/preemption.md``.
+"""
 
 from collections import deque
 
@@ -9,22 +12,24 @@ from warploom_spec import Config, timing
 
 
 class IndexPath:
-    """Launches that were handed on and have no place yet, in order.
+    """Launches that were handed on and have no place in the dispatcher yet, in order.
 
-    Each presents its index configuration again whenever it is handed on. One configuration is in
-    flight at a time.
+    A launch presents its index configuration to the filter each time it is handed on. The filter
+    looks up one configuration at a time.
 
     Parameters
     ----------
     config : Config
-        History, latencies.
+        History entries, latencies.
 
     Attributes
     ----------
     launches : deque of Launch
-        The first one takes a place first.
-    hits, misses : int
-        Index configurations whose indices stood in memory, and others.
+        The launches in order; the first one takes the next place.
+    hits : int
+        Index configurations that the history had.
+    misses : int
+        Index configurations that the history did not have.
     """
 
     def __init__(self, config: Config):
@@ -37,12 +42,12 @@ class IndexPath:
         self.hits = self.misses = 0
 
     def enter(self, launch: Launch, cycle: int) -> None:
-        """Hand a launch on in a cycle."""
+        """Add a launch that is handed on in a cycle."""
         self.launches.append(launch)
         self._chosen[launch] = cycle
 
     def step(self, cycle: int) -> None:
-        """Present the next configuration; let the filter accept the one that it looks up."""
+        """Run one cycle: present the next configuration, or take the filter's decision."""
         waiting = next((each for each in self.launches if each.accepted is None), None)
         if waiting is None:
             return
@@ -59,7 +64,7 @@ class IndexPath:
         )
         if waiting.accepted is None:
             return
-        # The next one is presented in the cycle after this one's decision.
+        # The next configuration is presented in the cycle after this one's decision.
         self._free_at = cycle + 2
         self.hits += waiting.accepted.hit
         self.misses += not waiting.accepted.hit
@@ -72,27 +77,30 @@ class IndexPath:
         return self.launches[0] if cycle >= decided + self._latency.prepared - 1 else None
 
     def leave(self, launch: Launch) -> None:
-        """Let a launch go, because a place took it or because it is taken back."""
+        """Remove a launch: a place took it, or it is taken back."""
         self.launches.remove(launch)
         del self._chosen[launch]
 
     def release(self, launch: Launch, cycle: int) -> None:
-        """Give a launch's reference to its history entry back, if it has one."""
+        """Give back a launch's reference to its history entry, if the launch has one."""
         if launch.accepted is not None:
             self._filter.release(cycle, launch.accepted.entry)
 
     def is_busy(self, cycle: int) -> bool:
-        """Tell whether the next cycle may differ by itself."""
+        """Tell whether the next cycle must be run: something may change without a new input."""
         for launch in self.launches:
             if launch.accepted is None:
-                # Those behind it wait for it.
+                # The launches behind this one wait for it.
                 return self._is_looked_up(launch, cycle)
             if cycle < launch.accepted.decision + self._latency.prepared - 1:
                 return True
         return False
 
     def _is_looked_up(self, launch: Launch, cycle: int) -> bool:
-        """Tell whether a lookup goes on; what an entry's reference holds up waits for its end."""
+        """Tell whether a launch's lookup goes on by itself.
+
+        A lookup does not go on while it waits for a reference to be released.
+        """
         if launch.presented is None or cycle < launch.presented + self._lookup:
             return True
         return cycle <= self._filter.settled

@@ -1,7 +1,7 @@
-"""Golden model of the kernel queue: who is handed on, who makes way, what becomes of each launch.
+"""Golden model of the kernel queue: hands launches on, preempts them, makes their final records.
 
-Rules: ``docs/preemption/preemption.md``. A cycle is judged on the state at its start; what a
-command changes is seen in the next one.
+Rules: ``docs/preemption/preemption.md``. Each cycle's decisions see the state at the cycle's start.
+What a command changes is seen in the next cycle.
 """
 
 from collections import deque
@@ -20,42 +20,42 @@ from warploom_golden.replay.event_dispatcher import End, EventDispatcher
 from warploom_spec import Config, ErrorCode, Fate, LaunchDescriptor, Stop, timing
 from warploom_spec.queue import PRIORITIES, FinalFate, Mode, QueueCode
 
-#: Ticket (0: none) and code (0: accepted).
+#: A command's ticket (0: none) and code (0: accepted).
 Answer = tuple[int, int]
-#: What a launch is after it left the dispatcher and is not finished.
+#: The state of a launch that left the dispatcher unfinished, by its fate there.
 _SUSPENDED = {Fate.KILLED: State.KILLED, Fate.DRAINED: State.DRAINED}
-#: What a launch that has started is sent.
+#: The stop that the dispatcher gets for a started launch, by the launch's mode.
 _STOPS = {Mode.RESET: Stop.KILL, Mode.DRAIN: Stop.DRAIN, Mode.WAIT: Stop.NONE}
-#: Failures after which a launch's stream is broken.
+#: The failures that break a launch's stream.
 _BREAKING = (ErrorCode.SM_LOST, ErrorCode.NO_SM)
 
 
 class KernelQueue:
-    """The kernel queue above a dispatcher.
+    """The kernel queue: four queues by priority, in front of a dispatcher.
 
     Parameters
     ----------
     config : Config
         The configuration.
     dispatcher : EventDispatcher
-        Takes the launches.
+        The dispatcher that takes the launches.
     parameters : QueueParameters
-        Sizes.
+        Sizes of the kernel queue.
     rules : SourceRules
-        The source's rules, off by default.
+        The patent's uncorrected rules; each is on or off.
 
     Attributes
     ----------
     wake : int
-        Next cycle in which `step` must be called, whatever the dispatcher does.
+        The next cycle in which `step` must be called, even if the dispatcher has no event.
     put_back : list of PutBack
-        The observer's stream.
-    searched : list of tuple
+        The stream ``put_back``: every launch that left the dispatcher unfinished, in order.
+    searched : list of tuple of three int
         (cycle, ticket, code) of each ABORT's answer.
-    starts : list of tuple
-        (ticket, cycle of the first offer) of each launch that started, again if it started again.
+    starts : list of tuple of two int
+        (ticket, cycle of the first offer) of each start; a launch may start more than once.
     path : IndexPath
-        The way to the dispatcher.
+        The path from the queues to the dispatcher.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class KernelQueue:
         self._completion = CompletionQueue(parameters)
         self._aborts: deque[int] = deque()
         self._search = -1
-        # What this cycle's commands change at its end.
+        # Functions that change the state at the end of this cycle, one for each command.
         self._effects: list[Callable[[], None]] = []
         self.wake = 0
         self.path = IndexPath(config)
@@ -89,16 +89,16 @@ class KernelQueue:
 
     @property
     def records(self) -> list[FinalRecord]:
-        """Final records, in order."""
+        """The final records that were sent, in order."""
         return self._completion.records
 
-    # --- what the state says ---------------------------------------------------------------------
+    # --- state -----------------------------------------------------------------------------------
     def unfinished(self, priority: int) -> Iterator[Launch]:
         """Yield a queue's unfinished launches in order of acceptance."""
         return (each for each in self._queues[priority] if each.state is not State.FINISHED)
 
     def room(self, priority: int) -> bool:
-        """Tell whether a queue has a place. Launches come here from LaunchCheck: none is in it."""
+        """Tell whether a queue has a free place."""
         return len(self._queues[priority]) < self._parameters.queue_depth
 
     def is_busy(self, priority: int) -> bool:
@@ -106,7 +106,7 @@ class KernelQueue:
         return not self._by_command[priority] and bool(self._queues[priority])
 
     def is_preempted(self, priority: int) -> bool:
-        """Tell whether a queue is preempted, by command or because a higher one is busy."""
+        """Tell whether a queue is preempted: by command, or because a higher queue is busy."""
         higher = any(self.is_busy(each) for each in range(priority + 1, PRIORITIES))
         return self._by_command[priority] or higher
 
@@ -121,7 +121,7 @@ class KernelQueue:
 
     # --- commands --------------------------------------------------------------------------------
     def launch(self, launch: LaunchDescriptor) -> Answer:
-        """Take a launch that leaves LaunchCheck in this cycle, or refuse it."""
+        """Accept or refuse a launch from LaunchCheck; if accepted, queue it in the next cycle."""
         code = self._refusal(launch)
         if code:
             return 0, code
@@ -139,7 +139,7 @@ class KernelQueue:
         return ticket, 0
 
     def _refusal(self, launch: LaunchDescriptor) -> int:
-        """Return the first reason against a launch, in the order of judging; 0 if there is none."""
+        """Return the code of the first reason to refuse a launch (rule 2); 0 to accept it."""
         content = next(refusals(launch.values(self._config), 0, self._config), None)
         if content is not None:
             return content[0]
@@ -157,11 +157,11 @@ class KernelQueue:
         return 0 if self.room(launch.priority) else ErrorCode.QUEUE_FULL
 
     def take_record(self) -> FinalRecord | None:
-        """Take the oldest final record that the host has not taken; its place is free again."""
+        """Take the oldest final record that is left, and free its place; None if none is left."""
         return self._completion.take()
 
     def preempt(self, priority: int) -> Answer:
-        """Preempt a queue by command, from the next cycle on."""
+        """Preempt a queue by command (PREEMPT), from the next cycle on."""
         if self._preemptions[priority] is not None:
             return 0, QueueCode.PREEMPT_PENDING
         if self._completion.is_full:
@@ -176,19 +176,19 @@ class KernelQueue:
         return ticket, 0
 
     def resume(self, priority: int) -> Answer:
-        """End a queue's preemption by command: one cycle later, or after the PREEMPT's record."""
+        """End a queue's preemption by command (RESUME): in the next cycle, or as in rule 17."""
         if not self._by_command[priority]:
             return 0, QueueCode.NOT_PREEMPTED
         self._effects.append(lambda: self._resume(priority))
         return 0, 0
 
     def _resume(self, priority: int) -> None:
-        """Let a queue go on, or note that it may once its PREEMPT is reported."""
+        """Let a queue go on now, or note to do so when its PREEMPT is reported."""
         waits = self._preemptions[priority] is not None
         self._by_command[priority] = self._resuming[priority] = waits
 
     def abort(self, ticket: int) -> None:
-        """Look for a ticket's launch, a place a cycle, and end it; `searched` has the answer."""
+        """Search for a ticket's launch, and end it (ABORT); the answer is in `searched`."""
         self._effects.append(lambda: self._aborts.append(ticket))
 
     def clear_stream(self, stream: int) -> None:
@@ -197,7 +197,7 @@ class KernelQueue:
 
     # --- one cycle -------------------------------------------------------------------------------
     def step(self, cycle: int, end: End | None) -> None:
-        """Run one cycle; ``end`` is the launch that left its place in the cycle before."""
+        """Run one cycle; ``end`` is the launch that left its place in the cycle before, or None."""
         moved = end is not None or bool(self._effects)
         preempted = [self.is_preempted(each) for each in range(PRIORITIES)]
         if self._rules.one_flag:
@@ -224,10 +224,7 @@ class KernelQueue:
         )
 
     def _hand_on(self, cycle: int, top: int, flagged: bool) -> bool:
-        """Hand on the first launch of the highest busy queue that is not in flight.
-
-        Behind a launch that may be put back, nothing is handed on: it comes first.
-        """
+        """Hand on, or finish, the first ready launch of the highest busy queue; tell whether."""
         launch = self._next(top)
         if launch is None:
             return False
@@ -236,7 +233,7 @@ class KernelQueue:
         elif launch.descriptor.stream in self._broken:
             self._finish(cycle, launch, FinalFate.FAILED, ErrorCode.STREAM_BROKEN)
         elif flagged:
-            # The source's one flag: the urgent kernel sees it, too, and exits.
+            # The patent's one flag: the urgent kernel sees the flag, too, and exits.
             self._finish(cycle, launch, FinalFate.FINISHED, 0)
         elif self._handed < self._parameters.handed:
             launch.suspended, launch.state = launch.state, State.HANDED
@@ -247,14 +244,14 @@ class KernelQueue:
 
     @property
     def _handed(self) -> int:
-        """Launches handed on and not started, but for those that a preemption takes back."""
+        """Launches that are handed on, not started, and not being taken back."""
         return sum(each.state is State.HANDED and not each.dealt_with for each in self._all())
 
     def _all(self) -> Iterator[Launch]:
         return chain.from_iterable(self.unfinished(each) for each in range(PRIORITIES))
 
     def _next(self, priority: int) -> Launch | None:
-        """Return the first launch of a queue's window that is ready."""
+        """Return the first ready launch of a queue's window; None if one may still be put back."""
         window = list(islice(self.unfinished(priority), self._parameters.max_in_flight))
         if any(each.may_come_back for each in window):
             return None
@@ -277,7 +274,7 @@ class KernelQueue:
         return True
 
     def _note_starts(self) -> None:
-        """Find out which launches have started."""
+        """Note which launches have started since the last cycle, and when their time is over."""
         limit = self._parameters.launch_timeout
         for number, launch in enumerate(self._in_places):
             if launch is None or launch.state is not State.HANDED:
@@ -290,7 +287,7 @@ class KernelQueue:
 
     # --- making way ------------------------------------------------------------------------------
     def _make_way(self, cycle: int, preempted: list[bool]) -> None:
-        """Take back what has no place of the preempted queues, and stop what has one, once."""
+        """Take back the preempted queues' launches without a place; stop those in a place, once."""
         for launch in list(self.path.launches):
             if preempted[launch.descriptor.priority]:
                 self.path.leave(launch)
@@ -300,7 +297,7 @@ class KernelQueue:
                 self._deal_with(cycle, held)
 
     def _deal_with(self, cycle: int, launch: Launch) -> None:
-        """Stop a launch in its own mode."""
+        """Stop a launch as its own mode says (rule 11)."""
         way_out = launch.way_out(self._parameters.max_kills)
         if self._rules.flag_check_block:
             way_out = Mode.DRAIN
@@ -313,14 +310,14 @@ class KernelQueue:
         self._stop(cycle, launch, _STOPS[way_out])
 
     def _stop(self, cycle: int, launch: Launch, how: Stop) -> None:
-        """Send a stop to a launch in a place; one that has not started by then is taken back."""
+        """Send a stop to a launch in a place; if it has not started by then, it is taken back."""
         assert launch.place is not None
         self._dispatcher.stop(cycle, launch.place, how, take_back=True)
 
     def _put_back(
         self, cycle: int, launch: Launch, fate: Fate, next_block: int, end: End | None = None
     ) -> None:
-        """Put a launch back where it waits for its next turn."""
+        """Put a launch back into its queue, where it waits to be handed on again."""
         self.path.release(launch, cycle)
         self._count(launch, fate)
         launch.kills += fate is Fate.KILLED
@@ -335,7 +332,7 @@ class KernelQueue:
 
     # --- ends ------------------------------------------------------------------------------------
     def _end(self, cycle: int, end: End) -> None:
-        """Judge what becomes of a launch that left its place."""
+        """Finish a launch that left its place, or put it back."""
         launch = self._in_places[end.place]
         assert launch is not None
         self._in_places[end.place] = None
@@ -353,7 +350,7 @@ class KernelQueue:
         elif launch.aborted:
             self._finish(cycle, launch, FinalFate.ABORTED, 0, end.cycles)
         elif end.fate is Fate.KILLED and self._rules.only_not_executed:
-            # The source's S4.2: it was executed, in part, and is not submitted again.
+            # The patent's step S4.2: a killed launch was executed in part, and is not put back.
             self.path.release(launch, cycle)
             self._remove(launch)
         elif end.fate is Fate.DRAINED and self._rules.flag_check_block:
@@ -365,7 +362,7 @@ class KernelQueue:
     def _finish(
         self, cycle: int, launch: Launch, fate: FinalFate, code: int, cycles: int = 0
     ) -> None:
-        """Make a launch's final record; its place in the queue is free at the cycle's end."""
+        """Make a launch's final record, and free its place in the queue at the cycle's end."""
         if fate is FinalFate.FINISHED:
             self._count(launch, Fate.FINISHED)
         self._completion.make(
@@ -389,7 +386,7 @@ class KernelQueue:
             queue.popleft()
 
     def _report_preemptions(self, cycle: int) -> bool:
-        """Report each PREEMPT whose queue has nothing handed on or started."""
+        """Report each PREEMPT whose queue has no launch that is handed on or started."""
         moved = False
         for priority, preemption in enumerate(self._preemptions):
             flying = (State.HANDED, State.STARTED)
@@ -401,9 +398,9 @@ class KernelQueue:
                 moved = True
         return moved
 
-    # --- abort and watch -------------------------------------------------------------------------
+    # --- ABORT and launch_timeout ----------------------------------------------------------------
     def _search_abort(self, cycle: int) -> bool:
-        """Look at one place for the oldest ABORT's ticket."""
+        """Look at one place of the queues for the oldest ABORT's ticket."""
         if not self._aborts:
             return False
         self._search += 1
@@ -431,7 +428,7 @@ class KernelQueue:
         self._finish(cycle, launch, FinalFate.ABORTED, 0)
 
     def _time_out(self, cycle: int) -> None:
-        """Kill what has run too long and is not being killed."""
+        """Kill each launch that has run too long, unless it is being killed already."""
         for launch in self._in_places:
             if launch and launch.timeout_at is not None and cycle >= launch.timeout_at:
                 launch.timeout_at = None

@@ -1,4 +1,4 @@
-"""One launch in the kernel queue, and how it makes way."""
+"""One launch in the kernel queue, and how a preemption stops it."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -9,7 +9,11 @@ from warploom_spec.queue import Mode
 
 
 class State(Enum):
-    """Where a launch is between acceptance and its final record."""
+    """The state of a launch between its acceptance and its final record.
+
+    ``HANDED``: handed on to the dispatcher, not started. ``KILLED``, ``DRAINED``: back in its queue
+    after a kill or a drain.
+    """
 
     WAITING = auto()
     HANDED = auto()
@@ -19,7 +23,7 @@ class State(Enum):
     FINISHED = auto()
 
 
-#: States of a launch that is not in flight: it can be handed on.
+#: The states in which a launch can be handed on.
 READY = (State.WAITING, State.KILLED, State.DRAINED)
 
 
@@ -30,39 +34,39 @@ class Launch:
     Attributes
     ----------
     ticket : int
-        Its ticket.
+        The launch's ticket.
     descriptor : LaunchDescriptor
-        As launched.
-    state : State
-        Where it is.
-    suspended : State
-        The state that it goes back to when it is taken back unstarted.
-    next_block : int
-        Number of the block that it goes on with.
-    kills : int
-        How often it was killed and put back.
+        The descriptor that was accepted.
     warps : int
-        Warps of one block.
+        Number of warps of one block.
     number : int
-        Its place in the memory of all queues.
+        The launch's place in the memory of all queues: priority x ``queue_depth`` + place.
+    state : State
+        The launch's state.
+    suspended : State
+        The state that the launch returns to if it is taken back before it starts.
+    next_block : int
+        Number of the block with which the launch goes on; 0 at first.
+    kills : int
+        How often the launch was killed and put back.
     place : int or None
-        Its place in the dispatcher.
+        The launch's place in the dispatcher; None: it has none.
     presented : int or None
-        Cycle in which its index configuration was presented.
+        Cycle in which the index configuration was presented to the filter; None: not yet.
     accepted : Accepted or None
-        The filter's decision.
+        The filter's decision; None: not yet.
     dealt_with : bool
-        A preemption has dealt with it in this residence.
+        A preemption has acted on the launch since it was last handed on.
     stopping : bool
-        A preemption has sent it a stop: it will be put back.
+        A preemption has sent the launch a stop: it will be put back.
     killing : bool
-        It was sent a kill.
+        The launch was sent a kill.
     aborted, timed_out : bool
-        Why it was killed for good.
+        The launch was killed by an ABORT, or by ``launch_timeout``, and does not run again.
     reset_as_drain : bool
-        It was drained although its mode is ``reset``, because it is not idempotent.
+        The launch's mode is ``reset``. It was drained instead, because it is not idempotent.
     timeout_at : int or None
-        Cycle in which its time is over.
+        Cycle in which the launch is killed for its ``launch_timeout``; None: no limit.
     """
 
     ticket: int
@@ -86,17 +90,23 @@ class Launch:
 
     @property
     def may_come_back(self) -> bool:
-        """Whether a preemption has sent it a stop after which it goes back to its queue."""
+        """Whether a preemption acted on the launch so that it may go back to its queue."""
         return self.stopping or (self.dealt_with and self.state is State.HANDED)
 
     def leave(self, state: State, next_block: int) -> None:
-        """Go back to the queue."""
+        """Leave the path to the dispatcher, or the dispatcher, in a new state."""
         self.state, self.next_block = state, next_block
         self.place = self.presented = self.accepted = self.timeout_at = None
         self.dealt_with = self.stopping = self.killing = False
 
     def way_out(self, max_kills: int) -> Mode:
-        """Return how a preemption deals with it once it has started: reset, drain or wait."""
+        """Return how a preemption stops the launch once it has started: reset, drain or wait.
+
+        Parameters
+        ----------
+        max_kills : int
+            A launch that was killed this often is drained.
+        """
         mode = Mode(self.descriptor.mode)
         if mode in (Mode.DRAIN, Mode.WAIT):
             return mode

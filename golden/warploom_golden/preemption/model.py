@@ -1,4 +1,4 @@
-"""Kernel queue, dispatcher and SMs together, from one event to the next."""
+"""Event model of kernel queue, dispatcher and SMs together."""
 
 from typing import Protocol
 
@@ -11,44 +11,47 @@ from warploom_spec import Config
 
 
 class StandsStill(RuntimeError):
-    """Nothing can happen any more although launches wait."""
+    """Launches wait for their final record, and no event can come any more."""
 
 
 class Host(Protocol):
-    """What sends commands: at most one launch and one other command in a cycle."""
+    """The sender of commands: at most one launch and one other command in a cycle."""
 
     @property
     def wake(self) -> int:
-        """Return the next cycle in which it acts by itself; `NEVER` if it only reacts."""
+        """The next cycle in which the host acts by itself; `NEVER` if it only reacts."""
 
     def step(self, cycle: int, queue: KernelQueue) -> None:
-        """Send this cycle's commands. Called in every cycle in which anything may change."""
+        """Send this cycle's commands.
+
+        The model calls this in every cycle in which anything may change.
+        """
 
 
 class PreemptionModel:
-    """A machine with a kernel queue.
+    """A front end with a kernel queue, and its SMs.
 
     Parameters
     ----------
     config : Config
         The configuration.
-    parameters : QueueParameters
-        Sizes of the queue.
-    rules : SourceRules
-        The source's rules, off by default.
-    sm : SmBehaviour
-        How the SMs' stand-ins behave.
+    parameters : QueueParameters or None
+        Sizes of the kernel queue; None: the defaults.
+    rules : SourceRules or None
+        The uncorrected rules of patent CN115408135A; None: all off.
+    sm : SmBehaviour or None
+        How the stand-ins of the SMs behave; None: the default.
     seed : int
         Seed of the block lengths.
     log : int
-        Offers, and reports, that are written down.
+        How many offers, and how many reports, are logged.
 
     Attributes
     ----------
     queue : KernelQueue
-        The kernel queue: records, observer's stream.
+        The kernel queue, with its final records.
     dispatcher : EventDispatcher
-        Dispatcher and SMs.
+        The dispatcher and the SMs.
     cycle : int
         The next cycle to run.
     """
@@ -74,21 +77,28 @@ class PreemptionModel:
 
     @property
     def offers(self) -> Integers:
-        """Log of offers: rows cycle, SM, slot, ticket, block number."""
+        """The log of offers: one row an offer; cycle, SM, slot, ticket, block number."""
         return self.dispatcher.offers
 
     @property
     def reports(self) -> Integers:
-        """Log of reports: rows cycle, SM, slot, status."""
+        """The log of reports: one row a report; cycle, SM, slot, status."""
         return self.dispatcher.reports
 
     def run(self, host: Host, until: int = NEVER) -> None:
-        """Run from reset until nothing can happen any more, or to a cycle.
+        """Run from reset until no event can come any more, or until a cycle.
+
+        Parameters
+        ----------
+        host : Host
+            The sender of commands.
+        until : int
+            The first cycle not to run.
 
         Raises
         ------
         StandsStill
-            If nothing can happen any more, and a ticket has no final record.
+            If no event can come any more, and a ticket has no final record.
         """
         end, cycle = None, 0
         while cycle < until:

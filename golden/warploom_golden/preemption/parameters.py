@@ -1,4 +1,7 @@
-"""Sizes, latencies and options of the kernel queue's model, each in one place."""
+"""Sizes, latencies and options of the kernel queue's model.
+
+Page: ``docs/preemption/preemption.md``.
+"""
 
 from dataclasses import dataclass, field
 
@@ -12,22 +15,23 @@ class QueueParameters:
     Attributes
     ----------
     queue_depth : int
-        Places for launches in each priority's queue, a power of two.
+        Places for launches in each priority's queue: a power of two, 1 to 1024.
     max_in_flight : int
-        The first so many unfinished launches of a queue are its window.
+        Size of a queue's window, in unfinished launches: 1 to ``queue_depth``.
     handed : int
-        Launches handed on to the dispatcher and not started, at most.
+        The most launches that are handed on to the dispatcher and not started: 1 to 8.
     max_kills : int
-        A launch that was killed so often is drained from then on.
+        A launch that was killed this often is drained from then on: 0 to 7.
     launch_timeout : int
-        Cycles of one residence, from its first offer; 0: no limit.
+        The most cycles of one residence, counted from its first offer: up to 2**32 - 1; 0: no
+        limit.
     first_ticket : int
-        Ticket of the first accepted command.
+        Ticket of the first accepted command: 1 to 2**32 - 1.
 
     Raises
     ------
     WarploomError
-        If a value leaves its range.
+        If a value is outside its range.
     """
 
     queue_depth: int = 16
@@ -38,7 +42,7 @@ class QueueParameters:
     first_ticket: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a value outside its range, naming the field, its value and the range."""
+        """Refuse a value outside its range; the message names field, value and range."""
         depth = self.queue_depth
         if not 1 <= depth <= 1024 or depth & (depth - 1):
             raise WarploomError(f"queue_depth is {depth}; legal: a power of two up to 1024")
@@ -55,28 +59,35 @@ class QueueParameters:
 
     @property
     def completion_places(self) -> int:
-        """Final records that the completion queue holds."""
+        """The most final records that the completion queue holds."""
         return 4 * self.queue_depth + 4
 
 
 @dataclass(frozen=True)
 class QueueLatency:
-    """Latencies of the way through the kernel queue, in cycles: what the law of preemption adds up.
+    """Latencies of the kernel queue, in cycles, and the latencies of preemption that follow.
 
-    The dispatcher's own latencies are those of ``warploom_spec.timing``. The queue's hardware does
-    not exist yet: what is chosen here stands within the bounds that its page states.
+    The dispatcher's own latencies are those of ``warploom_spec.timing``. The kernel queue has no
+    RTL yet. The values here are chosen; they keep the bounds of the page's section 'How long it
+    takes'.
+
+    Parameters
+    ----------
+    config : Config
+        The configuration, which sets the dispatcher's latencies.
 
     Attributes
     ----------
     flag : int
-        A launch or a PREEMPT accepted, to the first cycle in which the flag of the queues below
-        stands and their launches get their stop. The page states 1.
+        From the acceptance of a launch or a PREEMPT to the first cycle of the lower queues' flag,
+        in which their launches get their stop. The page's rule 8 asks for 1.
     choose : int
-        A launch accepted by an idle machine, to the cycle in which it is chosen.
+        From the acceptance of a launch, with nothing else to do, to the cycle in which it is
+        chosen.
     present : int
-        Chosen, to its index configuration at the filter.
+        From the choice of a launch to its index configuration at the filter.
     prepared : int
-        The filter's decision accepted, to the first cycle in which a place may take the launch.
+        From the filter's decision to the first cycle in which a place may take the launch.
     """
 
     config: Config
@@ -87,38 +98,45 @@ class QueueLatency:
 
     @property
     def kill(self) -> int:
-        """Acceptance of the urgent launch to the first cycle of ``kill``; the page allows 4."""
+        """From the acceptance of the urgent launch to the first cycle of ``kill``.
+
+        The page allows 4.
+        """
         return self.flag + timing(self.config).stop
 
     @property
     def idle_launch(self) -> int:
-        """Acceptance by an idle machine to the first offer, indices a hit; the page allows 14."""
+        """From a launch's acceptance to its first offer; nothing else to do, indices a hit.
+
+        The page allows 14.
+        """
         latencies = timing(self.config)
         way = self.choose + self.present + latencies.filter_lookup + self.prepared
         return way + latencies.first_offer
 
     @property
     def report_to_offer(self) -> int:
-        """Last report that makes room to the offer that uses it; the page allows 6."""
+        """From the last report that makes room to the offer that uses it; the page allows 6."""
         latencies = timing(self.config)
         return latencies.returns + latencies.offer
 
     @property
     def next_launch(self) -> int:
-        """Last report of a launch to its place's next first offer; the page allows 12.
+        """From a launch's last report to the first offer of the next launch in the same place.
 
-        The launch is gone ``returns`` - 1 cycles after the report, its place is free ``end`` cycles
-        later, and then takes the next launch.
+        The page allows 12. The launch is gone ``returns`` - 1 cycles after the report. Its place is
+        free ``end`` cycles later, and then takes the next launch.
         """
         latencies = timing(self.config)
         return latencies.returns - 1 + latencies.end + latencies.first_offer
 
     @property
     def idle_place(self) -> int:
-        """Acceptance to the first offer if a stopped launch's place is free as soon as can be.
+        """From the urgent launch's acceptance to its first offer, in a stopped launch's place.
 
-        The launch has a block left and none out when its stop is seen. Its head stands for three
-        cycles more, then it is gone, and its place takes the urgent launch ``end`` cycles later.
+        This is the shortest case: the stopped launch has a block left and none on an SM when its
+        stop is seen. Its head stays for three more cycles. Then the launch is gone, and its place
+        takes the urgent launch ``end`` cycles later.
         """
         latencies = timing(self.config)
         return self.kill + 3 + latencies.end + latencies.first_offer
@@ -126,18 +144,22 @@ class QueueLatency:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceRules:
-    """The source's rules, each off: with one of them on a test shows what goes wrong.
+    """The uncorrected rules of patent CN115408135A. All are off by default.
+
+    A test turns one on and shows what goes wrong. The page's section 'What was wrong, and how it is
+    corrected' explains each.
 
     Attributes
     ----------
     flag_check_block : bool
-        Every block tests the flag when it starts, so that a started kernel loses its later blocks.
+        Every block tests the flag when it starts: a started kernel loses its later blocks.
     all_submitted : bool
-        A launch is killed only if every submitted launch of its queue is idempotent; else it waits.
+        A launch is stopped only if every unfinished launch of its queue is idempotent.
     one_flag : bool
-        One global flag, which the urgent kernel sees as well.
+        One flag for all queues: the urgent kernel sees the flag, too, and exits.
     only_not_executed : bool
-        Only launches that were not executed are submitted again: a killed one was, in part.
+        Only launches that were not executed are submitted again: a killed launch, executed in part,
+        is lost.
     """
 
     flag_check_block: bool = False

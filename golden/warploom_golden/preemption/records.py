@@ -1,4 +1,7 @@
-"""What leaves the kernel queue: final records, and the observer's stream ``put_back``."""
+"""The kernel queue's outputs: final records, and the stream ``put_back`` for observers.
+
+Rules 24 to 26 of ``docs/preemption/preemption.md``.
+"""
 
 from dataclasses import dataclass
 
@@ -15,23 +18,24 @@ class FinalRecord:
     Attributes
     ----------
     cycle : int
-        Cycle in which it is made.
+        Cycle in which the record is made.
     ticket : int
-        Of a launch or a PREEMPT.
+        Ticket of the launch or PREEMPT, 32 bits.
     kind : RecordKind
-        Which of them.
+        Whether the ticket is a launch's or a PREEMPT's.
     fate : FinalFate
-        What became of it.
+        How the launch ended.
     code : int
-        Why it failed; 0 if it did not.
+        Why the launch failed, 8 bits; 0 if it did not.
     kills : int
-        How often it was killed and put back.
+        How often the launch was killed and put back, 3 bits.
     reset_as_drain : bool
-        Its mode is ``reset``, it is not idempotent, and it was drained instead.
+        The launch's mode is ``reset``. It was drained instead, because it is not idempotent.
     cycles : int
-        Cycles of its last residence, first offer to last report.
-    words : tuple of int
-        Words 3 to 5, by kind: of a PREEMPT how many launches finished; killed and drained; skipped.
+        Cycles of the launch's last residence, from the first offer to the last report.
+    words : tuple of three int
+        Words 3 to 5 of the record. For a PREEMPT these are counts of launches: finished; killed
+        [15:0] and drained [31:16]; skipped.
     """
 
     cycle: int
@@ -57,13 +61,15 @@ class PutBack:
     Attributes
     ----------
     cycle, ticket : int
-        When, and which.
+        The cycle in which the launch was put back, and its ticket.
     fate : Fate
         ``KILLED``, ``DRAINED`` or ``SKIPPED``.
     next_block : int
-        Number of the block that it goes on with.
-    offered, held : int
-        Blocks offered in the residence; slot-cycles that they held.
+        Number of the block with which the launch goes on.
+    offered : int
+        Number of blocks that were offered in this residence.
+    held : int
+        Slot-cycles that those blocks held.
     """
 
     cycle: int
@@ -81,9 +87,9 @@ class Preemption:
     Attributes
     ----------
     ticket : int
-        Its ticket.
+        The PREEMPT's ticket.
     finished, killed, drained, skipped : int
-        Launches of its queue that came to that since.
+        How many launches of the queue had this fate since the PREEMPT was accepted.
     """
 
     ticket: int
@@ -93,13 +99,13 @@ class Preemption:
     skipped: int = 0
 
     def count(self, fate: Fate) -> None:
-        """Count what became of one of the queue's launches."""
+        """Count the fate of one of the queue's launches; failed ones are not counted."""
         if fate is not Fate.FAILED:
             name = fate.name.lower()
             setattr(self, name, getattr(self, name) + 1)
 
     def record(self, cycle: int) -> FinalRecord:
-        """Return the final record."""
+        """Return the PREEMPT's final record, made in a cycle."""
         both = (self.killed & _HALF) | (self.drained & _HALF) << 16
         words = self.finished, both, self.skipped
         return FinalRecord(cycle=cycle, ticket=self.ticket, kind=RecordKind.PREEMPT, words=words)
