@@ -1,4 +1,4 @@
-"""What is independent of the cycle models: closed forms, list scheduling, a ledger."""
+"""Checks that share no code with the cycle models: closed forms, list scheduling, ledgers."""
 
 from warploom_golden.oracles.axil_bus import AxilBus
 from warploom_golden.oracles.host_ledger import HostLedger

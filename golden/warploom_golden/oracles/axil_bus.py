@@ -1,4 +1,4 @@
-"""A host's accesses as AXI4-Lite shows them: each write and read, with its response."""
+"""A host's accesses, reconstructed from AXI4-Lite ports: each write and read with its response."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ class Access:
     Attributes
     ----------
     is_write : bool
-        Else it is a read.
+        True for a write, False for a read.
     address : int
-        Byte address of its word.
+        Byte address of the word, a multiple of 4.
     data, strobes : int
-        What was written, or read; the strobes of a read are 0.
+        The 32-bit word that was written or read, and the 4-bit write strobes, 0 for a read.
     okay : bool
         Whether the response is OKAY.
     age : int
-        How many addresses of its channel were taken before its own.
+        How many addresses the access's channel had taken before this one.
     """
 
     is_write: bool
@@ -41,14 +41,15 @@ class AxilBus:
     Parameters
     ----------
     config : Config
-        For the packets' widths.
+        Sets the widths of the bus's packets.
 
     Attributes
     ----------
     asked : dict of str to list of int
-        Word addresses that were taken in the last cycle, by channel: ``aw``, ``ar``.
+        By channel, ``aw`` and ``ar``: the byte addresses of the words that were taken in the last
+        cycle.
     taken : dict of str to int
-        How many addresses were taken so far.
+        By channel: how many addresses were taken so far.
     """
 
     def __init__(self, config: Config):
@@ -58,7 +59,7 @@ class AxilBus:
         self.reset()
 
     def reset(self) -> None:
-        """Forget what is under way."""
+        """Forget all accesses without a response, and count addresses from 0."""
         self._addresses: dict[str, deque[tuple[int, int]]] = {"aw": deque(), "ar": deque()}
         self._words: deque[dict[str, int]] = deque()
         self.taken = {"aw": 0, "ar": 0}
@@ -66,11 +67,11 @@ class AxilBus:
 
     @property
     def unanswered(self) -> list[int]:
-        """Word addresses of the writes that were taken and have no response."""
+        """Byte addresses of the words of writes that were taken and have no response yet."""
         return [address for address, _ in self._addresses["aw"]]
 
     def see(self, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> list[Access]:
-        """Take in a cycle; return the accesses that are answered in it, a write first."""
+        """Take in a cycle's ports; return the accesses answered in this cycle, the write first."""
         ports = {**inputs, **outputs}
 
         def moves(name: str) -> bool:

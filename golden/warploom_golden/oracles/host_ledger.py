@@ -1,4 +1,4 @@
-"""A ledger of a host's tickets behind the whole core, from the bus and the SM ports alone."""
+"""A ledger of a host's tickets for the whole core; it sees only the bus and the SM ports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,17 +26,18 @@ class Launch:
     Attributes
     ----------
     ticket : int
-        Its ticket.
+        The launch's ticket.
     words : mapping
-        Its launch words.
+        The launch words that stood beside its first offer.
     need : tuple of int or None
-        What a block takes, as in ``warploom_spec.RESOURCES``; None until its command is known.
+        What a block takes, as in ``warploom_spec.RESOURCES``; None until the launch's command is
+        known.
     offered : int
-        Blocks offered, in the order of their ids.
-    states : dict
-        How many of them came to what.
+        Number of blocks offered; they are offered in the order of their ids.
+    states : dict of State to int
+        Number of offered blocks in each state.
     killed : bool
-        Whether its place was killed while it had a block out.
+        Whether the launch's place was killed while an SM held one of its blocks.
     """
 
     ticket: int
@@ -48,7 +49,7 @@ class Launch:
 
     @property
     def count(self) -> int:
-        """Blocks of its grid."""
+        """Number of blocks of the grid."""
         return self.words["gx"] * self.words["gy"] * self.words["gz"]
 
     @property
@@ -70,27 +71,31 @@ class Tenant:
 
 
 class HostLedger:
-    """Keeps account of tickets, blocks and records behind FrontEnd, and raises at what is wrong.
+    """Keeps account of FrontEnd's tickets, blocks and records, and raises at the first fault.
 
-    It watches ``axil`` and the SM ports. A host must read RECORD0 and RECORD1 after each other,
-    then write RECORD_POP, and wait for each pop's response before it reads a record again.
+    The ledger watches ``axil`` and the SM ports. A host must read RECORD0, then RECORD1, then write
+    RECORD_POP. It must wait for the pop's response before it reads a record again.
 
-    Held: every block belongs to a launch that a host rang, and has its words; blocks are offered
-    once each, in the order of their ids; no SM is over-committed; a ticket has at most one record;
-    of a finished launch every block was reported ``ok``, of an aborted one not; nobody's block is
-    out when the record is read, but on an SM that was lost; when a soft reset has ended and no
-    record is left, every ticket from 1 to the highest one has its record, those that a host was
-    given and those that an SM saw among them.
+    These rules are checked:
+
+    - Every block belongs to a launch that a host rang, and has the launch's words.
+    - Each block is offered once, in the order of the block ids.
+    - No SM is over-committed.
+    - A ticket has at most one record.
+    - Every block of a finished launch was reported ``ok``; of an aborted launch, not every block.
+    - When the record is read, none of the launch's blocks is out, except on a lost SM.
+    - When a soft reset has ended and no record is left, every ticket has its record: all from 1 to
+      the highest that a host was given or an SM saw.
 
     Parameters
     ----------
     config : Config
-        Map, widths and sizes.
+        Register map, widths and sizes.
 
     Raises
     ------
     LedgerError
-        From `see`; names cycle and ticket.
+        From `see`; the message names cycle and ticket.
     """
 
     def __init__(self, config: Config):
@@ -112,7 +117,7 @@ class HostLedger:
             ),
             0,
         )
-        # Task registers; None: not known. A reset leaves them alone.
+        # Each section's task registers; None: not known. A reset does not change them.
         self._tasks: list[list[int | None]] = [
             [None] * self._command.words for _ in range(config.sections)
         ]
@@ -124,11 +129,11 @@ class HostLedger:
             section, offset = divmod(address - SECTION_BASE, SECTION_BYTES)
             number = (offset - OFFSETS["T0"]) // 4
             if 0 <= section < self._config.sections and 0 <= number < self._command.words:
-                # Nobody can say whether that write was performed.
+                # The reset came before the response: the write may have been performed or not.
                 self._tasks[section][number] = None
         self._bus.reset()
         self._now = 0
-        #: Launches that were rung and that no SM has seen.
+        #: Launches that a host rang and of which no block was offered yet.
         self._rung: list[dict[str, int]] = []
         self._launches: dict[int, Launch] = {}
         self._records: dict[int, FinalFate] = {}
@@ -136,14 +141,15 @@ class HostLedger:
         self._shown: list[int] = []
         self._slots: list[dict[int, Tenant]] = [{} for _ in range(self._config.sms)]
         self._standing: list[Tenant | None] = [None] * self._config.sms
-        #: Whether a doorbell was asked for after the last soft reset was.
+        #: Whether a doorbell's address was taken after the last address of CONTROL.
         self._rings = False
-        #: Reads taken when that soft reset began, and when it was found ended; None: not yet.
+        #: Count of read addresses taken when the last soft reset began, and the one of the read
+        #: that showed its end; None: not yet.
         self._begun: int | None = None
         self._ended: int | None = None
 
     def counts(self) -> dict[str, int]:
-        """Return how often what is held was looked at."""
+        """Return how often each rule was checked."""
         return dict(self._counts)
 
     def see(self, cycle: int, inputs: Ports, outputs: Ports) -> None:
@@ -171,7 +177,7 @@ class HostLedger:
     # The bus
 
     def _see_asked(self) -> None:
-        """Note addresses in the cycle in which they are taken: a doorbell may commit from then."""
+        """Note each write address when it is taken: from this cycle on the write may commit."""
         for address in self._bus.asked["aw"]:
             bell = address >= SECTION_BASE and (address - SECTION_BASE) % SECTION_BYTES == 0
             if bell or address == self._registers["CONTROL"]:
@@ -190,7 +196,7 @@ class HostLedger:
             self._take_record()
 
     def _see_section(self, access: Access) -> None:
-        """Keep a task register's word; note a launch that is rung."""
+        """Keep a task register's word; note the launch of a doorbell that is rung."""
         section, offset = divmod(access.address - SECTION_BASE, SECTION_BYTES)
         task = self._tasks[section]
         if offset >= OFFSETS["T0"]:
@@ -205,7 +211,7 @@ class HostLedger:
                 self._match(launch)
 
     def _known(self, task: list[int | None]) -> dict[str, int]:
-        """Return the fields of a launch whose words are known."""
+        """Return those fields of a launch of which all words are known."""
         fields = self._command.unpack([word or 0 for word in task])
         unknown = {
             field.name
@@ -226,14 +232,14 @@ class HostLedger:
                 self._ended = access.age
         elif address == self._registers["RECORD0"]:
             self._shown = [access.data]
-            # The read was asked for after one that found the soft reset ended.
+            # This read's address was taken after that of a read that showed the reset's end.
             if not access.data and self._ended is not None and access.age > self._ended:
                 self._settle()
         elif address == self._registers["RECORD1"] and len(self._shown) == 1:
             self._shown.append(access.data)
 
     def _settle(self) -> None:
-        """Nothing is under way: every ticket has its record."""
+        """Check that every ticket has its record: no launch is under way any more."""
         self._counts["host ledger: settled"] += 1
         tickets = self._given | self._launches.keys() | self._records.keys()
         every = range(1, max(tickets, default=0) + 1)
@@ -241,7 +247,7 @@ class HostLedger:
         self._demand(first is None, f"ticket {first} has no record")
 
     def _take_record(self) -> None:
-        """Judge the record that was read before this pop."""
+        """Check the record that was read before this pop."""
         shown, self._shown = self._shown, []
         if len(shown) < 2 or not shown[0]:
             return
@@ -254,7 +260,7 @@ class HostLedger:
         self._demand(not wrong, f"ticket {ticket}, {fate.name}, code {fields['code']}: {wrong}")
 
     def _judge(self, launch: Launch | None, fate: FinalFate, code: int) -> str:
-        """Return what speaks against a record, or an empty string."""
+        """Return what is wrong with a record, or an empty string."""
         if launch is None:
             return "none of its blocks was offered" if fate is FinalFate.FINISHED else ""
         whole = launch.states[State.OK] == launch.count
@@ -275,7 +281,7 @@ class HostLedger:
 
     def _see_offer(self, n: int, inputs: Ports, outputs: Ports) -> None:
         if not outputs[f"offer__{n}__valid"]:
-            # A soft reset withdraws an offer that stands on a lost SM.
+            # No offer stands: it was taken, or a soft reset withdrew it from a lost SM.
             self._standing[n] = None
             return
         if self._standing[n] is None:
@@ -287,7 +293,7 @@ class HostLedger:
             self._standing[n] = None
 
     def _offered(self, n: int, outputs: Ports) -> Tenant:
-        """Enter a block that is offered for the first time."""
+        """Check and enter a block in the first cycle of its offer."""
         fields = self._offer.unpack(outputs[f"offer__{n}__payload"])
         words = self._words.unpack(outputs[f"words__{fields['place']}"])
         ticket, slot = words["ticket"], fields["slot"]
@@ -311,7 +317,7 @@ class HostLedger:
         return tenant
 
     def _match(self, launch: Launch) -> None:
-        """Find the command of a launch: its fields are the launch words'."""
+        """Find the command of a launch: the one whose known fields equal the launch words."""
         if launch.need is not None:
             return
         for command in self._rung:
@@ -319,7 +325,7 @@ class HostLedger:
             if all(command[name] == launch.words[name] for name in both):
                 self._rung.remove(command)
                 warps = launch.words["warps"]
-                # What is not known counts as nothing.
+                # A field that is not known counts as 0.
                 registers, shared, barriers = (
                     command.get(name, 0) for name in ("warp_registers", "shared", "barriers")
                 )
@@ -329,7 +335,7 @@ class HostLedger:
                 return
 
     def _check_room(self, n: int) -> None:
-        """Hold that an SM has what the blocks on it take."""
+        """Check that an SM has the resources that its blocks take."""
         needs = [t.launch.need for t in self._slots[n].values() if not t.ended and t.launch.need]
         used = [sum(one) for one in zip(*needs, strict=True)]
         fits = all(have <= size for have, size in zip(used, self._sizes, strict=False))

@@ -1,8 +1,8 @@
 """Thread indices by division, their packing, and the add/compare rule that the hardware uses.
 
-The functions here know nothing of cycles. `indices` follows from the definition alone and
-is what every model and every RTL run of the index blocks is checked against; `step` is the
-recurrence, checked against it.
+The functions here have no notion of cycles. `indices` follows from the definition alone: every
+model and every RTL run of the index blocks is checked against it. `step` is the hardware's
+recurrence; a test checks it against `indices`.
 """
 
 from typing import Any
@@ -19,30 +19,33 @@ Index = tuple[Any, Any, Any]
 
 
 def widths(dims: Dims) -> Dims:
-    """Return the bits of x, y and z in a packed index: the highest set bit of the largest index."""
+    """Return the widths of x, y and z in a packed index, in bits: those of the largest index."""
     dx, dy, dz = dims
     return (dx - 1).bit_length(), (dy - 1).bit_length(), (dz - 1).bit_length()
 
 
 def threads(dims: Dims) -> int:
-    """Return the threads of a block."""
+    """Return the number of threads of a block (or of blocks of a grid)."""
     dx, dy, dz = dims
     return dx * dy * dz
 
 
 def warps(dims: Dims, warp_size: int) -> int:
-    """Return the warps of a block, the last one filled up."""
+    """Return the number of warps of a block; the last warp may be partly filled."""
     return -(-threads(dims) // warp_size)
 
 
 def last_mask(dims: Dims, warp_size: int) -> int:
-    """Return which lanes of a block's last warp are threads, lane 0 lowest."""
+    """Return the mask of the lanes of a block's last warp that are threads; bit 0 is lane 0."""
     before = (warps(dims, warp_size) - 1) * warp_size
     return sum(1 << n - before for n in range(before, threads(dims)))
 
 
 def is_legal(dims: Dims, config: Config) -> bool:
-    """Tell whether a block shape passes LaunchCheck's limits on dimensions, threads and word."""
+    """Tell whether a block shape is within LaunchCheck's limits.
+
+    The limits are on each dimension, on the threads and on the bits of a packed index.
+    """
     return (
         all(1 <= d <= limit for d, limit in zip(dims, BLOCK_LIMITS, strict=True))
         and threads(dims) <= config.max_threads
@@ -66,7 +69,7 @@ def indices(n: Any, dims: Dims) -> Index:
     Parameters
     ----------
     n : int or array of an unsigned integer type
-        Thread numbers, any; z is not bounded by dz.
+        Thread numbers, at least 0; a number beyond the block gives z of dz or more.
     dims : tuple of int
         Threads of the block in x, y, z.
 
@@ -101,7 +104,8 @@ def step(index: Index, c_index: Index, dims: Dims) -> Index:
     Parameters
     ----------
     index, c_index : tuple
-        Indices of n and c, z of neither reduced; ints, or arrays whose type holds z + zc + 1.
+        Indices (x, y, z) of threads n and c; z may be dz or more. Ints, or arrays whose type holds
+        the sum of both z plus 1, and twice each of dx and dy.
     dims : tuple of int
         Threads of the block in x, y, z.
 
@@ -120,13 +124,13 @@ def step(index: Index, c_index: Index, dims: Dims) -> Index:
 
 
 def pack(index: Index, bits: Dims) -> Any:
-    """Place x, y and z beside each other, x lowest; nothing is cut."""
+    """Return x, y and z packed into one word, x lowest; no bits are cut off."""
     x, y, z = index
     return x | y << bits[0] | z << bits[0] + bits[1]
 
 
 def unpack(word: Any, bits: Dims) -> Index:
-    """Take a packed index apart."""
+    """Return x, y and z of a packed index: the inverse of `pack`."""
     width_x, width_y, width_z = bits
     return (
         word & (1 << width_x) - 1,

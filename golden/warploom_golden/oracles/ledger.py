@@ -1,4 +1,4 @@
-"""A ledger of (ticket, block) at the SM ports and the bus, apart from every model."""
+"""A ledger of every launch and block, kept from the ports alone; it shares no code with a model."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from warploom_spec.resources import RESOURCES, capacities
 from warploom_spec.timing import timing
 
 Ports = Mapping[str, int]
-#: Rare cases that the ledger sees and counts; a test may demand them.
+#: Rare cases that the ledger counts. A test may demand that they occurred.
 RARE = (
     "second resident started",
     "a block reported ok while its place is killed",
@@ -28,30 +28,36 @@ RARE = (
     "a lost SM",
     "an SM taken out of use",
 )
-#: Refusals that ``room`` = 1 rules out.
+#: The error codes that a launch may not get in a cycle with ``room`` = 1.
 NO_ROOM = (ErrorCode.COMPLETION_FULL, ErrorCode.QUEUE_FULL)
 
 
 class LedgerError(AssertionError):
-    """Something at the ports that must not be."""
+    """The ports break one of the ledger's rules."""
 
 
 class Ledger:
-    """Keeps the ledger and raises at the first entry that is wrong.
+    """Keeps account of launches and blocks, and raises at the first fault.
 
-    It watches the ports of BlockDispatcher or of LaunchPath, and knows from them which it is. It is
-    an observer of the lockstep harness: `see` takes in each cycle without reset.
+    The ledger watches the ports of BlockDispatcher or of LaunchPath; the ports' names tell which.
+    It is an observer of the lockstep harness: `see` takes in each cycle without reset.
 
-    Held: tickets count up; a launch that is sent while there is room is not refused for want of it;
-    the blocks of a launch are offered once each, in the order of their ids, one a cycle at most
-    over all SMs, with the launch's own words; a launch begins when every earlier one has nothing
-    left or never goes on, and no earlier one of its stream has a block out; two launches at most
-    have blocks out; no SM is over-committed, offered another slot than the one free longest, or
-    offered anything while out of use; ``kill`` is 1 for stopped launches alone (at the dispatcher:
-    exactly for those); an SM is lost exactly if it stays silent; every launch gets one final
-    record, with the fate, place, cycles and next block that follow from what was seen, after its
-    last block was reported or lost; a stall counter counts no cycle with a decision or without a
-    block that is left, and stream order none in which another cause counts.
+    These rules are checked:
+
+    - Tickets count up. A launch that is sent while ``room`` is 1 is not refused for lack of room.
+    - Each block of a launch is offered once, in the order of the block ids, with the launch's own
+      words. All SMs together get at most one new offer a cycle.
+    - A launch begins when each earlier one has no block left to offer, or gets no further offer.
+      Under stream order, no earlier launch of its stream may have a block out.
+    - At most two launches have blocks out.
+    - No SM is over-committed. An offer has the slot that has been free longest, and no SM gets one
+      while it is out of use.
+    - ``kill`` is 1 only for stopped launches; at the dispatcher it is 1 for all of those.
+    - An SM is lost exactly if it does not report a killed block in time.
+    - Every launch gets one final record, after its last block was reported or lost. Fate, place,
+      cycles and next block follow from what the ledger saw.
+    - No stall counter counts a cycle with a decision, or one without a block left. Stream order
+      counts no cycle in which another cause counts.
 
     Parameters
     ----------
@@ -61,7 +67,7 @@ class Ledger:
     Raises
     ------
     LedgerError
-        From `see`; names cycle and ticket.
+        From `see`; the message names cycle and ticket.
     """
 
     def __init__(self, config: Config):
@@ -87,16 +93,17 @@ class Ledger:
     def reset(self) -> None:
         """Forget all launches; the counts stay."""
         self._now = 0
-        # Launches that LaunchPath has not answered: cycle, room in it, descriptor.
+        # Launches that LaunchPath has not answered: cycle, `room` in that cycle, descriptor.
         self._sent: deque[tuple[int, int, dict[str, int]]] = deque()
         self._open: dict[int, Entry] = {}
         self._stops: dict[int, set[Stop]] = {}
-        # Of LaunchPath: the last kill's ticket, and the cycle in which it came.
+        # LaunchPath's last kill: its ticket and its cycle.
         self._last_kill = 0, 0
         self._accepted = 0
         self._broken: set[int] = set()
         self._sms = [Account(self._config.block_slots) for _ in range(self._config.sms)]
-        # Enable masks of the cycles before, the oldest first: a decision sees the one before it.
+        # Enable masks of past cycles, the oldest first. An offer that begins now was decided with
+        # the oldest one.
         self._enables = deque([0] * (self._timing.offer + 1), maxlen=self._timing.offer + 1)
         self._stalls = Stalls(self._config)
         # Reports of the cycle before: SM, payload.
@@ -104,7 +111,7 @@ class Ledger:
         self._places = Places(self._config)
 
     def counts(self) -> dict[str, int]:
-        """Return the entries of each kind, how often nothing was left open, and the rare cases."""
+        """Return all counts: blocks by state, fates, cycles that closed all tickets, rare cases."""
         return {f"ledger: {name}": count for name, count in self._counts.items()} | self._rare
 
     @property
@@ -182,7 +189,8 @@ class Ledger:
         launch["last_mask"] = sum(1 << lane for lane in lanes if lane < left_over)
         entry = self._enter(ticket, (0, 0, 0), launch)
         killed, when = self._last_kill
-        # LaunchPath accepted the launch in the cycle before, and kept a stop that it found then.
+        # A kill of this ticket in the last two cycles counts: LaunchPath kept the kill when it
+        # accepted the launch.
         if killed == ticket and when >= self._now - 2:
             entry.kill(self._now + 1 + self._timing.stop)
 
@@ -213,7 +221,7 @@ class Ledger:
             self._demand(used <= size, f"ticket {ticket}: accepted, but fits no SM")
         words = {f.name: launch[f.name] for f in self._words.fields if f.name != "ticket"}
         names = ("index_address", "warps", "width_x", "width_y", "width_z")
-        # Without an index memory offers say nothing of indices.
+        # Without an index memory the index fields of an offer are 0.
         index = tuple(launch[n] if self._config.makes_indices else 0 for n in names)
         entry = self._open[ticket] = Entry(
             ticket=ticket,
@@ -232,7 +240,7 @@ class Ledger:
         return entry
 
     def _see_path_stop(self, inputs: Ports, outputs: Ports) -> None:
-        """Take in a stop of LaunchPath, which passes it on one cycle later, or later still."""
+        """Take in a stop at LaunchPath, which passes the stop on at least one cycle later."""
         if not (inputs["stop__valid"] and outputs["stop__ready"]):
             return
         stop = self._path_stop.unpack(inputs["stop__payload"])
@@ -260,7 +268,7 @@ class Ledger:
     # The SMs
 
     def _register(self, inputs: Ports) -> None:
-        """Keep what SMs send, and which are in use, until they count."""
+        """Keep this cycle's reports and enable mask: they take effect in later cycles."""
         retired = self._enables[-1] & ~inputs["enable"]
         self._enables.append(inputs["enable"])
         for n, sm in enumerate(self._sms):
@@ -290,7 +298,7 @@ class Ledger:
                     self._write_off(tenant, self._now)
 
     def _write_off(self, tenant: Tenant, lost_since: int) -> None:
-        """Enter a block as lost with its SM; its launch is killed a little later."""
+        """Enter a block as lost with its SM; its launch is killed ``loss_kill`` cycles later."""
         entry = tenant.entry
         tenant.lost = True
         self._end(entry, State.LOST)
@@ -305,7 +313,7 @@ class Ledger:
         self._counts[f"blocks {state.name.lower()}"] += 1
 
     def _see_reports(self) -> None:
-        """Look up the reports of the cycle before."""
+        """Process the reports of the cycle before."""
         sent = self._now - 1
         for n, payload in self._reports:
             sm, fields = self._sms[n], self._report.unpack(payload)
@@ -314,7 +322,7 @@ class Ledger:
                 self._leave(sm, tenant, fields["status"], sent)
 
     def _leave(self, sm: Account, tenant: Tenant, status: int, sent: int) -> None:
-        """Enter a block's report, which stood at the port in ``sent``."""
+        """Enter a block's report, which was at the port in the cycle ``sent``."""
         entry = tenant.entry
         tenant.reported = entry.last_report = sent
         sm.charge(entry.need, -1)
@@ -335,7 +343,7 @@ class Ledger:
             entry.end_offers(stopped + self._timing.offer)
 
     def _see_kills(self, outputs: Ports, is_path: bool) -> None:
-        """Hold that ``kill`` is 1 for stopped launches; at the dispatcher: for all of them."""
+        """Check that ``kill`` is 1 only for stopped launches; at the dispatcher: for all those."""
         if is_path:
             self._places.find_by_words(outputs, self._open)
         else:
@@ -345,7 +353,7 @@ class Ledger:
         self._rare["both places killed at once"] += outputs["kill"] == (1 << PLACES) - 1
 
     def _see_offers(self, inputs: Ports, outputs: Ports) -> bool:
-        """Take in a new offer, and those taken; return whether there is a new one."""
+        """Take in new offers, and those that are taken; return whether an offer is new."""
         begun = 0
         for n, sm in enumerate(self._sms):
             if not outputs[f"offer__{n}__valid"]:
@@ -365,7 +373,7 @@ class Ledger:
         return bool(begun)
 
     def _offered(self, n: int, sm: Account, fields: Ports, words: Ports) -> Tenant:
-        """Enter a block that is offered for the first time."""
+        """Check and enter a block in the first cycle of its offer."""
         ticket, slot = words["ticket"], fields["slot"]
         entry = self._open.get(ticket)
         if entry is None:
@@ -389,7 +397,7 @@ class Ledger:
         return tenant
 
     def _check_order(self, who: str, entry: Entry, fields: Ports) -> None:
-        """Hold that it is the launch's next block, and that the launch may go on."""
+        """Check that the offer has the launch's next block, and that the launch may go on."""
         self._demand(fields["place"] == entry.place, f"{who}: its place is {entry.place}")
         self._demand(not entry.exhausted, f"{who}: a block after the last one")
         self._demand(not entry.closed, f"{who}: a block although {entry.closed}")
@@ -402,10 +410,10 @@ class Ledger:
         self._demand(index == entry.index, f"{who}: indices {index}, want {entry.index}")
 
     def _check_room(self, who: str, n: int, sm: Account, slot: int, entry: Entry) -> None:
-        """Hold that the SM is in use, gives the right slot and is not over-committed."""
+        """Check that the SM is in use, has the right slot and is not over-committed."""
         self._demand(self._enables[0] >> n & 1 == 1, f"{who}: the SM is disabled")
         if sm.lost_since is not None:
-            # The block was decided at latest in the cycle before the SM was lost.
+            # The block must have been decided before the cycle in which the SM was lost.
             late = self._now > sm.lost_since - 1 + self._timing.offer
             self._demand(not late, f"{who}: the SM is lost")
             return
@@ -419,7 +427,7 @@ class Ledger:
         self._demand(fits, f"{who}: over-committed, {total} of {self._size}")
 
     def _check_others(self, who: str, entry: Entry) -> None:
-        """Hold stream order, and let no earlier launch go on behind a later one."""
+        """Check stream order and the two residents; allow earlier launches no further offer."""
         for other in self._open.values():
             if other.age < entry.age:
                 other.close(f"ticket {entry.ticket} went before it")

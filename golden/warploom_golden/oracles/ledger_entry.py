@@ -1,4 +1,4 @@
-"""What a ledger knows of one launch and its blocks, and of one SM."""
+"""A ledger's account of one launch and its blocks, and of one SM."""
 
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
@@ -7,12 +7,12 @@ from enum import Enum, auto
 
 from warploom_spec.errors import ErrorCode, Fate, Stop
 
-#: (x, y, z)
+#: Place (bx, by, bz) of a block in its grid, or a grid's size.
 Coordinates = tuple[int, int, int]
 
 
 class State(Enum):
-    """What an offered block has come to."""
+    """The state of an offered block; ``OPEN``: neither reported nor lost."""
 
     OPEN = auto()
     OK = auto()
@@ -28,33 +28,35 @@ class Entry:
     Attributes
     ----------
     ticket, stream, after_previous : int
-        As accepted.
+        The launch's fields, as accepted.
     age : int
-        Launches accepted before it.
-    grid, start : tuple of int
-        Blocks in x, y, z; the one to begin with.
+        Number of launches that were accepted before this one.
+    grid : tuple of three int
+        Number of blocks in x, y, z.
+    start : tuple of three int
+        The block to begin with, (bx, by, bz).
     need : tuple of int
         What one block takes of each resource, as in ``warploom_spec.RESOURCES``.
     words : mapping
-        What its launch words must show.
-    index : tuple of int
-        What its offers must show: index address, warps, widths of x, y, z.
+        The values that the launch words must have.
+    index : tuple of five int
+        The values that offers must have: index address, warps, widths of x, y, z in bits.
     may_kill : bool
-        Whether SMs can end its blocks; if not, a kill is a drain.
+        Whether SMs can end the launch's blocks; if not, a kill is a drain.
     tally : Counter
-        Offered blocks by what they have come to.
+        Number of offered blocks in each state.
     offered : int
-        Blocks offered; they are offered in the order of their ids, so this says which.
+        Number of blocks offered. They are offered in the order of their ids.
     place : int or None
-        The dispatcher's place, as soon as it is known.
+        The launch's place in the dispatcher; None: not known yet.
     stops : set of Stop
-        Stops asked for.
+        The stops that were requested.
     closed : str
-        Why no further block may be offered; empty while one may.
+        Why no further block may be offered; empty while blocks may be offered.
     last_offer : int or None
-        Last cycle in which an offer may become valid.
+        Last cycle in which an offer may become valid; None: no limit.
     killed_from : int or None
-        First cycle in which its ``kill`` bit may be 1.
+        First cycle in which the launch's ``kill`` bit may be 1; None: it may not.
     first_offer, last_report : int or None
         Cycle of the first offer; port cycle of the last report that counted.
     """
@@ -80,13 +82,13 @@ class Entry:
     last_report: int | None = None
 
     def id_of(self, block: Coordinates) -> int:
-        """Return the block id, bx + gx (by + gy bz)."""
+        """Return a block's id, bx + gx (by + gy bz)."""
         (bx, by, bz), (gx, gy, _) = block, self.grid
         return bx + gx * (by + gy * bz)
 
     @property
     def count(self) -> int:
-        """Blocks from its start to the grid's end."""
+        """Number of blocks from ``start`` to the grid's end."""
         gx, gy, gz = self.grid
         return gx * gy * gz - self.id_of(self.start)
 
@@ -104,16 +106,16 @@ class Entry:
         return self.offered == self.count
 
     def kill(self, cycle: int) -> None:
-        """Note that it is being killed from ``cycle`` on, or from before."""
+        """Allow the ``kill`` bit from ``cycle`` on, unless an earlier cycle is allowed already."""
         if self.may_kill and (self.killed_from is None or cycle < self.killed_from):
             self.killed_from = cycle
 
     def is_killed(self, cycle: int) -> bool:
-        """Tell whether its ``kill`` bit may be 1 in a cycle."""
+        """Tell whether the launch's ``kill`` bit may be 1 in a cycle."""
         return self.killed_from is not None and self.killed_from <= cycle
 
     def end_offers(self, last: int) -> None:
-        """Allow offers up to a cycle, that of the last one decided before the launch stopped."""
+        """Allow no offer to begin after the cycle ``last``, or after an earlier limit."""
         self.last_offer = last if self.last_offer is None else min(self.last_offer, last)
 
     def close(self, why: str) -> None:
@@ -131,7 +133,7 @@ class Entry:
         all_lost : bool
             Whether every SM is lost.
         broken : bool
-            Whether an SM was lost with a block of its stream before.
+            Whether an SM was lost before with a block of the launch's stream.
         """
         fate, code = Fate(record["fate"]), ErrorCode(record["code"])
         if self.tally[State.OPEN]:
@@ -151,7 +153,7 @@ class Entry:
         return "" if told == following else f"next block {told}, want {following}"
 
     def _possible(self, all_lost: bool, broken: bool) -> list[tuple[Fate, ErrorCode]]:
-        """Return the fates that fit what was seen of the launch."""
+        """Return the pairs of fate and code that fit what the ledger saw of the launch."""
         if self.tally[State.LOST]:
             return [(Fate.FAILED, ErrorCode.SM_LOST)]
         if self.tally[State.FAULT]:
@@ -173,7 +175,7 @@ class Entry:
             return [Fate.SKIPPED]
         if self.tally[State.KILLED]:
             return [Fate.KILLED]
-        # A second stop may have come after the launch was gone.
+        # A second stop may have come too late to act: either stop's fate is possible.
         killed = Fate.KILLED if self.may_kill else Fate.DRAINED
         fates = {Stop.KILL: killed, Stop.DRAIN: Fate.DRAINED}
         return [fate for stop, fate in fates.items() if stop in self.stops]
@@ -186,15 +188,15 @@ class Tenant:
     Attributes
     ----------
     entry : Entry
-        Its launch.
+        The block's launch.
     slot : int
-        Its slot.
+        The block's slot.
     taken : int or None
-        Cycle in which its offer was taken.
+        Cycle in which the SM took the offer; None: not yet.
     reported : int or None
-        Port cycle of the report that counted.
+        Port cycle of the report that counted; None: not yet.
     lost : bool
-        It was lost with its SM.
+        Whether the block was lost with its SM.
     """
 
     entry: Entry
@@ -205,12 +207,12 @@ class Tenant:
 
     @property
     def lives(self) -> bool:
-        """Whether it is neither reported nor lost."""
+        """Whether the block is neither reported nor lost."""
         return self.reported is None and not self.lost
 
 
 class Account:
-    """What is on one SM.
+    """The blocks on one SM, and the resources that they take.
 
     Parameters
     ----------
@@ -220,17 +222,18 @@ class Account:
     Attributes
     ----------
     tenants : dict
-        Slot -> its last block, kept after its end until the slot is offered again.
-    used : list of int
-        What the blocks that have not ended take of each resource.
+        The last block of each slot. A block stays here after its end, until the slot is offered
+        again.
+    used : list of five int
+        How much of each resource is taken by the blocks that have not ended.
     standing : Tenant or None
-        The block whose offer stands.
+        The block whose offer is valid and not taken.
     free : deque of int
-        Slots that are free, the one that has been free longest first.
+        The free slots; the one that has been free longest is first.
     offers : int
-        Blocks offered.
+        Number of blocks that were offered to the SM.
     lost_since : int or None
-        First cycle in which the SM counts as lost.
+        First cycle in which the SM counts as lost; None: it is not lost.
     """
 
     def __init__(self, slots: int) -> None:
@@ -242,11 +245,11 @@ class Account:
         self.lost_since: int | None = None
 
     def charge(self, need: tuple[int, ...], sign: int) -> None:
-        """Add a block's need, or take it off."""
+        """Add a block's need to ``used`` (``sign`` 1), or subtract it (-1)."""
         self.used = [used + sign * one for used, one in zip(self.used, need, strict=True)]
 
     def running(self, slot: int, cycle: int) -> Tenant | None:
-        """Return the block of a slot if its offer was taken in a cycle or before, and it lives."""
+        """Return a slot's block if it has not ended, and was taken in ``cycle`` or before."""
         tenant = self.tenants.get(slot)
         if tenant is None or not tenant.lives or tenant.taken is None:
             return None
@@ -257,7 +260,7 @@ class Account:
         return (tenant for tenant in self.tenants.values() if tenant.lives)
 
     def silent(self, entry: Entry, till: int) -> bool:
-        """Tell whether a launch has a block here without a report in ``till`` or before."""
+        """Tell whether a block of a launch was not reported by the cycle ``till``."""
         return any(
             tenant.entry is entry
             and not tenant.lost

@@ -1,4 +1,4 @@
-"""Whose the dispatcher's places are, and what `kill` says of them, as a ledger sees it."""
+"""A ledger's view of the dispatcher's two places: which launch has each, and its `kill` level."""
 
 from collections.abc import Mapping
 
@@ -17,14 +17,14 @@ class Places:
     Parameters
     ----------
     config : Config
-        Widths, and how long an SM may stay silent.
+        Sets the packets' widths, and how long an SM may leave a killed block without a report.
 
     Attributes
     ----------
     holders : list of Entry or None
-        Whose each place is.
+        The launch in each place; None: the place is free.
     kill : int
-        The level of the last cycle.
+        ``kill`` in the last cycle: one bit a place.
     """
 
     def __init__(self, config: Config) -> None:
@@ -34,13 +34,16 @@ class Places:
         self._end = layouts.dispatch_end(config)
         self.holders: list[Entry | None] = [None] * PLACES
         self.kill = 0
-        # Since when each level is 1.
+        # The cycle since which each place's kill level is 1; None: the level is 0.
         self._since: list[int | None] = [None] * PLACES
-        # Cycles in which another launch's kill began, by the ticket of the one beside it.
+        # By ticket: the cycles in which a kill of the other place's launch began.
         self._beside: dict[int, set[int]] = {}
 
     def occupy(self, entry: Entry) -> bool:
-        """Let a launch that the dispatcher takes have the lowest free place, if there is one."""
+        """Give the lowest free place to a launch that the dispatcher takes.
+
+        Return False if no place is free.
+        """
         if None not in self.holders:
             return False
         entry.place = self.holders.index(None)
@@ -48,7 +51,7 @@ class Places:
         return True
 
     def find_by_words(self, outputs: Ports, entries: Mapping[int, Entry]) -> None:
-        """Find out whose the places are by LaunchPath's launch words."""
+        """Set each place's launch from the ticket in LaunchPath's launch words."""
         for place in range(PLACES):
             ticket = self._words.unpack(outputs[f"words__{place}"])["ticket"]
             entry = self.holders[place] = entries.get(ticket)
@@ -56,7 +59,7 @@ class Places:
                 entry.place = place
 
     def find_by_record(self, outputs: Ports) -> None:
-        """Find a place free in the cycle in which its launch's record stands at the dispatcher."""
+        """Free a place in the first cycle in which its launch's end record is valid."""
         if not outputs["ended__valid"]:
             return
         record = self._end.unpack(outputs["ended__payload"])
@@ -65,16 +68,16 @@ class Places:
             self.holders[record["place"]] = None
 
     def look(self, kill: int, cycle: int, exact: bool) -> str:
-        """Take in the level; return what is wrong with it, or an empty string.
+        """Take in the kill levels; return what is wrong with them, or an empty string.
 
         Parameters
         ----------
         kill : int
-            The level.
+            The levels: one bit a place.
         cycle : int
             The current cycle.
         exact : bool
-            Whether the level must be 1 wherever it may be.
+            True: a level must be 1 whenever it may be 1. False: it may also be 0 then.
         """
         self.kill = kill
         for place, entry in enumerate(self.holders):
@@ -93,17 +96,20 @@ class Places:
         return ""
 
     def _begin(self, place: int, cycle: int) -> None:
-        """Note for the other place's launch that a kill begins."""
+        """Note, for the launch in the other place, that this place's kill begins."""
         beside = self.holders[1 - place]
         if beside is not None:
             self._beside.setdefault(beside.ticket, set()).add(cycle)
 
     def began_beside(self, entry: Entry) -> set[int]:
-        """Return, once, the cycles in which a kill of the other place began beside a launch."""
+        """Return the cycles in which a kill of the other place began beside a launch.
+
+        The cycles are forgotten: a second call returns an empty set.
+        """
         return self._beside.pop(entry.ticket, set())
 
     def is_silent(self, sm: Account, cycle: int) -> bool:
-        """Tell whether an SM left a block of a killed place without a report for too long."""
+        """Tell whether an SM is lost from ``cycle`` on: it left a killed block unreported."""
         for since, entry in zip(self._since, self.holders, strict=True):
             if since is None or entry is None:
                 continue

@@ -1,7 +1,7 @@
-"""List scheduling without time: which block goes where, the reference above the cycle model.
+"""List scheduling without time: the reference for where the cycle model places each block.
 
-Nothing here takes cycles. A test lets the cycle model come to rest between two changes; then it
-must have placed the same blocks on the same SMs in the same order.
+A test lets the cycle model come to rest between two changes. Then the model must have placed the
+same blocks on the same SMs in the same order as the list scheduler.
 """
 
 from collections import deque
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from warploom_spec.config import Config
 from warploom_spec.resources import RESOURCES
 
-#: Warps, register units, shared units, barriers.
+#: What a block takes beside a slot: warps, register units, shared-memory units, barriers.
 Need = tuple[int, int, int, int]
 #: The names of the four in a `Need`; a block takes one slot beside them.
 NEEDED = tuple(name for name in RESOURCES if name != "slots")
@@ -24,15 +24,15 @@ class Job:
     Attributes
     ----------
     ticket, stream : int
-        As launched.
+        Ticket and stream of the launch.
     after_previous : bool
-        Whether it waits for the earlier launches of its stream.
-    grid : tuple of int
-        Blocks in x, y, z.
-    need : tuple of int
-        What one block takes of an SM beside a slot.
+        Whether the launch waits for the earlier launches of its stream.
+    grid : tuple of three int
+        Number of blocks in x, y, z.
+    need : tuple of four int
+        What one block takes of an SM beside a slot: a `Need`.
     placed, returned : int
-        Blocks so far.
+        Number of blocks that were placed, and that were returned, so far.
     """
 
     ticket: int
@@ -45,7 +45,7 @@ class Job:
 
     @property
     def blocks(self) -> int:
-        """Blocks of the grid."""
+        """Number of blocks of the grid."""
         x, y, z = self.grid
         return x * y * z
 
@@ -55,7 +55,7 @@ class Job:
         return self.returned == self.blocks
 
     def block(self, number: int) -> tuple[int, int, int]:
-        """Return the block with an id, by division."""
+        """Return (bx, by, bz) of the block with an id, by division."""
         rows, x = divmod(number, self.grid[0])
         z, y = divmod(rows, self.grid[1])
         return x, y, z
@@ -63,7 +63,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Placement:
-    """One block and where it went."""
+    """One block, (bx, by, bz) in its launch's grid, and the SM where it was placed."""
 
     ticket: int
     block: tuple[int, int, int]
@@ -72,7 +72,7 @@ class Placement:
 
 @dataclass(eq=False)
 class _Placed:
-    """A placed block that holds its room."""
+    """A placed block whose resources are not free again yet."""
 
     job: Job
     sm: int
@@ -81,7 +81,7 @@ class _Placed:
 
 @dataclass
 class _Room:
-    """What is free on one SM."""
+    """The free slots and resources of one SM, and its occupied warps."""
 
     slots: int
     free: list[int]
@@ -216,7 +216,11 @@ class ListScheduler:
         return [job for job in self._jobs if not job.over][:2]
 
     def _next(self) -> Job | None:
-        """Return the launch whose block is next: two at most are resident, in order."""
+        """Return the launch whose block is placed next, or None.
+
+        The older of the two resident launches comes first. The younger one's turn is when the older
+        has no block left to place and stream order allows it.
+        """
         waiting = self._resident()
         for job in waiting:
             if job.placed == job.blocks:
@@ -247,7 +251,7 @@ class ListScheduler:
         return Placement(job.ticket, block, sm)
 
     def _choose(self, fits: list[int]) -> int:
-        """Return the SM that the policy picks among those with room."""
+        """Return the SM that the placement policy chooses from the SMs with room."""
         policy = self._config.policy
         if policy == "first_fit":
             return min(fits)
@@ -260,7 +264,10 @@ class ListScheduler:
         return self._from_pointer(fits)
 
     def _from_pointer(self, fits: list[int]) -> int:
-        """Return the first SM in the table from the pointer on, and move the pointer past it."""
+        """Return the first of the SMs in the order table from the pointer on, and move the pointer.
+
+        The pointer moves to the position after the chosen SM's.
+        """
         count = len(self.table)
         steps = (self.table.index(sm) for sm in fits)
         position = min(steps, key=lambda place: (place - self._pointer) % count)

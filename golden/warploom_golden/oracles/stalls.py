@@ -1,4 +1,4 @@
-"""What the dispatcher's stall counters counted, held against what was offered."""
+"""A check of the dispatcher's stall counters against the offers."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -9,20 +9,20 @@ from warploom_spec.timing import timing
 
 
 class Stalls:
-    """The stall counters of the cycles so far.
+    """Follows the stall counters, and compares each step with the offers of its cycle.
 
     Parameters
     ----------
     config : Config
-        How late the counters show a cycle, and how wide they are.
+        Sets the counters' latency in cycles and their width in bits.
     """
 
     def __init__(self, config: Config) -> None:
         found = timing(config)
         self._wrap = 1 << found.stall_counter_bits
         self._shown = dict.fromkeys(STALL_CAUSES, 0)
-        # Whether the cycle that is shown now had a decision, which is an offer later on, and
-        # whether it had a launch with blocks left: the oldest first.
+        # Past cycles, the oldest first: the counters now show the oldest. `_decided`: whether a
+        # block was decided, which is offered later. `_left`: whether a launch had blocks left.
         self._decided = deque([False] * (found.stall - found.offer))
         self._left = deque([False] * found.stall)
 
@@ -32,7 +32,7 @@ class Stalls:
         Parameters
         ----------
         shown : mapping
-            What they show in this cycle, by port.
+            The counters' values in this cycle, by port.
         begun : bool
             Whether an offer becomes valid in this cycle.
         left : bool

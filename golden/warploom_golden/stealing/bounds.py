@@ -1,4 +1,4 @@
-"""What no schedule can beat, and what a schedule without stealing takes."""
+"""The lower bound of every schedule's makespan, and the makespan without stealing."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ class Bounds:
     Attributes
     ----------
     work : int
-        T1: all steps of all tasks one after the other, mailbox rounds, splits, pushes and pops
-        included.
+        T1: cycles of all steps of all tasks, one after the other. Mailbox rounds, splits, pushes
+        and pops are included.
     span : int
-        Tinf: the longest chain of steps of which each waits for the one before.
+        Tinf: cycles of the longest chain of steps in which each step waits for the one before.
     leaves : int
-        Tasks that units run.
+        Number of tasks that units run.
     """
 
     work: int
@@ -26,12 +26,12 @@ class Bounds:
     leaves: int
 
     def makespan(self, workers: int) -> int:
-        """Return max(T1 / P, Tinf), rounded up."""
+        """Return the lower bound for P workers in cycles: max(T1 / P, Tinf), rounded up."""
         return max(-(-self.work // workers), self.span)
 
 
 def bounds(algorithm: Algorithm, costs: Costs, item: Item = None, units: int = 1) -> Bounds:
-    """Return work and span of an item, by walking its whole tree.
+    """Return work and span of an item, from a walk over its whole tree.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ def bounds(algorithm: Algorithm, costs: Costs, item: Item = None, units: int = 1
     costs : Costs
         Cycles of each step; start-up is not counted.
     item : object, optional
-        Where to begin; the root unless told otherwise.
+        The item; None: the root.
     units : int
-        Units that share a leaf.
+        Number of units that share a leaf.
     """
     item = algorithm.root() if item is None else item
     begin = costs.pop + costs.test
@@ -60,11 +60,22 @@ def bounds(algorithm: Algorithm, costs: Costs, item: Item = None, units: int = 1
 
 
 def static_makespan(algorithm: Algorithm, costs: Costs, workers: int, units: int = 1) -> int:
-    """Return the cycles of a static partition: tasks are dealt out once and never move.
+    """Return the makespan of a static partition in cycles: tasks are dealt out once.
 
-    The first worker splits the tree level by level until there is a task for each worker, or only
-    leaves are left. Each worker gets neighbouring tasks, their numbers differing by at most one,
-    and runs them alone. The first worker then joins what it split.
+    The first worker splits the tree level by level, until there is a task for each worker or only
+    leaves are left. Each worker gets a run of neighbouring tasks, and runs them alone; the workers'
+    counts of tasks differ by at most one. Then the first worker joins the tasks that it split.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        The problem.
+    costs : Costs
+        Cycles of each step; start-up is counted.
+    workers : int
+        Number of workers.
+    units : int
+        Number of units that share a leaf.
     """
     level = [algorithm.root()]
     shared = costs.start_up

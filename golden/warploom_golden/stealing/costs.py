@@ -1,11 +1,11 @@
-"""What each step of a worker takes, in cycles of the front end's clock."""
+"""The cost of each step of a worker, in cycles of the front end's clock."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from warploom_spec.errors import WarploomError
 
-#: How worker and unit order their accesses to shared memory.
+#: How a worker and a unit order their accesses to shared memory: memory fences, or atomic accesses.
 SYNCS: Final = ("fence", "atomic")
 #: Points of one mailbox round at which worker or unit orders its accesses (see `fences`).
 SYNC_POINTS: Final = 4
@@ -13,7 +13,7 @@ SYNC_POINTS: Final = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Costs in cycles; each is 0 or more.
+    """The cost of each step in cycles, 0 or more.
 
     Attributes
     ----------
@@ -22,18 +22,23 @@ class Costs:
     test : int
         Test of the cut-off condition, once a task.
     split : int
-        Split of one task, beside what the algorithm itself adds.
+        Split of one task.
     push, pop : int
-        One task into or out of the worker's own queue.
+        One task put into, or taken from, the worker's own queue.
     steal : int
         One attempt to take a task from another worker's queue, successful or not.
     mailbox : int
-        One round through the mailbox without ordering: write the task register, ring, see the
-        doorbell cleared, read the outcome.
+        One round through the mailbox without its ordering points: write the task register, ring,
+        see the doorbell cleared, read the outcome.
     fence, atomic : int
-        One ordering point by a memory fence or by an atomic access.
+        One ordering point: by a memory fence, or by an atomic access.
     sync : str
-        ``fence`` or ``atomic``: which of the two orders a mailbox round.
+        ``fence`` or ``atomic``: which of them a mailbox round uses.
+
+    Raises
+    ------
+    WarploomError
+        If a cost is below 0 or ``sync`` is unknown.
     """
 
     start_up: int = 200
@@ -57,5 +62,5 @@ class Costs:
 
     @property
     def round_trip(self) -> int:
-        """Cycles of one mailbox round, the unit's own work left out."""
+        """Cycles of one mailbox round with its ordering points, without the unit's own work."""
         return self.mailbox + SYNC_POINTS * (self.fence if self.sync == "fence" else self.atomic)

@@ -1,9 +1,11 @@
-"""Which memory fences the mailbox protocol needs, by trying every order that a CPU allows.
+"""The memory fences that the mailbox protocol needs: a search over every order that a CPU allows.
 
 Worker and unit are short programs of accesses to shared memory. A CPU may perform two accesses of
 one program in either order unless they touch the same word or a fence between them forbids it. A
 release fence keeps earlier accesses before later writes; an acquire fence keeps earlier reads
-before later accesses. Every order of every program, in every interleaving, is tried.
+before later accesses. `stale_reads` tries every order of each program in every interleaving.
+
+The protocol is that of patent US 11,340,942 B2, *Cooperative work-stealing scheduler*.
 """
 
 from collections.abc import Iterator
@@ -21,9 +23,9 @@ class Access:
         ``write``, ``read``, ``wait`` (a read repeated until it gives ``value``), or the fences
         ``acquire`` and ``release``.
     word : str
-        What is accessed; empty for a fence.
+        Name of the word that is accessed; empty for a fence.
     value : int
-        What is written, waited for, or what a read must give to be right.
+        The value that is written or waited for. For a read: the value that is right.
     """
 
     kind: str
@@ -40,13 +42,19 @@ Program = tuple[Access, ...]
 #: The protocol's fences: after the task's write, after the doorbell is seen, after the outcome's
 #: write, after the doorbell is seen cleared.
 CORRECT_FENCES: Final = ("release", "acquire", "release", "acquire")
-#: The published protocol: the first fence is named the wrong way, the second and the last, both on
-#: the reading side, are left out.
+#: The patent's fences. The first has the wrong kind. The second and the last, which order reads,
+#: are missing.
 SOURCE_FENCES: Final = ("acquire", "", "release", "")
 
 
 def protocol(fences: tuple[str, str, str, str]) -> tuple[Program, Program]:
-    """Return one mailbox round as two programs, worker's and unit's; an empty name is no fence."""
+    """Return one mailbox round as two programs: the worker's, then the unit's.
+
+    Parameters
+    ----------
+    fences : tuple of four str
+        The kinds of the fences, in the order of `CORRECT_FENCES`; an empty string is no fence.
+    """
     first, second, third, fourth = fences
     worker = [
         Access("write", "task", 1),
@@ -68,7 +76,7 @@ def protocol(fences: tuple[str, str, str, str]) -> tuple[Program, Program]:
 
 
 def stale_reads(programs: tuple[Program, ...]) -> set[str]:
-    """Return the words of which some legal order reads a value that is not the right one."""
+    """Return the words of which a read gives a wrong value in at least one legal order."""
     before = tuple(
         tuple(
             frozenset(i for i in range(j) if _keeps_order(program, i, j))
@@ -110,7 +118,7 @@ def _keeps_order(program: Program, i: int, j: int) -> bool:
     if first.word == second.word:
         return True
     if first.kind == "wait" and second.kind == "write":
-        return True  # a write is not performed before it is certain that it is wanted
+        return True  # a CPU performs no write before it knows that the wait before has ended
     if first.kind == "read" and (first.word, second.word) == ("task", "status"):
         return True  # the status is computed from the task
     return any(_fence_orders(fence.kind, first, second) for fence in program[i + 1 : j])
@@ -128,7 +136,7 @@ def _ready(
     done: tuple[frozenset[int], ...],
     values: dict[str, int],
 ) -> Iterator[tuple[int, int]]:
-    """Yield the accesses that may be performed next: program and position."""
+    """Yield each access that may be performed next: number of its program, position in it."""
     for which, program in enumerate(programs):
         for position, access in enumerate(program):
             if access.is_fence or position in done[which]:

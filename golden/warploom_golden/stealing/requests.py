@@ -1,7 +1,7 @@
-"""What a worker asks of the machine that it runs on.
+"""The requests of a worker to the machine that it runs on.
 
-A worker is a generator. It yields one of these and goes on when the machine has done it, so the
-same worker runs in the discrete-event model and against the mailbox's RTL.
+A worker is a generator. It yields a request, and goes on when the machine has done the request. So
+the same worker runs in the discrete-event model and against the mailbox's RTL.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from warploom_golden.stealing.algorithm import Item
 
 @dataclass(frozen=True)
 class Spend:
-    """Let cycles pass; ``on`` says for what, for timelines and sums."""
+    """Let cycles pass; ``on`` names the step that takes them, for timelines and sums."""
 
     cycles: int
     on: str
@@ -19,7 +19,10 @@ class Spend:
 
 @dataclass(frozen=True)
 class Ring:
-    """Run parts of a leaf, one on each unit; answered with (code, result) for each part."""
+    """Run the parts of a leaf, one on each unit.
+
+    The answer is a list with (code, result) of each part; code 0 is success.
+    """
 
     units: tuple[int, ...]
     parts: tuple[Item, ...]
@@ -27,7 +30,7 @@ class Ring:
 
 @dataclass(frozen=True)
 class Park:
-    """Wait until a task was pushed anywhere or a task's last part is done."""
+    """Wait until any worker pushes a task, or until the last part of a task is done."""
 
 
 Request = Spend | Ring | Park

@@ -1,4 +1,4 @@
-"""Start-up: which worker gets which CPU core, units and sections of the mailbox."""
+"""Start-up: each worker gets a CPU core, units and their sections of the mailbox."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +16,7 @@ class Seat:
     Attributes
     ----------
     worker, cpu_core : int
-        Numbers; no two workers share a core.
+        Numbers of the worker and of its CPU core; no two workers share a core.
     units : tuple of int
         Execution units, in order. Section k of the mailbox belongs to unit k, so these are the
         worker's sections, too.
@@ -28,11 +28,11 @@ class Seat:
 
 
 def seats(workers: int, units: int, mapping: str, cpu_cores: int | None = None) -> list[Seat]:
-    """Share CPU cores and units among the workers; counts of units differ by at most one.
+    """Share CPU cores and units among the workers; their counts of units differ by at most one.
 
-    The published method says that where units do not divide evenly one worker has fewer than the
-    others. That is impossible for 5 units on 4 workers (``one_has_fewer``), so here the first
-    ``units % workers`` workers have one more.
+    Patent US 11,340,942 B2 says: where units do not divide evenly, one worker has fewer than the
+    others. For 5 units on 4 workers no such division exists (`one_has_fewer`). So here the first
+    ``units % workers`` workers have one unit more.
 
     Parameters
     ----------
@@ -73,7 +73,10 @@ def seats(workers: int, units: int, mapping: str, cpu_cores: int | None = None) 
 
 
 def one_has_fewer(workers: int, units: int) -> list[int] | None:
-    """Return the published rule's counts: all workers the same, one fewer; None if impossible."""
+    """Return each worker's count of units by the patent's rule; None if no counts follow the rule.
+
+    The rule: all workers have the same count, but the last one may have fewer.
+    """
     if units % workers == 0:
         return [units // workers] * workers
     for each in range(1, units + 1):

@@ -25,23 +25,28 @@ class StealOptions:
     Attributes
     ----------
     workers, units : int
-        Counts; a worker needs a unit of its own.
+        How many; each worker needs a unit of its own.
     mapping : str
-        ``one_to_one`` or ``one_to_many``.
+        ``one_to_one``: a worker uses the first of its units. ``one_to_many``: all of them.
     victims : str
         ``random``, ``round_robin`` or ``most_loaded``.
     steal : str
-        ``one`` or ``half`` of the victim's tasks.
+        A thief takes ``one`` task, or ``half`` of the victim's tasks.
     queue : int
-        Places of each worker's queue.
+        Number of places of each worker's queue.
     max_nesting : int
         See `Shared`.
     seed : int
-        Of random victims.
+        Seed of the random victims.
     costs : Costs
         Cycles of each step.
     source_cutoff : bool
         See `Shared`.
+
+    Raises
+    ------
+    WarploomError
+        If a value is not legal.
     """
 
     workers: int = 4
@@ -56,7 +61,7 @@ class StealOptions:
     source_cutoff: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no run can be made of."""
+        """Refuse a value that is not legal."""
         if self.steal not in STEALS:
             raise WarploomError(f"steal is {self.steal!r}; legal: {', '.join(STEALS)}")
         if self.max_nesting < 0:
@@ -68,7 +73,7 @@ class StealOptions:
 
 @dataclass(frozen=True)
 class Slice:
-    """What a worker did between two cycles; ``on`` is a step's name, ``unit`` or ``idle``."""
+    """One step of a worker in the cycles [start, end): ``on`` is its name, ``unit`` or ``idle``."""
 
     worker: int
     start: int
@@ -78,26 +83,26 @@ class Slice:
 
 @dataclass(frozen=True)
 class StealRun:
-    """What became of one run.
+    """The results of one run.
 
     Attributes
     ----------
     makespan : int
-        Cycles from the host's call to the root's join.
+        Cycles from the host's call to the end of the root's join.
     result : object
-        The root's; None if it failed.
+        The root's result; None if the root failed.
     code : int
-        0, or the failure that reached the root.
+        The failure code that reached the root; 0: no failure.
     steals, attempts, leaves, splits, rounds : int
         Sums over the workers, see `Worker`.
     deepest : int
         Deepest nesting of any worker.
     idle : int
-        Cycles that workers waited without a task, summed.
+        Sum over the workers: cycles without a task.
     busy : int
-        Cycles that units worked, summed over the rounds.
+        Sum over the rounds: cycles in which units worked.
     slices : list of Slice
-        Every worker's time, in order of its end.
+        The steps of all workers, noted in the order in which the model computed them.
     """
 
     makespan: int
@@ -117,7 +122,7 @@ class StealRun:
 def crew(
     algorithm: Algorithm, options: StealOptions, wake: Callable[[], None]
 ) -> tuple[Task, list[Worker]]:
-    """Return the whole problem as a task in worker 0's queue, and all workers.
+    """Return the root task, which stands in worker 0's queue, and all workers.
 
     Parameters
     ----------
@@ -148,10 +153,10 @@ def crew(
 
 
 class StealModel:
-    """Run an algorithm on workers and units, cycle by cycle of what happens.
+    """Discrete-event model of one run: an algorithm on workers and units.
 
-    The run is a function of its arguments alone. Workers whose steps end in the same cycle go on in
-    the order in which those steps began.
+    The same arguments always give the same run. When the steps of several workers end in the same
+    cycle, the workers go on in the order in which those steps began.
 
     Parameters
     ----------
@@ -160,7 +165,7 @@ class StealModel:
     options : StealOptions
         Settings.
     fails : Callable or None
-        Code of a leaf's part by its item, 0 = ok; None: nothing fails.
+        Given the item of a leaf's part, returns its failure code, 0: ok. None: nothing fails.
 
     Notes
     -----
@@ -187,12 +192,13 @@ class StealModel:
         self._slices: list[Slice] = []
 
     def run(self) -> StealRun:
-        """Return the run's outcome.
+        """Run until the root is done, and return the results.
 
         Raises
         ------
         RuntimeError
-            If workers wait for each other: a fault of the method, never of the problem.
+            If every worker waits and the root is not done: a fault of the method, not of the
+            problem.
         """
         for worker in range(len(self._workers)):
             self._resume_at(self._costs.start_up, worker, None)

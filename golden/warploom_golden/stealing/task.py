@@ -1,4 +1,4 @@
-"""One task: an item, and what became of its parts."""
+"""One task: an item, and the outcomes of its parts."""
 
 from dataclasses import dataclass, field
 
@@ -14,23 +14,23 @@ class Task:
     item : object
         The algorithm's piece of the problem.
     parent : Task or None
-        The task that was split; None for the root.
+        The task from whose split this task comes; None for the root.
     place : int
-        Which part of the parent this is, from 0.
+        Number of this part among the parent's parts, from 0.
     waits_for : int
-        Parts that are not done yet.
+        Number of parts that are not done yet.
     results : list
-        Of the parts, in their order.
+        Results of the parts, in the parts' order.
     result : object
-        The task's own, when it is done and did not fail.
+        The task's own result; None before the task is done, and if it failed.
     code : int
-        0, or the failure that the task carries to its parent.
-    codes : dict
-        Code of each failed part, by its place.
+        The failure code that the task carries to its parent; 0: no failure.
+    codes : dict of int to int
+        Failure code of each failed part, by the part's place.
     done : bool
-        Whether result or code stand.
+        Whether ``result`` and ``code`` are final.
     owner : int
-        The worker that runs it; -1 before.
+        Number of the worker that runs the task; -1 before a worker has it.
     """
 
     item: Item
@@ -45,13 +45,13 @@ class Task:
     owner: int = -1
 
     def split_into(self, items: list[Item]) -> "list[Task]":
-        """Return a task for each part; this one waits for all of them."""
+        """Return a task for each part; this task waits for all of them."""
         self.waits_for = len(items)
         self.results = [None] * len(items)
         return [Task(item, self, place) for place, item in enumerate(items)]
 
     def finish(self, result: Result, code: int) -> None:
-        """Note the outcome and tell the parent.
+        """Note the outcome, and pass it to the parent.
 
         Raises
         ------
@@ -69,5 +69,5 @@ class Task:
 
     @property
     def failure(self) -> int:
-        """Code of the first failed part in their order; 0 if none failed."""
+        """The code of the first failed part in the parts' order; 0 if none failed."""
         return self.codes[min(self.codes)] if self.codes else 0

@@ -12,7 +12,12 @@ class TaskQueue:
     Parameters
     ----------
     places : int
-        Most tasks in the queue, at least 1.
+        The most tasks in the queue, at least 1.
+
+    Raises
+    ------
+    WarploomError
+        If there are no places.
     """
 
     def __init__(self, places: int):
@@ -26,7 +31,7 @@ class TaskQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether a push would find no place."""
+        """Whether no place is free for a push."""
         return len(self._tasks) == self._places
 
     @property
@@ -35,21 +40,21 @@ class TaskQueue:
         return self._tasks[-1] if self._tasks else None
 
     def push(self, task: Task) -> None:
-        """Put a task at the bottom; the owner's.
+        """Put a task at the bottom; only the owner does so.
 
         Raises
         ------
         OverflowError
-            If the queue is full: its owner asks first.
+            If the queue is full; the owner asks `is_full` first.
         """
         if self.is_full:
             raise OverflowError(f"queue of {self._places} tasks is full")
         self._tasks.append(task)
 
     def pop(self) -> Task:
-        """Take the task at the bottom; the owner's."""
+        """Take the task at the bottom; only the owner does so."""
         return self._tasks.pop()
 
     def steal(self) -> Task:
-        """Take the task at the top; a thief's."""
+        """Take the task at the top; only thieves do so."""
         return self._tasks.popleft()

@@ -1,4 +1,4 @@
-"""Whom a worker without tasks steals from."""
+"""The policies by which a worker without tasks chooses the victim that it steals from."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -8,22 +8,22 @@ from warploom_spec.errors import WarploomError
 
 
 class VictimPolicy(Protocol):
-    """Names the next victim of one worker."""
+    """Chooses the next victim of one worker."""
 
     def choose(self, thief: int, lengths: Sequence[int]) -> int:
-        """Return a worker other than the thief; its queue may be empty.
+        """Return the number of a worker other than the thief; the victim's queue may be empty.
 
         Parameters
         ----------
         thief : int
-            The worker that asks.
+            Number of the worker that steals.
         lengths : sequence of int
-            Tasks in each worker's queue; two entries at least.
+            Number of tasks in each worker's queue; at least two workers.
         """
 
 
 class RandomVictim:
-    """Any other worker, each as likely as the next; seeded."""
+    """Any other worker, all equally likely; the draws are seeded."""
 
     def __init__(self, thief: int, seed: int):
         self._draw = random.Random(f"{seed} {thief}")
@@ -34,7 +34,7 @@ class RandomVictim:
 
 
 class RoundRobinVictim:
-    """The other workers in turn, beginning with the thief's next."""
+    """The other workers in turn; the worker after the thief is first."""
 
     def __init__(self, thief: int, seed: int):
         self._last = thief
@@ -65,7 +65,13 @@ VICTIMS: Final[dict[str, Callable[[int, int], VictimPolicy]]] = {
 
 
 def make_victims(name: str, thief: int, seed: int) -> VictimPolicy:
-    """Return one worker's policy by name; an unknown one is refused with the legal names."""
+    """Return one worker's policy by name.
+
+    Raises
+    ------
+    WarploomError
+        If the name is unknown; the message has the legal names.
+    """
     if name not in VICTIMS:
         raise WarploomError(f"victims is {name!r}; legal: {', '.join(VICTIMS)}")
     return VICTIMS[name](thief, seed)

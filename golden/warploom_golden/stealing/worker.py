@@ -12,33 +12,34 @@ from warploom_golden.stealing.task import Task
 from warploom_golden.stealing.task_queue import TaskQueue
 from warploom_golden.stealing.victims import VictimPolicy
 
-#: A worker's run: yields requests, gets a ring's outcomes back.
+#: A worker as a generator: it yields requests, and is sent the outcomes of a `Ring`.
 Steps = Generator[Request, Any, None]
 
 
 @dataclass
 class Shared:
-    """What all workers of one run see.
+    """The state and settings that all workers of one run share.
 
     Attributes
     ----------
     algorithm : Algorithm
         The problem.
     root : Task
-        The whole of it.
+        The task of the whole problem.
     queues : list of TaskQueue
-        One a worker.
+        Each worker's queue.
     costs : Costs
         Cycles of each step.
     steal_half : bool
-        Whether a thief takes half of its victim's tasks, one after the other, or one.
+        True: a thief takes half of its victim's tasks, one after the other. False: one task.
     max_nesting : int
-        Tasks that a worker may begin while others wait on its stack for their parts; a part of the
-        task on top does not count.
+        The most tasks that a worker may begin on top of tasks that wait on its stack for their
+        parts. A part of the task on top of the stack does not count.
     wake : Callable
-        Called after each push and after each task that was the last its parent waited for.
+        Called after each push, and when the last part that a task waited for is done.
     source_cutoff : bool
-        The published flow chart, whose branches at the cut-off are exchanged.
+        True: follow the flow chart of patent US 11,340,942 B2, in which the two branches at the
+        cut-off test are exchanged.
     """
 
     algorithm: Algorithm
@@ -57,11 +58,11 @@ class Worker:
     Parameters
     ----------
     seat : Seat
-        Number and units.
+        The worker's number and units.
     shared : Shared
-        What all workers see.
+        What all workers share.
     victims : VictimPolicy
-        Whom it steals from.
+        Chooses the workers that this worker steals from.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ class Worker:
     splits, leaves, rounds : int
         Tasks split, tasks run by units, and mailbox rounds (one a unit).
     deepest : int
-        Most tasks that were nested at once, counted as for ``max_nesting``.
+        The most tasks that were nested at once, counted as for ``max_nesting``.
     """
 
     def __init__(self, seat: Seat, shared: Shared, victims: VictimPolicy):
@@ -94,10 +95,10 @@ class Worker:
     # --- taking a task ---------------------------------------------------------------------------
 
     def _take(self, may_steal: bool) -> Generator[Request, Any, Task | None]:
-        """Pop a task, or try once to steal one; None if neither gave one."""
+        """Pop a task, or try once to steal one; return None if the worker got no task."""
         if len(self._queue):
             yield Spend(self._shared.costs.pop, "pop")
-            # A thief may have been quicker.
+            # A thief may have taken the last task during the pop.
             return self._queue.pop() if len(self._queue) else None
         if may_steal and any(len(queue) for queue in self._shared.queues):
             return (yield from self._steal())
@@ -105,7 +106,7 @@ class Worker:
         return None
 
     def _steal(self) -> Generator[Request, Any, Task | None]:
-        """Try one victim; of half its tasks all but the first go into the thief's own queue."""
+        """Try one victim; return the first task, and put further ones into the thief's queue."""
         queues = self._shared.queues
         victim = queues[self._victims.choose(self.seat.worker, [len(queue) for queue in queues])]
         wanted = -(-len(victim) // 2) if self._shared.steal_half else 1
@@ -160,7 +161,7 @@ class Worker:
         self.splits += 1
         yield Spend(shared.costs.split, "split")
         parts = task.split_into(shared.algorithm.split(task.item))
-        # The first part ends at the bottom: popped first, as serial execution has it.
+        # Push in reverse: the first part is at the bottom and popped first, as in serial execution.
         for part in reversed(parts):
             if self._queue.is_full:
                 yield from self._run(part)
@@ -177,7 +178,7 @@ class Worker:
         task.finish(shared.algorithm.join(task.item, task.results), 0)
 
     def _work_while_waiting(self, waiting: Task) -> Steps:
-        """Run one more task on top of one that waits; at the limit only its own parts."""
+        """Run one more task on top of a waiting one; at ``max_nesting`` only one of its parts."""
         bottom = self._queue.bottom
         at_limit = self._nested == self._shared.max_nesting
         if at_limit and (bottom is None or bottom.parent is not waiting):

@@ -14,7 +14,7 @@ from warploom_spec.errors import WarploomError
 ALGORITHMS: Final[dict[str, Callable[..., Algorithm]]] = {
     kind.name: kind for kind in (MergeSort, MatrixProduct, NQueens, Quadrature)
 }
-#: Legal sizes of each.
+#: The lowest and the highest legal size of each algorithm.
 SIZES: Final = {
     "merge_sort": (1, 1 << 22),
     "matrix_product": (1, 2048),

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from warploom_golden.stealing.algorithm import even_cuts
 
-#: Rows [0], [1] and columns [2], [3] of the result, upper ends excluded.
+#: First row, end of rows, first column, end of columns in the result; the ends are excluded.
 Block = tuple[int, int, int, int]
 Matrix = npt.NDArray[np.int64]
 
@@ -18,9 +18,9 @@ class MatrixProduct:
     size : int
         Rows and columns.
     seed : int
-        Of the elements.
+        Seed of the elements.
     cutoff : int
-        Most elements of the result in a leaf.
+        The most elements of the result in a leaf.
     """
 
     name = "matrix_product"
@@ -39,7 +39,7 @@ class MatrixProduct:
         return (bottom - top) * (last - first) <= max(1, self._cutoff)
 
     def split(self, item: Block) -> list[Block]:
-        """Halve the longer side, rows first."""
+        """Halve the longer side; the rows if both sides are equal."""
         top, bottom, first, last = item
         if bottom - top >= last - first:
             return [(low, high, first, last) for low, high in even_cuts(top, bottom, 2)]
@@ -61,7 +61,7 @@ class MatrixProduct:
         return np.concatenate(results, axis=0 if upright else 1)
 
     def leaf_cycles(self, item: Block) -> int:
-        """Return a cycle for every 32 multiply-adds: a warp's."""
+        """Return one cycle for every 32 multiply-adds: a warp of 32 threads does them together."""
         top, bottom, first, last = item
         return -(-(bottom - top) * (last - first) * len(self.left) // 32)
 

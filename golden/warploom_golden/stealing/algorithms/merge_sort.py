@@ -19,9 +19,9 @@ class MergeSort:
     size : int
         How many numbers.
     seed : int
-        Of the numbers.
+        Seed of the numbers.
     cutoff : int
-        Most numbers of a leaf.
+        The most numbers of a leaf.
     """
 
     name = "merge_sort"

@@ -22,7 +22,7 @@ class NQueens:
     seed : int
         Unused: the problem is the same for every seed.
     cutoff : int
-        Rows that workers fill; below, a unit counts.
+        Number of rows that workers fill; a unit counts the placements in the rows after them.
     """
 
     name = "n_queens"
@@ -39,7 +39,7 @@ class NQueens:
         return len(item[0]) >= min(self._cutoff, self.size)
 
     def split(self, item: Board) -> list[Board]:
-        """Return one board for each safe column of the next row; none: an empty leaf."""
+        """Return one board for each safe column of the next row; the list may be empty."""
         placed, low, high = item
         boards = [(*placed, column) for column in range(low, high) if _is_safe(placed, column)]
         return [(board, 0, self.size) for board in boards]
@@ -55,7 +55,7 @@ class NQueens:
         return sum(results)
 
     def leaf_cycles(self, item: Board) -> int:
-        """Return 4 cycles for each position that is looked at."""
+        """Return 4 cycles for each position that the unit tries."""
         return 4 * max(1, self._visited(item)[1])
 
     def join_cycles(self, item: Board) -> int:
@@ -66,7 +66,7 @@ class NQueens:
         return result == SOLUTIONS[self.size]
 
     def _count_from(self, item: Board) -> tuple[int, int]:
-        """Return solutions and positions looked at, below a board."""
+        """Return how many solutions begin with a board, and how many positions were tried."""
         placed, low, high = item
         if len(placed) == self.size:
             return 1, 1

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-#: Ends of an interval and how often the whole was halved to get there.
+#: Both ends of an interval, and how often the whole interval was halved to get it.
 Interval = tuple[float, float, int]
 
-#: Panels of Simpson's rule in a leaf; even.
+#: Panels of Simpson's rule in a leaf: an even number.
 PANELS: Final = 64
 
 
@@ -62,7 +62,7 @@ class Quadrature:
         return math.fsum(results)
 
     def leaf_cycles(self, item: Interval) -> int:
-        """Return 8 cycles for each point."""
+        """Return 8 cycles for each point of Simpson's rule."""
         return 8 * (PANELS + 1)
 
     def join_cycles(self, item: Interval) -> int:
