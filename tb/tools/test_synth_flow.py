@@ -71,7 +71,8 @@ def synthesised(inside: str, folder: Path) -> Counter[str]:
 
 
 @pytest.mark.fpga
-def test_cells_are_counted_and_all_are_placed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", flow.DEVICES)
+def test_cells_are_counted_and_all_are_placed(device: str, tmp_path: Path) -> None:
     cells = synthesised("registers", tmp_path)
     # The sum has 17 bits, two in a carry cell; 16 registers more hold a for a cycle.
     assert cells["TRELLIS_FF"] == 16 + 17
@@ -79,7 +80,7 @@ def test_cells_are_counted_and_all_are_placed(tmp_path: Path) -> None:
     own = flow.wrap(SMALL_PORTS, tmp_path)
     # 33 inputs and the pin's bit before them; 32 outputs, folded to 8, 2 and 1.
     assert own["TRELLIS_FF"] == 34 + 32 + 8 + 2 + 1
-    flow.place(1, tmp_path)
+    flow.place(1, tmp_path, device)
     assert 50 < flow.rate(json.loads((tmp_path / "placed1.json").read_text())) < 1000
 
 
@@ -116,7 +117,7 @@ def test_a_failing_tool_shows_its_last_lines(tmp_path: Path) -> None:
         flow.synthesise("small", "module broken", tmp_path)
     (tmp_path / flow.WRAPPED).write_text("{}")
     with pytest.raises(RuntimeError, match="nextpnr failed in .*"):
-        flow.place(1, tmp_path)
+        flow.place(1, tmp_path, "85k")
 
 
 @pytest.mark.fpga
@@ -130,7 +131,7 @@ def test_the_quickest_clock_rate_is_reached_again(tmp_path: Path) -> None:
     assert source.netlist_hash == quickest.netlist_hash, "stale; run: make synth ARGS=--update"
     flow.synthesise(top_module(target), source.text, tmp_path)
     flow.wrap(source.ports, tmp_path)
-    flow.place(1, tmp_path)
+    flow.place(1, tmp_path, target.device)
     reached = flow.rate(json.loads((tmp_path / "placed1.json").read_text()))
     assert reached == quickest.fmax_each[0]
 

@@ -6,7 +6,13 @@ from typing import Final
 
 from warploom_dev.pages import section_replaced
 from warploom_dev.synth.measure import Row
-from warploom_dev.synth.targets import DISPATCHER, INDEX, INDEX_WITH_MEMORY
+from warploom_dev.synth.targets import (
+    DISPATCHER,
+    FRONT_END,
+    INDEX,
+    INDEX_WITH_MEMORY,
+    USUAL_DEVICE,
+)
 from warploom_sim.json_file import write_whole
 from warploom_spec import Config
 
@@ -26,6 +32,7 @@ PAGES: Final = {
         "index/index_packer": ("IndexPacker", "IndexUnpacker"),
         "launch/launch_check": ("LaunchCheck",),
         "launch/launch_path": ("LaunchPath",),
+        "host/front_end": (FRONT_END,),
     }.items()
 }
 
@@ -71,4 +78,6 @@ def _line(row: Row) -> str:
     words += [f"{count:,} {name}" for name, count in others.items() if count]
     if row.fmax_mhz is not None:
         words.append(f"{row.fmax_mhz} MHz (seeds: {len(row.seeds)})")
-    return f"- {', '.join(f'`{part}`' for part in row.key if part)}: {', '.join(words)}."
+    # What stands without a device is of the usual one.
+    where = f" on an ECP5-{row.device}" if row.device != USUAL_DEVICE else ""
+    return f"- {', '.join(f'`{part}`' for part in row.key if part)}{where}: {', '.join(words)}."

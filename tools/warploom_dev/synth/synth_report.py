@@ -18,19 +18,19 @@ _BEGIN: Final = "<!-- Written by `python -m warploom_dev synth --update`. -->"
 
 _HEADINGS: Final = (
     *("block", "config", "policy", "reclaim", "LUT4-eq", "LUT4", "CCU2C", "DPR16X4"),
-    *("FF", "EBR", "DSP", "Fmax MHz", "seeds", "port bits"),
+    *("FF", "EBR", "DSP", "Fmax MHz", "seeds", "port bits", "device"),
 )
 _PEER_HEADINGS: Final = (
     *("beside", "design", "LUT4-eq", "FF", "Fmax MHz", "cycles a block", "note", "source"),
 )
 _TEXT_COLUMNS: Final = frozenset(
-    {"block", "config", "policy", "reclaim", "beside", "design", "note", "source"}
+    {"block", "config", "policy", "reclaim", "device", "beside", "design", "note", "source"}
 )
 
 
 def figures_table(rows: Sequence[Row], committed: dict[Key, Row]) -> Table:
     """Return the figures; behind each that differs from the committed one, the difference."""
-    table = _table("Area and clock rate on an ECP5-85, speed grade 6", _HEADINGS)
+    table = _table("Area and clock rate on an ECP5, speed grade 6", _HEADINGS)
     for row in rows:
         table.add_row(*_cells(row, committed.get(row.key)))
     return table
@@ -88,6 +88,7 @@ def _cells(row: Row, committed: Row | None) -> list[str]:
         figure("fmax_mhz") if row.fits else "does not fit",
         str(len(row.seeds)),
         figure("port_bits"),
+        row.device,
     ]
 
 

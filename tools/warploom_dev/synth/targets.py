@@ -18,6 +18,9 @@ DISPATCHER: Final = "BlockDispatcher"
 INDEX: Final = "IndexGenerator"
 INDEX_WITH_MEMORY: Final = "IndexGenerator+IndexMemory"
 BASELINE: Final = "DividerIndexGenerator"
+FRONT_END: Final = "FrontEnd"
+#: Where a row is placed that names no other device.
+USUAL_DEVICE: Final = "85k"
 
 #: Measured for their area alone.
 OTHERS: Final = (
@@ -47,6 +50,8 @@ class Target:
         Of the dispatcher; None for a block that holds none.
     seeds : int
         Place-and-route runs; 0 measures the area alone.
+    device : str
+        The ECP5 that it is placed on, a name of `flow.DEVICES`; a row has one.
     """
 
     block: str
@@ -54,6 +59,7 @@ class Target:
     policy: str | None = None
     reclaim: str | None = None
     seeds: int = 0
+    device: str = USUAL_DEVICE
 
     @property
     def key(self) -> tuple[str, str, str | None, str | None]:
@@ -95,13 +101,28 @@ def _dispatcher(
     return Target(block=DISPATCHER, config=config, policy=policy, reclaim=reclaim, seeds=seeds)
 
 
+def _whole(block: str, seeds: int, config: str = "default", device: str = USUAL_DEVICE) -> Target:
+    """Return a row of a block that holds the dispatcher of the preset."""
+    usual = preset(config)
+    return Target(
+        block=block,
+        config=config,
+        policy=usual.policy,
+        reclaim=usual.reclaim,
+        seeds=seeds,
+        device=device,
+    )
+
+
 def all_targets() -> tuple[Target, ...]:
     """Return every row of the figures, the most important first."""
     return (
         Target(block=INDEX, seeds=3),
         _dispatcher(3),
         *(_dispatcher(1, policy=policy) for policy in POLICIES if policy != "round_robin"),
-        Target(block="LaunchPath", policy=Config().policy, reclaim=Config().reclaim, seeds=3),
+        _whole(FRONT_END, 0),
+        _whole(FRONT_END, 3, config="tiny", device="25k"),
+        _whole("LaunchPath", 3),
         *(_dispatcher(1, policy=policy, reclaim="in_order") for policy in POLICIES),
         Target(block=INDEX, config="tiny", seeds=1),
         _dispatcher(1, config="tiny"),
