@@ -1,1 +1,5 @@
-"""Deferred submission: a loop's calls are cached, sent once, and run where the GPU is."""
+"""Deferred submission: a loop's CUDA calls are cached, sent in one message, and run by a back end.
+
+Method: *A GPU virtualization optimization method based on deferred submission*, patent
+CN103955394B. Pages: ``docs/deferral/deferred_submission.md``, ``docs/deferral/loop_finder.md``.
+"""

@@ -1,4 +1,4 @@
-"""Back end: rebuilds the loop of a group and runs its calls, for one application apart from all."""
+"""Back end: rebuilds the loop of a group and runs its calls; keeps applications apart."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -8,16 +8,16 @@ from typing import Final
 from warploom_golden.deferral.calls import Answer, Group, Value, argument_value
 from warploom_golden.deferral.message import MessageError, decode, encode
 
-#: A call: its arguments' values in, an error code (0 = ok) and a result out.
+#: A function of the back end: takes the arguments' values, returns an error code (0: ok), a result.
 Function = Callable[..., tuple[int, Value]]
 
-#: Code of a group that names a function which the back end does not have.
+#: The answer's code for a group that names a function which the back end does not have.
 UNKNOWN_FUNCTION: Final = 0xFFFF0001
 
 
 @dataclass
 class _Context:
-    """What belongs to one application: its functions, and its groups that wait."""
+    """The state of one application: its functions, and its groups that were not run yet."""
 
     functions: Mapping[str, Function]
     sequence: int = 0
@@ -27,8 +27,8 @@ class _Context:
 class BackEnd:
     """Take messages, run groups in the order of each application's messages, and answer.
 
-    The published method has one process for each application. Here one context stands for it:
-    nothing that an application sends reaches another's functions or groups.
+    Patent CN103955394B has one process for each application. Here a context takes the part of the
+    process: nothing that an application sends reaches another application's functions or groups.
     """
 
     def __init__(self) -> None:
@@ -44,15 +44,15 @@ class BackEnd:
         Parameters
         ----------
         application : int
-            Whose link the message came over.
+            Number of the application over whose link the message came.
         data : bytes
             The message.
 
         Raises
         ------
         MessageError
-            If the message is not perfect, comes from another application than it says, is no
-            group, or is not the next of its application. Then nothing of it is queued.
+            If the message is malformed, names another application, is not a group, or does not have
+            the application's next sequence number. Then nothing of the message is queued.
         """
         context = self._contexts[application]
         group = decode(data)
@@ -66,7 +66,7 @@ class BackEnd:
         context.groups.append(group)
 
     def run_next(self, application: int) -> bytes | None:
-        """Run an application's oldest group and return the answer's bytes; None: none waits."""
+        """Run an application's oldest group; return the answer's bytes, or None if none waits."""
         context = self._contexts[application]
         if not context.groups:
             return None
@@ -79,9 +79,10 @@ def run_group(group: Group, functions: Mapping[str, Function]) -> Answer:
     Parameters
     ----------
     group : Group
-        The calls and how their arguments change.
+        The calls, and how their arguments change.
     functions : Mapping
-        By name; a group that names an unknown one is refused before anything runs.
+        The functions by name. A group that names an unknown function is refused before any call
+        runs.
     """
     done: list[Value] = [0] * len(group.calls)
     for number, call in enumerate(group.calls):

@@ -1,4 +1,4 @@
-"""What a call does to the symbolic machine."""
+"""The effects of a call on the symbolic machine."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ from warploom_golden.deferral.values import (
     zero_extend,
 )
 
-#: Bytes of the frame that a copy reads and that are followed one by one.
+#: The most bytes of the frame that are followed one by one when a copy reads them.
 _MOST_BYTES: Final = 4096
 _SUCCESS: Final = Value(64, 0)
 #: Arguments of some calls: other registers may hold what is left of earlier work.
@@ -40,14 +40,14 @@ _ARGUMENT_COUNTS: Final = {
 
 
 def call(step: Step, name: str | None) -> None:
-    """Make a call to what is not followed.
+    """Apply the effects of a call whose code is not followed.
 
     Parameters
     ----------
     step : Step
         The machine at the call.
     name : str or None
-        Whom it calls; None through an unknown pointer.
+        Name of the function that is called; None if it is called through an unknown pointer.
     """
     plain = call_table.plain_name(name or "")
     if plain == call_table.PUSH:

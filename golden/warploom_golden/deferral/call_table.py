@@ -1,4 +1,4 @@
-"""CUDA calls: which can be deferred, and what their arguments are."""
+"""The table of CUDA calls that can be deferred, and their arguments."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ class CallKind:
     allocates, frees : bool
         Whether the first argument is where a new pointer goes, or a pointer to free.
     source, count, direction : int or None
-        Positions of the host bytes that it may read, of how many they are, and of the direction.
+        Positions of three arguments: the address of host bytes that the call may read, their
+        number, and the copy's direction; None: the call has no such argument.
     """
 
     sizes: tuple[int, ...]
@@ -27,7 +28,7 @@ class CallKind:
     direction: int | None = None
 
 
-#: What can be deferred beside a kernel launch.
+#: The calls that can be deferred beside a kernel launch.
 DEFERRABLE: Final = {
     "cudaMemcpy": CallKind((8, 8, 8, 4), source=1, count=2, direction=3),
     "cudaMemcpyAsync": CallKind((8, 8, 8, 4, 8), source=1, count=2, direction=3),

@@ -1,8 +1,8 @@
-"""Deferred calls as data: what the front end sends and the back end runs."""
+"""Deferred calls as data: the front end sends them, and the back end runs them."""
 
 from dataclasses import dataclass
 
-#: Sizes in bytes that an argument which is a number may have.
+#: The legal sizes of a number argument, in bytes.
 SIZES = (1, 2, 4, 8)
 
 
@@ -39,12 +39,12 @@ class FromResult:
     Attributes
     ----------
     call : int
-        Number of the call within the iteration. Of an earlier call the result of this iteration is
-        meant, of this call or a later one that of the iteration before.
+        Number, within the iteration, of the call whose result is used. An earlier call gives its
+        result of this iteration; this call or a later one gives that of the iteration before.
     offset : int
-        Added to it.
+        The constant that is added to the result.
     first : int
-        The argument's value in iteration 0 where there is no iteration before; else 0.
+        The argument's value in iteration 0, if it uses the iteration before; else 0.
     size : int
         Always 8.
     """
@@ -57,14 +57,14 @@ class FromResult:
 
 @dataclass(frozen=True)
 class Bytes:
-    """Host memory that the call reads, copied when the call was made."""
+    """Bytes of host memory that the call reads, copied when the program makes the call."""
 
     data: bytes
 
 
 Number = Constant | Linear | Alternate | FromResult
 Argument = Number | Bytes
-#: What a call is made with.
+#: An argument of a call: the rule for its value in each iteration.
 Value = int | bytes
 
 
@@ -83,15 +83,15 @@ class Group:
     Attributes
     ----------
     application, sequence : int
-        Who sends it, and the number of the message, 32 bits each.
+        Number of the application that sends the group, and of its message, 32 bits each.
     loop_class : int
-        1 to 3: the highest that an argument needs; 0: a call that was not deferred.
+        1 to 3: the highest class that an argument needs. 0: the call was not deferred.
     initial, step : int
         First value and increment of the loop's variable, 64 bits, signed.
     count : int
-        Iterations, 64 bits.
+        Number of iterations, 64 bits.
     calls : tuple of Call
-        One iteration's, in order.
+        The calls of one iteration, in order.
     """
 
     application: int
@@ -105,18 +105,18 @@ class Group:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a group.
+    """The back end's answer to a group.
 
     Attributes
     ----------
     application, sequence : int
-        The group's.
+        The values of the group.
     code : int
-        0, or the error that stopped the group; 32 bits.
+        The error that stopped the group, 32 bits; 0: none.
     call, iteration : int
-        Where it stopped; 0 if it did not.
+        The call and the iteration in which the group stopped; 0 if it did not stop.
     results : tuple of int or bytes
-        Of each call its result in the last iteration that ran it; 0 if there is none.
+        The result of each call in the last iteration that ran the call; 0 if there is none.
     """
 
     application: int
@@ -139,13 +139,14 @@ def argument_value(
     Parameters
     ----------
     argument : Argument
-        Its rule.
+        The argument's rule.
     call : int
-        Number of the call that it belongs to.
+        Number of the argument's call within the iteration.
     iteration : int
-        From 0.
+        Number of the iteration, from 0.
     current, before : list
-        Results of this iteration's calls so far, and of the iteration before; None: there is none.
+        Results of this iteration's calls so far, and of the iteration before; None: there is no
+        iteration before.
     """
     if isinstance(argument, Bytes):
         return argument.data

@@ -1,4 +1,4 @@
-"""A loop's class, or the reason why its calls cannot be left out of it."""
+"""Classifies a loop: its class, or the reason why its calls cannot be deferred."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -21,16 +21,16 @@ _CLASSES: Final = {
 
 
 class NotDeferrableError(Exception):
-    """A loop has to make its calls itself.
+    """A loop's calls cannot be deferred.
 
     Parameters
     ----------
     reason : Reason
-        Why.
+        The reason.
     address : int
-        The instruction of the loop that shows it.
+        Address of the instruction in the loop that shows the reason.
     detail : str
-        In words.
+        The reason in words.
     """
 
     def __init__(self, reason: Reason, address: int, detail: str):
@@ -46,13 +46,13 @@ def classify(
     Parameters
     ----------
     function : str
-        Its function's name.
+        Name of the loop's function.
     run : LoopRun
-        Its symbolic iteration.
+        The loop's symbolic iteration.
     runs : mapping of int to LoopRun
-        Those of all loops of the function, by header.
+        The symbolic iterations of all loops of the function, by address of the header.
     events : list of Event
-        All that happened in the function.
+        All events of the function's symbolic run.
     """
     loop = run.loop
     exits = tuple(dict.fromkeys(edge.site[0] for edge in run.exits))
@@ -96,7 +96,7 @@ def classify(
 
 
 def _calls(view: LoopView) -> tuple[CudaCall, ...]:
-    """Return the calls of one iteration; refuse a loop that does what cannot be left out."""
+    """Return the calls of one iteration; refuse a loop with effects that cannot be deferred."""
     run = view.run
     for kind, reason in ((EventKind.CALL, Reason.CALL), (EventKind.MEMORY, Reason.MEMORY)):
         found = [event for event in run.events if event.kind is kind]
@@ -137,7 +137,7 @@ def _check_exits(view: LoopView, made: tuple[CudaCall, ...]) -> None:
 
 
 def _check_tested(view: LoopView) -> None:
-    """Refuse exits that some iterations do not come to: which one ends the loop is not known."""
+    """Refuse a loop with exits that some iterations do not test: its last iteration is unknown."""
     latch = view.run.latch
     for edge in view.run.exits:
         if latch is not None and edge.site not in latch.passed:
@@ -157,7 +157,7 @@ def _count(view: LoopView, made: tuple[CudaCall, ...]) -> TripCount:
 
 
 def _check_pointers(view: LoopView, made: tuple[CudaCall, ...], calls: tuple[Call, ...]) -> None:
-    """Refuse pointers that live on: each new one is freed in its own iteration, no other one."""
+    """Refuse pointers that outlive an iteration: each must be freed in the one that made it."""
     freed = set()
     for number, (call, marked) in enumerate(zip(made, calls, strict=True)):
         if not call.frees:

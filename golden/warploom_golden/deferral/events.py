@@ -1,4 +1,4 @@
-"""What one symbolic run notes down: everything that may keep a loop from being deferred."""
+"""The events of a symbolic run: everything that may keep a loop from being deferred."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -10,7 +10,7 @@ Site = tuple[int, ...]
 
 
 class EventKind(Enum):
-    """What happened."""
+    """The kinds of events."""
 
     #: A call that cannot be deferred, or code that is not known.
     CALL = "call"

@@ -5,7 +5,7 @@ from typing import Any
 from warploom_golden.deferral.registers import ARGUMENTS
 from warploom_golden.deferral.values import Atom, Value, to_signed
 
-#: Beyond this length an expression helps nobody.
+#: The longest expression that is shown, in characters.
 _LONGEST = 120
 
 

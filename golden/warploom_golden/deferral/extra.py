@@ -11,6 +11,6 @@ def require(module: str) -> Any:
     Raises
     ------
     WarploomError
-        If it is not installed; the text names the extra.
+        If the module is not installed; the text names the extra.
     """
     return need(module, "elf", "reading programs")

@@ -1,7 +1,7 @@
 """Fold repeated launches of a recorded sequence into loops.
 
-A recording holds no kernel arguments, so two launches count as equal if kernel, dimensions and
-resources are. A real loop may not be deferrable, so what folding saves is an upper bound.
+A recording holds no kernel arguments. So two launches count as equal if their kernel, dimensions
+and resources are equal. A real loop may not be deferrable: the saving by folding is an upper bound.
 """
 
 from collections.abc import Hashable, Sequence
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Run:
-    """Neighbouring launches that one command stands for.
+    """Neighbouring launches that become one loop, or one launch alone.
 
     Attributes
     ----------
     first : int
-        Number of its first launch.
+        Number of the run's first launch.
     body : int
-        Launches of one iteration: templates that the loop needs.
+        Number of launches in one iteration: the templates that the loop needs.
     count : int
-        Iterations; 1: a launch by itself.
+        Number of iterations; 1: a launch alone.
     """
 
     first: int
@@ -33,21 +33,21 @@ def fold(launches: Sequence[Hashable], templates: int) -> list[Run]:
     Parameters
     ----------
     launches : sequence of hashable
-        Equal launches compare equal.
+        The launches in order; equal launches must compare equal.
     templates : int
-        Most launches of one iteration, at least 1.
+        The most launches of one iteration, at least 1.
 
     Notes
     -----
-    Dynamic programming over the ends of the sequence's beginnings: the fewest runs of a beginning
-    are one more than those of the beginning before its last run. Among equally few the run with the
-    shortest body and the most iterations is taken.
+    Dynamic programming over the prefixes of the sequence. A prefix needs one run more than the
+    shorter prefix that ends where its last run begins. Of several best last runs the one with the
+    shortest body is taken.
     """
     numbers: dict[Hashable, int] = {}
     names = [numbers.setdefault(launch, len(numbers)) for launch in launches]
     fewest = [0]
     last: list[Run] = []
-    # Launches before each end that equal the launch `body` places earlier, without a gap.
+    # `equal[body]`: how many launches in a row, up to `end`, equal the one `body` places earlier.
     equal = [0] * (templates + 1)
     for end in range(1, len(names) + 1):
         best = Run(end - 1, 1, 1)

@@ -8,23 +8,24 @@ from warploom_golden.deferral.message import decode, encode
 from warploom_golden.deferral.plan import LoopPlan, Site
 from warploom_golden.deferral.recurrence import Recurrence
 
-#: Most calls of one group.
+#: The most calls of one group.
 MAX_GROUP: Final = 65_536
-#: Numbers that stand for results which are not there yet, and the distance between two of them: a
-#: result plus a constant still says which result is meant.
+#: A stand-in is a number that takes the place of a deferred call's result. These are the limit
+#: above which stand-ins lie, and the distance between two of them: the distance is large, so a
+#: stand-in plus a constant still tells which result is meant.
 FIRST_STAND_IN: Final = 0xD000_0000_0000_0000
 STAND_IN_STEP: Final = 1 << 32
 
 
 class DeferredError(RuntimeError):
-    """A call of a group failed: raised where the group ends.
+    """A call of a group failed. The error is raised when the group ends.
 
     Attributes
     ----------
     code : int
-        What the call returned.
+        The error code that the call returned.
     iteration, call : int
-        Which iteration of the group, and which call of it.
+        Number of the iteration within the group, and of the call within the iteration.
     """
 
     def __init__(self, code: int, iteration: int, call: int):
@@ -49,7 +50,7 @@ class _Pending:
 
     @property
     def calls(self) -> int:
-        """Calls so far."""
+        """Number of calls so far."""
         return self.iteration * len(self.plan.calls) + self.position
 
     def accepts(self, site: Site, name: str, values: tuple[Value, ...]) -> bool:
@@ -64,7 +65,7 @@ class _Pending:
         )
 
     def add(self, values: tuple[Value, ...], stand_in: int) -> None:
-        """Count a call that was accepted; a number stands for its result."""
+        """Add an accepted call; ``stand_in`` takes the place of its result."""
         self.results[self.position] = stand_in
         self.values.append(values)
         self.position += 1
@@ -83,22 +84,28 @@ class _Pending:
 
 
 class FrontEnd:
-    """Stand between a program and the back end.
+    """Caches a program's deferrable calls, and sends them to the back end in groups.
 
-    A group ends at the loop's trip count if the plan has it, at a call that is not the plan's next,
-    at an argument that breaks its rule, at any call that no loop begins with, at ``max_group``
-    calls, and at `flush`. Whole iterations are one message; the rest of a broken one is a second.
+    A group ends
+
+    - at the loop's trip count, if the plan has one,
+    - at a call that is not the plan's next, or with an argument that breaks its rule,
+    - at ``max_group`` calls,
+    - at `flush`.
+
+    The whole iterations of a group are one message. The calls of a broken-off iteration are a
+    second message.
 
     Parameters
     ----------
     application : int
-        Number of the program.
+        Number of the program, 32 bits.
     plans : sequence of LoopPlan
-        Its deferrable loops.
+        The program's deferrable loops.
     send : Callable
-        Takes a message, returns the back end's answer.
+        Takes a message's bytes, returns the bytes of the back end's answer.
     max_group : int
-        Most calls of one group.
+        The most calls of one group.
     """
 
     def __init__(
@@ -118,16 +125,16 @@ class FrontEnd:
         self._pending: _Pending | None = None
 
     def call(self, site: Site, name: str, *values: Value) -> Value:
-        """Make a call; return its result, or what stands for it while it is deferred.
+        """Make or defer a call; return its result, or a stand-in while the call is deferred.
 
         Parameters
         ----------
         site : int or tuple of int
-            Where the program makes the call, as its plan has it.
+            The call's site, in the form that the plan has.
         name : str
-            The function.
+            Name of the function.
         values : int or bytes
-            Its arguments; numbers of up to 64 bits without a sign.
+            The arguments; numbers are unsigned, of up to 64 bits.
 
         Raises
         ------
@@ -153,12 +160,12 @@ class FrontEnd:
         return self._resolve(result)
 
     def flush(self) -> None:
-        """End the group that grows, if any.
+        """Send the group that is being cached, if there is one.
 
         Raises
         ------
         DeferredError
-            If one of its calls failed.
+            If a call of the group failed.
         """
         pending, self._pending = self._pending, None
         if pending is None:
@@ -191,7 +198,7 @@ class FrontEnd:
         )
 
     def _fixed(self, rule: Recurrence, value: Value) -> Argument:
-        """Return an argument that has one value, or is a result of the same message."""
+        """Return an argument of a single call: a constant, or a result of the same message."""
         if rule.plan.kind == "result" and not rule.uses_iteration_before:
             return rule.argument()
         return _constant(self._resolve(value), rule.plan.size)
@@ -218,13 +225,13 @@ class FrontEnd:
         return answer
 
     def _learn(self, stand_ins: list[int], answer: Answer) -> None:
-        """Remember what the stand-ins of a group's last iteration stood for."""
+        """Note the results for the stand-ins of a group's last iteration."""
         for stand_in, result in zip(stand_ins, answer.results, strict=False):
             if isinstance(result, int):
                 self._known[stand_in] = result
 
     def _resolve(self, value: Value) -> Value:
-        """Return a value with the result that it stands for, if that is known by now."""
+        """Return a value in which a stand-in is replaced by its result, if the result is known."""
         if isinstance(value, bytes) or value < FIRST_STAND_IN:
             return value
         base = (value + STAND_IN_STEP // 2) // STAND_IN_STEP * STAND_IN_STEP

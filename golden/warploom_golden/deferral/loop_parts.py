@@ -1,7 +1,7 @@
-"""Loops that the compiler made of one: a later part goes on where an earlier part ended.
+"""Loops that the compiler split into parts: a later part goes on where an earlier part ended.
 
-At -O3 a loop may be split, so that a condition holds in all iterations of one part. The parts count
-as one loop. They can be deferred if each part can, in the same way.
+At -O3 a compiler may split a loop so that a condition holds in all iterations of one part. The
+parts count as one loop. They can be deferred if each part can, with the same rules.
 """
 
 from collections.abc import Mapping
@@ -15,9 +15,9 @@ from warploom_golden.deferral.values import Value, atoms_within
 
 
 def agree(marks: list[LoopMark], runs: Mapping[int, LoopRun]) -> list[LoopMark]:
-    """Return marks in which the parts of one loop are refused unless they say the same.
+    """Return marks in which the parts of one loop are refused unless their rules are the same.
 
-    A loop whose variable goes on from that of an earlier one counts as a part of it.
+    A loop counts as a part of an earlier one if its variable goes on from the earlier one's.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def _refused(mark: LoopMark, other: LoopMark) -> LoopMark:
 
 
 def _before(runs: Mapping[int, LoopRun], header: int) -> set[int]:
-    """Return the loops that this one's variable goes on from: those that lie beside it."""
+    """Return the loops, beside this one, from whose variable this one's variable goes on."""
     run = runs[header]
     count = trip_count(LoopView(run, runs), run.exits, 0)
     if count is None or count.variable is None:

@@ -1,11 +1,11 @@
-"""What a host writes and reads at the doorbell mailbox for launches, one by one or as loops."""
+"""The host's bus accesses at the doorbell mailbox, for launches one by one or as loops."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from warploom_golden.deferral.folding import Run
 
-#: Bytes of one bus transaction: a word.
+#: Bytes of one bus transaction: one word.
 WORD: Final = 4
 #: Writes of each command: its words of the task register, and the doorbell. A launch has 11 words
 #: and two for each of four inline arguments; a template one more, for what changes; a loop three.
@@ -42,14 +42,14 @@ class MailboxCost:
 
 
 def mailbox_cost(runs: list[Run], bodies: list[tuple[int, ...]]) -> MailboxCost:
-    """Return the commands for runs; a loop's templates are written unless they stand already.
+    """Return the commands for runs; a loop's templates are written unless the last loop wrote them.
 
     Parameters
     ----------
     runs : list of Run
         As `fold` returns them.
     bodies : list of tuple
-        For each run its launches, numbered so that equal ones have one number.
+        For each run the launches of one iteration, as numbers; equal launches have equal numbers.
     """
     launches = templates = loops = 0
     standing: tuple[int, ...] = ()

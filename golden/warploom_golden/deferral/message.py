@@ -1,4 +1,4 @@
-"""Messages between front end and back end: bytes out, bytes in, refused whole if not perfect.
+"""Messages between front end and back end, to bytes and back; a malformed message is refused.
 
 All numbers are little-endian. A message is a header of 24 bytes, a body, and a CRC-32 of all that
 stands before it. The page has the table of fields.
@@ -41,7 +41,7 @@ _CONSTANT, _LINEAR, _ALTERNATE, _RESULT, _BYTES = range(5)
 
 
 class MessageError(WarploomError):
-    """A message that is refused whole; the text says why."""
+    """A message is refused, and nothing of it is used; the text says why."""
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def _argument(argument: Argument) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    """Return 8 bytes; of a number of 64 bits without a sign the same bits."""
+    """Return a number's low 64 bits as 8 bytes, whether it is signed or not."""
     return struct.pack("<q", value - (1 << 64) if 1 << 63 <= value < 1 << 64 else value)
 
 

@@ -1,4 +1,4 @@
-"""What the front end knows of a deferrable loop: its calls and how their arguments change."""
+"""The plan of a deferrable loop, for the front end: its calls, and how their arguments change."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,11 +16,11 @@ class ArgumentPlan:
     kind : str
         One of `KINDS`.
     size : int
-        Bytes: 1, 2, 4 or 8; unused for ``bytes``.
+        Size in bytes: 1, 2, 4 or 8; unused for ``bytes``.
     increment : int or None
-        Of ``linear``; None: the difference of the first two values.
+        For ``linear``: the increment; None: the difference of the first two values.
     call, offset : int
-        Of ``result``: which call's, and what is added.
+        For ``result``: number of the call whose result is used, and the constant that is added.
     """
 
     kind: str
@@ -52,11 +52,11 @@ class LoopPlan:
     loop_class : int
         1 to 3.
     calls : tuple of CallPlan
-        One iteration's, in order.
+        The calls of one iteration, in order.
     initial, step : int
-        Of the loop's variable.
+        First value and increment of the loop's variable.
     count : int or None
-        Iterations, if they are known before the program runs.
+        Number of iterations; None if it is known only when the program runs.
     """
 
     loop_class: int

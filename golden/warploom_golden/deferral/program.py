@@ -50,7 +50,7 @@ class Program:
         return None
 
     def callee(self, instruction: Instruction) -> Function | None:
-        """Return the program's own function that a call reaches; None if it is not to follow."""
+        """Return the program's own function that a call reaches; None: do not follow the call."""
         target = self.call_target(instruction)
         if target is None or target in self.image.imports:
             return None

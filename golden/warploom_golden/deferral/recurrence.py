@@ -1,4 +1,4 @@
-"""One argument of a loop's call, held against its rule as the calls come in."""
+"""One argument of a loop's call: each new value is checked against the argument's rule."""
 
 from dataclasses import dataclass, field
 
@@ -16,16 +16,16 @@ from warploom_golden.deferral.plan import ArgumentPlan
 
 @dataclass
 class Recurrence:
-    """What was seen of one argument since its group began.
+    """The values of one argument since its group began.
 
     Attributes
     ----------
     plan : ArgumentPlan
-        Its rule.
+        The argument's rule.
     call : int
-        Number of the call that it belongs to.
+        Number of the argument's call within the iteration.
     seen : list
-        Its values in iterations 0 and 1.
+        The argument's values in iterations 0 and 1.
     """
 
     plan: ArgumentPlan
@@ -34,7 +34,7 @@ class Recurrence:
 
     @property
     def uses_iteration_before(self) -> bool:
-        """Whether it is a result of the iteration before."""
+        """Whether the argument is a result of the iteration before."""
         return self.plan.kind == "result" and self.plan.call >= self.call
 
     def accepts(self, value: Value, iteration: int, results: list[int], before: list[int]) -> bool:
@@ -43,11 +43,11 @@ class Recurrence:
         Parameters
         ----------
         value : int or bytes
-            What the call was made with.
+            The argument's value in this call.
         iteration : int
-            From 0.
+            Number of the iteration, from 0.
         results, before : list of int
-            What stands for the results of this iteration's calls, and of the iteration before.
+            Stand-ins for the results of this iteration's calls, and of the iteration before.
         """
         if isinstance(value, bytes) != (self.plan.kind == "bytes"):
             return False
@@ -59,7 +59,7 @@ class Recurrence:
 
     @property
     def increment(self) -> int:
-        """What ``linear`` adds in each iteration, with sign; 0 while it is not known."""
+        """The signed increment of a ``linear`` argument; 0 while it is not known."""
         if self.plan.increment is not None:
             return self.plan.increment
         if len(self.seen) < 2:
@@ -89,7 +89,7 @@ class Recurrence:
         return value == self.seen[0]
 
     def argument(self) -> Argument:
-        """Return what stands in the message for all iterations."""
+        """Return the argument as the message has it, for all iterations."""
         plan = self.plan
         first = self.seen[0]
         if isinstance(first, bytes):

@@ -27,16 +27,16 @@ from warploom_golden.deferral.registers import GENERAL, VECTOR
 from warploom_golden.deferral.step import Step
 from warploom_golden.deferral.values import FRAME, Value, offset_from
 
-#: How many calls deep a call is followed.
+#: The most nested calls that are followed.
 DEEPEST: Final = 8
-#: Passes through one loop's body before it is given up.
+#: The most passes through one loop's body; then the function is given up.
 _MOST_PASSES: Final = 12
-#: Blocks that one function's run may go through.
+#: The most blocks that one function's run goes through.
 _MOST_BLOCKS: Final = 60_000
 
 
 class TooLargeError(Exception):
-    """A function needs more work than it is worth."""
+    """A function's symbolic run exceeds the limits on calls, passes or blocks."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _Changes:
     whole_frame: bool = False
 
     def update(self, head: State, latch: State) -> bool:
-        """Add what differs; return whether that is more than before."""
+        """Add the locations that differ; return whether there are new ones."""
         before = (len(self.general), len(self.vector), len(self.frame), self.whole_frame)
         self.general |= {n for n in GENERAL if head.general[n] != latch.general[n]}
         self.vector |= {n for n in VECTOR if head.vector[n] != latch.vector[n]}

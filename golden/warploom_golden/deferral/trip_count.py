@@ -1,4 +1,4 @@
-"""How often a loop runs: the first iteration in which an exit's condition holds."""
+"""The number of a loop's iterations: the first one in which an exit's condition holds ends it."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from warploom_golden.deferral.values import Value, atoms_within, to_signed
 
 @dataclass(frozen=True, slots=True)
 class TripCount:
-    """When a loop ends.
+    """A loop's number of iterations.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ def trip_count(view: LoopView, exits: list[Edge], calls: int) -> TripCount | Non
     view : LoopView
         The loop.
     exits : list of Edge
-        Its ways out. At each one either none or all of an iteration's calls have been made.
+        The loop's exits. At each exit either none or all of an iteration's calls have been made.
     calls : int
         How many calls an iteration makes.
     """

@@ -14,11 +14,11 @@ class Atom:
     Attributes
     ----------
     kind : str
-        What it is; `values` and `symbols` say which kinds there are.
+        The atom's kind, such as ``cell``, ``result`` or ``product``.
     bits : int
-        Its width: it is at least 0 and below 2^bits.
+        The atom's width: its value is at least 0 and below 2^bits.
     key : tuple
-        What tells it from others of its kind; may hold values.
+        Distinguishes the atom from others of its kind; may hold values.
     """
 
     __slots__ = ("_hash", "bits", "key", "kind")
@@ -91,17 +91,17 @@ class Value:
 
     @property
     def number(self) -> int | None:
-        """The constant that it is, without sign; None if it is none."""
+        """The value as an unsigned number; None if the value is no constant."""
         return None if self.terms else self.const
 
     @property
     def signed(self) -> int | None:
-        """The constant that it is, with sign; None if it is none."""
+        """The value as a signed number; None if the value is no constant."""
         return None if self.terms else to_signed(self.const, self.bits)
 
     @property
     def atom(self) -> Atom | None:
-        """The atom that it is, with nothing added; None if it is more or less."""
+        """The atom, if the value is one atom with nothing added; else None."""
         if self.const or len(self.terms) != 1:
             return None
         ((atom, factor),) = self.terms.items()
@@ -114,12 +114,12 @@ def to_signed(number: int, bits: int) -> int:
 
 
 def of(atom: Atom) -> Value:
-    """Return the value that an atom is."""
+    """Return the value of one atom: the atom times 1."""
     return Value(atom.bits, 0, {atom: 1})
 
 
 def operation(name: str, bits: int, *arguments: Any) -> Value:
-    """Return what a function without memory makes of its arguments: equal of equal ones."""
+    """Return a pure function's result as an atom: equal arguments give equal results."""
     return of(Atom("operation", bits, (name, *arguments)))
 
 
