@@ -1,1 +1,1 @@
-"""Merged kernels for users: traces and task files in, cycles beside those of separate launches."""
+"""``warploom merge``: cycles of merged kernels and of separate launches, side by side."""

@@ -17,7 +17,7 @@ from warploom_golden.merging.merged_replay import MergeRules, run_merged
 from warploom_golden.merging.task import Task
 from warploom_spec import Config, LaunchDescriptor, preset
 
-#: Cycles of a microsecond.
+#: Cycles of the H200 in a microsecond.
 CLOCK_MHZ: Final = 1980
 #: Threads of a block. The recorded times of separate launches show two blocks an SM.
 BLOCK_THREADS: Final = 1024
@@ -38,9 +38,9 @@ class Recorded:
     order : str
         Order of the tasks in the table, or `SEPARATE`.
     microseconds : float
-        How long it took, with launching.
+        Duration of the run, launching included.
     timed_out : int
-        Blocks that gave up waiting: not 0 for the illegal table alone.
+        Number of blocks that gave up waiting; not 0 only for the illegal table.
     """
 
     blocks: int
@@ -51,7 +51,7 @@ class Recorded:
 
 
 def recorded() -> list[Recorded]:
-    """Return what was recorded."""
+    """Return all recorded runs."""
     text = resources.files("warploom_sim.merge").joinpath("h200_merged.csv").read_text()
     return [
         Recorded(int(n), int(work), order, float(us), int(timed_out))
@@ -60,7 +60,7 @@ def recorded() -> list[Recorded]:
 
 
 def machine() -> Config:
-    """Return a machine of as many SMs as the H200."""
+    """Return a configuration with as many SMs as the H200."""
     return preset("large")
 
 

@@ -1,4 +1,4 @@
-"""What ``warploom merge`` prints."""
+"""The tables that ``warploom merge`` prints."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

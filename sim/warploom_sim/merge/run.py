@@ -37,11 +37,11 @@ class MergeOptions:
     order : str
         The planner's order.
     charge : str
-        What each block is charged.
+        What each block takes of its SM: ``maximum`` or ``task``.
     config : str
         A preset's name.
     policy, reclaim : str or None
-        Replace the preset's.
+        Replace the preset's policy and reclaim rule; None: keep them.
     launches : int or None
         Only the first launches of a trace.
     seed : int
@@ -49,7 +49,7 @@ class MergeOptions:
     time_scale : Fraction
         A trace's block lengths are multiplied by it.
     max_tasks : int
-        Tasks of one table.
+        The most tasks of one table.
     """
 
     file: Path
@@ -67,7 +67,7 @@ class MergeOptions:
 
 @dataclass(frozen=True)
 class MergeJob:
-    """What is to run.
+    """The work of one call of ``warploom merge``.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class MergeJob:
     jitter : bool
         Whether block lengths vary around their base.
     figures : dict
-        What is known before anything runs.
+        The figures that are known before anything runs.
     """
 
     items: list[Item]
@@ -187,11 +187,11 @@ def run(
     Parameters
     ----------
     options : MergeOptions
-        What was asked for.
+        The options of the call.
     job : MergeJob
-        What `prepare` made of it.
+        The work, from `prepare`.
     progress : callable
-        Called with the blocks that ran since the last call; of both modes together.
+        Called with the number of blocks that ran since the last call, both modes together.
     """
     config = config_of(options)
     unmerged = job.unmerged()
@@ -205,7 +205,7 @@ def run(
             "spin_slot_cycles": done.spin_slot_cycles,
             "gate_cycles": done.gate_cycles,
         }
-        # LaunchCheck judges alike in both modes.
+        # LaunchCheck refuses the same launches in both modes.
         refused = done.refused
     chosen = modes[options.mode]
     return job.figures | {

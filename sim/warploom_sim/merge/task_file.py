@@ -1,4 +1,4 @@
-"""Tasks of one merged kernel as a TOML file says them."""
+"""Reads the tasks of one merged kernel from a TOML file."""
 
 import tomllib
 from dataclasses import dataclass, replace
@@ -24,16 +24,16 @@ _FILE_FIELDS: Final = ("tasks", "runs", "permuted")
 
 @dataclass(frozen=True)
 class TaskFile:
-    """What a file says.
+    """The contents of a task file.
 
     Attributes
     ----------
     path : Path
         The file.
     tasks : tuple of Task
-        Its tasks.
+        The file's tasks.
     table : MappingTable or None
-        The table that it gives, not checked yet; None: a planner makes one.
+        The file's mapping table, not checked yet; None: a planner makes one.
     """
 
     path: Path

@@ -26,12 +26,12 @@ RULES: Final = ("freed_first", *(name for name in POLICIES if name != "freed_fir
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of one recording.
+    """The results for one recording.
 
     Attributes
     ----------
     figures : dict
-        What ``--json`` gets.
+        The figures that ``--json`` writes.
     recorded, modelled : array of float
         Start of each block in nanoseconds, as recorded and by ``freed_first`` on its own.
     """
@@ -54,9 +54,9 @@ def compare(
     Parameters
     ----------
     name : str
-        What the recording is called.
+        The recording's name.
     grid : RecordedGrid
-        What was recorded.
+        The recorded blocks.
     fixed : float, optional
         Turnaround in nanoseconds; by default the one that explains the recording best.
     advance : function

@@ -32,7 +32,7 @@ def load(path: Path) -> RecordedGrid:
     Raises
     ------
     WarploomError
-        If it is none: the message names the line, the column and what is legal.
+        If the file is no recording; the message names the line, the column and the legal values.
     """
     try:
         data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Print and draw what came of the recordings."""
+"""Prints and draws the results for the recordings."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -14,23 +14,23 @@ from warploom_sim.sweep.plan import Run
 from warploom_spec import WarploomError
 from warploom_spec.extras import need
 
-#: Seconds that a scheduler has to answer, and to have a worker.
+#: The most seconds until a scheduler must answer, and have a worker.
 ANSWER_S: Final = 10
 _PURPOSE: Final = "comparing runs"
 
 
 @contextmanager
 def connect(scheduler: str | None, workers: int | None, runs: int) -> Iterator[Any]:
-    """Give a client away, of a scheduler or of a cluster of this machine's own.
+    """Yield a Dask client: of a scheduler, or of a new cluster on this machine.
 
     Parameters
     ----------
     scheduler : str or None
         Address of a scheduler; None starts a cluster on this machine, and ends it.
     workers : int or None
-        Processes of that cluster; None: one for each CPU, but not more than runs.
+        Number of processes of a new cluster; None: one for each CPU, but not more than runs.
     runs : int
-        Runs to come.
+        Number of runs that will be made.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def _local_cluster(distributed: Any, workers: int) -> Any:
 
 
 def _be_quiet() -> None:
-    """Let Dask log nothing: what the user must know is said in one line when it ends."""
+    """Turn Dask's log off: an error is told to the user in one line at the end."""
     for name in ("asyncio", *logging.Logger.manager.loggerDict):
         if name.partition(".")[0] in ("asyncio", "distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -94,7 +94,7 @@ def _client(distributed: Any, scheduler: str) -> Any:
 
 
 def finished_runs(client: Any, runs: Sequence[Run], sources: str) -> Iterator[tuple[Run, Finished]]:
-    """Run what is asked for; give each run away when it is finished, in any order.
+    """Run all runs; yield each one when it is finished, in any order.
 
     A worker that dies in the middle of a run is left out: the run starts again on another one.
 

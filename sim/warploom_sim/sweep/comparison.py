@@ -1,4 +1,4 @@
-"""A comparison from request to rows: what is kept already, what runs now, in which order."""
+"""A comparison from request to rows: plans the runs, reads kept rows, runs the missing ones."""
 
 import dataclasses
 from collections.abc import Callable
@@ -24,13 +24,13 @@ class Job:
     runs : list of Run
         Every run, in the order of table and plot.
     rows : dict of str to Row
-        What is known, by the run's id.
+        The rows that are known, by the run's id.
     results : ResultFolder
-        Where rows are kept.
+        The folder in which rows are kept.
     sources : str
         Hash of the sources.
     notes : list of str
-        What must be said of the traces, a line each.
+        Notes on the traces for the user, one line each.
     """
 
     runs: list[Run]

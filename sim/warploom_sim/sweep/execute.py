@@ -16,18 +16,18 @@ from warploom_spec import WarploomError
 
 @dataclass(frozen=True)
 class Finished:
-    """What came of a run.
+    """The result of a run.
 
     Attributes
     ----------
     row : dict or None
-        Its identity and figures; None if it failed.
+        The run's identity and figures; None if the run failed.
     sources : str
-        Hash of the sources that made it.
+        Hash of the sources that made the result.
     error : str
-        Why it failed, in words, or "".
+        Why the run failed, in words; empty if it did not.
     kind : type
-        What to raise.
+        Class of the exception to raise.
     """
 
     row: dict[str, Any] | None

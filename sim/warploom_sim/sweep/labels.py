@@ -1,4 +1,4 @@
-"""What tells the runs of a comparison apart, in words: for the table's columns and the plot."""
+"""Names for the runs of a comparison, from the values in which they differ, for table and plot."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ _PARTS: Final = (
     "seed",
     "device",
 )
-#: Of these the value alone says what it is.
+#: Parts whose value is clear without the part's name.
 _PLAIN: Final = ("config", "policy", "reclaim")
 
 
@@ -55,10 +55,10 @@ def short(trace: str) -> str:
 
 
 def baseline(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the run that another one is held against: the first of the same work.
+    """Return the run that another run is compared with: the first run of the same work.
 
-    Time scale and contention change the blocks' lengths, arrivals and kills what is there to do:
-    the work; all else is the machine's.
+    Time scale, contention, arrivals and kills belong to the work: they change the blocks' lengths,
+    or which launches run and when. All else belongs to the machine.
     """
     work = ("time_scale", "contention", "knee", "arrivals", "kill_every", "seed", "first", "device")
     return next(one for one in rows if all(one[name] == row[name] for name in work))

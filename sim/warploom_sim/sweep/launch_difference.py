@@ -1,4 +1,4 @@
-"""Two runs of one trace, launch by launch: what ``warploom sim --json`` wrote of each."""
+"""Compares two runs of one trace launch by launch, from the files of ``warploom sim --json``."""
 
 import json
 from collections.abc import Sequence

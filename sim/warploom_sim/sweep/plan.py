@@ -1,4 +1,4 @@
-"""Which runs a comparison has: every combination of what was asked for."""
+"""The runs of a comparison: every combination of the requested values."""
 
 import dataclasses
 import hashlib
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def run_id(self) -> str:
-        """Hash of all that decides the result but the models' own version."""
+        """Hash of everything that decides the result, except the version of the models."""
         parts = (self.trace.name, self.content, dataclasses.asdict(self.config))
         block_lengths = (str(self.time_scale), self.contention, self.knee, self.seed)
         host = (self.arrivals, self.allocator, self.kill_every, self.first, self.device)
@@ -149,7 +149,7 @@ def plan(request: Request) -> list[Run]:
     Raises
     ------
     WarploomError
-        If a preset, a field or a value is none.
+        If a preset or a field does not exist, or a value is not legal.
     """
     contents = {
         path: hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,7 +1,7 @@
-"""A comparison's results: a folder of Parquet files, one row a run, a file each.
+"""A comparison's results: a folder of Parquet files; each file has the row of one run.
 
-A file is named after its run and appears whole: a comparison that was killed goes on with the runs
-that are not there, and a run that is made twice is one row.
+A file is named after its run, and is written whole or not at all. So a comparison that was killed
+goes on with the runs that are missing, and a run that is made twice has one row.
 """
 
 import io
@@ -25,10 +25,10 @@ class ResultFolder:
     Parameters
     ----------
     folder : Path
-        Where; made when the first row is written. Any reader of Parquet takes the folder as one
-        table.
+        The folder; it is made when the first row is written. Any reader of Parquet takes the folder
+        as one table.
     sources : str
-        Hash of the sources that make the rows: rows of others are made anew.
+        Hash of the sources that make the rows. A row of other sources is made anew.
     """
 
     def __init__(self, folder: Path, sources: str):

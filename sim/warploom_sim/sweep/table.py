@@ -13,7 +13,7 @@ from rich.table import Table
 from warploom_sim.sweep.labels import baseline, common, short, value, varying
 from warploom_sim.sweep.run_figures import PERCENTILES
 
-#: What changes history hits: the table shows them where these differ.
+#: Parts of a run's identity that change history hits: the table shows hits where these differ.
 _INDEX: Final = ("allocator", "history_entries", "index_memory_warps")
 #: More columns than any table has.
 _ANY: Final = 10_000
