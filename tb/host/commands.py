@@ -2,7 +2,7 @@
 
 from warploom_spec import host_packets, layouts, preset
 from warploom_spec.host_commands import Opcode, launch_words
-from warploom_spec.host_map import OFFSETS, section_address
+from warploom_spec.host_map import OFFSETS, RESULT_WORDS, section_address
 
 # The bus is the same in every configuration.
 WRITE, READ = host_packets.bus_write(preset("tiny")), host_packets.bus_read(preset("tiny"))
@@ -42,6 +42,7 @@ class Commands:
         """Forget the command that is being written."""
         self._program = []
         self._section = 0
+        self._launches_left = 0
 
     def _some_section(self):
         """Return a section, mostly the one of the command that is being written."""
@@ -74,14 +75,26 @@ class Commands:
         return a_write(self._some_section(), name, data, strobes)
 
     def _command(self):
-        """Return a command's writes; the doorbell is rung last, now and then twice."""
+        """Return a command's writes; the doorbell is rung last, now and then twice.
+
+        Now and then only launches come for a while, so that every section has one.
+        """
         rng = self._rng
+        if rng.random() < 0.01:
+            self._launches_left = 4 * self._config.sections
+        if self._launches_left:
+            self._launches_left -= 1
+            section = self._section = rng.randrange(self._config.sections)
+            return self._finished(section, self._launch())
         sections = rng.choice((self._config.units, self._config.units, self._config.sections))
         section = self._section = rng.randrange(sections)
         opcode = rng.choice(
             (*(Opcode.RUN,) * 14, *(Opcode.LAUNCH,) * 3, Opcode.ABORT, Opcode.ABORT)
             + (Opcode.DISCONNECT, Opcode.DISCONNECT, Opcode.NOP, 3, 255)
         )
+        if rng.random() < 0.1:
+            # Nearly a command.
+            opcode = rng.choice(list(Opcode)) ^ 1 << rng.randrange(8)
         if opcode == Opcode.LAUNCH:
             return self._finished(section, self._launch())
         most = self._config.cores_per_unit
@@ -124,5 +137,6 @@ class Commands:
         if rng.random() < 0.1:
             return READ.pack({"valid": 1, "address": rng.getrandbits(14)})
         words = ("DOORBELL", "STATUS", "ERROR", "ERROR", "RESULT0", rng.choice(list(OFFSETS)))
-        name = rng.choice(words)
+        results = ("RESULT1", f"RESULT{8 + rng.randrange(RESULT_WORDS)}")
+        name = rng.choice((*words, *results))
         return a_read(self._some_section(), name)

@@ -17,6 +17,7 @@ from warploom_spec.queue import QueueCode
 TINY = config_of("tiny")
 #: Three units, and sections without one; odd in every number.
 ODD = "tiny,sections=5,units=3,cores_per_unit=5"
+EVEN = ODD.replace("sections=5", "sections=4")
 RESULT = host_packets.unit_result(TINY)
 LAUNCH_ANSWER, STOP_ANSWER = layouts.launch_answer(TINY), host_packets.stop_answer(TINY)
 TASK_CODES = (HostError.OK, HostError.CORE_FAILED, HostError.CORE_TIMEOUT, HostError.RESET)
@@ -112,7 +113,9 @@ class Surroundings:
     def _answers(self):
         """Return the launch path's answers; those of stops that transferred before this cycle."""
         rng, inputs = self._rng, {"launch_answer": 0, "stop_answer": 0}
-        if self._paces["launched"]() and self._unanswered["launch"]:
+        # An answer comes at any time, and often in the cycle of a judgement: of the next launch.
+        judged = self._rings[0] is not None and rng.random() < 0.3
+        if (self._paces["launched"]() or judged) and self._unanswered["launch"]:
             self._unanswered["launch"] -= 1
             refused = rng.random() < 0.4
             fields = {
