@@ -21,7 +21,9 @@ ROOT = Path(__file__).parents[2]
 MADE = {name: outcomes.make(name) for name in outcomes.benches()}
 
 #: Those whose quick proofs and bugs take a minute together. `make formal` has them, too.
-LARGE = ("launch_path", "block_dispatcher", "launch_check", "config_filter")
+LARGE = (
+    *("launch_path", "launch_path_stops", "block_dispatcher", "launch_check", "config_filter"),
+)
 
 
 def counter(fault: str | None = None) -> FormalBench:

@@ -32,8 +32,7 @@ class _Seeded(BusPort):
         queue: Any = super()._queue(m, name, depth)
         if name != self._eager:
             return queue
-        o = SimpleNamespace(valid=C(1), ready=queue.o.ready, payload=queue.o.payload)
-        return SimpleNamespace(i=queue.i, o=o)
+        return SimpleNamespace(i=queue.i, o=queue.o, valid_next=C(1), ready_next=queue.ready_next)
 
 
 class _Followed:

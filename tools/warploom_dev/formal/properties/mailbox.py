@@ -223,6 +223,7 @@ def _state_landed(b: FormalBench, dut: Any, bells: Doorbells, one: OneSection) -
         (~launches | (dut.launch.code[:32] == word)) & (~one.begins | (dut.run[0].first == word)),
         fault="stale",
         cover=("written in the cycle before the doorbell", launches & late & (word == DATA_BITS)),
+        slow=True,
     )
     b.check(
         "busy",
@@ -257,6 +258,7 @@ def _state_reads(b: FormalBench, dut: Any, one: OneSection, read: Any) -> None:
             "1 while its launch waits behind another's",
             bell_read & data[0] & b.before(one.launched[0] & dut.launch_answer.valid, "behind"),
         ),
+        slow=True,
     )
     busy_read = b.before(mine & one.doorbell & ~is_doorbell, "busy_read") & answered
     b.check(
@@ -268,6 +270,7 @@ def _state_reads(b: FormalBench, dut: Any, one: OneSection, read: Any) -> None:
             "a result word that a core has written",
             busy_read & b.before((outcome.result != 0) & (offset == _result(outcome)), "early"),
         ),
+        slow=True,
     )
     _state_own(b, dut, one, outcome, mine & ~one.doorbell, offset)
     _state_quiet(b, dut, one, mine & ~one.doorbell, offset)
@@ -301,6 +304,7 @@ def _state_own(
             ~got | (data == want),
             fault=fault,
             cover=(case, got & (data != 0)),
+            slow=True,
         )
 
 
@@ -324,4 +328,5 @@ def _state_quiet(b: FormalBench, dut: Any, one: OneSection, reads: Value, offset
         ~(here & known) | (dut.answer.data == value),
         fault="phantom_done",
         cover=("another section's task ended in between", here & known & moved & (value != 0)),
+        slow=True,
     )
