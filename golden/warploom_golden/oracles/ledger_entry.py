@@ -238,7 +238,7 @@ class Account:
 
     def __init__(self, slots: int) -> None:
         self.tenants: dict[int, Tenant] = {}
-        self.used = [0] * 5
+        self.used = [0] * len(RESOURCES)
         self.standing: Tenant | None = None
         self.free = deque(range(slots))
         self.offers = 0
