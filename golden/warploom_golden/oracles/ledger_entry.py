@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from warploom_spec import RESOURCES
 from warploom_spec.errors import ErrorCode, Fate, Stop
 
 #: Place (bx, by, bz) of a block in its grid, or a grid's size.

@@ -135,13 +135,13 @@ class Mailbox(wiring.Component):
         judged = Signal(sections)
         m.d.comb += judged.eq(serving & ~closed.replicate(sections))
         task = self._task(m, section, words)
-        code, argument, finishes = self._judge(m, judged, task)
+        code, argument, finishes, sendable = self._judge(m, judged, task)
         m.d.comb += completes.eq(judged & finishes.replicate(sections))
         answers: list[_Answer] = [(completes, code, argument)]
         awaits: Value = C(0, sections)
         ticket: Value = C(0, 32)
         if self._launches:
-            waits = self._send(m, judged & ~finishes.replicate(sections), number, task)
+            waits = self._send(m, judged.any() & sendable, number, task)
             launched = self.launch_answer
             answers += [
                 (waits.launched, launched.code, launched.argument),
@@ -275,19 +275,26 @@ class Mailbox(wiring.Component):
             m.d.comb += [port.addr.eq(section), task.word_select(k, 32).eq(port.data)]
         return task
 
-    def _judge(self, m: Module, judged: Signal, task: Signal) -> tuple[Signal, Signal, Signal]:
+    def _judge(
+        self, m: Module, judged: Signal, task: Signal
+    ) -> tuple[Signal, Signal, Signal, Value]:
         """Judge the command of the section in ``judged`` (one-hot); hand a task to its unit.
 
-        Returns code and argument, and whether the command completes at once.
+        Returns code and argument, whether the command completes at once, and whether a LAUNCH or an
+        ABORT would be sent: only the refusals that can meet one are looked at, because LaunchPath
+        counts a launch in the same cycle.
         """
         config = self._config
         run: Any = data.View(run_words(config).layout(), task)
         skip_primary = run.flags[0] & FLAG_SKIP_PRIMARY
-        used, room = Signal(8), Signal(8)
-        m.d.comb += [
-            used.eq(Mux(~run.small.any() & (run.larger < run.parts), run.larger, run.parts)),
-            room.eq(config.cores_per_unit - skip_primary),
-        ]
+        # The parts are min(parts, larger) if small is 0. Whether there are too many, or none, is
+        # asked of both at once: no comparison waits for the minimum.
+        cores = config.cores_per_unit
+        only_larger = ~run.small.any()
+        used = Mux(only_larger & (run.larger < run.parts), run.larger, run.parts)
+        many = [Mux(skip_primary, n >= cores, n > cores) for n in (run.parts, run.larger)]
+        too_many = many[0] & (~only_larger | many[1])
+        any_part = run.parts.any() & (~only_larger | run.larger.any())
         mine = judged[: config.units]
         is_opcode = {opcode: run.opcode == int(opcode) for opcode in Opcode}
         is_run, leaves = is_opcode[Opcode.RUN], is_opcode[Opcode.DISCONNECT]
@@ -298,12 +305,13 @@ class Mailbox(wiring.Component):
             elsewhere = is_opcode[Opcode.LAUNCH] | is_opcode[Opcode.ABORT]
             too_large = is_opcode[Opcode.LAUNCH] & self._too_large(m, task, argument)
         known = is_opcode[Opcode.NOP] | is_run | leaves | elsewhere
+        disconnected = (mine & self.disconnected).any()
         refusals: tuple[tuple[Value, HostError], ...] = (
-            ((mine & self.disconnected).any(), HostError.DISCONNECTED),
+            (disconnected, HostError.DISCONNECTED),
             (~known, HostError.BAD_OPCODE),
             ((is_run | leaves) & ~mine.any(), HostError.NO_UNIT),
             (is_run & (mine & self.missing).any(), HostError.CORE_MISSING),
-            (is_run & (used > room), HostError.BAD_SPLIT),
+            (is_run & too_many, HostError.BAD_SPLIT),
             (too_large, HostError.FIELD_RANGE),
         )
         code, runs, finishes = Signal(host_packets.HOST_CODE_BITS), Signal(), Signal()
@@ -312,7 +320,7 @@ class Mailbox(wiring.Component):
             verdict = Mux(applies, int(name), verdict)
         m.d.comb += [
             code.eq(verdict),
-            runs.eq(is_run & ~code.any() & used.any()),
+            runs.eq(is_run & ~code.any() & any_part),
             finishes.eq(~runs & (code.any() | ~elsewhere)),
         ]
         m.d.sync += self.disconnected.eq(
@@ -322,7 +330,7 @@ class Mailbox(wiring.Component):
         self._hand_over(m, mine, runs, used, skip_primary, run)
         shown = Signal(host_packets.FAILURE_BITS, name="shown_argument")
         m.d.comb += shown.eq(Mux(code == int(HostError.FIELD_RANGE), argument, 0))
-        return code, shown, finishes
+        return code, shown, finishes, ~disconnected & ~too_large
 
     def _too_large(self, m: Module, task: Signal, argument: Signal) -> Value:
         """Return whether a launch's value is too large for its field; ``argument``: its word."""
@@ -358,8 +366,8 @@ class Mailbox(wiring.Component):
                     ),
                 ]
 
-    def _send(self, m: Module, judged: Value, number: Signal, task: Signal) -> LaunchAnswers:
-        """Send what does not complete at once to the launch path; return who awaits answers."""
+    def _send(self, m: Module, sends: Value, number: Signal, task: Signal) -> LaunchAnswers:
+        """Send a launch or an abort to the launch path if it may be; return who awaits answers."""
         config = self._config
         m.submodules.launch_answers = waits = LaunchAnswers(config)
         launch: Any = data.View(launch_words(config).layout(), task)
@@ -367,10 +375,10 @@ class Mailbox(wiring.Component):
         for field in layouts.launch_descriptor(config).present:
             m.d.comb += self.launch[field.name].eq(launch[field.name])
         m.d.comb += [
-            self.launch_valid.eq(judged.any() & (launch.opcode == int(Opcode.LAUNCH))),
+            self.launch_valid.eq(sends & (launch.opcode == int(Opcode.LAUNCH))),
             waits.section.eq(number),
             waits.launches.eq(self.launch_valid),
-            waits.aborts.eq(judged.any() & (launch.opcode == int(Opcode.ABORT))),
+            waits.aborts.eq(sends & (launch.opcode == int(Opcode.ABORT))),
             waits.ticket.eq(abort.ticket),
             waits.launch_answer.eq(self.launch_answer),
             waits.stop_answer.eq(self.stop_answer),
