@@ -36,7 +36,7 @@ WRONG = {
     ),
     "parts are not held against the primary core's absence": (
         *(BOX, Mailbox, "_judge"),
-        *("config.cores_per_unit - skip_primary", "config.cores_per_unit"),
+        *("Mux(skip_primary, n >= cores, n > cores)", "n > cores"),
     ),
     "DISCONNECT wins over the unit's reset": (
         *(BOX, Mailbox, "_judge"),
