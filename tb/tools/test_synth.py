@@ -54,7 +54,10 @@ def test_the_median_is_the_figure() -> None:
 
 def test_a_multiplier_outside_launch_check_is_refused() -> None:
     source = Source(text="", ports=())
-    with pytest.raises(WarploomError, match="GridWalker-default holds 1 DSP; legal: Launch"):
+    with pytest.raises(
+        WarploomError,
+        match="GridWalker-default holds 1 DSP; legal: FrontEnd, LaunchCheck, LaunchPath",
+    ):
         row(WALKER, source, Counter(MULT18X18D=1), RECIPE)
     cells = Counter(MULT18X18D=1, ALU54B=1)
     assert row(Target(block="LaunchCheck"), source, cells, RECIPE).dsp == 2

@@ -25,7 +25,7 @@ KEPT_BUILDS: Final = 128
 #: not placed.
 DEVICE_LUT4: Final = {"25k": 24_288, "85k": 83_640}
 #: Blocks that may hold multipliers: those with LaunchCheck in them.
-MULTIPLYING: Final = frozenset({"LaunchCheck", "LaunchPath", "FrontEnd"})
+MULTIPLYING: Final = ("FrontEnd", "LaunchCheck", "LaunchPath")
 #: Blocks that may hold block memory, by the parts of its cells' names that say which memory it is.
 MEMORIES: Final = {
     "IndexMemory": ("",),
