@@ -1,11 +1,11 @@
-"""Conditions: what a branch tests, as a value of 8 bits that is 0 or 1."""
+"""Conditions that branches test: each one is a value of 8 bits that is 0 or 1."""
 
 from typing import Final
 
 from warploom_golden.deferral.machine_state import Flags
 from warploom_golden.deferral.values import Atom, Value, of, operation, to_signed
 
-#: Of each condition's suffix: the comparison of a with b, whether they change places.
+#: By an instruction's suffix: the comparison of a with b, and whether a and b are swapped.
 _COMPARISONS: Final = {
     "e": ("eq", False),
     "ne": ("ne", False),
@@ -18,7 +18,7 @@ _COMPARISONS: Final = {
     "be": ("ule", False),
     "a": ("ult", True),
 }
-#: The opposite comparison; the ordered ones change places.
+#: By comparison: the opposite comparison, and whether a and b are swapped.
 _OPPOSITES: Final = {
     "eq": ("ne", False),
     "ne": ("eq", False),
@@ -49,14 +49,14 @@ def compare(kind: str, a: Value, b: Value) -> Value:
 
 
 def _tested(a: Value, b: Value) -> Value | None:
-    """Return the condition whose outcome is compared with 0; None if it is none."""
+    """Return ``a`` if it is a condition that is compared with 0; else None."""
     if b.number == 0 and a.atom is not None and a.atom.kind == "condition":
         return Value(8, 0, {a.atom: 1})
     return None
 
 
 def opposite(condition: Value) -> Value:
-    """Return the condition that holds when another does not."""
+    """Return the condition that holds whenever the given one does not."""
     if condition.number is not None:
         return Value(8, 1 - condition.number)
     atom = condition.atom
@@ -68,7 +68,7 @@ def opposite(condition: Value) -> Value:
 
 
 def of_flags(suffix: str, flags: Flags | None) -> Value | None:
-    """Return the condition that an instruction's suffix tests; None if it is not known."""
+    """Return the condition that an instruction's suffix tests; None if the flags do not tell."""
     aliases = {"z": "e", "nz": "ne", "c": "b", "nc": "ae", "nae": "b", "nb": "ae"}
     suffix = aliases.get(suffix, suffix)
     if flags is None or flags.kind == "unknown":

@@ -1,4 +1,4 @@
-"""An x86-64 ELF program as the analysis sees it: functions, names of calls, read-only bytes."""
+"""Reads an x86-64 ELF program: its functions, the names of calls, and its read-only bytes."""
 
 import hashlib
 import io
@@ -15,7 +15,8 @@ ELF_MAGIC: Final = b"\x7fELF"
 _WRITABLE, _ALLOCATED, _CODE = 1, 2, 4
 #: Sections that the loader fills and then makes read-only: their contents do not change.
 _RELOCATED: Final = (".got", ".data.rel.ro", ".dynamic")
-#: A branch through the table of addresses, in a stub of the procedure linkage table.
+#: First bytes of the jump in a stub of the procedure linkage table. The jump reads its target from
+#: the global offset table.
 _STUB_JUMPS: Final = (b"\xff\x25", b"\xf2\xff\x25")
 
 
@@ -26,11 +27,11 @@ class Function:
     Attributes
     ----------
     name : str
-        As the compiler mangled it.
+        Name of the symbol, as the compiler mangled it.
     address : int
-        Relative to the image's load address.
+        Address of the function, relative to the image's load address.
     size : int
-        Bytes.
+        Size of the function in bytes.
     """
 
     name: str
@@ -53,17 +54,18 @@ class ElfImage:
     Attributes
     ----------
     functions : dict of int to Function
-        By address.
+        The program's functions, by address.
     objects : dict of int to str
         Names of variables, by address.
     imports : dict of int to str
-        Names of the functions that a stub, or a slot of the table of addresses, leads to.
+        Names of imported functions, by the address of their stub, or of their slot in the global
+        offset table.
     kernels : dict of str to tuple of int
         Parameter sizes of each kernel, by its mangled name.
     code_hash : str
         SHA-256 of the section ``.text``.
     position_independent : bool
-        Whether it is loaded at any address.
+        Whether the program can be loaded at any address.
     """
 
     functions: dict[int, Function]
@@ -75,7 +77,7 @@ class ElfImage:
     _sections: list[_Section] = field(repr=False, default_factory=list)
 
     def section(self, address: int) -> str | None:
-        """Return the name of the section that an address lies in."""
+        """Return the name of the section that holds an address; None if no section does."""
         found = self._find(address)
         return found.name if found else None
 
@@ -88,7 +90,7 @@ class ElfImage:
         return found.data[begin : begin + size]
 
     def constant(self, address: int, size: int) -> bytes | None:
-        """Return bytes that never change, None where a byte may be written."""
+        """Return bytes that never change; None if a byte may be written or is in no section."""
         found = self._find(address)
         if found is None or found.flags & _WRITABLE or found.name in _RELOCATED:
             return None
@@ -96,12 +98,12 @@ class ElfImage:
         return data if len(data) == size else None
 
     def is_fixed(self, address: int) -> bool:
-        """Return whether a program cannot write there once it runs, whatever stands there."""
+        """Return whether the running program cannot write to an address."""
         found = self._find(address)
         return found is not None and (not found.flags & _WRITABLE or found.name in _RELOCATED)
 
     def call_name(self, target: int) -> str | None:
-        """Return the name of what a call to an address reaches, None if nothing is known."""
+        """Return the name of the function that a call to ``target`` reaches; None if unknown."""
         if target in self.imports:
             return self.imports[target]
         function = self.functions.get(target)
@@ -120,7 +122,8 @@ def read_image(path: Path) -> ElfImage:
     Raises
     ------
     WarploomError
-        If it is no ELF file, is cut off, is of another machine, has no symbol table, or no code.
+        If the file is no ELF file, is cut off, is made for another machine, or has no symbol table
+        or no code.
     """
     module = require("elftools.elf.elffile")
     errors = require("elftools.common.exceptions").ELFError
@@ -211,7 +214,8 @@ def _symbols(elf: Any) -> tuple[dict[int, Function], dict[int, str]]:
         address, kind = symbol["st_value"], symbol["st_info"]["type"]
         if kind == "STT_FUNC":
             known = functions.get(address)
-            # Of two names for one address, such as a constructor's, the first one stays.
+            # One address may have two names, such as a constructor's. The first name with a size
+            # stays.
             if known is None or not known.size:
                 functions[address] = Function(symbol.name, address, symbol["st_size"])
         elif kind == "STT_OBJECT":
@@ -220,7 +224,7 @@ def _symbols(elf: Any) -> tuple[dict[int, Function], dict[int, str]]:
 
 
 def _import_slots(elf: Any) -> dict[int, str]:
-    """Return the slots of the table of addresses that the loader fills with functions."""
+    """Return the names of imported symbols by the address of the slot that the loader fills."""
     slots: dict[int, str] = {}
     for name in (".rela.plt", ".rela.dyn"):
         table = elf.get_section_by_name(name)
@@ -235,14 +239,15 @@ def _import_slots(elf: Any) -> dict[int, str]:
 
 
 def _import_stubs(sections: list[_Section], slots: dict[int, str]) -> dict[int, str]:
-    """Return the stubs of the procedure linkage table, by address."""
+    """Return the names of imported functions by the address of their stub."""
     stubs: dict[int, str] = {}
     for section in sections:
         if not section.name.startswith(".plt"):
             continue
         for begin in range(0, len(section.data) - 7, 8):
             for jump in _STUB_JUMPS:
-                for before in (0, 4):  # an `endbr64` may stand first
+                # An `endbr64` of four bytes may stand before the jump.
+                for before in (0, 4):
                     at = begin + before
                     if section.data[at : at + len(jump)] == jump:
                         end = at + len(jump) + 4

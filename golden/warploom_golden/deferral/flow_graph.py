@@ -7,7 +7,7 @@ from typing import Any, Final
 from warploom_golden.deferral.extra import require
 from warploom_golden.deferral.instructions import RETURNS, STOPS, Decoder, Instruction
 
-#: Calls that do not come back.
+#: Functions that do not return to their caller.
 NO_RETURN: Final = frozenset(
     {
         "exit",
@@ -25,7 +25,7 @@ NO_RETURN: Final = frozenset(
         "_ZSt9terminatev",
     }
 )
-#: Functions of more instructions are not looked at: generated tables, whole run-times.
+#: Larger functions are not analysed: these are generated tables and whole run-times.
 MOST_INSTRUCTIONS: Final = 20_000
 
 
@@ -36,11 +36,11 @@ class Block:
     Attributes
     ----------
     address : int
-        Of the first.
+        Address of the first instruction.
     instructions : tuple of Instruction
-        At least one.
+        The block's instructions, at least one.
     following : tuple of int
-        Blocks that may come next.
+        Addresses of the blocks that may run next.
     """
 
     address: int
@@ -50,21 +50,21 @@ class Block:
 
 @dataclass(eq=False)
 class Loop:
-    """A natural loop, or a circle of blocks with several entries.
+    """A natural loop, or a cycle of blocks with several entries.
 
     Attributes
     ----------
     header : int
-        Address of the block through which every entry comes; of several entries the lowest address
-        in the loop.
+        Address of the block through which every path enters the loop. If there are several
+        entries, the lowest address in the loop.
     blocks : set of int
-        Its blocks, those of inner loops included.
+        Addresses of the loop's blocks, those of inner loops included.
     parent : Loop or None
-        The next outer loop.
+        The innermost loop around this loop; None if there is none.
     inner : list of Loop
-        The loops directly inside.
+        The loops whose ``parent`` is this loop.
     addresses : set of int
-        Addresses of its instructions.
+        Addresses of the loop's instructions.
     """
 
     header: int
@@ -75,7 +75,7 @@ class Loop:
 
     @property
     def depth(self) -> int:
-        """1 for a loop that is in no other."""
+        """Depth of nesting: 1 for a loop that is in no other loop."""
         return 1 if self.parent is None else self.parent.depth + 1
 
 
@@ -88,14 +88,15 @@ class FlowGraph:
     entry : int
         Address of the first block.
     blocks : dict of int to Block
-        By address.
+        The function's blocks, by address.
     order : list of int
-        Reverse post-order: a block stands before those that come after it.
+        Addresses of the blocks in reverse post-order. Apart from back edges, each block stands
+        before the blocks that may run next.
     loops : dict of int to Loop
-        By header.
+        The function's loops, by address of the header.
     trouble : int or None
-        Address of what keeps the graph from being complete: an indirect jump, or a loop with two
-        entries.
+        Lowest address at which the analysis failed, None if it did not. Causes are an indirect
+        jump, bytes that are no instruction, too many instructions, or a loop with two entries.
     """
 
     entry: int
@@ -118,11 +119,12 @@ def build(
     entry : int
         Address of the function.
     decoder : Decoder
-        Gives instructions.
+        Decodes the program's instructions.
     call_name : callable
-        Name of what a call reaches, None if unknown.
+        Returns the name of the function that a call instruction reaches; None if unknown.
     is_function : callable
-        Whether another function begins at an address: a jump there is a call in the last place.
+        Returns whether another function begins at an address: a jump to that address is a tail
+        call.
     """
     trouble: list[int] = []
     found = _follow(entry, decoder, call_name, is_function, trouble)
@@ -159,7 +161,8 @@ def _follow(
         tables += _table(instruction)
         following = _following(instruction, call_name, trouble)
         if address in trouble and instruction.is_jump:
-            # Where it leads is a guess: the function's loops are listed, none is deferred.
+            # The targets of an indirect jump are guesses. The function's loops are listed by them,
+            # but none of the loops is deferred.
             following = tuple(t for table in tables for t in decoder.table(table, entry))
         kept = tuple(t for t in following if t == entry or not is_function(t))
         found[address] = (instruction, kept)
@@ -169,7 +172,7 @@ def _follow(
 
 
 def _table(instruction: Instruction) -> list[int]:
-    """Return the address that an instruction loads: it may be that of a table of jumps."""
+    """Return the address that a ``lea`` computes from ``rip``: it may be that of a jump table."""
     if instruction.name != "lea" or instruction.operands[1].register != "rip":
         return []
     return [instruction.operands[1].number]
@@ -197,7 +200,7 @@ def _following(
 
 
 def _cut(found: dict[int, tuple[Instruction, tuple[int, ...]]], entry: int) -> dict[int, Block]:
-    """Cut what was found into blocks."""
+    """Cut the instructions that were found into blocks."""
     arrivals: dict[int, int] = {entry: 2}
     for instruction, following in found.values():
         branches = instruction.is_branch or instruction.is_jump
@@ -233,7 +236,7 @@ def _loops(
         [(s, h) for s, h in graph.edges if _dominates(above, h, s)]
     )
     for part in networkx.strongly_connected_components(without_back_edges):
-        # A circle without a back edge is a loop with several entries.
+        # A cycle that stays without the back edges is a loop with several entries.
         if len(part) > 1:
             trouble.append(entry)
             loops.setdefault(min(part), Loop(min(part), set(part)))
@@ -253,7 +256,7 @@ def _dominates(above: dict[int, int], upper: int, block: int) -> bool:
 
 
 def _collect(graph: Any, source: int, body: set[int]) -> None:
-    """Add to a loop's blocks all that reach its back edge."""
+    """Add to ``body`` all blocks that reach ``source``, where the loop's back edge begins."""
     waiting = [source]
     while waiting:
         block = waiting.pop()

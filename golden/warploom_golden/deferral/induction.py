@@ -1,4 +1,4 @@
-"""How a value changes from one iteration of a loop to the next."""
+"""Finds the recurrence of a value: how it changes from one iteration of a loop to the next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from warploom_golden.deferral.values import (
     zero_extend,
 )
 
-#: Atoms that are the same in every iteration of every loop.
+#: Kinds of atoms that are the same in every iteration of every loop.
 _FIXED = frozenset({"frame", "image", "kernel"})
-#: Atoms that depend on nothing but the atoms inside them.
+#: Kinds of atoms that depend on nothing but the atoms inside them.
 _PURE = frozenset(
     {"zero_extended", "sign_extended", "product", "joined", "part", "operation", "condition"}
 )
@@ -33,9 +33,10 @@ class Linear:
     Attributes
     ----------
     first : Value
-        In iteration 0.
+        The value in iteration 0.
     increment : Value
-        Of one iteration; 0 for what does not change. It depends on nothing the loop changes.
+        The amount added in each iteration; 0 for a value that does not change. The increment
+        depends on nothing that the loop changes.
     """
 
     first: Value
@@ -44,12 +45,12 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A value that alternates between two.
+    """A value that alternates between two values.
 
     Attributes
     ----------
     first, other : Value
-        In even and in odd iterations.
+        The values in even and in odd iterations.
     """
 
     first: Value
@@ -58,14 +59,14 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A call's result of the same iteration, plus a constant.
+    """The result of a call in the same iteration, plus a constant.
 
     Attributes
     ----------
     site : tuple of int
-        The call.
+        Site of the call.
     offset : int
-        The constant.
+        The constant, with sign.
     """
 
     site: tuple[int, ...]
@@ -76,14 +77,14 @@ Recurrence = Linear | Swap | Result
 
 
 class LoopView:
-    """A loop's recurrences.
+    """Answers how values change in one loop.
 
     Parameters
     ----------
     run : LoopRun
         The loop's symbolic iteration.
     runs : mapping of int to LoopRun
-        Those of all loops of the function, by header.
+        The symbolic iterations of all loops of the function, by address of the header.
     """
 
     def __init__(self, run: LoopRun, runs: Mapping[int, LoopRun]):
@@ -92,7 +93,8 @@ class LoopView:
         self._cells: dict[Atom, Linear | Swap | None] = {}
         self._fixed: dict[Atom, bool] = {}
         self._choices_are_fixed = False
-        # A choice among values that do not change does not either, if no branch does.
+        # A choice among fixed values is fixed if every branch in the loop tests a fixed value.
+        # Branches that leave the loop do not count: the iteration ends there.
         self._choices_are_fixed = all(
             event.value is not None and self.is_fixed(event.value)
             for event in run.events
@@ -110,7 +112,8 @@ class LoopView:
 
     def _atom_is_fixed(self, atom: Atom) -> bool:
         if atom not in self._fixed:
-            self._fixed[atom] = False  # while it is being found out
+            # The atom counts as not fixed while it is judged: this ends a recursion.
+            self._fixed[atom] = False
             self._fixed[atom] = self._decide_fixed(atom)
         return self._fixed[atom]
 
@@ -124,7 +127,8 @@ class LoopView:
             return atom.key[0][0] not in loop.addresses
         if atom.kind == "choice":
             place, _, _, options = atom.key
-            if isinstance(place[0], str):  # where the ends of an iteration meet
+            # `place` is ("latch", header) for a choice made where the ends of an iteration meet.
+            if isinstance(place[0], str):
                 inside = place[1] in loop.blocks
             else:
                 inside = place[0] in loop.addresses
@@ -152,9 +156,16 @@ class LoopView:
     # --- locations ------------------------------------------------------------------------
 
     def cell(self, atom: Atom) -> Linear | Swap | None:
-        """Return how a location that is known by its content at the header changes."""
+        """Return a location's recurrence; None if it has none.
+
+        Parameters
+        ----------
+        atom : Atom
+            The location's content at the loop's header, of kind ``cell``.
+        """
         if atom not in self._cells:
-            self._cells[atom] = None  # while it is being found out
+            # The location has no recurrence while it is judged: this ends a recursion.
+            self._cells[atom] = None
             self._cells[atom] = self._recurrence(atom)
         return self._cells[atom]
 
@@ -173,9 +184,10 @@ class LoopView:
         )
 
     def _following(self, first: Value, last: Value) -> Linear | None:
-        """Return the recurrence of a location that follows another one.
+        """Return the recurrence of a location that each iteration sets to a linear value.
 
-        What it gets in each iteration is linear, and what it held before fits in front of that.
+        The content before the loop, ``first``, must be the linear value of iteration -1: the
+        location then follows that value by one iteration. Else None is returned.
         """
         linear = self.linear(last)
         if linear is None or linear.first - linear.increment != first:
@@ -187,11 +199,11 @@ class LoopView:
         return _content(self.run.entry, atom)
 
     def at_latch(self, atom: Atom) -> Value | None:
-        """Return what a location holds when an iteration ends; None if none ever does."""
+        """Return what a location holds when an iteration ends; None if no path goes round."""
         return None if self.run.latch is None else _content(self.run.latch, atom)
 
     def _widened(self, atom: Atom, first: Value, last: Value) -> Linear | None:
-        """Return the recurrence of a 64-bit register that holds 32 bits and their extension."""
+        """Return the recurrence of a 64-bit location that holds an extended 32-bit value."""
         if atom.bits != 64:
             return None
         for extend in (zero_extend, sign_extend):
@@ -212,7 +224,7 @@ class LoopView:
     # --- values ---------------------------------------------------------------------------
 
     def linear(self, value: Value) -> Linear | None:
-        """Return a value's first value and increment; None if it has no constant one."""
+        """Return a value's first value and increment; None if the increment is not fixed."""
         first, increment = Value(value.bits, value.const), Value(value.bits)
         for atom, factor in value.terms.items():
             part = self._linear_atom(atom)
@@ -236,7 +248,11 @@ class LoopView:
         return None
 
     def _extended(self, atom: Atom) -> Linear | None:
-        """Return an extension's recurrence: that 32 bits do not wrap is checked at run time."""
+        """Return an extension's recurrence.
+
+        The recurrence holds while the 32-bit value does not wrap. The front end checks this when
+        the program runs.
+        """
         (inner,) = atom.key
         linear = self.linear(inner)
         if linear is None or inner.bits != 32:
@@ -257,7 +273,7 @@ class LoopView:
         return None
 
     def recurrence(self, value: Value) -> Recurrence | None:
-        """Return how a value changes; None if no recurrence of the three classes says it."""
+        """Return a value's recurrence; None if it is no `Linear`, `Swap` or `Result`."""
         linear = self.linear(value)
         if linear is not None:
             return linear
@@ -280,7 +296,7 @@ class LoopView:
     # --- results --------------------------------------------------------------------------
 
     def depends_on_results(self, value: Value) -> bool:
-        """Return whether a value may come from what this loop's calls gave back."""
+        """Return whether a value may depend on a result of this loop's calls."""
         seen: set[Atom] = set()
         waiting = [value]
         while waiting:
@@ -300,9 +316,17 @@ class LoopView:
         return False
 
     def returns_result(self, value: Value, seen: frozenset[Atom] = frozenset()) -> bool:
-        """Return whether a function returns what this loop's calls gave back.
+        """Return whether a function's return value may depend on a result of this loop's calls.
 
-        What a call left in the register does not count: a function without a result leaves it too.
+        A result that a call only left in ``rax`` does not count: a function without a return value
+        leaves such a result there, too.
+
+        Parameters
+        ----------
+        value : Value
+            Content of ``rax`` when the function returns.
+        seen : frozenset of Atom
+            Atoms that were judged already; they are not judged again.
         """
         atom = value.atom
         if atom is None or atom in seen or atom.bits != 64:
@@ -324,7 +348,10 @@ def _is_result_cell(atom: Atom) -> bool:
 
 
 def _rises(linear: Linear) -> bool:
-    """Return whether a recurrence goes up from 0 or more: below 0 an unsigned one would wrap."""
+    """Return whether a recurrence starts at 0 or more and never falls.
+
+    An unsigned value that falls below 0 would wrap.
+    """
     increment = linear.increment.signed
     if increment is None or increment < 0:
         return increment == 0
@@ -334,7 +361,10 @@ def _rises(linear: Linear) -> bool:
 
 
 def _keeps_width(atom: Atom, bits: int, linear: Linear) -> bool:
-    """Return whether an atom's recurrence holds in more bits: 32 bits are checked at run time."""
+    """Return whether an atom's recurrence also holds in a value of ``bits`` bits.
+
+    The front end checks when the program runs that a 32-bit value does not wrap.
+    """
     if atom.bits == bits or linear.increment.number == 0:
         return True
     return atom.bits == 32 and _rises(linear)
@@ -345,7 +375,7 @@ def _widen(value: Value, bits: int, *, signed: bool) -> Value:
 
 
 def _content(state: State, atom: Atom) -> Value:
-    """Return what a location holds in a state."""
+    """Return what the location of a ``cell`` atom holds in a state."""
     _, space, offset = atom.key
     size = atom.bits // 8
     if space == "frame":

@@ -1,4 +1,4 @@
-"""Machine code to instructions, through capstone."""
+"""Decodes machine code to instructions, with capstone."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -10,10 +10,10 @@ from warploom_golden.deferral.registers import X87
 #: The longest x86-64 instruction, in bytes.
 _LONGEST: Final = 15
 RETURNS: Final = frozenset({"ret", "repz ret", "retq"})
-#: What neither returns nor goes on.
+#: Instructions after which the function neither returns nor goes on.
 STOPS: Final = frozenset({"hlt", "ud2", "int3"})
-#: Instructions that only read memory which stands as their first operand. Capstone's word is not
-#: taken for it: it says so of rol, fistp, movnti, vmovsd and other stores, too.
+#: Instructions that only read their first operand if it is memory. Capstone's own answer is not
+#: used: capstone calls the first operand of rol, fistp, movnti, vmovsd and other stores read-only.
 _READERS: Final = frozenset(
     {
         "cmp",
@@ -42,30 +42,32 @@ _READERS: Final = frozenset(
         "prefetchw",
     }
 )
-#: What stores of the x87 unit begin with; all others that begin with an f compute or load.
+#: Prefixes of the x87 unit's stores. Every other instruction whose name begins with f computes or
+#: loads.
 _X87_STORES: Final = ("fst", "fist", "fbst", "fnst", "fnsave", "fsave", "fxsave")
-#: Registers that instructions change without naming them, where capstone does not say so.
+#: Registers that an instruction changes without naming them, and that capstone does not list.
 _ALSO_WRITTEN: Final = {"cmpxchg": ("rax",), "xlatb": ("rax",)}
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An operand.
+    """An operand of an instruction.
 
     Attributes
     ----------
     kind : {'register', 'number', 'memory'}
-        What it is.
+        The operand's kind.
     size : int
-        Bytes.
+        The operand's size in bytes.
     register : str
-        Its name, or a memory operand's base; empty if none.
+        The register's name, or a memory operand's base register; empty if none.
     index : str
         A memory operand's index register; empty if none.
     scale : int
-        Factor of the index.
+        Factor of a memory operand's index register.
     number : int
-        The number, or a memory operand's displacement, with sign.
+        The number, or a memory operand's displacement, with sign. If the base is ``rip``, the next
+        instruction's address is already added.
     segment : str
         A memory operand's segment register; empty if none.
     is_written : bool
@@ -89,13 +91,14 @@ class Instruction:
     Attributes
     ----------
     address, size : int
-        Where it stands, and its bytes.
+        The instruction's address, and its size in bytes.
     name : str
-        Mnemonic without ``lock`` or ``notrack``; ``rep`` stays.
+        Mnemonic without the prefixes ``lock``, ``notrack`` and ``bnd``; ``rep`` stays.
     operands : tuple of Operand
-        The target stands first.
+        The operands; the target stands first.
     used, written : tuple of str
-        Registers that it reads and changes, for instructions that the analysis does not know.
+        Registers that the instruction reads, and that it changes. The analysis needs them for
+        instructions that it does not know.
     """
 
     address: int
@@ -107,24 +110,24 @@ class Instruction:
 
     @property
     def next(self) -> int:
-        """Address of what stands behind it."""
+        """Address of the next instruction in memory."""
         return self.address + self.size
 
     @property
     def target(self) -> int | None:
-        """Where a direct branch or call leads."""
+        """Target address of a direct branch or call; None for any other instruction."""
         if len(self.operands) == 1 and self.operands[0].kind == "number":
             return self.operands[0].number
         return None
 
     @property
     def is_jump(self) -> bool:
-        """Whether it is an unconditional branch."""
+        """Whether the instruction is an unconditional branch."""
         return self.name == "jmp"
 
     @property
     def is_branch(self) -> bool:
-        """Whether it is a conditional branch."""
+        """Whether the instruction is a conditional branch."""
         return self.name.startswith("j") and self.name != "jmp"
 
 
@@ -134,7 +137,7 @@ class Decoder:
     Parameters
     ----------
     image : ElfImage
-        Where the bytes come from.
+        The program whose bytes are decoded.
     """
 
     def __init__(self, image: ElfImage):
@@ -145,7 +148,7 @@ class Decoder:
         self._known: dict[int, Instruction | None] = {}
 
     def at(self, address: int) -> Instruction | None:
-        """Return the instruction at an address, None if there is none."""
+        """Return the instruction at an address; None if no code stands there."""
         if address not in self._known:
             code = self._image.code(address, _LONGEST)
             found = next(self._engine.disasm(code, address, 1), None)
@@ -153,7 +156,18 @@ class Decoder:
         return self._known[address]
 
     def table(self, address: int, function: int) -> list[int]:
-        """Return the jumps of a table: distances from its begin to places in a function."""
+        """Return the targets of a jump table.
+
+        Each entry is a signed 32-bit distance from the table's begin. The table ends before the
+        first entry that does not lead into the function.
+
+        Parameters
+        ----------
+        address : int
+            Address of the table.
+        function : int
+            Address of the function that jumps through the table.
+        """
         targets: list[int] = []
         begin = self._image.functions.get(function)
         while begin is not None:
@@ -217,7 +231,7 @@ class Decoder:
 
 
 def _reads_first(name: str) -> bool:
-    """Return whether an instruction leaves memory that stands as its first operand as it is."""
+    """Return whether an instruction only reads its first operand if that operand is memory."""
     if name.startswith("f"):
         return not name.startswith(_X87_STORES)
     return name.split()[-1] in _READERS

@@ -1,4 +1,4 @@
-"""What integer instructions do."""
+"""Symbolic effects of integer instructions, one function for each kind of instruction."""
 
 from collections.abc import Callable
 from typing import Final
@@ -22,11 +22,11 @@ from warploom_golden.deferral.values import (
     zero_extend,
 )
 
-#: The stack pointer at a function's entry is 8 above a multiple of this.
+#: In bytes. At a function's entry the stack pointer is 8 above a multiple of this (System V ABI).
 _STACK_ALIGNMENT: Final = 16
-#: The largest store of an unknown instruction that is followed, in bytes.
+#: Largest memory operand, in bytes, that is followed when the instruction is unknown.
 _LARGEST_STORE: Final = 64
-#: Instructions that hand over to the operating system, or store where no operand says.
+#: Instructions that enter the operating system, or that store to memory that no operand names.
 _SYSTEM: Final = frozenset(
     {"syscall", "sysenter", "int", "maskmovdqu", "maskmovq", "xsave", "fxsave"}
 )
@@ -37,43 +37,44 @@ def _bits(operand: Operand) -> int:
 
 
 def _read_like(step: Step, operand: Operand, bits: int) -> Value:
-    """Read an operand in a width; a shorter number was sign-extended by the decoder."""
+    """Return an operand as ``bits`` bits; the decoder has sign-extended a shorter number."""
     if operand.kind == "number":
         return Value(bits, operand.number)
     return low(step.read(operand), bits)
 
 
 def _pair(step: Step) -> tuple[Operand, Value, Value]:
+    """Return the target, its value, and the source's value in the target's width."""
     target, source = step.instruction.operands
     return target, step.read(target), _read_like(step, source, _bits(target))
 
 
 def move(step: Step) -> None:
-    """Copy."""
+    """Run ``mov``: copy the source to the target."""
     target, source = step.instruction.operands
     step.write(target, _read_like(step, source, _bits(target)))
 
 
 def move_zero(step: Step) -> None:
-    """Copy into more bits, the new ones 0."""
+    """Run ``movzx``: copy the source to a wider target, the upper bits 0."""
     target, source = step.instruction.operands
     step.write(target, zero_extend(step.read(source), _bits(target)))
 
 
 def move_sign(step: Step) -> None:
-    """Copy into more bits, the new ones the sign."""
+    """Run ``movsx``: copy the source to a wider target, the upper bits equal to the sign."""
     target, source = step.instruction.operands
     step.write(target, sign_extend(step.read(source), _bits(target)))
 
 
 def address(step: Step) -> None:
-    """Compute an address, or any sum."""
+    """Run ``lea``: write the address of a memory operand, without a load."""
     target, source = step.instruction.operands
     step.write(target, low(step.address(source), _bits(target)))
 
 
 def add(step: Step) -> None:
-    """Add."""
+    """Run ``add``."""
     target, a, b = _pair(step)
     result = a + b
     step.write(target, result)
@@ -81,20 +82,20 @@ def add(step: Step) -> None:
 
 
 def subtract(step: Step) -> None:
-    """Subtract."""
+    """Run ``sub``."""
     target, a, b = _pair(step)
     step.write(target, a - b)
     step.state.flags = Flags("difference", a, b)
 
 
 def compare(step: Step) -> None:
-    """Set the flags of a difference."""
+    """Run ``cmp``: set the flags of a difference."""
     _, a, b = _pair(step)
     step.state.flags = Flags("difference", a, b)
 
 
 def increment(step: Step) -> None:
-    """Add or subtract one."""
+    """Run ``inc`` or ``dec``: add or subtract 1."""
     (target,) = step.instruction.operands
     one = 1 if step.instruction.name == "inc" else -1
     old = step.read(target)
@@ -104,7 +105,7 @@ def increment(step: Step) -> None:
 
 
 def negate(step: Step) -> None:
-    """Change the sign."""
+    """Run ``neg``: change the sign."""
     (target,) = step.instruction.operands
     result = step.read(target).times(-1)
     step.write(target, result)
@@ -112,14 +113,14 @@ def negate(step: Step) -> None:
 
 
 def invert(step: Step) -> None:
-    """Invert every bit: -x - 1."""
+    """Run ``not``: the inverse of x is -x - 1. The flags stay."""
     (target,) = step.instruction.operands
     old = step.read(target)
     step.write(target, old.times(-1) - Value(old.bits, 1))
 
 
 def times(step: Step) -> None:
-    """Multiply, two or three operands; with one, the result is not looked into."""
+    """Run ``imul`` of two or three operands; one of a single operand counts as unknown."""
     operands = step.instruction.operands
     if len(operands) == 1:
         unknown(step)
@@ -133,7 +134,7 @@ def times(step: Step) -> None:
 
 
 def logic(step: Step) -> None:
-    """And, or, exclusive or."""
+    """Run ``and``, ``or`` or ``xor``."""
     target, a, b = _pair(step)
     operands = step.instruction.operands
     if step.instruction.name == "xor" and operands[0] == operands[1]:
@@ -145,7 +146,7 @@ def logic(step: Step) -> None:
 
 
 def test(step: Step) -> None:
-    """Set the flags of a logic and."""
+    """Run ``test``: set the flags of a logic ``and``."""
     operands = step.instruction.operands
     _, a, b = _pair(step)
     result = a if operands[0] == operands[1] else combine("and", a, b)
@@ -153,12 +154,23 @@ def test(step: Step) -> None:
 
 
 def combine(name: str, a: Value, b: Value) -> Value:
-    """Return a logic operation's result, half by half where one half is a plain constant."""
+    """Return the result of a logic operation: an atom if no rule simplifies it.
+
+    The rules are tried on the whole values, then on the two halves of 64-bit values.
+
+    Parameters
+    ----------
+    name : {'and', 'or', 'xor'}
+        The operation.
+    a, b : Value
+        Operands of the same width.
+    """
     if b.number is None:
         a, b = b, a
     if a.number is not None and b.number is not None:
         results = {"and": a.const & b.const, "or": a.const | b.const, "xor": a.const ^ b.const}
         return Value(a.bits, results[name])
+    # A function aligns its stack pointer downwards: the distance from `FRAME` stays known.
     place = offset_from(b if b.number is None else a, FRAME)
     if name == "and" and place is not None and a.bits == 64:
         mask = a.signed if a.number is not None else b.signed
@@ -177,7 +189,11 @@ def combine(name: str, a: Value, b: Value) -> Value:
 
 
 def _by_mask(name: str, a: Value, b: Value) -> Value | None:
-    """Return the result where one operand is 0, all ones or, of `and`, some low ones."""
+    """Return a logic operation's result by a rule; None if no rule applies.
+
+    A rule applies if one operand is 0 or all ones, or if both operands are equal. Further rules are
+    for an ``and`` that keeps the low 8, 16 or 32 bits, and for a condition's ``xor`` with 1.
+    """
     for mask, other in ((a.number, b), (b.number, a)):
         if mask == 0:
             return Value(a.bits) if name == "and" else other
@@ -197,7 +213,7 @@ def _by_mask(name: str, a: Value, b: Value) -> Value | None:
 
 
 def shift(step: Step) -> None:
-    """Shift by a constant; by anything else the result is an atom."""
+    """Run a shift; a count that is no constant below the width gives an atom."""
     operands = step.instruction.operands
     target = operands[0]
     a = step.read(target)
@@ -227,20 +243,20 @@ def _shift_left(a: Value, count: int) -> Value:
 
 
 def push(step: Step) -> None:
-    """Push eight bytes."""
+    """Run ``push`` of eight bytes."""
     value = _read_like(step, step.instruction.operands[0], 64)
     push_value(step, value)
 
 
 def push_value(step: Step, value: Value) -> None:
-    """Write a value below the stack's top."""
+    """Lower ``rsp`` by 8 and store a 64-bit value there."""
     top = step.state.general["rsp"] - Value(64, 8)
     step.state.general["rsp"] = top
     step.store(top, bytes_of(value))
 
 
 def pop(step: Step) -> None:
-    """Pop eight bytes."""
+    """Run ``pop`` of eight bytes."""
     top = step.state.general["rsp"]
     value = step.load(top, 8)
     step.state.general["rsp"] = top + Value(64, 8)
@@ -248,14 +264,14 @@ def pop(step: Step) -> None:
 
 
 def leave(step: Step) -> None:
-    """Give up a frame."""
+    """Run ``leave``: set ``rsp`` to ``rbp`` and pop ``rbp``."""
     base = step.state.general["rbp"]
     step.state.general["rbp"] = step.load(base, 8)
     step.state.general["rsp"] = base + Value(64, 8)
 
 
 def extend_result(step: Step) -> None:
-    """Sign-extend rax in place, or into rdx."""
+    """Sign-extend ``rax`` in place, or write the extension's upper half to ``rdx``."""
     source, target, bits = {
         "cbw": ("al", "ax", 16),
         "cwde": ("ax", "eax", 32),
@@ -272,7 +288,7 @@ def extend_result(step: Step) -> None:
 
 
 def exchange(step: Step) -> None:
-    """Let two operands change places."""
+    """Run ``xchg``: swap two operands."""
     a, b = step.instruction.operands
     first, second = step.read(a), step.read(b)
     step.write(a, second)
@@ -280,12 +296,12 @@ def exchange(step: Step) -> None:
 
 
 def set_condition(step: Step) -> None:
-    """Write a condition as a byte."""
+    """Run a ``set`` instruction: write a condition as a byte that is 0 or 1."""
     step.write(step.instruction.operands[0], _condition(step, "set"))
 
 
 def move_condition(step: Step) -> None:
-    """Copy if a condition holds."""
+    """Run a ``cmov`` instruction: copy the source if a condition holds."""
     target, source = step.instruction.operands
     condition = _condition(step, "cmov")
     old, new = step.read(target), step.read(source)
@@ -303,13 +319,13 @@ def _condition(step: Step, prefix: str) -> Value:
 
 
 def unknown_flags(step: Step) -> Value:
-    """Return a condition that is not looked into, with what it comes from."""
+    """Return an unknown condition that depends on the operands of the flags."""
     flags = step.state.flags
     return step.unknown("flags", 8, *([flags.a, flags.b] if flags else []))
 
 
 def unknown(step: Step) -> None:
-    """Take it that every target holds something new, which comes from all that is read."""
+    """Give each target of an instruction an unknown value that depends on all that it reads."""
     inputs = _inputs(step)
     for name in step.instruction.written:
         step.set_register(name, step.unknown(name, _width(name), *inputs))
@@ -338,7 +354,7 @@ def _store_unknown(step: Step, operand: Operand, inputs: list[Value]) -> None:
 
 
 def _inputs(step: Step) -> list[Value]:
-    """Return all that an instruction reads: registers, memory, flags."""
+    """Return all values that an instruction reads: registers, memory and flags."""
     names = step.instruction.used
     inputs = [step.register(name) for name in names if name in PARTS and name != "rsp"]
     for name in names:
@@ -360,9 +376,10 @@ def _width(name: str) -> int:
 
 
 def nothing(step: Step) -> None:
-    """Do nothing."""
+    """Run an instruction that changes neither registers nor memory, such as ``nop``."""
 
 
+#: By mnemonic: the function that applies the instruction to a step.
 STEPS: Final[dict[str, Callable[[Step], None]]] = {
     "mov": move,
     "movabs": move,

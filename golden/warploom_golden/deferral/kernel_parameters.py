@@ -1,4 +1,4 @@
-"""Sizes of kernels' parameters, from the device code inside a CUDA program.
+"""Reads the sizes of kernels' parameters from the device code inside a CUDA program.
 
 The section ``.nv_fatbin`` holds containers; a container holds, for each architecture, an ELF file
 whose sections ``.nv.info.<kernel>`` list the kernel's parameters.
@@ -14,14 +14,19 @@ from warploom_golden.deferral.extra import require
 _CONTAINER: Final = 0xBA55ED50
 _DEVICE_ELF: Final = 2
 _INFO: Final = ".nv.info."
-#: An attribute with its size in the header; that attribute's number for one parameter.
+#: Format of an attribute whose header holds its size; number of the attribute of one parameter.
 _SIZED, _PARAMETER = 4, 0x17
 
 
 def kernel_parameters(section: bytes) -> dict[str, tuple[int, ...]]:
-    """Return each kernel's parameter sizes in bytes, in order.
+    """Return each kernel's parameter sizes in bytes, in order, by the kernel's mangled name.
 
-    Kernels whose device code is compressed, or present as PTX only, are left out.
+    A kernel is left out if its device code is compressed, or present as PTX only.
+
+    Parameters
+    ----------
+    section : bytes
+        Content of the section ``.nv_fatbin``.
     """
     kernels: dict[str, tuple[int, ...]] = {}
     for image in _device_images(section):
@@ -58,6 +63,7 @@ def _sizes(info: bytes) -> tuple[int, ...]:
         if form == _SIZED:
             if attribute == _PARAMETER and size >= 12:
                 _, ordinal, _, flags = struct.unpack_from("<IHHI", info, place)
+                # Bits [31:18] of `flags` are the parameter's size in bytes.
                 found[ordinal] = flags >> 18
             place += size
     return tuple(found[ordinal] for ordinal in sorted(found))

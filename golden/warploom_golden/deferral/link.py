@@ -1,4 +1,4 @@
-"""What messages cost on the way between front end and back end."""
+"""The time that messages take between front end and back end."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,20 @@ class Link:
     Attributes
     ----------
     message_ns : float
-        Nanoseconds for one message, one way.
+        Nanoseconds that each message takes one way, whatever its size.
     byte_ns : float
-        Nanoseconds for each of its bytes.
+        Further nanoseconds for each byte of a message.
     """
 
     message_ns: float = 5000.0
     byte_ns: float = 0.1
 
     def time_ns(self, sizes: list[int]) -> float:
-        """Return the nanoseconds of messages, sent one after the other."""
+        """Return the nanoseconds that messages take one after the other.
+
+        Parameters
+        ----------
+        sizes : list of int
+            Size of each message in bytes.
+        """
         return len(sizes) * self.message_ns + sum(sizes) * self.byte_ns

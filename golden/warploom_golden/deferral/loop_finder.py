@@ -1,4 +1,4 @@
-"""LoopFinder: the loops of a CUDA program's binary whose calls can be sent in one message."""
+"""LoopFinder: finds the loops of a CUDA program whose calls can be sent in one message."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,24 +13,24 @@ from warploom_golden.deferral.program import Program
 from warploom_golden.deferral.symbolic_run import SymbolicRun, TooLargeError
 from warploom_spec import WarploomError
 
-#: What the compiler adds to register and unregister kernels.
+#: Prefixes of the calls that the compiler adds to register and unregister kernels.
 _REGISTRATION: Final = ("__cudaRegister", "__cudaUnregister", "__cudaInitModule", "__cudaGetKernel")
 
 
 def find_loops(path: Path, progress: Callable[[int, int], None] | None = None) -> Marks:
-    """Find the loops of a program that hold CUDA calls, and what each one's calls depend on.
+    """Find the loops of a program that make CUDA calls, and how each call's arguments change.
 
     Parameters
     ----------
     path : Path
         An x86-64 ELF program made by nvcc, with its symbol table.
     progress : callable, optional
-        Told after each function how many are done, and of how many.
+        Called after each function with the number of functions that are done, and of all.
 
     Raises
     ------
     WarploomError
-        If the file is no such program, or makes no CUDA calls.
+        If the file is no such program, or if the program makes no CUDA calls.
     """
     image = read_image(path)
     program = Program(image)
@@ -55,7 +55,7 @@ def _makes_calls(image: ElfImage) -> bool:
 
 
 def function_loops(program: Program, function: Function) -> list[LoopMark]:
-    """Return the marks of a function's loops that hold CUDA calls."""
+    """Return the marks of a function's loops that make CUDA calls."""
     graph = program.graph(function.address)
     holding = [loop for loop in graph.loops.values() if _holds_calls(program, graph, loop)]
     if not holding:

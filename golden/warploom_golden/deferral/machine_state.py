@@ -1,4 +1,4 @@
-"""What the registers and the stack frame hold at one point of a program, symbolically."""
+"""The symbolic content of the registers and the stack frame at one point of a program."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -7,29 +7,31 @@ from typing import Any, Final
 from warploom_golden.deferral.registers import GENERAL, VECTOR
 from warploom_golden.deferral.values import FRAME, Atom, Value, extract, join_parts, of
 
-#: A byte: of which value, and which one of its bytes.
+#: One byte: the value that it is part of, and its number in that value. The lowest byte is 0.
 Byte = tuple[Value, int]
-#: Where a location's content comes from: the function's entry, a loop's header, a call.
+#: The point at which a location got its content: the function's entry, a loop's header, an
+#: instruction that may have written it, or a point where paths meet.
 Origin = tuple[Any, ...]
 ENTRY: Final[Origin] = ("entry",)
 
 
 def cell(origin: Origin, space: str, offset: int, size: int) -> Value:
-    """Return what ``size`` bytes of a location held where ``origin`` says."""
+    """Return the content that ``size`` bytes of a location got at the point ``origin``."""
     return of(Atom("cell", 8 * size, (origin, space, offset)))
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """The operands or the result that the processor's flags come from.
+    """The operands or the result that set the processor's flags.
 
     Attributes
     ----------
     kind : {'difference', 'result', 'sum', 'float', 'unknown'}
-        Of a - b; of a logic result (no carry, no overflow); of a sum or shift (only zero and sign
-        are known); of a comparison of floats; of anything else that comes from a and b.
+        The operation that set the flags. ``difference`` is a - b. ``result`` is a logic result,
+        which clears carry and overflow. ``sum`` is a sum or shift, of which only zero and sign are
+        known. ``float`` is a comparison of floats. ``unknown`` is any other operation.
     a, b : Value
-        The operands; of a result, it and 0.
+        The operands of ``difference`` and ``float``; for the other kinds, the result and 0.
     """
 
     kind: str
@@ -39,28 +41,30 @@ class Flags:
 
 @dataclass
 class State:
-    """Registers, frame and flags.
+    """Registers, stack frame and flags at one point of a program.
 
     Attributes
     ----------
     general : dict of str to Value
-        The 64-bit registers.
+        Content of the 64-bit registers, by name.
     vector : dict of str to list of Byte
-        The sixteen bytes of each vector register.
+        The sixteen bytes of each vector register, the lowest first.
     frame : dict of int to (Byte or Origin)
-        The stack, by the distance from the stack pointer at the function's entry.
+        Bytes of the stack, by their distance from the stack pointer at the function's entry. An
+        origin stands for a byte that was not written after that point.
     rest : Origin
-        Where bytes of the frame come from that ``frame`` does not hold.
+        Origin of the bytes of the stack that ``frame`` does not hold.
     flags : Flags or None
-        None if unknown.
+        The processor's flags; None if they are unknown.
     trace : tuple or None
-        CUDA calls made in this iteration; None once paths that differ in them have met.
+        CUDA calls of this iteration so far. None after paths with different calls have met.
     escaped : frozenset of int
-        Places of the frame whose address went to code that is not known.
+        Places of the stack whose addresses other code knows, by the same distance.
     pending : tuple
-        The launch configuration that was pushed and not yet popped; empty if none.
+        The launch configuration that was pushed and not yet popped: grid x, y, z, block x, y, z,
+        shared memory, stream. Empty if none was pushed.
     passed : frozenset of tuple of int
-        Branches that every path of this iteration came to.
+        Sites of the branches that lie on every path of this iteration so far.
     """
 
     general: dict[str, Value]
@@ -74,7 +78,7 @@ class State:
     passed: frozenset[tuple[int, ...]] = frozenset()
 
     def copy(self) -> "State":
-        """Return a state that changes by itself."""
+        """Return a copy that later changes of this state do not reach."""
         return State(
             dict(self.general),
             {name: list(data) for name, data in self.vector.items()},
@@ -92,7 +96,10 @@ class State:
         return join_bytes(self.load_bytes(offset, size))
 
     def load_bytes(self, offset: int, size: int) -> list[Byte]:
-        """Return bytes of the frame; neighbours that were never written come as one value."""
+        """Return bytes of the frame.
+
+        Neighbouring bytes of the same origin, at most eight, come as parts of one value.
+        """
         found: list[Byte] = []
         place = offset
         while place < offset + size:
@@ -124,18 +131,18 @@ class State:
             self.frame[offset + index] = byte
 
     def forget_frame(self, origin: Origin) -> None:
-        """Take it that every byte of the frame may have been written."""
+        """Treat every byte of the frame as unknown, and as written at the point ``origin``."""
         self.frame.clear()
         self.rest = origin
 
     def drop_below(self, offset: int) -> None:
-        """Forget what lies beyond the top of the stack."""
+        """Forget the bytes below ``offset``: they lie beyond the top of the stack."""
         for place in [p for p in self.frame if p < offset]:
             del self.frame[place]
 
 
 def is_origin(data: Byte | Origin) -> bool:
-    """Return whether a byte of the frame is as it was where its origin says."""
+    """Return whether an entry of the frame is an origin, not a byte of a known value."""
     return not (data and isinstance(data[0], Value))
 
 
@@ -148,7 +155,7 @@ def entry_state() -> State:
 
 
 def cell_bytes(origin: Origin, register: str) -> list[Byte]:
-    """Return a vector register's bytes where ``origin`` says."""
+    """Return the bytes that a vector register got at the point ``origin``."""
     halves = [cell(origin, register, offset, 8) for offset in (0, 8)]
     return [(half, index) for half in halves for index in range(8)]
 
@@ -173,9 +180,10 @@ def join_bytes(data: Sequence[Byte]) -> Value:
 
 
 def meet(states: Sequence[State], place: Any) -> State:
-    """Return what holds at a place that several paths reach.
+    """Return the state at a point of the program that several paths reach.
 
-    Where they differ, the value is an atom that names the place and all that it may be.
+    A location whose values differ gets an atom of kind ``choice``. This atom names the point and
+    all possible values.
     """
     first = states[0]
     if len(states) == 1:
@@ -226,7 +234,7 @@ def _meet_frames(met: State, states: Sequence[State], place: Any) -> None:
 
 
 def _is_one_cell(states: Sequence[State], offset: int, size: int, differing: set[int]) -> bool:
-    """Return whether bytes that differ hold one value on every path."""
+    """Return whether ``size`` bytes at ``offset`` differ and hold one value on every path."""
     if size == 1:
         return True
     if offset % size or not all(place in differing for place in range(offset, offset + size)):

@@ -25,7 +25,7 @@ _ALIGNMENT: Final = 8
 
 
 def encode(marks: Marks) -> tuple[bytes, list[tuple[int, int]]]:
-    """Return the section's bytes, and each variable's place and size in it."""
+    """Return the section's bytes, and each variable's offset and size in the section."""
     content = bytearray(
         _HEAD.pack(_MAGIC, VERSION, 0, len(marks.loops), 0, bytes.fromhex(marks.code_hash))
     )
@@ -44,7 +44,7 @@ def decode(content: bytes) -> Marks:
     Raises
     ------
     WarploomError
-        If it holds none.
+        If the section holds no marks of this version, or is damaged.
     """
     try:
         magic, version, _, count, _, code_hash = _HEAD.unpack_from(content)
@@ -71,7 +71,7 @@ def read_marked(path: Path) -> Marks:
     Raises
     ------
     WarploomError
-        If it holds none, or those of other code.
+        If the program holds no marks, or the marks of other code.
     """
     image = read_image(path)
     section = require("lief").parse(str(path)).get_section(SECTION)
@@ -89,13 +89,15 @@ def marked_program(path: Path, marks: Marks) -> bytes:
     Raises
     ------
     WarploomError
-        If the program has no room for another segment's entry, or the copy would differ.
+        If the program holds marks already, has no room for another segment's entry, or if the
+        copy's code or marks would differ.
     """
     lief = require("lief")
     binary = lief.parse(str(path))
     if binary.get_section(SECTION) is not None:
         raise WarploomError(f"{path} holds section {SECTION} already; legal: a program without")
-    # Elsewhere than in a gap between two segments, the table of segments would move the code.
+    # The table of segments grows by one entry and moves to a gap between two segments. At any other
+    # place it would move the code.
     if not binary.relocate_phdr_table(lief.ELF.Binary.PHDR_RELOC.SEGMENT_GAP):
         raise WarploomError(f"{path} has no gap between its segments for another segment's entry")
     content, places = encode(marks)

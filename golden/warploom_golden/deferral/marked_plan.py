@@ -1,26 +1,26 @@
-"""From a loop's mark to the plan that the front end follows."""
+"""Makes the plan that the front end follows from a loop's mark."""
 
 from collections.abc import Sequence
 
 from warploom_golden.deferral.marks import Argument, ArgumentKind, LoopMark
 from warploom_golden.deferral.plan import ArgumentPlan, CallPlan, LoopPlan, Site
 
-#: Most bytes of an argument that is a number.
+#: Largest size, in bytes, of an argument that is sent as a number.
 NUMBER_BYTES = 8
 
 
 def loop_plan(loop: LoopMark, sites: Sequence[Site]) -> LoopPlan | None:
     """Return the plan of a loop; None if the front end cannot follow it.
 
-    A structure by value that changes in part has no kind of argument in a message: the calls of
-    such a loop go one by one.
+    A message has no kind of argument for a structure by value that changes in part. The front end
+    sends the calls of such a loop one by one.
 
     Parameters
     ----------
     loop : LoopMark
-        With a class.
+        A mark that has a class: the loop can be deferred.
     sites : sequence
-        Where each of its calls is made, as the front end will see it.
+        The site of each of the loop's calls, as the front end will see it.
     """
     calls = []
     for call, site in zip(loop.calls, sites, strict=True):

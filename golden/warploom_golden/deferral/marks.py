@@ -1,4 +1,4 @@
-"""Marks: what the finder knows about a program's loops, for a front end that runs the program.
+"""Marks: what LoopFinder knows about a program's loops, for a front end that runs the program.
 
 A mark says of one loop which CUDA calls an iteration makes, in order, and how each argument changes
 from one iteration to the next. All addresses are relative to the program's load address.
@@ -14,7 +14,7 @@ class ArgumentKind(IntEnum):
     CONSTANT = 0
     #: The first value plus the iteration times the increment, modulo 2^(8 size).
     INCREMENT = 1
-    #: One value in even iterations, another in odd ones.
+    #: One value in even iterations, another one in odd iterations.
     ALTERNATE = 2
     #: The result of a call of the same iteration, plus an offset.
     RESULT = 3
@@ -25,21 +25,21 @@ class ArgumentKind(IntEnum):
 class Reason(Enum):
     """Why a loop cannot be deferred."""
 
-    #: It makes a call that returns something the program waits for, or that is not known.
+    #: The loop makes a call whose answer the program waits for, or a call that is not known.
     CALL = "CALL"
-    #: It reads or writes memory that other code may know.
+    #: The loop reads or writes memory that other code may know.
     MEMORY = "MEMORY"
-    #: A loop inside it makes CUDA calls.
+    #: A loop inside this loop makes CUDA calls.
     INNER_LOOP = "INNER_LOOP"
     #: Which calls an iteration makes depends on a branch.
     BRANCH = "BRANCH"
-    #: Something other than the loop's own calls uses what a call gave back.
+    #: Something other than the loop's own calls uses a call's result.
     RESULT = "RESULT"
-    #: It does not end by comparing an induction variable with something that stays the same.
+    #: The loop does not end by comparing an induction variable with a value that stays the same.
     EXIT = "EXIT"
-    #: An argument changes in a way that no recurrence says.
+    #: An argument changes in a way that none of the recurrences describes.
     ARGUMENT = "ARGUMENT"
-    #: The analysis does not see through the function.
+    #: The analysis cannot follow the function, or does not reach the loop's calls.
     UNDECIDED = "UNDECIDED"
 
 
@@ -50,25 +50,27 @@ class Argument:
     Attributes
     ----------
     kind : ArgumentKind
-        How it changes.
+        How the argument changes.
     size : int
-        Bytes.
+        The argument's size in bytes.
     value : int or None
-        Without sign: the constant, the first value, or the value in even iterations. None if it is
-        known only when the program runs.
+        The constant, the first value, or the value in even iterations, without sign. None if the
+        value is known only when the program runs.
     increment : int or None
-        Of kind `INCREMENT`, with sign; None if it is known only when the program runs.
+        For kind `INCREMENT`: the increment, with sign. None if it is known only when the program
+        runs.
     other : int or None
-        Of kind `ALTERNATE`: the value in odd iterations; None as for ``value``.
+        For kind `ALTERNATE`: the value in odd iterations, without sign. None if it is known only
+        when the program runs.
     call : int or None
-        Of kind `RESULT`: the number of the call in the iteration.
+        For kind `RESULT`: the number of the call in the iteration, from 0.
     offset : int or None
-        Of kind `RESULT`: what is added, with sign.
+        For kind `RESULT`: the constant that is added to the call's result, with sign.
     expression : str
         The value in words for the reader, such as ``arg1 + 16``.
     parts : tuple of (int, Argument)
-        Of a structure: byte offsets and what stands there. Its kind is `BYTES` if no part changes,
-        else the kind of the part that changes.
+        For a structure: each part's byte offset, and the part as an argument. The structure's kind
+        is `BYTES` if no part changes, else the kind of the part that changes.
     """
 
     kind: ArgumentKind
@@ -89,16 +91,16 @@ class Call:
     Attributes
     ----------
     name : str
-        The run-time's function; of a launch the kernel's mangled name.
+        Name of the run-time's function; for a launch, the kernel's mangled name.
     launch : bool
-        Whether it launches a kernel.
+        Whether the call launches a kernel.
     site : tuple of int
-        Address of the call instruction in the loop, then of those in the functions that it goes
-        through; the last one calls CUDA.
+        Addresses of call instructions: the one in the loop, then one in each function that the call
+        goes through. The last instruction calls CUDA.
     configuration : tuple of Argument
-        Of a launch: grid x, y, z, block x, y, z, bytes of shared memory, stream. Else empty.
+        For a launch: grid x, y, z, block x, y, z, bytes of shared memory, stream. Else empty.
     arguments : tuple of Argument
-        The call's own, or the kernel's.
+        The arguments of the run-time's function; for a launch, those of the kernel.
     """
 
     name: str
@@ -115,30 +117,30 @@ class LoopMark:
     Attributes
     ----------
     function : str
-        Name of the symbol.
+        Name of the symbol of the function that holds the loop.
     header : int
         Address of the block that every iteration begins with.
     depth : int
-        1 for a loop that is in no other.
+        Depth of nesting: 1 for a loop that is in no other loop.
     loop_class : int or None
-        1, 2 or 3; None if it cannot be deferred.
+        1, 2 or 3; None if the loop cannot be deferred.
     reason : Reason or None
-        Why not.
+        Why the loop cannot be deferred; None if it can.
     reason_address : int or None
-        The instruction of the loop that is the reason.
+        Address of the instruction in the loop that shows the reason.
     detail : str
         The reason in words.
     first, step : int or None
         The loop variable's first value and increment, with sign; None if they are known only when
         the program runs. The loop variable is the one that the exit compares.
     count : int or None
-        Iterations; None if known only when the program runs.
+        Number of iterations; None if it is known only when the program runs.
     first_expression, step_expression, count_expression : str
-        The same in words.
+        ``first``, ``step`` and ``count`` in words.
     exits : tuple of int
         Addresses of the branches that leave the loop.
     calls : tuple of Call
-        In order; empty if the loop cannot be deferred.
+        Calls of an iteration, in order; empty if the loop cannot be deferred.
     """
 
     function: str
@@ -165,9 +167,10 @@ class Marks:
     Attributes
     ----------
     code_hash : str
-        SHA-256 of the section ``.text``, in hexadecimal digits: marks are of one program alone.
+        SHA-256 of the section ``.text``, in hexadecimal digits: marks fit only the program that
+        they were made from.
     loops : tuple of LoopMark
-        By function and address.
+        Marks of the loops, in the order of their functions' and their headers' addresses.
     """
 
     code_hash: str

@@ -1,4 +1,4 @@
-"""Marks as JSON, and back."""
+"""Writes marks as data for a JSON file, and reads them back."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ VERSION: Final = 1
 
 
 def marks_as_data(marks: Marks) -> dict[str, Any]:
-    """Return marks as what a JSON file holds."""
+    """Return marks as the data of a JSON file."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -29,7 +29,7 @@ def marks_as_data(marks: Marks) -> dict[str, Any]:
 
 
 def loop_as_data(loop: LoopMark) -> dict[str, Any]:
-    """Return one loop's mark as what a JSON file holds."""
+    """Return one loop's mark as data of a JSON file."""
     return {
         "function": loop.function,
         "header": loop.header,
@@ -60,7 +60,7 @@ def _call_as_data(call: Call) -> dict[str, Any]:
 
 
 def argument_as_data(argument: Argument) -> dict[str, Any]:
-    """Return one argument as what a JSON file holds."""
+    """Return one argument as data of a JSON file."""
     return {
         "kind": int(argument.kind),
         "size": argument.size,
@@ -75,12 +75,12 @@ def argument_as_data(argument: Argument) -> dict[str, Any]:
 
 
 def marks_from_data(data: Any) -> Marks:
-    """Return the marks that a JSON file holds.
+    """Return the marks that a JSON file's data holds.
 
     Raises
     ------
     WarploomError
-        If they are no marks of this version.
+        If the data holds no marks of this version, or is damaged.
     """
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise WarploomError(f"this is no marks file; legal: one with format {FORMAT!r}")
@@ -126,7 +126,7 @@ def read_marks(path: Path) -> Marks:
     Raises
     ------
     WarploomError
-        If it is none.
+        If the file is no marks file of this version, or is damaged.
     """
     try:
         data = json.loads(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Names of x86-64 registers: which part of which whole register each one is."""
+"""Names of x86-64 registers: each name is a part of a 64-bit register."""
 
 from typing import Final, NamedTuple
 
@@ -9,9 +9,9 @@ class Part(NamedTuple):
     Attributes
     ----------
     whole : str
-        The 64-bit register.
+        Name of the 64-bit register.
     shift, bits : int
-        Where the part lies in it.
+        The part's lowest bit in the register, and the part's width.
     """
 
     whole: str
@@ -46,10 +46,10 @@ def _parts() -> dict[str, Part]:
 
 PARTS: Final = _parts()
 GENERAL: Final = tuple(dict.fromkeys(part.whole for part in PARTS.values()))
-#: Where everything on the stack of the x87 unit is kept: one register, since nvcc rarely uses it.
+#: One register stands for the whole stack of the x87 unit, since nvcc rarely uses that unit.
 X87: Final = "x87"
 VECTOR: Final = (*(f"xmm{number}" for number in range(16)), X87)
-#: Integer arguments of a call, in order; further ones stand on the stack.
+#: Registers of a call's integer arguments, in order; further arguments stand on the stack.
 ARGUMENTS: Final = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
-#: What a callee gives back as it was.
+#: Registers that a callee preserves.
 KEPT: Final = ("rbx", "rbp", "rsp", "r12", "r13", "r14", "r15")

@@ -1,4 +1,4 @@
-"""One instruction's view of the machine: its operands, the memory behind them, what is unknown."""
+"""The machine as one instruction sees it: operands, memory and unknown values."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -23,9 +23,9 @@ from warploom_golden.deferral.values import (
     zero_extend,
 )
 
-#: Where thread-local storage keeps the value that guards a frame's end.
+#: Offset of the stack protector's canary in thread-local storage.
 _CANARY: Final = 0x28
-#: How far behind an address that escaped the bytes count as its object's.
+#: Bytes from an escaped address on that count as part of the object at that address.
 _OBJECT: Final = 8
 
 
@@ -37,13 +37,13 @@ class Step:
     image : ElfImage
         The program.
     state : State
-        Changed in place.
+        Registers, frame and flags; the step changes them in place.
     instruction : Instruction
-        What runs.
+        The instruction that runs.
     site : tuple of int
-        Where it runs.
+        Site of the instruction.
     note : callable
-        Takes an event.
+        Called with each event.
     """
 
     def __init__(
@@ -58,13 +58,22 @@ class Step:
         self.site, self._note = site, note
 
     def note(self, kind: EventKind, value: Value | None = None, detail: str = "") -> None:
-        """Note an event at this place."""
+        """Note an event at the instruction's site."""
         self._note(Event(kind, self.site, value, detail))
 
     def unknown(self, what: str, bits: int, *inputs: Value) -> Value:
-        """Return a value of which only its place is known: another one each time.
+        """Return an unknown value, named by the instruction's site.
 
-        What it may come from is kept: who uses it uses that.
+        The value may be another one each time that the instruction runs.
+
+        Parameters
+        ----------
+        what : str
+            Distinguishes the unknown values of one instruction.
+        bits : int
+            Width of the value.
+        *inputs : Value
+            Values that the unknown value may depend on: a use of it counts as a use of them.
         """
         return of(Atom("unknown", bits, (self.site, what, *inputs)))
 
@@ -76,13 +85,13 @@ class Step:
         if part is None:
             return self.unknown(name, 64)
         value = self.state.general[part.whole]
-        # What a call left in rax counts as used once an instruction reads it.
+        # A result that a call left in rax counts as used once an instruction reads rax.
         if value.atom is not None and value.atom.kind == "left":
             value = value.atom.key[0]
         return extract(value, part.shift, part.bits)
 
     def set_register(self, name: str, value: Value) -> None:
-        """Write a general register; 32 bits clear the upper half, fewer keep the rest."""
+        """Write a general register: 32 bits clear the upper half, 8 or 16 bits keep the rest."""
         part = PARTS.get(name)
         if part is None:
             return
@@ -136,11 +145,14 @@ class Step:
     # --- memory ---------------------------------------------------------------------------
 
     def load(self, address: Value, size: int) -> Value:
-        """Return what memory holds."""
+        """Return ``size`` bytes of memory as one value; see `load_bytes`."""
         return join_bytes(self.load_bytes(address, size))
 
     def load_bytes(self, address: Value, size: int) -> list[Byte]:
-        """Return bytes of memory; note a load that proves nothing."""
+        """Return bytes of memory.
+
+        A `MEMORY` event is noted if other code may have changed the bytes.
+        """
         place = offset_from(address, FRAME)
         if place is None:
             return bytes_of(self._load_elsewhere(address, size))
@@ -181,7 +193,8 @@ class Step:
         symbol = self.image.objects.get(place, "")
         if call_table.belongs_to_stub(symbol):
             if symbol.startswith("_ZGVZ"):
-                return Value(bits, 1)  # Its first launch is past: the guarded code has run.
+                # The guard of a stub's static variable counts as set, as after a first launch.
+                return Value(bits, 1)
             kernel = call_table.kernel_of_handle(symbol)
             return of(Atom("kernel", bits, (kernel,))) if kernel else self.unknown("stub", bits)
         if self.image.is_fixed(place):
@@ -189,7 +202,10 @@ class Step:
         return None
 
     def store(self, address: Value, data: Sequence[Byte]) -> None:
-        """Write memory; note a store that proves nothing."""
+        """Write memory.
+
+        A `MEMORY` event is noted if other code may read the bytes.
+        """
         place = offset_from(address, FRAME)
         if place is not None:
             if any(
@@ -209,12 +225,12 @@ class Step:
             self.state.forget_frame(("unknown", self.site))
 
     def image_place(self, address: Value) -> int | None:
-        """Return where in the image an address lies; None if it is not known to."""
+        """Return an address relative to the image; None if it is not known to lie in the image."""
         place = offset_from(address, IMAGE)
         return place if place is not None or self._based else address.number
 
     def escape(self, values: Sequence[Value]) -> None:
-        """Take it that other code knows the places of the frame that values point to."""
+        """Note that other code knows the places of the frame that ``values`` point to."""
         pointing = [v for v in values if FRAME in atoms_within([v])]
         places = [offset_from(value, FRAME) or 0 for value in pointing]
         if places:

@@ -1,4 +1,7 @@
-"""What vector and floating-point instructions do: moves byte by byte, arithmetic as atoms."""
+"""Symbolic effects of vector and floating-point instructions.
+
+Moves are followed byte by byte. The results of arithmetic are atoms.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -12,7 +15,7 @@ from warploom_golden.deferral.step import Step
 from warploom_golden.deferral.values import Value, operation
 
 _SIZE: Final = 16
-#: The longest copy by a string instruction that is followed, in bytes.
+#: Longest copy by a string instruction, in bytes, that is followed.
 _LONGEST_COPY: Final = 4096
 
 
@@ -22,7 +25,7 @@ def is_vector(operand: Operand) -> bool:
 
 
 def read(step: Step, operand: Operand, size: int) -> list[Byte]:
-    """Return an operand's low bytes."""
+    """Return the ``size`` lowest bytes of an operand."""
     if is_vector(operand):
         return step.state.vector[operand.register][:size]
     if operand.kind == "memory":
@@ -31,12 +34,12 @@ def read(step: Step, operand: Operand, size: int) -> list[Byte]:
 
 
 def zeros(size: int) -> list[Byte]:
-    """Return zero bytes."""
+    """Return ``size`` bytes that are 0."""
     return bytes_of(Value(8 * size)) if size else []
 
 
 def write(step: Step, operand: Operand, data: Sequence[Byte], *, clear: bool = True) -> None:
-    """Write bytes; what is above them in a register is cleared or kept."""
+    """Write an operand's low bytes; ``clear`` sets a vector register's bytes above them to 0."""
     if is_vector(operand):
         register = step.state.vector[operand.register]
         rest = zeros(_SIZE - len(data)) if clear else register[len(data) :]
@@ -54,7 +57,7 @@ def move_whole(step: Step) -> None:
 
 
 def move_scalar(step: Step) -> None:
-    """Copy a float: between registers the rest stays, from memory it is cleared."""
+    """Copy a float. A copy from memory clears the target's other bytes; else they stay."""
     target, source = step.instruction.operands
     size = 4 if step.instruction.name == "movss" else 8
     write(step, target, read(step, source, size), clear=not is_vector(source))
@@ -92,7 +95,7 @@ _UNIT: Final = {"bw": 1, "wd": 2, "dq": 4, "qdq": 8, "ps": 4, "pd": 8}
 
 
 def interleave(step: Step) -> None:
-    """Take units of two operands by turns, from their low or high halves."""
+    """Interleave units of two operands, taken from their low or high halves."""
     name = step.instruction.name
     stem = next(s for s in ("punpckl", "punpckh", "unpckl", "unpckh") if name.startswith(s))
     unit, begin = _UNIT[name.removeprefix(stem)], 8 if stem.endswith("h") else 0
@@ -105,7 +108,7 @@ def interleave(step: Step) -> None:
 
 
 def shuffle(step: Step) -> None:
-    """Choose 4- or 8-byte units by a constant."""
+    """Choose units of 4 or 8 bytes by the constant operand."""
     target, source, order = step.instruction.operands
     name = step.instruction.name
     a = read(step, target, _SIZE) if name != "pshufd" else read(step, source, _SIZE)
@@ -122,7 +125,7 @@ def shuffle(step: Step) -> None:
 
 
 def exclusive_or(step: Step) -> None:
-    """Clear a register, or compute bit by bit."""
+    """Clear the target if both operands are one register; else write an atom."""
     target, source = step.instruction.operands[:2]
     if target == source:
         write(step, target, zeros(_SIZE))
@@ -131,7 +134,7 @@ def exclusive_or(step: Step) -> None:
 
 
 def arithmetic(step: Step) -> None:
-    """Compute an atom from both operands: equal operands give equal results."""
+    """Write an atom that is named by the operation and its operands."""
     name = step.instruction.name
     target, *sources = step.instruction.operands
     size = next((n for ending, n in (("ss", 4), ("sd", 8)) if name.endswith(ending)), _SIZE)
@@ -150,7 +153,7 @@ def arithmetic(step: Step) -> None:
 
 
 def convert(step: Step) -> None:
-    """Convert between integers and floats: an atom of the source alone."""
+    """Convert between integers and floats: write an atom that depends on the source only."""
     name = step.instruction.name
     target, source = step.instruction.operands
     size = target.size if not is_vector(target) else 4 if name.endswith("ss") else 8

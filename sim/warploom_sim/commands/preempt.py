@@ -1,4 +1,4 @@
-"""``warploom preempt``: what preemption costs and wins on recorded traces."""
+"""``warploom preempt``: measures the latency and the cost of preemption on recorded traces."""
 
 import dataclasses
 from fractions import Fraction
@@ -89,10 +89,9 @@ def preempt(
 ) -> None:
     """Let urgent launches preempt a recorded workload, and measure how long they wait.
 
-    The low trace is repeated until 1,000 urgent launches came at random distances, in one run for
-    each mode. Latency is counted from an urgent launch's acceptance to its first block. It stands
-    beside waiting for a window of 8 launches, beside launching synchronously, and beside published
-    figures.
+    Each mode is one run: the low trace is repeated while urgent launches come at random distances.
+    Latency is counted from an urgent launch's acceptance to its first block. The tables compare it
+    with waiting for a window of 8 launches, with synchronous launching, and with published figures.
 
     The exit code is 0, 2 if the input was refused, 3 if a file could not be written.
 

@@ -1,1 +1,1 @@
-"""A replay as one HTML file: figures, charts, tables, and how to repeat it."""
+"""Shows a replay in one HTML file: figures, charts, tables, and the command that repeats it."""

@@ -1,4 +1,7 @@
-"""The report's charts as SVG, without a script: they print as they show, in black and white too."""
+"""Draws the report's charts as SVG without scripts.
+
+The charts print as they look on the screen. Hatching keeps them readable in black and white.
+"""
 
 import io
 import re
@@ -14,7 +17,7 @@ from warploom_sim.replay_result import Integers
 from warploom_spec import RESOURCES
 from warploom_spec.extras import need
 
-#: Of each limit its colour, from dark to light for black and white, and its hatching.
+#: Colour and hatching of each limit. Brightness and hatching tell limits apart in black and white.
 STYLES: Final[dict[str, tuple[str, str]]] = {
     "rate": ("#1b3a5c", ""),
     "slots": ("#7a1f3d", "////"),
@@ -30,12 +33,12 @@ STYLES: Final[dict[str, tuple[str, str]]] = {
     "nothing_left": ("#f1f3f6", ""),
 }
 _FILL: Final = "#1b3a5c"
-#: Streams that are drawn apart; the others stand together.
+#: Most streams that are drawn apart; all other streams are drawn as one.
 _MOST_STREAMS: Final = 6
 _STREAM_GREYS: Final = ("#1b3a5c", "#b5442e", "#e9b44c", "#4f8a8b", "#8fb8de", "#b9a7d6", "#c9ced6")
 _SETTINGS: Final = {
     "svg.hashsalt": "warploom",
-    # Text stays text: the page's font, and searchable.
+    # Keep text as text: it uses the page's font, and a reader can search it.
     "svg.fonttype": "none",
     "font.family": "sans-serif",
     "font.size": 9,
@@ -62,13 +65,13 @@ def _styled() -> Any:
 
 
 def _svg(figure: Any, label: str) -> str:
-    """Return a figure as an element for a page, named for who cannot see it."""
+    """Return a figure as an SVG element; screen readers read out ``label``."""
     drawn = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(drawn, format="svg", metadata=nothing)
     text = drawn.getvalue()
     text = text[text.index("<svg") :]
-    # The page decides on the width.
+    # Remove width and height: the page sets the size.
     text = re.sub(r'^<svg ([^>]*?)\bwidth="[^"]*"', r"<svg \1", text, count=1)
     text = re.sub(r'^<svg ([^>]*?)\bheight="[^"]*"', r"<svg \1", text, count=1)
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
@@ -81,7 +84,7 @@ def _time_axis(axes: Any, edges: Integers) -> None:
 
 
 def _steps(values: Floats) -> Floats:
-    """Return one value more, for a line of steps that ends with the run."""
+    """Return the values with the last one repeated, so that the last step ends with the run."""
     return np.append(values, values[-1:])
 
 
@@ -91,7 +94,7 @@ def _percent(axes: Any) -> None:
 
 
 def limits_over_time(found: OverTime) -> str:
-    """Draw which limit held, stacked."""
+    """Draw the part of the time for which each limit held, stacked."""
     with _styled():
         figure, axes = _figure(3.0)
         names = [name for name in LIMITS if found.limits[name].any()]
@@ -119,7 +122,7 @@ def limits_over_time(found: OverTime) -> str:
 
 
 def occupancy_over_time(found: OverTime) -> str:
-    """Draw what blocks hold of each resource: a strip each, on one axis of time."""
+    """Draw the occupancy of each resource: one strip for each, all on the same time axis."""
     with _styled():
         figure, strips = _figure(4.2, nrows=len(RESOURCES), sharex=True)
         for name, axes in zip(RESOURCES, strips, strict=True):
@@ -134,7 +137,7 @@ def occupancy_over_time(found: OverTime) -> str:
 
 
 def blocks_over_time(found: OverTime) -> str:
-    """Draw how many blocks a cycle were offered."""
+    """Draw the blocks offered in a cycle, on average."""
     with _styled():
         figure, axes = _figure(1.9)
         values = _steps(found.blocks_per_cycle)
@@ -147,7 +150,7 @@ def blocks_over_time(found: OverTime) -> str:
 
 
 def waiting_over_time(found: OverTime) -> str:
-    """Draw how many launches wait, by stream."""
+    """Draw the number of launches that wait, by stream."""
     with _styled():
         figure, axes = _figure(2.1)
         below = np.zeros(len(found.edges))
@@ -173,7 +176,7 @@ def waiting_over_time(found: OverTime) -> str:
 
 
 def _by_stream(waiting: Mapping[int, Floats]) -> dict[str, Floats]:
-    """Return what is drawn: the streams in which most waits, and the others together."""
+    """Return the curves to draw: the streams with the most waiting, and the sum of all others."""
     ranked = sorted(waiting, key=lambda stream: -float(waiting[stream].sum()))
     drawn = {f"stream {stream}": waiting[stream] for stream in sorted(ranked[:_MOST_STREAMS])}
     rest = [waiting[stream] for stream in ranked[_MOST_STREAMS:]]
@@ -183,7 +186,10 @@ def _by_stream(waiting: Mapping[int, Floats]) -> dict[str, Floats]:
 
 
 def blockers_over_time(worst: Sequence[Blocker], limits: Limits, edges: Integers) -> str:
-    """Draw when each of the worst kernels held the head up: a row each, dark for all the time."""
+    """Draw when each of the worst kernels held up the next launch.
+
+    Each kernel has one row. A bin is the darker, the longer the kernel held up the next launch.
+    """
     with _styled():
         figure, axes = _figure(0.75 + 0.28 * len(worst))
         widths = np.diff(edges)
@@ -195,7 +201,7 @@ def blockers_over_time(worst: Sequence[Blocker], limits: Limits, edges: Integers
             cmap="Greys",
             vmin=0,
             vmax=1,
-            # One picture instead of thousands of rectangles.
+            # Write one bitmap instead of thousands of rectangles: the file stays small.
             rasterized=True,
         )
         axes.set_yticks(range(len(worst)), [f"K{one.kernel.number}" for one in worst])
@@ -206,7 +212,7 @@ def blockers_over_time(worst: Sequence[Blocker], limits: Limits, edges: Integers
 
 
 def short_kernels(cycles: Integers) -> str:
-    """Draw how many launches took how long, in powers of two, and their part of the time."""
+    """Draw the number of launches by length, in powers of two, and their part of the time."""
     with _styled():
         figure, axes = _figure(2.3)
         bins = np.floor(np.log2(np.maximum(cycles, 1))).astype(int)

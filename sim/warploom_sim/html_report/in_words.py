@@ -1,4 +1,4 @@
-"""What limits a run, as a paragraph."""
+"""Writes a paragraph on what limits a run."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,9 +7,9 @@ from warploom_sim.analysis.limits import LABELS
 from warploom_sim.replay_result import Replay
 from warploom_spec import RESOURCES, timing
 
-#: A limit below this part of the time is left out of the paragraph.
+#: The paragraph leaves out limits that held for a smaller part of the time than this.
 _LEAST: Final = 0.02
-#: What each limit means, after 'for .. % of the time'.
+#: The meaning of each limit: the rest of a sentence that begins 'For .. % of the time'.
 _MEANS: Final = {
     "rate": "the dispatch rate limits: a block is placed in each cycle, and no policy does more",
     "reclaim": "room is there, but not given back yet: a report takes {returns} cycles{in_order}",
@@ -31,7 +31,15 @@ _HELPS: Final = {
 
 
 def what_limits(replay: Replay, shares: Mapping[str, float]) -> list[str]:
-    """Return sentences on what limits a run, the longest limit first."""
+    """Return sentences on what limits a run, the limit that held longest first.
+
+    Parameters
+    ----------
+    replay : Replay
+        The run.
+    shares : mapping of str to float
+        Part of the time for which each limit held, by the limit's name.
+    """
     ranked = sorted(shares, key=lambda name: -shares[name])
     told = [name for name in ranked if shares[name] >= _LEAST] or ranked[:1]
     in_order = replay.config.reclaim == "in_order"

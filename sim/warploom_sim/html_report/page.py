@@ -1,4 +1,4 @@
-"""The report's page: what stands in it, and the file."""
+"""Collects the content of the report's page, and writes the file."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from warploom_sim.replay_result import Launches, Replay
 from warploom_spec import RESOURCES, Config
 from warploom_spec.extras import need
 
-#: Kernels that are drawn as blockers, and launches with the longest tails that are listed.
+#: Most kernels that are drawn as blockers, and most launches with long tails that are listed.
 MOST_BLOCKERS: Final = 12
 MOST_TAILS: Final = 12
 _PERCENTILES: Final = (50, 95, 99, 100)
@@ -31,13 +31,13 @@ class Run:
     Attributes
     ----------
     replay : Replay
-        What it gave.
+        The result of the replay.
     figures : mapping
-        What the command's table shows.
+        The figures that the command's table shows, by name.
     command : str
-        What repeats it.
+        The command line that repeats the replay.
     recorded : Replay or None
-        The same at its recorded lengths, if the time scale limits the run.
+        The result with the recorded block lengths, if the time scale limits the run; else None.
     """
 
     replay: Replay
@@ -47,7 +47,7 @@ class Run:
 
 
 def check_report() -> None:
-    """Refuse a report before the work that it would show.
+    """Check that a report can be made, before the replays run.
 
     Raises
     ------
@@ -59,7 +59,14 @@ def check_report() -> None:
 
 
 def write_report(path: Path, runs: Sequence[Run]) -> None:
-    """Write the report whole, or not at all.
+    """Write the report's file: the whole file, or nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The HTML file.
+    runs : sequence of Run
+        The replays; each one becomes a section of the page.
 
     Raises
     ------
@@ -83,7 +90,7 @@ def write_report(path: Path, runs: Sequence[Run]) -> None:
 
 
 def _section(number: int, run: Run) -> dict[str, Any]:
-    """Return what the template shows of one run."""
+    """Return the template's variables for one run."""
     replay = run.replay
     limits = find_limits(replay)
     found = over_time(replay, limits)
@@ -130,7 +137,7 @@ def _charts(
 
 
 def _recorded(replay: Replay | None) -> dict[str, Any] | None:
-    """Return what is said of the run at its recorded lengths."""
+    """Return the figures of the run with recorded block lengths; None if there is none."""
     if replay is None:
         return None
     return {
@@ -141,7 +148,7 @@ def _recorded(replay: Replay | None) -> dict[str, Any] | None:
 
 
 def _percentiles(launches: Launches) -> dict[str, dict[str, int]]:
-    """Return percentiles of latency and tail over the launches that finished."""
+    """Return the percentiles of latency and tail, in cycles, of the launches that finished."""
     done = launches.finished
     if not done.any():
         return {}
@@ -156,7 +163,7 @@ def _percentiles(launches: Launches) -> dict[str, dict[str, int]]:
 
 
 def _tails(launches: Launches) -> list[dict[str, Any]]:
-    """Return the launches with the longest tails."""
+    """Return the finished launches with the longest tails, the longest first."""
     rows = np.argsort(-launches.tail, kind="stable")[:MOST_TAILS].tolist()
     return [
         {
@@ -182,7 +189,10 @@ def _data(
     listed: Sequence[Kernel],
     worst: Sequence[Blocker],
 ) -> str:
-    """Return what the charts and tables show, for programs: a JSON text safe inside a page."""
+    """Return the data of charts and tables as JSON, for programs that read the page.
+
+    Each ``<`` is escaped, so that the JSON text cannot end the page's script element.
+    """
     data = {
         "cycles": replay.cycles,
         "blocks": len(replay.blocks),
@@ -219,7 +229,7 @@ def _percent(share: float) -> str:
 
 
 def short_name(name: str, most: int = 64) -> str:
-    """Return a kernel's name with its middle left out if it is long."""
+    """Return a kernel's name, its middle left out if it exceeds ``most`` characters."""
     plain = name.removeprefix("void ")
     if len(plain) <= most:
         return plain

@@ -1,1 +1,1 @@
-"""Measures what preemption costs and wins: recorded traces through the kernel queue's model."""
+"""Measures the latency and the cost of preemption: the kernel queue's model runs traces."""

@@ -1,4 +1,4 @@
-"""The host of a measurement: low launches without end, urgent ones at random distances."""
+"""The host of a measurement: it sends low launches without end, and urgent ones at random."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -11,37 +11,37 @@ from warploom_spec.queue import FinalFate, RecordKind
 
 
 class MeasuringHost:
-    """Keep the low queue filled, and send an urgent launch at a random distance after the last.
+    """Keeps the low queue filled, and sends urgent launches at random distances.
 
-    A distance is counted from the final record of the urgent launch before, so that each one finds
-    its own queue empty. Distances are exponentially distributed: an arrival says nothing about the
-    next.
+    A distance is counted from the final record of the previous urgent launch, so that each urgent
+    launch finds its own queue empty. Distances are exponentially distributed: the time of one
+    arrival does not predict the next.
 
     Parameters
     ----------
     low : sequence of LaunchDescriptor
-        Launched in this order, again and again.
+        The low launches. The host sends them in this order, again and again.
     urgent : sequence of LaunchDescriptor
-        Launched in this order, again and again, one at a time.
+        The urgent launches. The host sends them one at a time in this order, again and again.
     count : int
-        Urgent launches.
+        Number of urgent launches to send.
     distance : float
-        Mean distance in cycles.
+        Mean distance between urgent launches, in cycles.
     seed : int
         Seed of the distances.
     ahead : int or None
-        Low launches that are accepted and unfinished, at most; None: as many as the queue takes.
+        Most low launches that may be accepted and unfinished. None: as many as the queue takes.
     passes : int
-        Without urgent launches: how often the low ones are launched.
+        Number of times that all low launches are sent; 0: until the last urgent launch is done.
     tell : callable
         Called with the number of urgent launches that are done.
 
     Attributes
     ----------
     arrivals : dict of int to int
-        Ticket of an urgent launch to the cycle of its acceptance.
+        Cycle in which each urgent launch was accepted, by its ticket.
     low_finished : int
-        Low launches that finished.
+        Number of low launches that finished.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class MeasuringHost:
 
     @property
     def wake(self) -> int:
-        """Return the cycle of the next urgent launch."""
+        """The cycle in which the next urgent launch is due; `NEVER` if none is."""
         return self._arrives
 
     def step(self, cycle: int, queue: KernelQueue) -> None:
-        """Take final records; send an urgent launch when it is time, else a low one if it fits."""
+        """Take final records, then send at most one launch; an urgent launch that is due wins."""
         while (record := queue.take_record()) is not None:
             assert record.kind is RecordKind.LAUNCH and record.fate is FinalFate.FINISHED
             if record.ticket == self._waits_for:

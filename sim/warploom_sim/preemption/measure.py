@@ -19,14 +19,14 @@ from warploom_spec import Config, Fate
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What all runs of a measurement share.
+    """The settings that all runs of a measurement share.
 
     Attributes
     ----------
     config : Config
         The machine.
     count : int
-        Urgent launches of a run.
+        Number of urgent launches in a run.
     distance : float
         Mean distance from an urgent launch's end to the next one's arrival, in cycles.
     seed : int
@@ -44,14 +44,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of one run.
+    """The results of one run.
 
     Attributes
     ----------
     latencies : tuple of int
-        Of each urgent launch the cycles from its acceptance to its first offer, in order.
+        Cycles from each urgent launch's acceptance to its first offer, in order of acceptance.
     figures : dict
-        Figures by name.
+        Latency and costs of the run, by name.
     """
 
     latencies: tuple[int, ...]
@@ -65,16 +65,16 @@ def run(
     ahead: int | None = None,
     tell: Callable[[int], None] = lambda done: None,
 ) -> Run:
-    """Run a workload until ``setting.count`` urgent launches came, and all has ended.
+    """Run a workload until ``setting.count`` urgent launches and all others have ended.
 
     Parameters
     ----------
     workload : Workload
-        What is launched.
+        The low and the urgent launches.
     setting : Setting
         The machine and the arrivals.
     ahead : int or None
-        Low launches that are accepted and unfinished, at most; None: as many as the queue takes.
+        Most low launches that may be accepted and unfinished. None: as many as the queue takes.
     tell : callable
         Called with the number of urgent launches that are done.
     """
@@ -95,7 +95,10 @@ def run(
 
 
 def alone(low: Workload, setting: Setting, ahead: int | None = None) -> int:
-    """Return the cycles that the low launches take once, with nothing urgent."""
+    """Return the cycles that all low launches take once, without urgent launches.
+
+    ``ahead`` has the same meaning as in `run`.
+    """
     host = MeasuringHost(low.low, (), count=0, distance=1, seed=setting.seed, ahead=ahead, passes=1)
     model = _model(setting)
     model.run(host)
@@ -110,7 +113,7 @@ def _model(setting: Setting) -> PreemptionModel:
 def summary(latencies: Sequence[int]) -> dict[str, Any]:
     """Return median, 99th percentile and maximum, in cycles and microseconds.
 
-    The 99th percentile is the lowest latency that 99 % do not exceed.
+    The 99th percentile is the lowest latency that 99 % of the launches do not exceed.
     """
     figures: dict[str, Any] = {"urgent_launches": len(latencies)}
     for name, value in (
@@ -124,7 +127,7 @@ def summary(latencies: Sequence[int]) -> dict[str, Any]:
 
 
 def _costs(model: PreemptionModel, host: MeasuringHost) -> dict[str, Any]:
-    """Return what preemption did to the low launches."""
+    """Return the costs of preemption: what happened to the low launches."""
     queue = model.queue
     by_fate = {fate: [p for p in queue.put_back if p.fate is fate] for fate in Fate}
     killed = by_fate[Fate.KILLED]
@@ -142,7 +145,10 @@ def _costs(model: PreemptionModel, host: MeasuringHost) -> dict[str, Any]:
 
 
 def bounds(config: Config) -> dict[str, int]:
-    """Return the cycles that the law of preemption adds up."""
+    """Return the constants, in cycles, of the latency's upper bound.
+
+    ``docs/preemption/preemption.md`` derives the bound in *How long it takes*.
+    """
     latency = QueueLatency(config)
     return {
         "idle_launch": latency.idle_launch,

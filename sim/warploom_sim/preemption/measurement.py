@@ -1,4 +1,4 @@
-"""The whole measurement of ``warploom preempt``: all runs, their figures, table and plot."""
+"""The whole measurement of ``warploom preempt``: all runs, their figures, tables and plot."""
 
 import dataclasses
 from collections.abc import Callable
@@ -19,46 +19,49 @@ from warploom_sim.preemption.workload import Workload, make_workload, select
 from warploom_spec import Config, WarploomError
 from warploom_spec.queue import Mode
 
-#: Without priorities: low launches in flight, the urgent one behind them.
+#: Runs with one queue and no priorities, by name: the most low launches that are unfinished. An
+#: urgent launch waits behind them.
 ONE_QUEUE: Final = {"window of 8": 8, "synchronous": 1}
 #: The mode ``reset`` where an SM's blocks return in the order of their dispatch.
 IN_ORDER: Final = "reset, in_order"
-#: What the modes are shown beside.
+#: Runs that the modes are compared with.
 BESIDE: Final = (*ONE_QUEUE, IN_ORDER)
-#: Urgent launches of each of XSched's levels, at most: all that stands before them is equal.
+#: Most urgent launches of each of XSched's levels. A small number is enough: all low launches are
+#: equal.
 _LEVEL_COUNT: Final = 100
-#: Their mean distance, in commands: rarely does one command meet four of them.
+#: Mean distance of these urgent launches, in commands. One command rarely meets four of them: a
+#: launch that was killed four times is drained from then on.
 _LEVEL_DISTANCE: Final = Fraction(4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreemptOptions:
-    """One call of ``warploom preempt``.
+    """The options of one call of ``warploom preempt``.
 
     Attributes
     ----------
     traces : tuple[Path, ...]
-        The low one and the urgent one, or one of both.
+        Files of the low and of the urgent trace, or of one trace that holds both.
     urgent : int or None
-        The urgent stream of a single trace.
+        Number of the urgent stream in a single trace; None with two traces.
     modes : tuple of str
-        Names of `Mode`, one run each.
+        Names of `Mode` in lower case; each mode is one run.
     idempotent : Fraction
         Share of the low trace's kernels that are idempotent.
     config : Config
         The machine.
     time_scale : Fraction
-        Block lengths are the recorded ones times this.
+        Factor of the recorded block lengths.
     urgent_launches : int
-        Urgent launches of each run.
+        Number of urgent launches in each run.
     distance : Fraction
-        Their mean distance, in mean low launches.
+        Mean distance between urgent launches, in mean durations of a low launch.
     report_time : int
         Cycles that an SM takes to report a killed block.
     seed : int
         Seed of distances, block lengths and the draw of idempotent kernels.
     json, plot : Path or None
-        Write the figures, and the plot, there.
+        Files that the figures and the plot are written to; None: not written.
     """
 
     traces: tuple[Path, ...]
@@ -76,12 +79,12 @@ class PreemptOptions:
 
 
 def run(options: PreemptOptions) -> None:
-    """Measure, print, write ``--json`` and ``--plot``.
+    """Run the whole measurement, print its tables, and write the figures and the plot.
 
     Raises
     ------
     WarploomError
-        If a trace or an option is refused; before anything runs or is written.
+        If a trace or an option is refused. Nothing was run or written then.
     """
     if options.plot:
         check_plot(options.plot)
@@ -124,7 +127,7 @@ def _run_one(
     options: PreemptOptions,
     tell: Callable[[int], None],
 ) -> Run:
-    """Run a mode, or one of `BESIDE`."""
+    """Return one run: ``name`` is a mode, or one of `BESIDE`."""
     if name in ONE_QUEUE:
         return measure.run(workload.in_one_queue(), setting, ahead=ONE_QUEUE[name], tell=tell)
     mode = Mode.RESET if name == IN_ORDER else Mode[name.upper()]
@@ -141,7 +144,7 @@ def load(options: PreemptOptions) -> Workload:
     Raises
     ------
     WarploomError
-        If they or ``--urgent`` are refused.
+        If a trace or ``--urgent`` is refused.
     """
     found = [traces.load(path) for path in options.traces]
     if len(found) == 2 and options.urgent is None:
@@ -183,7 +186,7 @@ def _figures(options: PreemptOptions) -> dict[str, Any]:
 
 
 def _normal(workload: Workload, setting: Setting) -> dict[str, Any]:
-    """Return what the low launches take once: with the kernel queue, without it, synchronous."""
+    """Return the cycles of the low launches alone: with the queue, without it, and synchronous."""
     cycles = measure.alone(workload, setting)
     synchronous = measure.alone(workload, setting, ahead=1)
     without = event_model.run(workload.low, setting.config, setting.seed)

@@ -1,4 +1,4 @@
-"""The plot of a measurement: which share of urgent launches started within which time."""
+"""The plot of a measurement: the share of urgent launches that started within a given time."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +10,17 @@ from warploom_sim.trace_launches import CLOCK_MHZ
 
 
 def draw_latencies(path: Path, title: str, latencies: Mapping[str, Sequence[int]]) -> None:
-    """Draw the distribution of each run's latencies, in microseconds."""
+    """Draw the distribution of each run's latencies, in microseconds.
+
+    Parameters
+    ----------
+    path : Path
+        File of the plot; its suffix selects the format.
+    title : str
+        Title above the plot.
+    latencies : mapping of str to sequence of int
+        Latencies of each run in cycles, by the run's name.
+    """
     figure, axes = new_figure()
     shares = np.linspace(0, 1, 201)
     for name, each in latencies.items():

@@ -1,4 +1,4 @@
-"""What ``warploom preempt`` prints."""
+"""Prints the tables of ``warploom preempt``."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from rich.table import Table
 
 from warploom_sim.preemption.published import PUBLISHED, SOURCES
 
-#: Figures of a run, and their headings.
+#: Figures of a run, with the headings of their columns.
 _LATENCY: Final = {"median": "median", "p99": "p99", "max": "max"}
 _COSTS: Final = {
     "kills": "kills",
@@ -22,7 +22,15 @@ _COSTS: Final = {
 
 
 def show(console: Console, figures: Mapping[str, Any]) -> None:
-    """Print a measurement."""
+    """Print the tables of a measurement.
+
+    Parameters
+    ----------
+    console : Console
+        The console that prints.
+    figures : mapping
+        All figures of the measurement, as ``--json`` writes them.
+    """
     _latencies(console, figures)
     _costs(console, figures)
     _levels(console, figures["xsched"])

@@ -1,8 +1,8 @@
-"""Published figures that a measurement is shown beside."""
+"""Published figures that a measurement is compared with."""
 
 from typing import Final
 
-#: What was measured, by whom and where, and what came out.
+#: Each row: the measured quantity, its figure, and the source in `SOURCES`.
 PUBLISHED: Final = (
     ("waiting for a window of 8 commands of 0.5 ms, P99", "about 8 commands", "XSched"),
     ("waiting for the running command of 0.5 ms, P99", "about 1 command", "XSched"),

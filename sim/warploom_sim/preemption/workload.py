@@ -1,4 +1,4 @@
-"""From traces to the two sides of a preemption: what runs always, and what is urgent."""
+"""Makes the two sides of a preemption from traces: the low launches and the urgent ones."""
 
 import dataclasses
 import random
@@ -16,14 +16,15 @@ URGENT_PRIORITY = PRIORITIES - 1
 
 @dataclass(frozen=True)
 class Workload:
-    """Launches of low priority, repeated without end, and urgent ones, repeated as well.
+    """Low and urgent launches; a run repeats both without end.
 
     Attributes
     ----------
     low, urgent : tuple of LaunchDescriptor
-        In the order of their launch calls. The urgent ones are one stream of their own.
+        The launches of each side, in the order of their launch calls. The urgent launches have a
+        stream of their own.
     low_kernels : tuple of str
-        Names of the low launches' kernels.
+        The kernel's name of each low launch.
     """
 
     low: tuple[LaunchDescriptor, ...]
@@ -31,16 +32,17 @@ class Workload:
     low_kernels: tuple[str, ...]
 
     def in_mode(self, mode: Mode, share: Fraction, seed: int) -> "Workload":
-        """Return the workload with a mode for the low launches, and the idempotent ones marked.
+        """Return the workload with the low launches in a mode, and with idempotent kernels drawn.
 
         Parameters
         ----------
         mode : Mode
-            How low launches make way.
+            How a low launch makes way for an urgent one.
         share : Fraction
-            Share of kernels that are idempotent. Each kernel draws once, by its name and the seed.
+            Share of the kernels that are idempotent. Each kernel's draw depends only on its name
+            and the seed.
         seed : int
-            Seed of the draw.
+            Seed of the draws.
         """
         kernels = {name: _draw(seed, name) < share for name in self.low_kernels}
         low = (
@@ -60,12 +62,21 @@ def _draw(seed: int, name: str) -> float:
 
 
 def select(trace: Trace, stream: int, urgent: bool) -> Trace:
-    """Return the part of a trace that is urgent, or that is not.
+    """Return the urgent launches of a trace, or all others.
+
+    Parameters
+    ----------
+    trace : Trace
+        The recorded trace.
+    stream : int
+        Number of the urgent stream.
+    urgent : bool
+        Whether to return the launches of that stream, or those of all other streams.
 
     Raises
     ------
     WarploomError
-        If no launch is in the stream, or all are.
+        If no launch is in the stream, or if all launches are.
     """
     streams = sorted({launch.stream for launch in trace.launches})
     if stream not in streams:
@@ -93,7 +104,7 @@ def make_workload(low: Trace, urgent: Trace, config: Config, time_scale: Fractio
     kernels: list[KernelLaunch] = [*low.launches, *urgent.launches]
     addresses = index_addresses(kernels, config)
     made = [*make_launches(low, config, time_scale), *make_launches(urgent, config, time_scale)]
-    # The urgent launches have the last stream; the others share the rest.
+    # Urgent launches use the last stream; the low launches share all other streams.
     last = (1 << config.stream_bits) - 1
     launches = []
     for number, (launch, kernel) in enumerate(zip(made, kernels, strict=True)):

@@ -1,4 +1,7 @@
-"""XSched's comparison (OSDI 2025) on this machine: eight equal commands, three levels."""
+"""XSched's experiment (OSDI 2025) on this machine: eight equal commands at three levels.
+
+A command is one kernel launch. Each level lets an urgent launch preempt in another way.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -10,20 +13,20 @@ from warploom_sim.trace_launches import CLOCK_MHZ
 from warploom_spec import Config, LaunchDescriptor
 from warploom_spec.queue import Mode
 
-#: Commands in flight, and blocks of each.
+#: Number of commands in flight, and of blocks in each command.
 COMMANDS: Final = 8
 BLOCKS: Final = 2000
-#: A command lasts half a millisecond, as there.
+#: Cycles of one command: half a millisecond, as in XSched's experiment.
 COMMAND_CYCLES: Final = 500 * CLOCK_MHZ
-#: Warps, and register units of a warp, of each block.
+#: Warps of a block, and register units of a warp.
 _WARPS: Final = 8
 _WARP_REGISTERS: Final = 4
-#: XSched's levels and what stands for them here.
+#: The three levels, by the names that stand for XSched's levels here.
 LEVELS: Final = ("same queue", "wait", "reset")
 
 
 def commands(config: Config) -> Workload:
-    """Return eight equal commands, and a short urgent one of a block for each SM."""
+    """Return eight equal commands, and one short urgent command with a block for each SM."""
     resident = min(
         config.block_slots,
         config.warp_slots // _WARPS,
@@ -50,14 +53,14 @@ def commands(config: Config) -> Workload:
 
 
 def levels(setting: Setting, tell: Callable[[int], None]) -> dict[str, dict[str, Any]]:
-    """Return the urgent launch's latency for each of `LEVELS`, also in commands.
+    """Return the urgent launch's latency at each of `LEVELS`, in cycles and in commands.
 
     Parameters
     ----------
     setting : Setting
-        The machine and the arrivals; ``distance`` should be some commands.
+        The machine and the arrivals. ``distance`` should be several commands.
     tell : callable
-        Called with the number of urgent launches that are done, level by level.
+        Called with the number of urgent launches of the level that are done.
     """
     workload = commands(setting.config)
     result = {}
