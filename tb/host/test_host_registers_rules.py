@@ -158,9 +158,9 @@ def test_first_rule_that_holds_answers_a_write(kind):
     ]
     seen = play(kind, config=config, write=dict(enumerate(word for _, word in attempts)))
     assert seen.cycles("write_refused") == [k for k, (refused, _) in enumerate(attempts) if refused]
-    assert seen.cycles("clear_stream_valid") == [7] and seen.port("clear_stream")[7] == 15
-    assert seen.cycles("order_swap_valid") == [10]
-    assert seen.port("order_swap")[10] == layouts.order_swap(config).pack(
+    assert seen.cycles("clear_stream_valid") == [8] and seen.port("clear_stream")[8] == 15
+    assert seen.cycles("order_swap_valid") == [11]
+    assert seen.port("order_swap")[11] == layouts.order_swap(config).pack(
         {"first": 33, "second": 63}
     )
     assert seen.cycles("resetting") == seen.cycles("pop") == []

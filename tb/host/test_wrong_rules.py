@@ -43,8 +43,8 @@ WRONG = {
         *("& ~self.unit_reset", "& ~(self.unit_reset & ~mine)"),
     ),
     "a part becomes valid after the time-out": (
-        *(UNIT, ExecutionUnit, "_split"),
-        *("& ~expires & ~ends", "& ~ends"),
+        *(UNIT, ExecutionUnit, "elaborate"),
+        *("expires | expired", "expired"),
     ),
     "a missing core arrives before its start is taken": (
         *(UNIT, ExecutionUnit, "_watch_missing"),

@@ -11,12 +11,26 @@ from tb.support.record import Sender, record
 from warploom.sm_side import IndexReadArbiter
 from warploom_golden.sm_side import IndexReadArbiter as Model
 from warploom_sim.lockstep import Case, LockstepError, Pace, run
+from warploom_spec import layouts
 
 THREE = "tiny,sms=3"
 
 
 def make(config):
     return IndexReadArbiter(config_of(config)), Model(config_of(config))
+
+
+def asked(address, warp=0, index_warps=1):
+    """Return a request of an SM; one of these defaults is the same at `read`."""
+    words = {"address": address, "warp": warp, "index_warps": index_warps}
+    return layouts.index_read(config_of(THREE)).pack(words)
+
+
+def by_row(request):
+    """Return what `read` shows of a request (rule 3); the number of SMs does not matter to it."""
+    wanted = layouts.index_read(config_of(THREE)).unpack(request)
+    row = (wanted["address"] + wanted["warp"]) % 64
+    return asked(row, index_warps=int(wanted["warp"] < wanted["index_warps"]))
 
 
 class Reads:
@@ -69,7 +83,7 @@ class Order:
         here = sum(bool(asked) for asked in self._asked.values())
         if outputs["data_valid"]:
             (sm,) = (n for n in sms if outputs["data_valid"] == 1 << n)
-            assert self._asked[sm].popleft() == self._sent.popleft()
+            assert by_row(self._asked[sm].popleft()) == self._sent.popleft()
         self._streak = self._streak + 1 if outputs["data_valid"] else 0
         moves = outputs["read__valid"] and inputs["read__ready"]
         self._stands = self._stands + 1 if outputs["read__valid"] and not moves else 0
@@ -171,22 +185,32 @@ def play(arbiter, requests, cycles=14, **levels):
 
 
 def test_a_request_has_its_data_three_cycles_later(arbiter):
-    seen = play(arbiter, {1: [7]})
-    assert seen.transfers("request__1") == [(0, 7)]
-    assert seen.transfers("read") == [(2, 7)]
+    seen = play(arbiter, {1: [asked(7)]})
+    assert seen.transfers("request__1") == [(0, asked(7))]
+    assert seen.transfers("read") == [(2, asked(7))]
     assert seen.port("data_valid")[:5] == [0, 0, 0, 2, 0]
     assert seen.port("idle")[:6] == [1, 0, 0, 0, 1, 1]
 
 
 def test_one_sm_gets_a_warp_a_cycle(arbiter):
-    seen = play(arbiter, {2: range(1, 7)})
-    assert seen.transfers("read") == [(2 + k, 1 + k) for k in range(6)]
+    seen = play(arbiter, {2: [asked(1 + k) for k in range(6)]})
+    assert seen.transfers("read") == [(2 + k, asked(1 + k)) for k in range(6)]
+
+
+def test_a_request_goes_on_by_its_row(arbiter):
+    """THREE has 64 rows: 60 + 7 wraps to 3. A warp at or beyond `index_warps` has no indices."""
+    requests = [asked(5, 3, 8), asked(60, 7, 8), asked(5, 8, 8), asked(5, 9, 8), asked(5, 0, 0)]
+    seen = play(arbiter, {0: requests})
+    rows = [asked(8), asked(3), asked(13, index_warps=0), asked(14, index_warps=0)]
+    assert [word for _, word in seen.transfers("read")] == [*rows, asked(5, index_warps=0)]
 
 
 def test_sms_take_turns_from_the_pointer_on(arbiter):
     """0, 1 and 2 ask at once, twice each; then 1 alone: the pointer stands at the SM after it."""
-    seen = play(arbiter, {0: [10, 11], 1: [20, 21], 2: [30, 31]})
-    assert [word for _, word in seen.transfers("read")] == [10, 20, 30, 11, 21, 31]
+    requests = {n: [asked(10 * (n + 1)), asked(10 * (n + 1) + 1)] for n in range(3)}
+    seen = play(arbiter, requests)
+    order = [asked(address) for address in (10, 20, 30, 11, 21, 31)]
+    assert [word for _, word in seen.transfers("read")] == order
     assert seen.port("data_valid")[3:9] == [1, 2, 4, 1, 2, 4]
 
 

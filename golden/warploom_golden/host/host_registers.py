@@ -60,6 +60,8 @@ class HostRegisters:
         self._lost_before = 0
         self._resetting = self._restart = False
         self._unit_reset = 0
+        self._stream_mended: int | None = None
+        self._swapped: int | None = None
         self._epoch = 0
         self._enable = self._all_sms
         self._error_last = 0
@@ -76,7 +78,7 @@ class HostRegisters:
             "resetting": int(self._resetting),
             "restart": int(self._restart),
         }
-        return values | self._actions(self._performed(write), write["data"])
+        return values | self._actions(self._performed(write), write["data"])  # 3
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
@@ -86,6 +88,7 @@ class HostRegisters:
         performed = self._performed(write)
         self._irq = int(self._irq_status(inputs) & self._irq_enable != 0)
         self._store(performed, write)
+        self._note_actions(performed, write["data"])
         self._note_events(performed, write["data"], inputs)
         self._note_errors(inputs)
         self._advance_reset(performed, write["data"], bool(inputs["idle"]))
@@ -120,19 +123,22 @@ class HostRegisters:
 
     def _actions(self, performed: str | None, data: int) -> Values:
         """Rule 3: what the registers that act do in this cycle."""
-        clears = performed == "CLEAR_STREAM"
         values: Values = {
             "pop": int(performed == "RECORD_POP" and data & 1),
-            "clear_stream": data & 0xFF if clears else 0,
-            "clear_stream_valid": int(clears),
+            "clear_stream": self._stream_mended or 0,
+            "clear_stream_valid": int(self._stream_mended is not None),
             "unit_reset": self._unit_reset,
         }
         if self._config.policy == "freed_first":
-            swaps = performed == "ORDER_SWAP"
-            swap = {"first": data & 0xFF, "second": data >> 8 & 0xFF}
-            values["order_swap"] = self._swap.pack(swap) if swaps else 0
-            values["order_swap_valid"] = int(swaps)
+            values["order_swap"] = self._swapped or 0
+            values["order_swap_valid"] = int(self._swapped is not None)
         return values
+
+    def _note_actions(self, performed: str | None, data: int) -> None:
+        """Rule 3: what other blocks hear in the next cycle."""
+        self._stream_mended = data & 0xFF if performed == "CLEAR_STREAM" else None
+        swap = {"first": data & 0xFF, "second": data >> 8 & 0xFF}
+        self._swapped = self._swap.pack(swap) if performed == "ORDER_SWAP" else None
 
     def _store(self, performed: str | None, write: Mapping[str, int]) -> None:
         """Rule 1 (f): a register takes the bytes whose strobe is 1."""

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 
+from warploom_spec import layouts
 from warploom_spec.config import Config
 
 #: Places of each queue.
@@ -22,6 +23,8 @@ class IndexReadArbiter:
 
     def __init__(self, config: Config):
         self._sms = config.sms
+        self._rows = 1 << config.index_address_bits
+        self._read = layouts.index_read(config)
         self.reset()
 
     def reset(self) -> None:
@@ -55,11 +58,18 @@ class IndexReadArbiter:
         if self._on_its_way:
             self._asked_by, _ = self._output.popleft()
         if chosen is not None:
-            self._output.append((chosen, self._requests[chosen].popleft()))
+            self._output.append((chosen, self._row(self._requests[chosen].popleft())))
             self._pointer = (chosen + 1) % self._sms
         for sm, requests in enumerate(self._requests):
             if room[sm] and inputs[f"request__{sm}__valid"]:
                 requests.append(inputs[f"request__{sm}__payload"])
+
+    def _row(self, request: int) -> int:
+        """Return the request by its row (3)."""
+        wanted = self._read.unpack(request)
+        row = (wanted["address"] + wanted["warp"]) % self._rows
+        present = int(wanted["warp"] < wanted["index_warps"])
+        return self._read.pack({"address": row, "warp": 0, "index_warps": present})
 
     def _choose(self) -> int | None:
         """Return the SM whose request goes on (2)."""

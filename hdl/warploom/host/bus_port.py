@@ -107,16 +107,19 @@ class BusPort(wiring.Component):
             responses.i.valid.eq(commits),
             responses.i.payload.eq(Mux(self.write_refused, SLVERR, OKAY)),
         ]
-        # A register: every path of a write begins here, at one flip-flop.
-        m.d.sync += commits.eq(addresses.valid_next & words.valid_next & responses.ready_next)
-        # A pulse is 0 while it is not valid. All its fields are driven in one place: a field in a
-        # process of its own is X on Icarus from power-up until it first changes.
-        with m.If(commits):
-            m.d.comb += [
+        following = Signal()
+        m.d.comb += [
+            following.eq(addresses.valid_next & words.valid_next & responses.ready_next),
+            commits.eq(self.write.valid),
+        ]
+        # Registers: every path of a write begins here. A pulse is 0 while it is not valid.
+        m.d.sync += self.write.eq(0)
+        with m.If(following):
+            m.d.sync += [
                 self.write.valid.eq(1),
-                self.write.address.eq(addresses.o.payload.addr[2:]),
-                self.write.data.eq(words.o.payload.data),
-                self.write.strobes.eq(words.o.payload.strb),
+                self.write.address.eq(addresses.payload_next.addr[2:]),
+                self.write.data.eq(words.payload_next.data),
+                self.write.strobes.eq(words.payload_next.strb),
             ]
         return refused
 
@@ -133,16 +136,13 @@ class BusPort(wiring.Component):
             following.eq(taken + samples - leaves),
             addresses.o.ready.eq(samples),
         ]
-        with m.If(samples):
-            m.d.comb += [
+        m.d.comb += samples.eq(self.read.valid)
+        m.d.sync += [taken.eq(following), sampled.eq(samples), self.read.eq(0)]
+        with m.If(addresses.valid_next & (following != READS)):
+            m.d.sync += [
                 self.read.valid.eq(1),
-                self.read.address.eq(addresses.o.payload.addr[2:]),
+                self.read.address.eq(addresses.payload_next.addr[2:]),
             ]
-        m.d.sync += [
-            taken.eq(following),
-            sampled.eq(samples),
-            samples.eq(addresses.valid_next & (following != READS)),
-        ]
         refused = Signal()
         m.d.comb += [
             refused.eq(sampled & self.answer.refused),

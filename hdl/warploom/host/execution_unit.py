@@ -108,8 +108,9 @@ class ExecutionUnit(wiring.Component):
             Signal(self._cores, name=name) for name in ("assigned", "taken", "ended", "good")
         )
         absent = Signal(self._cores)
-        all_sent, expires = self._split(m, begins, ends, assigned, taken)
-        expired = self._expire(m, begins, ends, expires)
+        expires, expired = Signal(), Signal()
+        all_sent = self._split(m, begins, ends, assigned, taken, expires | expired)
+        self._expire(m, begins, ends, expires, expired)
         here = self.arrived | self.failed
         arrives = Signal(self._cores)
         m.d.comb += arrives.eq(here & taken & ~ended & ~absent & self.busy.replicate(self._cores))
@@ -118,9 +119,12 @@ class ExecutionUnit(wiring.Component):
             good.eq(Mux(begins, 0, good | (arrives & ~self.failed))),
         ]
         late = assigned & ~ended
-        complete = Signal()
+        complete, settled = Signal(), Signal()
+        # Counted a cycle ahead: in the cycle before `all_sent` and in all later ones no core is
+        # assigned any more.
+        m.d.sync += settled.eq(~(late & ~arrives).any())
         m.d.comb += [
-            complete.eq(all_sent & ~late.any()),
+            complete.eq(all_sent & settled),
             ends.eq(self.busy & (complete | expired) & ~self.reset),
         ]
         failing = self._first_failure(m, begins, arrives)
@@ -132,17 +136,24 @@ class ExecutionUnit(wiring.Component):
         return m
 
     def _split(
-        self, m: Module, begins: Value, ends: Value, assigned: Signal, taken: Signal
-    ) -> tuple[Signal, Signal]:
-        """Send the parts; return whether all were taken, and whether none may follow."""
+        self,
+        m: Module,
+        begins: Value,
+        ends: Value,
+        assigned: Signal,
+        taken: Signal,
+        over: Value,
+    ) -> Signal:
+        """Send the parts, none more from ``over`` on; return whether all were taken."""
         run, start = self.run, self.start
         part, parts = Signal(8), Signal(8)
         larger, small = Signal(8), Signal(32)
-        all_sent, expires = Signal(), Signal()
+        all_sent = Signal()
         moves, more = Signal(), Signal()
         m.d.comb += [
             moves.eq(start.valid & start.ready),
-            more.eq((part != parts) & self.busy & ~expires & ~ends),
+            # A task that is complete sends nothing: its end need not be asked for here.
+            more.eq((part != parts) & self.busy & ~over),
         ]
         bits = Signal(self._cores)
         m.d.comb += bits.eq(C(1, self._cores) << start.payload.core)
@@ -180,11 +191,12 @@ class ExecutionUnit(wiring.Component):
             m.d.sync += self.busy.eq(0)
         with m.If(self.reset):
             m.d.sync += start.valid.eq(0)
-        return all_sent, expires
+        return all_sent
 
-    def _expire(self, m: Module, begins: Value, ends: Value, expires: Signal) -> Signal:
-        """Return whether the time-out came a cycle ago; ``expires``: it comes in this cycle."""
-        expired = Signal()
+    def _expire(
+        self, m: Module, begins: Value, ends: Value, expires: Signal, expired: Signal
+    ) -> None:
+        """Tell when the time-out comes, ``expires``, and that it came a cycle ago, ``expired``."""
         limit = self._config.core_timeout
         if limit:
             left = Signal(range(limit + 1))
@@ -194,7 +206,6 @@ class ExecutionUnit(wiring.Component):
                 m.d.sync += left.eq(limit)
             with m.Elif(left != 0):
                 m.d.sync += left.eq(left - 1)
-        return expired
 
     def _first_failure(self, m: Module, begins: Value, arrives: Signal) -> tuple[Signal, ...]:
         """Note the lowest of the first cores that failed: whether there is one, number, code."""

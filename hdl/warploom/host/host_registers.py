@@ -50,9 +50,9 @@ class HostRegisters(wiring.Component):
     room, refused : In
         The launch path's and the bus port's.
     clear_stream, clear_stream_valid : Out
-        Mend a stream in this cycle; combinational in ``write``.
+        Mend a stream: a cycle after the write.
     order_swap, order_swap_valid : Out
-        Only with the policy ``freed_first``: swap two SMs' turns; combinational in ``write``.
+        Only with the policy ``freed_first``: swap two SMs' turns, a cycle after the write.
     unit_reset : Out(units)
         A cycle after the write; all ones in a soft reset's first cycle.
     busy, missing, disconnected : In(units)
@@ -251,17 +251,21 @@ class HostRegisters(wiring.Component):
         shown |= {"ERROR_LAST": Cat(code, block, argument), "ERROR_COUNT": count}
 
     def _act(self, m: Module, written: dict[str, Value]) -> None:
-        """Let the registers that act do so in the cycle of their write."""
+        """Let the registers act that other blocks hear of.
+
+        Registers: the longest paths of the launch path begin at a stream that is mended.
+        """
         write: Any = self.write
-        m.d.comb += [
-            self.pop.eq(written["RECORD_POP"] & write.data[0]),
+        m.d.comb += self.pop.eq(written["RECORD_POP"] & write.data[0])
+        m.d.sync += [
             self.clear_stream_valid.eq(written["CLEAR_STREAM"]),
             self.clear_stream.eq(Mux(written["CLEAR_STREAM"], write.data, 0)),
         ]
         if self._has_order_table:
             sm = self._config.sm_bits
+            m.d.sync += [self.order_swap_valid.eq(0), self.order_swap.eq(0)]
             with m.If(written["ORDER_SWAP"]):
-                m.d.comb += [
+                m.d.sync += [
                     self.order_swap_valid.eq(1),
                     self.order_swap.first.eq(write.data[:sm]),
                     self.order_swap.second.eq(write.data[8 : 8 + sm]),

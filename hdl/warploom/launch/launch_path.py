@@ -273,7 +273,11 @@ class LaunchPath(wiring.Component):
         Returns the launches in LaunchCheck and in the waiting queue.
         """
         limits = timing(self._config)
-        sent = self.launch.valid
+
+        def chosen(less: Value, same: Value, more: Value) -> Value:
+            """Choose by what comes late: a launch is sent, or refused."""
+            return Mux(self.launch.valid, Mux(refused, same, more), Mux(refused, less, same))
+
         enough, counts = [], []
         for name, places, gone in (
             ("queue", limits.launch_queue, queue.leave),
@@ -281,15 +285,16 @@ class LaunchPath(wiring.Component):
         ):
             most = places + limits.launch_check
             ahead = Signal(range(most + 1), name=f"ahead_of_{name}")
-            # Computed for both values of `refused`, which comes late and only selects.
-            kept = Signal.like(ahead, name=f"{name}_if_accepted")
-            less = Signal.like(ahead, name=f"{name}_if_refused")
-            m.d.comb += [kept.eq(ahead + sent - gone), less.eq(ahead + sent - gone - 1)]
-            m.d[self._kept] += ahead.eq(Mux(refused, less, kept))
-            enough.append((kept < places, less < places))
+            less, same, more = (
+                Signal.like(ahead, name=f"{name}_{change}") for change in ("less", "same", "more")
+            )
+            left = ahead - gone
+            m.d.comb += [less.eq(left - 1), same.eq(left), more.eq(left + 1)]
+            m.d[self._kept] += ahead.eq(chosen(less, same, more))
+            enough.append((less < places, same < places, more < places))
             counts.append(ahead)
-        accepted, denied = (first & second for first, second in zip(*enough, strict=True))
-        m.d[self._kept] += self.room.eq(Mux(refused, denied, accepted))
+        fits = (first & second for first, second in zip(*enough, strict=True))
+        m.d[self._kept] += self.room.eq(chosen(*fits))
         return counts[0]
 
     def _hand_over(
@@ -346,13 +351,18 @@ class LaunchPath(wiring.Component):
                 m.d.comb += dispatcher.stop[f"place{place}"].eq(
                     Mux(stop.drain, Stop.DRAIN, Stop.KILL)
                 )
-        m.d.comb += unknown.eq(held & ~search.found & ~named.any() & ~search.enters)
+        # `enters` comes late, at the end of LaunchCheck's verdict: it is asked for last.
+        nowhere = Signal()
+        m.d.comb += [
+            nowhere.eq(held & ~(search.found | named.any())),
+            unknown.eq(nowhere & ~search.enters),
+        ]
         m.d.sync += [
             self.error.valid.eq(unknown),
             self.error.code.eq(Mux(unknown, ErrorCode.STOP_UNKNOWN, ErrorCode.OK)),
         ]
-        with m.If(unknown & ~self.error_count.all()):
-            m.d.sync += self.error_count.eq(self.error_count + 1)
+        with m.If(nowhere & ~self.error_count.all()):
+            m.d.sync += self.error_count.eq(self.error_count + ~search.enters)
         with m.If(self.stop.valid & ~held):
             m.d.sync += [held.eq(1), stop.eq(self.stop.payload)]
         with m.Elif(~waits):

@@ -26,12 +26,15 @@ class ShiftQueue(wiring.Component):
     ready_next, valid_next : Out(1)
         ``i.ready`` and ``o.valid`` of the next cycle, for a user that registers what follows from
         them.
+    payload_next : Out(shape)
+        ``o.payload`` of the next cycle, where ``valid_next`` is 1.
     """
 
     i: stream.Interface
     o: stream.Interface
     ready_next: Signal
     valid_next: Signal
+    payload_next: Any
 
     def __init__(self, shape: Any, depth: int) -> None:
         self._shape, self._depth = shape, depth
@@ -41,6 +44,7 @@ class ShiftQueue(wiring.Component):
                 "o": Out(stream.Signature(shape)),
                 "ready_next": Out(1),
                 "valid_next": Out(1),
+                "payload_next": Out(shape),
             }
         )
 
@@ -58,6 +62,10 @@ class ShiftQueue(wiring.Component):
             self.o.payload.eq(entries[0]),
             self.ready_next.eq(~following[-1]),
             self.valid_next.eq(following[0]),
+            # An entry that is pushed is the oldest if none is held, or if the only one leaves.
+            self.payload_next.eq(
+                Mux(held[0] & ~pop, entries[0], Mux(held[1], entries[1], self.i.payload))
+            ),
             push.eq(self.i.valid & self.i.ready),
             pop.eq(self.o.valid & self.o.ready),
         ]

@@ -29,7 +29,8 @@ class IndexReadArbiter(wiring.Component):
     request : Array of streams of index_read, in
         One for each SM. ``ready`` is combinational in ``closing``; else the state of a register.
     read : Stream[index_read], out
-        To the index memory.
+        To the index memory. The sum is made here: ``address`` is the warp's row, ``warp`` is 0, and
+        ``index_warps`` is 1, or 0 for a warp that has no indices.
     answered : In(1)
         The index memory gives data in this cycle, and they are taken.
     data_valid : Out(sms)
@@ -77,9 +78,8 @@ class IndexReadArbiter(wiring.Component):
                 queue.i.valid.eq(self.request[n].valid & ~self.closing),
                 self.request[n].ready.eq(queue.i.ready & ~self.closing),
             ]
-        m.submodules.chosen = chosen = ShiftQueue(
-            data.StructLayout({"read": shape, "sm": sms}), DEPTH
-        )
+        row = data.StructLayout({"row": self._config.index_address_bits, "present": 1, "sm": sms})
+        m.submodules.chosen = chosen = ShiftQueue(row, DEPTH)
         has = Signal(sms)
         m.d.comb += has.eq(Cat(queue.o.valid for queue in waiting))
         turn = self._turn(m, has, chosen.i)
@@ -89,9 +89,11 @@ class IndexReadArbiter(wiring.Component):
         for n, queue in enumerate(waiting):
             with m.If(turn[n]):
                 m.d.comb += request.eq(queue.o.payload)
+        # The row stands in a register before the memory compares it with what is not written yet.
         m.d.comb += [
             chosen.i.valid.eq(has.any()),
-            chosen.i.payload.read.eq(request),
+            chosen.i.payload.row.eq(request.address + request.warp),
+            chosen.i.payload.present.eq(request.warp < request.index_warps),
             chosen.i.payload.sm.eq(turn),
         ]
         self._answer(m, has, chosen.o)
@@ -116,7 +118,9 @@ class IndexReadArbiter(wiring.Component):
         transfers = chosen.valid & self.read.ready
         m.d.comb += [
             self.read.valid.eq(chosen.valid),
-            self.read.payload.eq(chosen.payload.read),
+            self.read.payload.address.eq(chosen.payload.row),
+            self.read.payload.warp.eq(0),
+            self.read.payload.index_warps.eq(chosen.payload.present),
             chosen.ready.eq(self.read.ready),
             self.data_valid.eq(asked & self.answered.replicate(len(has))),
             self.idle.eq(~has.any() & ~chosen.valid & ~sent),

@@ -120,7 +120,7 @@ def all_targets() -> tuple[Target, ...]:
         Target(block=INDEX, seeds=3),
         _dispatcher(3),
         *(_dispatcher(1, policy=policy) for policy in POLICIES if policy != "round_robin"),
-        _whole(FRONT_END, 0),
+        _whole(FRONT_END, 3),
         _whole(FRONT_END, 3, config="tiny", device="25k"),
         _whole("LaunchPath", 3),
         *(_dispatcher(1, policy=policy, reclaim="in_order") for policy in POLICIES),

@@ -32,7 +32,8 @@ class _Seeded(BusPort):
         queue: Any = super()._queue(m, name, depth)
         if name != self._eager:
             return queue
-        return SimpleNamespace(i=queue.i, o=queue.o, valid_next=C(1), ready_next=queue.ready_next)
+        kept = {name: getattr(queue, name) for name in ("i", "o", "ready_next", "payload_next")}
+        return SimpleNamespace(valid_next=C(1), **kept)
 
 
 class _Followed:
