@@ -1,6 +1,7 @@
 """LaunchPath in lockstep: hard cases, refusals, and what becomes of each launch."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -8,7 +9,10 @@ from tb.support.dispatch_cases import path_case
 from tb.support.dispatch_configs import POLICIES_AND_RECLAIMS, config_of, soon
 from tb.support.dispatch_events import DISPATCH_CASES, PATH_CASES
 from tb.support.dispatch_stimulus import PATH_DRAIN
+from tb.support.error_events import UNCOUNTED
 from tb.support.hard_cases import run_until
+from tb.support.index_cases import shuffled_shapes
+from tb.support.path_crowd import CrowdHost
 from tb.support.path_rules import (
     FINE,
     LAUNCH,
@@ -20,11 +24,13 @@ from tb.support.path_rules import (
     records,
     unknown_stops,
 )
+from tb.support.path_shapes import ShapesHost
 from tb.support.record import record
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
 from warploom_sim.lockstep import LockstepError, run
 from warploom_spec import ErrorCode, Fate, WarploomError, preset
+from warploom_spec.layouts import PLACES
 
 DEEP = pytest.mark.deep
 PROFILES = ("no_stops", "mixed", "sm_loss")
@@ -77,6 +83,23 @@ def stress_cases(config, seed, part=1):
     return found
 
 
+def shapes_case(config, seed, cycles=134_000, lasts=54_000):
+    """Return a case of blocks of every shape, two long launches, and more stray stops than count.
+
+    With fewer cycles there are fewer shapes, and the errors' count stays below its end.
+    """
+    case = path_case(config, "short_blocks", seed, cycles)
+    options = {**case.options, "streams": 8, "busy": True, "lasts": lasts}
+    return replace(case, resets=0, stimulus=ShapesHost, options=options)
+
+
+def crowd_case(config, seed, cycles=10_000):
+    """Return a case of launches that crowd in one stream, with stops that meet them on the move."""
+    case = path_case(config, "short_blocks", seed, cycles)
+    options = {**case.options, "streams": 8, "busy": True}
+    return replace(case, stimulus=CrowdHost, options=options)
+
+
 def loss_case(config, seed, cycles=6000):
     """Return a case in which SMs get lost, many with blocks of two launches."""
     case = path_case(config, "frequent_sm_loss", seed, cycles)
@@ -110,6 +133,25 @@ def test_default_equals_its_model_on_icarus(seed):
 def test_equals_its_model_on_amaranth(seed):
     for result in run([path_case(soon("tiny"), "mixed", seed, 1600)], "amaranth"):
         result.require("transfers of launch")
+
+
+def test_stops_that_meet_a_moving_launch_equal_their_model(seed):
+    (result,) = run([crowd_case(soon("tiny"), seed, 2500)], "amaranth")
+    result.require("ledger: blocks ok", "ledger: fate skipped")
+
+
+def test_shapes_beside_long_launches_equal_their_model(seed):
+    (result,) = run([shapes_case(soon("tiny,warp_slots=32"), seed, 2500, lasts=900)], "amaranth")
+    result.require("ledger: blocks ok", "second resident started")
+
+
+@pytest.mark.deep
+def test_every_shape_and_more_stray_stops_than_count_equal_their_model(seed):
+    config = soon("tiny,warp_slots=32,history_entries=3")
+    (result,) = run([shapes_case(config, seed)], "verilator")
+    result.require(UNCOUNTED)
+    shapes = len(shuffled_shapes(Random(seed), config_of(config)))
+    assert result.counts["ledger: blocks ok"] == shapes + PLACES
 
 
 @pytest.mark.deep
