@@ -58,6 +58,8 @@ def _all(*benches: MutationBench) -> MutationBench:
 def _path_cases(seed: int) -> list[Case]:
     """Return the bench of a launch path."""
     cases = test_launch_path.stress_cases(PATH, seed)
+    cases += [test_launch_path.crowd_case(PATH, seed + k) for k in range(3)]
+    cases += [test_launch_path.shapes_case(PATH, seed)]
     return [replace(c, params={**c.params, "first_ticket": FIRST_TICKET}) for c in cases]
 
 
