@@ -70,6 +70,10 @@ STRESSES = (
     ("short_blocks", 3200, 0, {"limits": True, "busy": True}),
     # Drained at any place of grids along any axis; stops of tickets that differ in one bit.
     ("drains", 8000, 0, {"deep": 255, "astray": 0.5, "busy": True}),
+    # Drained after thousands of blocks, in either place.
+    ("late_drains", 16_000, 0, {"deep": 32_767, "busy": True}),
+    # An SM gets lost and breaks a stream in the very cycle in which a launch enters.
+    *[("frequent_sm_loss", 9000, 200, {"slim": 3, "streams": 4})] * 4,
 )
 
 

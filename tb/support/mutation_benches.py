@@ -60,6 +60,8 @@ def _path_cases(seed: int) -> list[Case]:
     cases = test_launch_path.stress_cases(PATH, seed)
     cases += [test_launch_path.crowd_case(PATH, seed + k) for k in range(3)]
     cases += [test_launch_path.shapes_case(PATH, seed)]
+    # One launch that counts more than 2^17 cycles.
+    cases += [test_launch_path.shapes_case(PATH, seed, lasts=131_500)]
     return [replace(c, params={**c.params, "first_ticket": FIRST_TICKET}) for c in cases]
 
 

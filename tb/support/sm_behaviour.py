@@ -181,6 +181,11 @@ def drains(rng: random.Random) -> SmBehaviour:
     )
 
 
+def late_drains(rng: random.Random) -> SmBehaviour:
+    """Blocks that end at once; a launch is drained after about a thousand cycles."""
+    return SmBehaviour(stop=rng.choice((0.0, 0.001)), drain=1.0, resident=1.0)
+
+
 PROFILES = {
     "no_stops": no_stops,
     "few_stops": few_stops,
@@ -194,6 +199,7 @@ PROFILES = {
     "frequent_sm_loss": frequent_sm_loss,
     "long_blocks": long_blocks,
     "drains": drains,
+    "late_drains": late_drains,
 }
 
 

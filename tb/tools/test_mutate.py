@@ -25,6 +25,7 @@ from warploom_dev.mutate import campaign, equivalence, mutate_figures, netlist, 
 from warploom_dev.mutate.mutate_figures import Row, Survivor
 from warploom_sim.failure import ProgramError
 from warploom_sim.lockstep import Case
+from warploom_sim.lockstep.ports import Ports
 from warploom_spec import WarploomError
 
 ROOT = Path(__file__).parents[2]
@@ -193,6 +194,77 @@ def test_an_output_that_is_wrong_in_every_cycle_is_told_from_one_that_is_always_
     assert dict(zip(places, equivalence.prove(mutations, tmp_path), strict=True)) == {
         place: equivalent if place in NEEDLESS else differs for place in places
     }
+
+
+class Refuses(wiring.Component):
+    """A word goes through two registers, whenever they go on, unless it is refused for a bit."""
+
+    word: In(4)
+    goes_on: In(1)
+    out: Out(4)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        held = Signal(4)
+        refused = Signal()
+        with m.If(self.goes_on):
+            m.d.sync += [
+                held.eq(self.word),
+                refused.eq(self.word[3]),
+                self.out.eq(Mux(refused, 0, held)),
+            ]
+        return m
+
+
+@pytest.mark.fpga
+def test_shared_registers_prove_what_is_lost_later_and_nothing_that_differs(
+    seed: int, tmp_path: Path
+) -> None:
+    for part in (Refuses(), Gates(), Toy()):
+        mutations = netlist.list_mutations(part, WANTED, seed, tmp_path)
+        whole = equivalence.prove(mutations, tmp_path, 2)
+        shared = equivalence.prove_shared(mutations, tmp_path, 2)
+        assert equivalence.DIFFERS not in {proof.verdict for proof in shared}
+        for mutation, proof, again in zip(mutations, whole, shared, strict=True):
+            if again.verdict == equivalence.EQUIVALENT:
+                assert proof.verdict == equivalence.EQUIVALENT, mutation.text
+
+
+@pytest.mark.fpga
+@pytest.mark.parametrize(
+    ("control", "verdict"), [(3, equivalence.EQUIVALENT), (2, equivalence.UNKNOWN)]
+)
+def test_a_change_of_refused_words_alone_is_equivalent(
+    control: int, verdict: str, seed: int, tmp_path: Path
+) -> None:
+    netlist.list_mutations(Refuses(), 1, seed, tmp_path)
+    text = (tmp_path / netlist.NETLIST).read_text()
+    (cell,) = re.findall(r"  cell \$\w*dff\w* (\S+)\n(?:    .*\n)*?    connect \\Q \\held", text)
+    mutation = netlist.Mutation(
+        number=1, mode="cnot1", cell=cell, pin="D", bit=1, control=control, signal="", source=""
+    )
+    (proof,) = equivalence.prove_shared([mutation], tmp_path)
+    assert proof.verdict == verdict
+
+
+@pytest.mark.fpga
+@pytest.mark.xdist_group("mutate")
+def test_mutants_that_run_side_by_side_end_as_they_do_alone(seed: int, tmp_path: Path) -> None:
+    case = Case(make=make, params={"model": "ToyModel"}, seed=seed, cycles=400)
+    mutations = netlist.list_mutations(Toy(), WANTED, seed, tmp_path)
+    simulation = runner.compile_mutants(
+        "toy", netlist.pack(mutations, tmp_path), Ports.of(case.build()[0])
+    )
+    numbers = [m.number for m in mutations]
+    bits = netlist.select_bits(mutations)
+    alone, together = (
+        [dataclasses.replace(run, seconds=0.0) for run in runs]
+        for runs in (
+            runner.run_mutants(simulation, [case], numbers, bits, 60, jobs) for jobs in (1, 3)
+        )
+    )
+    assert alone == together
+    assert 0 < sum(run.complaint is not None for run in alone) < len(alone)
 
 
 # --- parts -------------------------------------------------------------------------------------

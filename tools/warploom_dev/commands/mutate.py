@@ -1,6 +1,7 @@
 """``python -m warploom_dev mutate``: whether the blocks' benches notice a wrong gate."""
 
 import functools
+import os
 import sys
 from pathlib import Path
 
@@ -37,9 +38,21 @@ from warploom_spec import WarploomError
     help="Write the committed figures, which are of"
     f" {mutate_figures.MUTANTS} mutants of each block."
 )
+@number_option(
+    "--jobs",
+    1,
+    default=os.cpu_count() or 1,
+    show_default="one a core",
+    help="Mutants that run side by side.",
+)
 @json_option(help="Also write the figures to FILE.")
 def mutate(
-    blocks: tuple[str, ...], mutants: int, seed: int, update: bool, json_file: Path | None
+    blocks: tuple[str, ...],
+    mutants: int,
+    seed: int,
+    update: bool,
+    jobs: int,
+    json_file: Path | None,
 ) -> None:
     """Change one bit of a block's netlist at a time and run the block's own bench against it.
 
@@ -80,7 +93,7 @@ def mutate(
         for name in blocks or known:
             task = progress.add_task(name, total=mutants)
             step = functools.partial(_show, progress, task, name)
-            row = campaign(name, known[name], mutants, seed, step)
+            row = campaign(name, known[name], mutants, seed, step, jobs)
             rows.append(mutate_figures.keep_reasons(row, committed))
             if update:
                 committed[name] = rows[-1]

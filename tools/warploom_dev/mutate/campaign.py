@@ -67,7 +67,9 @@ def benches() -> dict[str, MutationBench]:
     return found
 
 
-def campaign(name: str, bench: MutationBench, wanted: int, seed: int, step: Step) -> Row:
+def campaign(
+    name: str, bench: MutationBench, wanted: int, seed: int, step: Step, jobs: int = 1
+) -> Row:
     """Run a bench against mutants until ``wanted`` of them are not equivalent to the block.
 
     Parameters
@@ -82,6 +84,8 @@ def campaign(name: str, bench: MutationBench, wanted: int, seed: int, step: Step
         Of the choice of mutants and of the bench.
     step : callable
         For a progress bar.
+    jobs : int
+        How many mutants run, or are proven, at a time.
 
     Raises
     ------
@@ -111,10 +115,10 @@ def campaign(name: str, bench: MutationBench, wanted: int, seed: int, step: Step
         step(counted, "mutants")
         chunk = mutations[len(found) : len(found) + min(CHUNK, wanted - counted)]
         numbers = [mutation.number for mutation in chunk]
-        runs = run_mutants(simulation, cases, numbers, bits, limit(control))
+        runs = run_mutants(simulation, cases, numbers, bits, limit(control), jobs)
         silent = [m for m, run in zip(chunk, runs, strict=True) if run.complaint is None]
         step(counted, f"{len(silent)} proofs")
-        proofs = dict(zip(silent, prove(silent, folder), strict=True))
+        proofs = dict(zip(silent, prove(silent, folder, jobs), strict=True))
         found += [
             Found(mutation=m, run=run, proof=proofs.get(m))
             for m, run in zip(chunk, runs, strict=True)

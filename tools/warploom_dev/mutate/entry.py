@@ -26,23 +26,38 @@ async def mutants(dut: Any) -> None:
     """Run the planned mutants, each in a fork of this process before its first cycle.
 
     So each begins at power-up with the same memories, stimulus and model, and none can spoil
-    another. One that takes longer than the plan's limit is ended.
+    another. One that takes longer than the plan's limit is ended. So many as the plan's jobs run at
+    a time.
     """
     plan = json.loads(Path(os.environ[PLAN]).read_text())
     session = Session([Case.from_json(case) for case in plan["cases"]])
-    outcomes = []
-    report = Path(plan["outcomes"]).with_name("mutant.json")
+    folder = Path(plan["outcomes"]).parent
+    running: dict[int, int] = {}
+    found: dict[int, dict[str, Any]] = {}
     for number in plan["mutants"]:
-        report.unlink(missing_ok=True)
+        if len(running) == plan["jobs"]:
+            _collect(running, found, folder)
         child = os.fork()
         if not child:
-            await _run(dut, session, number, plan, report)
-        _, status = os.waitpid(child, 0)
-        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
-            outcomes.append({"hung": True})
-        else:
-            outcomes.append(json.loads(report.read_text()))
-    Path(plan["outcomes"]).write_text(json.dumps(outcomes))
+            await _run(dut, session, number, plan, _report(folder, number))
+        running[child] = number
+    while running:
+        _collect(running, found, folder)
+    Path(plan["outcomes"]).write_text(json.dumps([found[number] for number in plan["mutants"]]))
+
+
+def _report(folder: Path, number: int) -> Path:
+    return folder / f"mutant{number}.json"
+
+
+def _collect(running: dict[int, int], found: dict[int, dict[str, Any]], folder: Path) -> None:
+    """Wait for the end of one mutant, and read what became of it."""
+    child, status = os.wait()
+    number = running.pop(child)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+        found[number] = {"hung": True}
+    else:
+        found[number] = json.loads(_report(folder, number).read_text())
 
 
 async def _run(dut: Any, session: Session, number: int, plan: dict[str, Any], report: Path) -> None:

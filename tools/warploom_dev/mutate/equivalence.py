@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,11 +10,14 @@ from typing import Final
 from warploom_dev.abc import run_abc
 from warploom_dev.formal.aiger import NEVER, output_literal
 from warploom_dev.mutate.netlist import NETLIST, Mutation
+from warploom_dev.mutate.shared_state import Pair, netlist_of
 from warploom_dev.yosys import run_yosys
 from warploom_sim.lockstep.build import TOP
 
 #: Seconds that a proof may take.
 LIMIT_S: Final = 20
+#: Registers in a row that a change may go through until it is lost, where all others are shared.
+REGISTERS: Final = 2
 #: Cycles in which a difference is looked for before a proof is tried.
 DEPTH: Final = 40
 
@@ -73,10 +77,11 @@ class Proof:
     cycle: int | None = None
 
 
-def prove(mutations: Sequence[Mutation], folder: Path, limit_s: int = LIMIT_S) -> list[Proof]:
+def prove(mutations: Sequence[Mutation], folder: Path, jobs: int = 1) -> list[Proof]:
     """Compare each mutant with its original by sequential equivalence from the initial state.
 
-    Inputs are arbitrary, those that no neighbour of the block sends included.
+    Inputs are arbitrary, those that no neighbour of the block sends included. What a miter of two
+    copies leaves open is tried again by `shared_state`.
 
     Parameters
     ----------
@@ -84,17 +89,37 @@ def prove(mutations: Sequence[Mutation], folder: Path, limit_s: int = LIMIT_S) -
         Of the netlist in ``folder``.
     folder : Path
         Where `netlist.list_mutations` worked.
-    limit_s : int
-        Seconds for each proof.
+    jobs : int
+        How many proofs run at a time.
     """
     if not mutations:
         return []
     miters = (_MITER.format(command=m.command, number=m.number) for m in mutations)
     run_yosys("miters", "".join([_ORIGINAL, *miters]), folder)
-    return [_prove(f"m{mutation.number}.aig", folder, limit_s) for mutation in mutations]
+    with ThreadPoolExecutor(jobs) as pool:
+        proofs = list(pool.map(lambda m: _prove(f"m{m.number}.aig", folder), mutations))
+    left = [k for k, proof in enumerate(proofs) if proof.verdict == UNKNOWN]
+    again = prove_shared([mutations[k] for k in left], folder, jobs)
+    for k, proof in zip(left, again, strict=True):
+        proofs[k] = proof
+    return proofs
 
 
-def _prove(circuit: str, folder: Path, limit_s: int) -> Proof:
+def prove_shared(mutations: Sequence[Mutation], folder: Path, jobs: int = 1) -> list[Proof]:
+    """Say of mutants that they are equivalent, or nothing; parameters as for `prove`.
+
+    A difference that comes to what a mutant shares with its original may be lost later.
+    """
+    if not mutations:
+        return []
+    netlist = netlist_of(mutations, folder)
+    pairs = [Pair(netlist, number) for number in range(1, len(mutations) + 1)]
+    files = [f"shared{mutation.number}.aig" for mutation in mutations]
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda pair, file: _prove_pair(pair, file, folder), pairs, files))
+
+
+def _prove(circuit: str, folder: Path) -> Proof:
     # Most of a mutant is as the original is: registers and gates that must be equal are merged
     # first. Then a search finds the common difference sooner than PDR does.
     reduced = f"reduced_{circuit}"
@@ -105,10 +130,22 @@ def _prove(circuit: str, folder: Path, limit_s: int) -> Proof:
     if output_literal(folder / reduced) == NEVER:
         return Proof(EQUIVALENT)
     proof = Proof(UNKNOWN)
-    for engine in (f"bmc3 -F {DEPTH} -T {limit_s // 4}", f"pdr -T {limit_s}"):
+    for engine in (f"bmc3 -F {DEPTH} -T {LIMIT_S // 4}", f"pdr -T {LIMIT_S}"):
         if proof.verdict == UNKNOWN:
             proof = read(run_abc(f"read_aiger {reduced}; {engine}", folder))
     return proof
+
+
+def _prove_pair(pair: Pair, circuit: str, folder: Path) -> Proof:
+    for _ in range(REGISTERS):
+        asked = pair.deeper()
+        if asked is None:
+            return Proof(EQUIVALENT)
+        (folder / circuit).write_bytes(asked)
+        proof = read(run_abc(f"read_aiger {circuit}; fold; strash; dc2; pdr -T {LIMIT_S}", folder))
+        if proof.verdict == EQUIVALENT:
+            return proof
+    return Proof(UNKNOWN)
 
 
 def read(log: str) -> Proof:

@@ -70,7 +70,12 @@ def compile_mutants(name: str, verilog: str, ports: Ports) -> Path:
 
 
 def run_mutants(
-    simulation: Path, cases: Sequence[Case], numbers: Sequence[int], select_bits: int, limit_s: int
+    simulation: Path,
+    cases: Sequence[Case],
+    numbers: Sequence[int],
+    select_bits: int,
+    limit_s: int,
+    jobs: int = 1,
 ) -> list[Run]:
     """Run a bench against mutants by their numbers; 0 is the original.
 
@@ -86,6 +91,8 @@ def run_mutants(
         Width of `SELECT`.
     limit_s : int
         Seconds for each.
+    jobs : int
+        How many run at a time.
     """
     folder = build_root() / "mutants" / f"run-{uuid.uuid4().hex[:8]}"
     folder.mkdir(parents=True)
@@ -93,6 +100,7 @@ def run_mutants(
         "cases": [case.to_json() for case in cases],
         "mutants": list(numbers),
         "limit_s": limit_s,
+        "jobs": jobs,
         "select_bits": select_bits,
     }
     name = f"{cases[0].block}'s mutants"
