@@ -159,7 +159,8 @@ def test_arrivals_and_kills(tmp_path: Path, trace: Path, here: list[str]) -> Non
         run = replay(trace, "tiny", arrivals=row["arrivals"], kill_every=2)
         assert (row["cycles"], row["latency"]) == (run.cycles, run_figures(run)["latency"])
     assert rows[0]["cycles"] < 9 * 20 * 1980 / 32 < rows[1]["cycles"]
-    assert "kill every 2" in result.stdout
+    # The title is broken where the table below it is narrow.
+    assert "kill every 2" in " ".join(result.stdout.split())
     assert "arrivals" in result.stdout and "trace" in result.stdout
     # What is kept has them, too.
     assert compare(*options, "--arrivals", "trace", "--kill-every", 2).exit_code == 0
