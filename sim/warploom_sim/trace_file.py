@@ -212,6 +212,8 @@ def _parse(place: Place, data: bytes) -> Any:
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
     """Tell JSON that stops in the middle from what is no JSON: it begins well, and has no end."""
     begun, ended = text.lstrip()[:1] in ("{", "["), text.rstrip()
+    if error.msg == "Extra data":  # it has its end, and something behind it
+        return False
     return begun and (error.pos >= len(ended) or ended[-1] not in "]}")
 
 

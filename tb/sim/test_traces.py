@@ -134,6 +134,7 @@ def test_a_folder(tmp_path: Path) -> None:
         (b'{"traceEvents": [{"ph":', "cut off: the JSON ends in the middle, line 1 column 24"),
         (b'{"traceEvents": [{"ph": "X', "cut off: the JSON ends in the middle, line 1 column 25"),
         (b'{"traceEvents": [1, 2', "cut off: the JSON ends in the middle, line 1 column 22"),
+        (b'{"traceEvents": []} x', "not JSON, line 1 column 21: Extra data"),
         (b"[" * 100_000, "not a trace: nested too deeply"),
         (b'{"traceEvents": [' + b"9" * 5000 + b"]}", "not a trace: Exceeds the limit"),
         (b"[]", "JSON, but no trace: no object with a list 'traceEvents'"),
@@ -387,6 +388,26 @@ def test_a_category_in_other_letters_of_json_is_the_same(tmp_path: Path) -> None
     path = write(tmp_path, document())
     path.write_text(path.read_text().replace('"kernel"', r'"\u006bernel"'))
     assert len(traces.load(path).launches) == recount.count(path).kernels == 2
+
+
+@pytest.mark.parametrize(
+    "value", ["NaN", "-Infinity", "1e999", str(1 << 64), "9" * 5000], ids=lambda text: text[:9]
+)
+@pytest.mark.parametrize("where", ["an event", "the kernel"])
+def test_kernels_are_counted_beside_what_is_not_quite_json(
+    tmp_path: Path, value: str, where: str
+) -> None:
+    content = document()
+    if where == "an event":
+        content["traceEvents"].insert(3, {"ph": "C", "value": "odd"})
+    else:
+        content["traceEvents"][3]["args"]["value"] = "odd"
+    path = write(tmp_path, content)
+    path.write_text(path.read_text().replace('"odd"', value))
+    if where == "the kernel" and len(value) > 4300:
+        assert refusal(path).startswith("not a trace: Exceeds the limit")
+    else:
+        assert len(traces.load(path).launches) == recount.count(path).kernels == 2
 
 
 #: Loads a trace; prints seconds of the processor and the highest memory in megabytes.
