@@ -8,6 +8,8 @@ from typing import Final
 
 #: What the system says when a disk, or the user's share of it, is full.
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+#: Lines of a failed build's output that are shown.
+_LAST_LINES: Final = 20
 #: Bytes that a disk must still take: more than a file system keeps for a small file.
 _PROBE: Final = 1 << 20
 
@@ -45,6 +47,27 @@ def how_it_ended(returncode: int) -> str:
         return f"was killed by {signal.Signals(-returncode).name}"
     except ValueError:  # a real-time signal
         return f"was killed by signal {-returncode}"
+
+
+def build_failure(what: str, returncode: int, said: str, folder: Path) -> ProgramError:
+    """Return the error of a failed build: in one line if the disk is full, else with what it said.
+
+    Parameters
+    ----------
+    what : str
+        The program.
+    returncode : int
+        As Python's library has it; not 0.
+    said : str
+        Its output.
+    folder : Path
+        Where it built.
+    """
+    how = f"{what} {how_it_ended(returncode)}"
+    # A compiler removes what it could not write whole: there may be room again.
+    if any(os.strerror(number) in said for number in _FULL) or is_full(folder):
+        return ProgramError(f"{how}: no space left on the disk of {folder}")
+    return ProgramError("\n".join([how, *said.splitlines()[-_LAST_LINES:]]))
 
 
 def is_full(folder: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 
 from warploom_sim import simulators
 from warploom_sim.build_cache import cached, versions
-from warploom_sim.failure import ProgramError
+from warploom_sim.failure import build_failure
 from warploom_spec import Config, WarploomError
 
 SOURCES: Final = Path(__file__).parent / "rtl_bench"
@@ -83,7 +83,7 @@ def build(
     WarploomError
         If the simulator or Yosys is missing, or no fault has that name.
     ProgramError
-        If the Verilog does not compile; with the end of the log.
+        If the Verilog does not compile, with the end of the log; or the disk is full.
     """
     simulators.require(simulator)
     job: dict[str, object] = {"config": dataclasses.asdict(config), "fault": fault, "host": host}
@@ -143,7 +143,8 @@ def _generate(job: dict[str, object], folder: Path) -> None:
     if done.returncode == 2:
         raise WarploomError(done.stderr.strip())
     if done.returncode:
-        raise ProgramError(f"generating the replay's Verilog failed:\n{done.stderr}")
+        what = "the generator of the replay's Verilog"
+        raise build_failure(what, done.returncode, done.stderr, folder)
 
 
 def _compile(files: Sequence[Path], flags: Sequence[str], simulator: str, folder: Path) -> None:
@@ -159,5 +160,4 @@ def _run(command: Sequence[str], simulator: str, folder: Path) -> None:
         command, env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        tail = (done.stdout + done.stderr).splitlines()[-20:]
-        raise ProgramError("\n".join([f"{command[0]} failed", *tail]))
+        raise build_failure(command[0], done.returncode, done.stdout + done.stderr, folder)

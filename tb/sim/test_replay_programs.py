@@ -1,5 +1,6 @@
 """What a replay says when its programs die, write half, or read less than the trace holds."""
 
+import dataclasses
 import os
 import re
 import shutil
@@ -314,6 +315,34 @@ def test_a_program_that_dies_of_a_full_disk_is_told(
     assert (code, out) == (3, "")
     assert re.fullmatch(
         r"Error: the simulator ended with status 1: no space left on the disk of \S+/rtl\n", err
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("echo warned; echo cannot write: No space left on device >&2; exit 1", "status 1: {room}"),
+        ("ln -s /dev/full probe; kill -9 $$", "was killed by SIGKILL: {room}"),
+        ("kill -9 $$", "was killed by SIGKILL"),
+        ("echo no such module; exit 2", "ended with status 2\nno such module"),
+    ],
+)
+def test_a_compiler_that_fails_says_how_it_ended(tmp_path: Path, command: str, said: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        replay_bench_build._run(("sh", "-c", command), "icarus", tmp_path)
+    room = f"no space left on the disk of {tmp_path}"
+    assert str(caught.value).endswith(said.format(room=room))
+    assert len(str(caught.value).splitlines()) == 1 + ("module" in said)
+
+
+def test_a_disk_that_is_full_of_generated_verilog_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "launch_path.v").symlink_to("/dev/full")
+    job = {"config": dataclasses.asdict(preset("tiny")), "fault": None, "host": "direct"}
+    with pytest.raises(ProgramError) as caught:
+        replay_bench_build._generate(job, tmp_path)
+    assert str(caught.value) == (
+        "the generator of the replay's Verilog ended with status 1:"
+        f" no space left on the disk of {tmp_path}"
     )
 
 
