@@ -3,7 +3,7 @@
 import signal
 import sys
 from types import FrameType
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -17,7 +17,7 @@ from warploom_sim.commands.sim import sim
 from warploom_sim.commands.steal import steal
 from warploom_sim.commands.trace import trace
 from warploom_sim.commands.verilog import verilog
-from warploom_sim.failure import ProgramError
+from warploom_sim.failure import POLITE, ProgramError
 from warploom_spec import WarploomError
 
 #: Exit code of everything that is refused, as click has it for a wrong option.
@@ -26,8 +26,6 @@ REFUSED = 2
 FAILED = 3
 #: Exit code after Ctrl-C, as shells have it.
 INTERRUPTED = 130
-#: Ctrl-C, and a polite kill, which ends as Ctrl-C does.
-_POLITE: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 class CommandGroup(click.Group):
@@ -35,7 +33,7 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; end with the exit code of what it raises."""
-        before = {number: signal.getsignal(number) for number in _POLITE}
+        before = {number: signal.getsignal(number) for number in POLITE}
         for number, handler in before.items():
             if handler is not signal.SIG_IGN:  # as a shell's background job ignores Ctrl-C
                 signal.signal(number, _interrupt)
@@ -65,12 +63,15 @@ class CommandGroup(click.Group):
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """End the command: child processes end, unfinished files and folders go.
 
-    Signals that follow are ignored: a second Ctrl-C does not break off what the first one began.
+    Signals that follow are ignored while that goes on: a second Ctrl-C does not break off what the
+    first one began. Python drops what is raised while it clears up an object; the next one counts.
     """
     del number, frame
-    for each in _POLITE:
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    error = sys.exception()
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    if error is None:
+        raise KeyboardInterrupt
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})

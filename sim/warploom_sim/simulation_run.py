@@ -16,7 +16,7 @@ import numpy as np
 from warploom_golden.replay.event_model import Events
 from warploom_sim import axi_bench, replay_waves, simulators
 from warploom_sim.event_files import EventFile
-from warploom_sim.failure import how_it_ended, is_full
+from warploom_sim.failure import POLITE, how_it_ended, is_full
 from warploom_sim.model_run import ModelJob
 from warploom_sim.options import ReplayOptions
 from warploom_sim.records import (
@@ -96,14 +96,14 @@ def _end(process: Process) -> None:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Let Ctrl-C, and a polite kill, come at the end of this block."""
+    """Let Ctrl-C, and what else is `POLITE`, come at the end of this block."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread gets them
         return
     came: list[int] = []
     before = {
         number: signal.signal(number, lambda number, frame: came.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in POLITE
         if signal.getsignal(number) is not signal.SIG_IGN  # which the process is to ignore, too
     }
     try:

@@ -125,7 +125,7 @@ def test_a_failure_from_inside_is_told_without_a_traceback(
     assert (result.exit_code, result.stderr) == (3, "Error: no room\nleft\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_replay_leaves_neither_files_nor_processes(
     tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -163,6 +163,32 @@ def test_an_interrupted_replay_leaves_neither_files_nor_processes(
     assert not list((tmp_path / "build" / "replays").iterdir())
     with pytest.raises(ProcessLookupError):
         os.kill(int(pids.read_text()), 0)
+
+
+@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_that_python_drops_is_not_the_last(
+    monkeypatch: pytest.MonkeyPatch, second: signal.Signals
+) -> None:
+    """What is raised while an object is cleared up is printed and dropped."""
+
+    class Dropping:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def go_on(options: ReplayOptions) -> int:
+        Dropping()
+        assert dropped == [KeyboardInterrupt]
+        signal.raise_signal(second)
+        return 0
+
+    dropped: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda seen: dropped.append(seen.exc_type))
+    monkeypatch.setattr("warploom_sim.rtl_replay.run", go_on)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert run("sim", TRACE).exit_code == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_the_replays_exit_code_is_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
