@@ -7,7 +7,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from warploom.host import FrontEnd
-from warploom.launch import LaunchPath
 from warploom.lib.axil_pins import hand_through
 from warploom_spec import STALL_CAUSES, Config
 
@@ -31,8 +30,6 @@ class ObservedFrontEnd(wiring.Component):
     ----------
     config : Config
         As for FrontEnd.
-    fault : str, optional
-        One of LaunchPath's faults, for tests of the tests.
 
     Attributes
     ----------
@@ -40,9 +37,9 @@ class ObservedFrontEnd(wiring.Component):
         Its streams; ``ended__valid`` is 1 in the cycles in which a record transfers.
     """
 
-    def __init__(self, config: Config, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._core = core = FrontEnd(config)
-        core._path = self._path = LaunchPath(config, soft_reset=True, fault=fault)
+        self._path = core._path
         path = self._path.signature.members
         super().__init__(
             {

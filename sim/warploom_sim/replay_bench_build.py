@@ -59,7 +59,6 @@ class Simulation:
 def build(
     config: Config,
     simulator: str,
-    fault: str | None = None,
     waves: bool = False,
     host: str = "direct",
 ) -> Simulation:
@@ -71,8 +70,6 @@ def build(
         Configuration of the hardware.
     simulator : str
         ``verilator`` or ``icarus``.
-    fault : str or None
-        A fault to build into LaunchPath.
     waves : bool
         Whether it can write a waveform.
     host : str
@@ -81,12 +78,12 @@ def build(
     Raises
     ------
     WarploomError
-        If the simulator or Yosys is missing, or no fault has that name.
+        If the simulator or Yosys is missing.
     ProgramError
         If the Verilog does not compile, with the end of the log; or the disk is full.
     """
     simulators.require(simulator)
-    job: dict[str, object] = {"config": dataclasses.asdict(config), "fault": fault, "host": host}
+    job: dict[str, object] = {"config": dataclasses.asdict(config), "host": host}
     tools = versions(TOOLS)
     generator = [_hash(Path(__file__).parent / name) for name in GENERATOR]
     parts = [job, tools, generator, [_hash(path) for path in _rtl_sources()]]

@@ -22,7 +22,7 @@ def write(job: Mapping[str, Any], folder: Path) -> None:
     """Write ``launch_path.v`` or ``front_end.v``, and ``bench.v``."""
     config, host = config_of(job["config"]), job["host"]
     make = ObservedFrontEnd if host == "axi" else LaunchPath
-    component = make(config, fault=job["fault"])
+    component = make(config)
     named = [
         (name, direction, Shape.cast(shape).width) for name, direction, shape in ports(component)
     ]

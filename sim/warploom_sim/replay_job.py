@@ -7,7 +7,7 @@ from typing import Final
 
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events, Piece
-from warploom_sim import expected, replay_figures, traces
+from warploom_sim import axi_bench, expected, replay_figures, traces
 from warploom_sim.expected import Expected
 from warploom_sim.options import ReplayOptions
 from warploom_sim.records import record_packets
@@ -106,18 +106,22 @@ def flip_of(options: ReplayOptions, config: Config) -> Flip | None:
     Raises
     ------
     WarploomError
-        If it begins so and names no bit of an event.
+        If it names no bit of an event and no fault of the host.
     """
-    kind, *rest = (options.forced_fault or "").removeprefix("event.").split(".")
-    if not (options.forced_fault or "").startswith("event."):
+    fault = options.forced_fault
+    of_host = tuple(axi_bench.FAULTS) if options.host == "axi" else ()
+    if fault is None or fault in of_host:
         return None
     kinds = record_packets(config)
-    if kind not in kinds or len(rest) != 2 or not all(part.isdecimal() for part in rest):
-        raise WarploomError(
-            f"forced fault is {options.forced_fault!r}; legal: event.<kind>.<number>.<bit>,"
-            f" kind one of {', '.join(kinds)}"
-        )
-    return Flip(kind, int(rest[0]), int(rest[1]))
+    what, *rest = fault.split(".")
+    if what == "event" and len(rest) == 3 and rest[0] in kinds:
+        kind, *numbers = rest
+        if all(number.isdecimal() for number in numbers):
+            return Flip(kind, *map(int, numbers))
+    legal = ", ".join((*of_host, "event.<kind>.<number>.<bit>"))
+    raise WarploomError(
+        f"forced fault is {fault!r}; legal: {legal}, kind one of {', '.join(kinds)}"
+    )
 
 
 def model_pieces(job: Job, transfers: Sequence[int] | None = None) -> Iterator[Piece]:

@@ -17,7 +17,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from warploom_golden.replay.event_model import Events
 from warploom_sim import (
-    axi_bench,
     axi_run,
     replay_bench_build,
     replay_figures,
@@ -186,13 +185,11 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
 
 def _build(replay: Job) -> Simulation:
     options = replay.options
-    of_host = options.host == "axi" and options.forced_fault in axi_bench.FAULTS
-    fault = None if replay.flip or of_host else options.forced_fault
     block = "FrontEnd" if options.host == "axi" else "LaunchPath"
     what = f"building {block} ({options.config}) for {options.simulator}, once"
     with Console(stderr=True).status(what):
         return replay_bench_build.build(
-            replay.config, options.simulator, fault, options.waves, options.host
+            replay.config, options.simulator, options.waves, options.host
         )
 
 

@@ -10,11 +10,11 @@ from tb.support.dispatch_events import DISPATCH_CASES, ERROR_CASES, LONG, ORDER_
 from tb.support.dispatch_stimulus import DispatcherHost
 from tb.support.error_events import UNCOUNTED
 from tb.support.hard_cases import run_until
+from tb.support.planted import plant
+from tb.support.seeded_faults import BLOCK_DISPATCHER
 from tb.support.sm_behaviour import BehaviourSource
-from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_sim.lockstep import LockstepError, run
-from warploom_spec import WarploomError, preset
 from warploom_spec.config import POLICIES
 
 PROFILES = ("no_stops", "mixed", "sm_loss")
@@ -186,15 +186,11 @@ SEEN_BY_THE_LEDGER = (
 )
 
 
-def test_faults_are_refused_by_name():
-    with pytest.raises(WarploomError, match="fault of BlockDispatcher is 'rust'; legal: overcomm"):
-        BlockDispatcher(preset("tiny"), fault="rust")
-
-
-@pytest.mark.parametrize("fault", BlockDispatcher.FAULTS)
-def test_a_seeded_fault_is_found(fault, seed):
+@pytest.mark.parametrize("fault", BLOCK_DISPATCHER)
+def test_a_seeded_fault_is_found(fault, seed, monkeypatch):
+    plant(monkeypatch, [BLOCK_DISPATCHER[fault]])
     config = WHERE.get(fault, "tiny")
-    tries = [dispatcher_case(config, "no_stops", seed + n, 2000, fault=fault) for n in range(24)]
+    tries = [dispatcher_case(config, "no_stops", seed + n, 2000) for n in range(24)]
     with pytest.raises(LockstepError):
         run(tries, "amaranth", waves=False)
 
@@ -206,15 +202,16 @@ class BlindModel(Model):
         return dict.fromkeys(super().outputs(inputs))
 
 
-def make_blind(config, **fault):
-    component, _ = make_dispatcher(config, **fault)
+def make_blind(config):
+    component, _ = make_dispatcher(config)
     return component, BlindModel(config_of(config))
 
 
 @pytest.mark.parametrize("fault", SEEN_BY_THE_LEDGER)
-def test_the_ledger_alone_finds_a_seeded_fault(fault, seed):
+def test_the_ledger_alone_finds_a_seeded_fault(fault, seed, monkeypatch):
+    plant(monkeypatch, [BLOCK_DISPATCHER[fault]])
     config = WHERE.get(fault, "tiny")
-    cases = (dispatcher_case(config, "no_stops", seed + n, 4000, fault=fault) for n in range(24))
+    cases = (dispatcher_case(config, "no_stops", seed + n, 4000) for n in range(24))
     tries = [replace(case, make=make_blind) for case in cases]
     # A slot that is given twice may also show as a launch that never ends.
     complaint = "LedgerError: ledger, cycle|launches without a final record"

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from tb.support.dispatch_cases import make_walker
 from tb.support.dispatch_configs import config_of
 from tb.support.launch_cases import edge_grid, random_grid
+from tb.support.planted import plant
 from tb.support.record import Sender, record
+from tb.support.seeded_faults import GRID_WALKER
 from warploom.dispatch import GridWalker
 from warploom_golden.dispatch import GridWalker as Model
 from warploom_golden.dispatch.grid_walker import Walk
@@ -53,10 +55,10 @@ def often(context):
         yield int(context.rng.random() < 0.25)
 
 
-def case(config, seed, **fault):
+def case(config, seed):
     return Case(
         make=make_walker,
-        params={"config": config, **fault},
+        params={"config": config},
         seed=seed,
         sources={"i": grids, "flush": rarely},
         withdrawable={"o": "a flush forgets the grid"},
@@ -75,10 +77,11 @@ def test_equals_its_model(simulator, seed):
         result.require("transfers of i", "transfers of o")
 
 
-@pytest.mark.parametrize("fault", GridWalker.FAULTS)
-def test_a_seeded_fault_is_found(fault, seed):
+@pytest.mark.parametrize("fault", GRID_WALKER)
+def test_a_seeded_fault_is_found(fault, seed, monkeypatch):
+    plant(monkeypatch, [GRID_WALKER[fault]])
     with pytest.raises(LockstepError):
-        run([case("tiny", seed + n, fault=fault) for n in range(24)], "amaranth", waves=False)
+        run([case("tiny", seed + n) for n in range(24)], "amaranth", waves=False)
 
 
 def blocks(grid, start=(0, 0, 0)):

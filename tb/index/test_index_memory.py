@@ -6,7 +6,9 @@ import pytest
 
 from tb.support.hard_cases import run_until
 from tb.support.index_cases import CONFIGS, built, config_of
+from tb.support.planted import plant
 from tb.support.record import Sender, made, record
+from tb.support.seeded_faults import INDEX_MEMORY
 from warploom.index import IndexMemory
 from warploom_golden.index import IndexMemory as Model
 from warploom_sim.lockstep import Case, LockstepError, Pace, run
@@ -133,10 +135,11 @@ def test_equals_its_model_on_other_simulators(simulator, seed):
     run([case("default", seed + k) for k in range(2)], simulator)
 
 
-@pytest.mark.parametrize("fault", IndexMemory.FAULTS)
-def test_lockstep_finds_a_fault(fault, seed):
+@pytest.mark.parametrize("fault", INDEX_MEMORY)
+def test_lockstep_finds_a_fault(fault, seed, monkeypatch):
+    plant(monkeypatch, [INDEX_MEMORY[fault]])
     with pytest.raises(LockstepError):
-        run([case("tiny", seed + k, fault=fault) for k in range(24)], "amaranth")
+        run([case("tiny", seed + k) for k in range(24)], "amaranth")
 
 
 # Cycles, of RTL and model alike

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb.support.index_cases import CONFIGS, built, config_of
+from tb.support.planted import plant
 from tb.support.record import Sender, record
+from tb.support.seeded_faults import INDEX_PACKER, INDEX_UNPACKER
 from warploom.index import IndexPacker, IndexUnpacker
 from warploom_golden.index import IndexPacker as PackerModel
 from warploom_golden.index import IndexUnpacker as UnpackerModel
@@ -71,13 +73,14 @@ def test_equals_its_model_on_other_simulators(case, simulator, seed):
 
 
 @pytest.mark.parametrize(
-    ("case", "fault"),
-    [(packer_case, fault) for fault in IndexPacker.FAULTS]
-    + [(unpacker_case, fault) for fault in IndexUnpacker.FAULTS],
+    ("case", "change"),
+    [pytest.param(packer_case, change, id=name) for name, change in INDEX_PACKER.items()]
+    + [pytest.param(unpacker_case, change, id=name) for name, change in INDEX_UNPACKER.items()],
 )
-def test_lockstep_finds_a_fault(case, fault, seed):
+def test_lockstep_finds_a_fault(case, change, seed, monkeypatch):
+    plant(monkeypatch, [change])
     with pytest.raises(LockstepError):
-        run([case("tiny", seed, fault=fault)], "amaranth")
+        run([case("tiny", seed)], "amaranth")
 
 
 @pytest.fixture(params=[IndexPacker, PackerModel], ids=["rtl", "model"])

@@ -25,11 +25,12 @@ from tb.support.path_rules import (
     unknown_stops,
 )
 from tb.support.path_shapes import ShapesHost
+from tb.support.planted import plant
 from tb.support.record import record
-from warploom.launch import LaunchPath
+from tb.support.seeded_faults import BLOCK_DISPATCHER, ENDS_TWICE, LAUNCH_CHECK
 from warploom_golden.launch import LaunchPath as Model
 from warploom_sim.lockstep import LockstepError, run
-from warploom_spec import ErrorCode, Fate, WarploomError, preset
+from warploom_spec import ErrorCode, Fate
 from warploom_spec.layouts import PLACES
 
 DEEP = pytest.mark.deep
@@ -169,25 +170,20 @@ def test_equals_its_model_for_long(config, mode, seed):
 
 #: Its own, and one fault of each part (the parts' own tests find the rest), with its profile.
 FAULTS = {
-    "ends_twice": "mixed",
-    "launch_check.warps": "no_stops",
-    "block_dispatcher.wrong_slot": "no_stops",
-    "block_dispatcher.stale_address": "no_stops",
+    "ends_twice": ("mixed", ENDS_TWICE),
+    "launch_check.warps": ("no_stops", LAUNCH_CHECK["warps"]),
+    "block_dispatcher.wrong_slot": ("no_stops", BLOCK_DISPATCHER["wrong_slot"]),
+    "block_dispatcher.stale_address": ("no_stops", BLOCK_DISPATCHER["stale_address"]),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_seeded_fault_is_found(fault, seed):
-    tries = [path_case("tiny", FAULTS[fault], seed + n, 2000, fault=fault) for n in range(24)]
+def test_a_seeded_fault_is_found(fault, seed, monkeypatch):
+    profile, change = FAULTS[fault]
+    plant(monkeypatch, [change])
+    tries = [path_case("tiny", profile, seed + n, 2000) for n in range(24)]
     with pytest.raises(LockstepError):
         run(tries, "amaranth", waves=False)
-
-
-def test_faults_are_refused_by_name():
-    with pytest.raises(
-        WarploomError, match="fault of LaunchPath is 'rust'; legal: ends_twice, launch"
-    ):
-        LaunchPath(preset("tiny"), fault="rust")
 
 
 # What becomes of launches, on the model alone

@@ -7,7 +7,8 @@ from amaranth.hdl import Signal
 from amaranth.lib import data
 
 from tb.launch.test_launch_check import case
-from warploom.launch import LaunchCheck
+from tb.support.planted import plant
+from tb.support.seeded_faults import LAUNCH_CHECK
 from warploom_sim.lockstep import LockstepError, run
 from warploom_sim.lockstep.packet_fields import differing, fields_of
 from warploom_spec import layouts, preset
@@ -45,13 +46,12 @@ def test_the_fields_that_differ_are_named():
     assert differing(fields, -1, got) == []
 
 
-@pytest.mark.parametrize("fault", ["warps"])
-def test_a_failures_report_names_the_fields(fault, seed):
-    assert fault in LaunchCheck.FAULTS
+def test_a_failures_report_names_the_fields(seed, monkeypatch):
+    plant(monkeypatch, [LAUNCH_CHECK["warps"]])
     # With one seed in ten the first difference is a refusal, which has no number of warps.
     for n in range(24):
         with pytest.raises(LockstepError) as caught:
-            run([case("tiny", seed + n, fault=fault)], "amaranth", waves=False)
+            run([case("tiny", seed + n)], "amaranth", waves=False)
         if "warps" in named_fields(caught.value):
             return
     raise AssertionError("the fault's own field is never named")

@@ -12,6 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tb.support.seeded_faults import (
+    BLOCK_DISPATCHER,
+    CONFIG_FILTER,
+    GRID_WALKER,
+    INDEX_ITERATOR,
+    LAUNCH_CHECK,
+    plant_in_replays,
+)
 from tb.support.trace_files import random_document, write
 from warploom_golden.replay import event_model
 from warploom_sim import cli, replay, replay_follow, replay_job, rtl_replay, traces
@@ -27,13 +35,13 @@ ROOT = Path(__file__).parents[2]
 RESNET = ROOT / "traces" / "resnet50_infer.json.gz"
 STENCIL = ROOT / "traces" / "stencil3d_shapes.json.gz"
 LAUNCHES = 24
-#: Small faults of different kinds, built into the RTL, and the kind of event that shows each.
+#: Small faults of different kinds in the RTL, and the kind of event that shows each.
 FAULTS = {
-    "launch_check.width_z": "words",
-    "index_generator.config_filter.no_reference": "decisions",
-    "index_generator.index_iterator.carry_y": "warps",
-    "block_dispatcher.late_return": "offers",
-    "block_dispatcher.grid_walker.skip_block": "offers",
+    "width_z": (LAUNCH_CHECK, "words"),
+    "no_reference": (CONFIG_FILTER, "decisions"),
+    "carry_y": (INDEX_ITERATOR, "warps"),
+    "late_return": (BLOCK_DISPATCHER, "offers"),
+    "skip_block": (GRID_WALKER, "offers"),
 }
 
 
@@ -238,7 +246,7 @@ def assert_described(output: str, kind: str) -> re.Match[str]:
         r"  RTL: +(?P<rtl>.+)\n"
         r"  model: (?P<model>.+)\n"
         r"(  differs: (?P<differs>.+)\n)?"
-        r"  again with: warploom sim .*--seed \d+.*--forced-fault \S+\n",
+        r"  again with: warploom sim .*--seed \d+.*\n",
         output,
     )
     assert found, output
@@ -289,21 +297,24 @@ def test_a_flip_that_means_nothing_is_refused(tmp_path: Path, trace: Path, fault
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_in_the_rtl_is_found(tmp_path: Path, fault: str) -> None:
+def test_a_fault_in_the_rtl_is_found(
+    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeded, kind = FAULTS[fault]
+    plant_in_replays(monkeypatch, [seeded[fault]], tmp_path)
     # Not every trace meets every fault: this one does.
     trace = write(tmp_path, random_document(random.Random(1), LAUNCHES))
-    options = ("--sim", "icarus", "--config", "tiny", "--forced-fault", fault)
-    result, figures = sim(tmp_path, trace, *options)
+    result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
     assert result.exit_code == 1
     assert figures["verdict"] == "different"
-    assert_described(result.stdout, FAULTS[fault])
+    assert_described(result.stdout, kind)
     shutil.rmtree(figures["event_files"])
 
 
 def test_an_unknown_fault_is_refused(tmp_path: Path, trace: Path) -> None:
     result, figures = sim(tmp_path, trace, "--config", "tiny", "--forced-fault", "no.such")
     assert (result.exit_code, figures) == (2, {})
-    assert "'no.such'; legal: " in result.stderr
+    assert "'no.such'; legal: event" in result.stderr
 
 
 def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:

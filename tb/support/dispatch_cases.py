@@ -12,41 +12,37 @@ from warploom_golden.launch import LaunchPath as LaunchPathModel
 from warploom_sim.lockstep import Case
 
 
-def make_check(config: str, **fault: str) -> tuple[LaunchCheck, LaunchCheckModel]:
+def make_check(config: str) -> tuple[LaunchCheck, LaunchCheckModel]:
     """Make a LaunchCheck and its model."""
-    return LaunchCheck(config_of(config), **fault), LaunchCheckModel(config_of(config))
+    return LaunchCheck(config_of(config)), LaunchCheckModel(config_of(config))
 
 
-def make_walker(config: str, **fault: str) -> tuple[GridWalker, GridWalkerModel]:
+def make_walker(config: str) -> tuple[GridWalker, GridWalkerModel]:
     """Make a GridWalker and its model."""
-    return GridWalker(config_of(config), **fault), GridWalkerModel(config_of(config))
+    return GridWalker(config_of(config)), GridWalkerModel(config_of(config))
 
 
-def make_dispatcher(config: str, **fault: str) -> tuple[BlockDispatcher, BlockDispatcherModel]:
+def make_dispatcher(config: str) -> tuple[BlockDispatcher, BlockDispatcherModel]:
     """Make a BlockDispatcher and its model."""
-    return BlockDispatcher(config_of(config), **fault), BlockDispatcherModel(config_of(config))
+    return BlockDispatcher(config_of(config)), BlockDispatcherModel(config_of(config))
 
 
-def make_path(
-    config: str, *, first_ticket: int = 1, **fault: str
-) -> tuple[LaunchPath, LaunchPathModel]:
+def make_path(config: str, *, first_ticket: int = 1) -> tuple[LaunchPath, LaunchPathModel]:
     """Make a LaunchPath and its model."""
     return (
-        LaunchPath(config_of(config), first_ticket=first_ticket, **fault),
+        LaunchPath(config_of(config), first_ticket=first_ticket),
         LaunchPathModel(config_of(config), first_ticket=first_ticket),
     )
 
 
-def _surrounded(
-    profile: str, config: str, seed: int, cycles: int, params: dict[str, str], path: bool
-) -> Case:
+def _surrounded(profile: str, config: str, seed: int, cycles: int, path: bool) -> Case:
     """Return a case; where SMs fall silent that is found soon, and resets bring them back."""
     loses_sms = profile in ("sm_loss", "kill_bursts", "dual_kill", "frequent_sm_loss")
     if loses_sms and "kill_timeout" not in config:
         config = soon(config)
     return Case(
         make=make_path if path else make_dispatcher,
-        params={"config": config, **params},
+        params={"config": config},
         seed=seed,
         cycles=cycles,
         resets=8 if loses_sms else 2,
@@ -56,13 +52,11 @@ def _surrounded(
     )
 
 
-def dispatcher_case(
-    config: str, profile: str, seed: int, cycles: int = 4000, **params: str
-) -> Case:
+def dispatcher_case(config: str, profile: str, seed: int, cycles: int = 4000) -> Case:
     """Return a case of BlockDispatcher with a profile of `tb.support.sm_behaviour`."""
-    return _surrounded(profile, config, seed, cycles, params, path=False)
+    return _surrounded(profile, config, seed, cycles, path=False)
 
 
-def path_case(config: str, profile: str, seed: int, cycles: int = 4000, **params: str) -> Case:
+def path_case(config: str, profile: str, seed: int, cycles: int = 4000) -> Case:
     """Return a case of LaunchPath with a profile of `tb.support.sm_behaviour`."""
-    return _surrounded(profile, config, seed, cycles, params, path=True)
+    return _surrounded(profile, config, seed, cycles, path=True)

@@ -135,9 +135,8 @@ def index_config(config: Config, address: int, dims: Dims, count: int | None = N
 
 
 def built(block: Any, model: Any, config: str, **params: Any) -> tuple[Any, Any]:
-    """Return component and model; ``fault`` is the component's alone."""
-    arguments = {name: value for name, value in params.items() if name != "fault"}
-    return block(CONFIGS[config], **params), model(CONFIGS[config], **arguments)
+    """Return component and model."""
+    return block(CONFIGS[config], **params), model(CONFIGS[config], **params)
 
 
 def config_of(context: Context) -> Config:

@@ -51,8 +51,6 @@ class FitTable(wiring.Component):
     ----------
     config : Config
         The SM's resources and slots.
-    fault : str, optional
-        ``"overcommit"``: a warp more than there is.
 
     Attributes
     ----------
@@ -80,9 +78,8 @@ class FitTable(wiring.Component):
     lacks: Signal
     news: "data.View[data.StructLayout]"
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = fault
         super().__init__(
             {
                 "begun": In(2),
@@ -180,7 +177,6 @@ class FitTable(wiring.Component):
         steps = counts | back | grows
         signs, carries = [], []
         for resource, capacity in capacities(self._config).items():
-            capacity += int(self._fault == "overcommit" and resource == "warps")
             bits = capacity.bit_length() + 1
             left = Signal(bits, init=capacity, name=f"left_{resource}_{place}")
             after = Signal(bits + 1, name=f"left_{resource}_{place}_after")

@@ -53,9 +53,6 @@ class ResidentPlaces(wiring.Component):
     ----------
     config : Config
         The configuration.
-    fault : str, optional
-        ``"stream_order"``: launches of one stream overlap, others wait. ``"stale_address"``: the
-        offers of the second place keep the index address of the first one's.
 
     Attributes
     ----------
@@ -117,9 +114,8 @@ class ResidentPlaces(wiring.Component):
     resident: Signal
     ordered: Signal
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = fault
         offer = layouts.block_offer(config).layout()
         # Without an index memory offers have none of these fields.
         self._copied = [(name, source) for name, source in _OFFERED if name in offer.members]
@@ -253,8 +249,6 @@ class ResidentPlaces(wiring.Component):
         given = Signal(2)
         after_previous = Signal(2)
         same_stream: Value = words[0].stream == words[1].stream
-        if self._fault == "stream_order":
-            same_stream = ~same_stream
         for place in range(2):
             with m.If(accepted[place]):
                 m.d.sync += after_previous[place].eq(self.launch.payload.after_previous)
@@ -289,11 +283,9 @@ class ResidentPlaces(wiring.Component):
         m.d.sync += given.eq(occupied & (given | (chosen & both(walk_fire))))
         with m.If(walk_fire):
             m.d.sync += self.role.eq(chosen[1])
-        self._queue(m, accepted, ~Mux(self.newest, waits[0], waits[1]), walk_fire, chosen)
+        self._queue(m, accepted, ~Mux(self.newest, waits[0], waits[1]), walk_fire)
 
-    def _queue(
-        self, m: Module, accepted: Value, ready: Value, walk_fire: Value, chosen: Signal
-    ) -> None:
+    def _queue(self, m: Module, accepted: Value, ready: Value, walk_fire: Value) -> None:
         """Keep the fields that walk and offers take: of the newest launch, the next, the head's.
 
         The registers stand in a row, because a register's input is then no choice between places: a
@@ -312,10 +304,7 @@ class ResidentPlaces(wiring.Component):
             m.d.sync += following.eq(newest)
         m.d.comb += walk.eq(following.walk)
         for name, _ in self._copied:
-            loads = walk_fire
-            if self._fault == "stale_address" and name == "index_address":
-                loads = walk_fire & chosen[0]
-            with m.If(loads):
+            with m.If(walk_fire):
                 m.d.sync += self.offered[name].eq(following.offered[name])
 
     def _stop(

@@ -2,7 +2,7 @@
 
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import Any
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -14,7 +14,6 @@ from warploom.dispatch._retire_queue import RetireQueue
 from warploom.dispatch.grid_walker import GridWalker
 from warploom.dispatch.placement import PlacementPolicy, policy_class
 from warploom.dispatch.sm.port import SmPort
-from warploom.lib import faults
 from warploom.lib.bits import lowest_number, number_of
 from warploom.lib.counters import WideCounters
 from warploom_spec import RESOURCES, STALL_CAUSES, Config, ErrorCode, layouts, timing
@@ -31,8 +30,6 @@ class BlockDispatcher(wiring.Component):
     ----------
     config : Config
         SMs, their resources, policy and reclaim.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
     kept : str, optional
         Clock domain of ``lost``, for a builder that resets the others without it.
 
@@ -63,22 +60,11 @@ stall_offer : Out(32)
         Counters of stalled cycles by cause, three cycles later, wrapping.
     error : Out(error_record), error_count : Out(16)
         The lowest code of a cycle, then the lowest SM, four cycles later; their number, saturating.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
 
-    FAULTS: Final = (
-        *("overcommit", "wrong_slot", "pointer", "late_return", "stream_order", "stale_address"),
-        *faults.of_children({"grid_walker": GridWalker.FAULTS}),
-    )
-
-    def __init__(self, config: Config, *, fault: str | None = None, kept: str = "sync") -> None:
+    def __init__(self, config: Config, *, kept: str = "sync") -> None:
         self._config = config
         self._kept = kept
-        self._fault = faults.checked("BlockDispatcher", fault, self.FAULTS)
         counter = timing(config).stall_counter_bits
         sms = config.sms
         ports: dict[str, Any] = {
@@ -102,16 +88,14 @@ stall_offer : Out(32)
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        config, fault = self._config, self._fault
-        m.submodules.places = places = ResidentPlaces(config, fault=fault)
-        m.submodules.walker = walker = GridWalker(
-            config, fault=faults.for_child(fault, "grid_walker")
-        )
-        m.submodules.placement = placement = policy_class(config)(config, fault=fault)
-        m.submodules.table = table = FitTable(config, fault=fault)
+        config = self._config
+        m.submodules.places = places = ResidentPlaces(config)
+        m.submodules.walker = walker = GridWalker(config)
+        m.submodules.placement = placement = policy_class(config)(config)
+        m.submodules.table = table = FitTable(config)
         ports = []
         for k in range(config.sms):
-            port = SmPort(config, fault=fault, kept=self._kept)
+            port = SmPort(config, kept=self._kept)
             m.submodules[f"sm_{k}"] = port
             ports.append(port)
 

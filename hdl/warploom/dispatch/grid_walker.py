@@ -1,12 +1,9 @@
 """A grid's blocks in order of their id: x fastest, one a cycle."""
 
-from typing import Final
-
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib import faults
 from warploom_spec import Config, layouts
 
 
@@ -20,8 +17,6 @@ class GridWalker(wiring.Component):
     ----------
     config : Config
         ``grid_bits`` are the coordinates' widths.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
 
     Attributes
     ----------
@@ -34,25 +29,14 @@ class GridWalker(wiring.Component):
     flush : In(1)
         Forgets the held grid. A grid that transfers at ``i`` in the same cycle is held all the
         same, and a transfer at ``o`` in that cycle stands.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: ``skip_block``: block (2, y, z) of each row is left out unless it is the grid's last.
-    #: ``skip_x7``: block (7, y, z), likewise: no grid of 7 blocks a row shows it.
-    #: ``no_wrap_y``: y goes on counting where z steps.
-    FAULTS: Final = ("skip_block", "skip_x7", "no_wrap_y")
 
     i: stream.Interface
     o: stream.Interface
     flush: Signal
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = faults.checked("GridWalker", fault, self.FAULTS)
         super().__init__(
             {
                 "i": In(stream.Signature(layouts.grid_walk(config).layout())),
@@ -67,9 +51,8 @@ class GridWalker(wiring.Component):
         held = Signal()
         last = Signal()
         step = Signal()
-        skip: Value = Signal()
-        if skipped := {"skip_block": 2, "skip_x7": 7}.get(self._fault or ""):
-            skip = held & ~last & (self.o.payload.bx == skipped)
+        # Always 0: no block is left out. The committed figures are of hardware that has it.
+        skip = Signal()
         m.d.comb += [
             self.o.valid.eq(held & ~skip),
             self.o.payload.last.eq(last),
@@ -104,8 +87,6 @@ class GridWalker(wiring.Component):
         size = Signal(bits, name=f"size_{axis}")
         start, wanted = self.i.payload[f"start_{axis}"], self.i.payload[f"g{axis}"]
         wrapped, ends = Mux(end, 0, following), Mux(end, size == 1, _precedes(following, size))
-        if self._fault == "no_wrap_y" and axis == "y":
-            wrapped, ends = following, _precedes(following, size)
         m.d.comb += [place.eq(count), chosen.eq(Mux(load, start, wrapped))]
         with m.If(move):
             m.d.sync += [

@@ -29,8 +29,6 @@ class History(wiring.Component):
     ----------
     config : Config
         ``history_entries``, ``reference_bits`` and the widths of a configuration.
-    fault : str or None
-        One of ConfigFilter's.
 
     Attributes
     ----------
@@ -58,9 +56,8 @@ class History(wiring.Component):
         The released entry has no references.
     """
 
-    def __init__(self, config: Config, fault: str | None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = fault
         key = layouts.index_config(config).layout()
         super().__init__(
             {
@@ -166,7 +163,7 @@ class History(wiring.Component):
                 ]
             with m.If(enters):
                 m.d.sync += [key.eq(kept), end.eq(kept_end)]
-            dropped = 0 if self._fault == "stale_history" else self.misses & overlap[e]
+            dropped = self.misses & overlap[e]
             m.d.sync += valid[e].eq(enters | (valid[e] & ~dropped))
         return valid
 
@@ -213,8 +210,8 @@ class History(wiring.Component):
                 none.eq(unread),
                 bare[e].eq(unread & ~uses[e]),
                 generating.eq(still),
-                idle[e].eq(~still if self._fault == "no_reference" else ~still & unread),
-                no_hit[e].eq((most & ~given_back) | (0 if self._fault == "early_hit" else still)),
+                idle[e].eq(~still & unread),
+                no_hit[e].eq((most & ~given_back) | still),
             ]
 
 

@@ -166,8 +166,6 @@ class Setup(wiring.Component):
     ----------
     config : Config
         Widths, ``warp_size``, ``step_from_host``.
-    flat : bool
-        Test only: the end of a plane carries nothing into z.
 
     Attributes
     ----------
@@ -194,9 +192,8 @@ class Setup(wiring.Component):
     warps: Signal
     constants: data.View
 
-    def __init__(self, config: Config, *, flat: bool = False) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._flat = flat
         self._sizes = Sizes(config)
         super().__init__(
             {
@@ -329,7 +326,7 @@ class Setup(wiring.Component):
         up_y, up_z = (Signal(self._sizes.up, name=n, reset_less=True) for n in ("up_y", "up_z"))
         m.d.sync += [
             fix_x.eq(_fix(last["x"])),
-            loose_y.eq(0 if self._flat else _fix(last["y"])),
+            loose_y.eq(_fix(last["y"])),
             width_x.eq(_bit_length(last["x"])),
             width_y.eq(_bit_length(last["y"])),
             # Within a warp y is 0 unless x's width is 2 to log2(W) bits, and z is 0 unless both

@@ -1,13 +1,10 @@
 """The history cache of block shapes: which indices exist, and which are still read."""
 
-from typing import Final
-
 from amaranth.hdl import C, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.index._filter_history import History, Queue
-from warploom.lib import faults
 from warploom_spec import Config, ErrorCode, layouts, timing
 
 
@@ -24,8 +21,6 @@ class ConfigFilter(wiring.Component):
     ----------
     config : Config
         ``history_entries``, ``reference_bits`` and the widths of a configuration.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
 
     Attributes
     ----------
@@ -53,16 +48,7 @@ class ConfigFilter(wiring.Component):
         the entry is accepted in that cycle.
     error_count : Out(16)
         Error records so far; stays at its highest value.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: ``stale_history``: a miss drops nothing. ``no_reference``: references protect nothing.
-    #: ``early_hit``: a hit does not wait for its indices' generation.
-    FAULTS: Final = ("stale_history", "no_reference", "early_hit")
 
     i: stream.Interface
     cancel: Signal
@@ -75,9 +61,8 @@ class ConfigFilter(wiring.Component):
     error: data.View
     error_count: Signal
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = faults.checked("ConfigFilter", fault, self.FAULTS)
         decision = stream.Signature(layouts.index_decision(config).layout())
         configuration = stream.Signature(layouts.index_config(config).layout())
         super().__init__(
@@ -99,7 +84,7 @@ class ConfigFilter(wiring.Component):
         del platform
         m = Module()
         config = self._config
-        m.submodules.history = history = History(config, self._fault)
+        m.submodules.history = history = History(config)
         m.submodules.answers = answers = _Answers(config)
         full, ripe = Signal(), Signal()
         accept, hits, missed = Signal(), Signal(), Signal()

@@ -1,7 +1,5 @@
 """Filter, iterator, packer and index memory together: a block shape's indices are made once."""
 
-from typing import Final
-
 from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -10,7 +8,6 @@ from warploom.index.config_filter import ConfigFilter
 from warploom.index.index_iterator import IndexIterator
 from warploom.index.index_memory import IndexMemory
 from warploom.index.index_packer import IndexPacker
-from warploom.lib import faults
 from warploom_spec import Config, layouts, timing
 
 
@@ -26,8 +23,6 @@ class IndexGenerator(wiring.Component):
         See the four blocks.
     memory : bool
         Whether the component contains the index memory; else it ends with the stream ``write``.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
 
     Attributes
     ----------
@@ -40,22 +35,7 @@ class IndexGenerator(wiring.Component):
         With memory: the warp that is written in a cycle with ``written_valid``.
     read, data
         With memory: IndexMemory's.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: The faults of the four blocks, with their names in front.
-    FAULTS: Final = faults.of_children(
-        {
-            "config_filter": ConfigFilter.FAULTS,
-            "index_iterator": IndexIterator.FAULTS,
-            "index_packer": IndexPacker.FAULTS,
-            "index_memory": IndexMemory.FAULTS,
-        }
-    )
 
     i: stream.Interface
     cancel: Signal
@@ -71,11 +51,9 @@ class IndexGenerator(wiring.Component):
     read: stream.Interface
     data: stream.Interface
 
-    def __init__(self, config: Config, *, memory: bool = True, fault: str | None = None) -> None:
+    def __init__(self, config: Config, *, memory: bool = True) -> None:
         self._config = config
         self._memory = memory
-        legal = [f for f in self.FAULTS if memory or not f.startswith("index_memory.")]
-        self._fault = faults.checked("IndexGenerator", fault, legal)
         decision = stream.Signature(layouts.index_decision(config).layout())
         packed = layouts.packed_warp(config).layout()
         index_read = stream.Signature(layouts.index_read(config).layout())
@@ -103,16 +81,10 @@ class IndexGenerator(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        config, fault = self._config, self._fault
-        m.submodules.config_filter = config_filter = ConfigFilter(
-            config, fault=faults.for_child(fault, "config_filter")
-        )
-        m.submodules.index_iterator = iterator = IndexIterator(
-            config, fault=faults.for_child(fault, "index_iterator")
-        )
-        m.submodules.index_packer = packer = IndexPacker(
-            config, fault=faults.for_child(fault, "index_packer")
-        )
+        config = self._config
+        m.submodules.config_filter = config_filter = ConfigFilter(config)
+        m.submodules.index_iterator = iterator = IndexIterator(config)
+        m.submodules.index_packer = packer = IndexPacker(config)
         for name in ("i", "decision", "done", "release"):
             outer, inner = flipped(getattr(self, name)), getattr(config_filter, name)
             connect(m, outer, inner)
@@ -128,9 +100,7 @@ class IndexGenerator(wiring.Component):
         if not self._memory:
             connect(m, packer.o, flipped(self.write))
             return m
-        m.submodules.index_memory = memory = IndexMemory(
-            config, fault=faults.for_child(fault, "index_memory")
-        )
+        m.submodules.index_memory = memory = IndexMemory(config)
         connect(m, packer.o, memory.write)
         connect(m, flipped(self.read), memory.read)
         connect(m, memory.data, flipped(self.data))

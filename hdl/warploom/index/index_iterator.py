@@ -1,14 +1,11 @@
 """A warp of thread indices a cycle, by adders and comparators alone."""
 
-from typing import Final
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.index._iterator_lanes import Lanes, base
 from warploom.index._iterator_setup import Setup, Sizes, constants
-from warploom.lib import faults
 from warploom_spec import Config, layouts
 
 
@@ -25,8 +22,6 @@ class IndexIterator(wiring.Component):
     ----------
     config : Config
         ``warp_size``, ``max_threads``, ``word_bits``, ``step_from_host``.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
 
     Attributes
     ----------
@@ -36,23 +31,13 @@ class IndexIterator(wiring.Component):
         One warp a cycle; the first `timing.iterator_setup` + 1 + `timing.iterator_pipe` cycles
         after the transfer at ``i``. While a warp is refused everything but the setup unit stands
         still.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: ``carry_y``: x's wrap from one warp to the next does not count for y.
-    #: ``flat``: the end of a plane does not carry into z.
-    FAULTS: Final = ("carry_y", "flat")
 
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = faults.checked("IndexIterator", fault, self.FAULTS)
         super().__init__(
             {
                 "i": In(stream.Signature(layouts.index_config(config).layout())),
@@ -64,8 +49,8 @@ class IndexIterator(wiring.Component):
         del platform
         m = Module()
         sizes = Sizes(self._config)
-        m.submodules.setup = setup = Setup(self._config, flat=self._fault == "flat")
-        m.submodules.walk = walk = _Walk(self._config, self._fault)
+        m.submodules.setup = setup = Setup(self._config)
+        m.submodules.walk = walk = _Walk(self._config)
         m.submodules.lanes = lanes = Lanes(sizes)
         # All of these say whether the stages may move. Each drives hundreds of registers, so each
         # has its own source: `enable` for the lanes, `vacant` for the walk, `vacant_for_block` for
@@ -159,9 +144,8 @@ class _Walk(wiring.Component):
     constants: data.View
     base: data.View
 
-    def __init__(self, config: Config, fault: str | None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = fault
         self._sizes = Sizes(config)
         block = constants(self._sizes)
         super().__init__(
@@ -255,10 +239,11 @@ class _Walk(wiring.Component):
             *(place[axis].eq(held[axis]) for axis in "xyz"),
             *(step[axis].eq(added[axis]) for axis in "xy"),
             step.z.eq(k.step_z),
-            place.low_x.eq(self._fault == "carry_y"),
+            place.low_x.eq(0),
             stepped.as_value().eq(place.as_value() - step.as_value()),
         ]
-        below = {"x": stepped.low_x ^ (self._fault == "carry_y"), "y": stepped.low_y}
+        # The 0 is no logic. The committed figures are of hardware that has it.
+        below = {"x": stepped.low_x ^ 0, "y": stepped.low_y}
         with m.If(self.enable):
             m.d.sync += held.eq(stepped)
             for axis in "xy":

@@ -1,12 +1,9 @@
 """Packed indices of all block shapes in use: one warp written and one read in every cycle."""
 
-from typing import Final
-
-from amaranth.hdl import C, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib import faults
 from warploom_spec import Config, layouts, timing
 
 
@@ -17,8 +14,6 @@ class IndexMemory(wiring.Component):
     ----------
     config : Config
         ``index_memory_warps``, ``warp_size``, ``word_bits``.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
 
     Attributes
     ----------
@@ -31,25 +26,15 @@ class IndexMemory(wiring.Component):
         request for the warp being written is granted and gets the new data.
     data : Stream[index_data], out
         One cycle after the request was granted, until taken; all 0 for a warp that has no indices.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: ``early_read``: no read waits. ``no_bypass``: a read of the warp that is being written gets
-    #: the old words.
-    FAULTS: Final = ("early_read", "no_bypass")
 
     accepted: data.View
     write: stream.Interface
     read: stream.Interface
     data: stream.Interface
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = faults.checked("IndexMemory", fault, self.FAULTS)
         super().__init__(
             {
                 "accepted": In(layouts.index_region(config).layout()),
@@ -103,18 +88,17 @@ class IndexMemory(wiring.Component):
         writer, reader = storage.write_port(), storage.read_port()
         beside = data.View(layout, Signal(layout.size, name="beside", reset_less=True))
         shown = Signal()
-        passing: Value = C(0, 1) if self._fault == "no_bypass" else written_now
         m.d.comb += [
             writer.addr.eq(self.write.payload.address),
             writer.data.words.eq(self.write.payload.words),
             writer.data.mask.eq(self.write.payload.mask),
             writer.en.eq(self.write.valid),
             reader.addr.eq(place),
-            reader.en.eq(room & ~passing),
+            reader.en.eq(room & ~written_now),
             self.data.payload.eq(Mux(shown, beside, reader.data)),
         ]
         with m.If(room):
-            m.d.sync += [shown.eq(passing | ~present), beside.eq(writer.data)]
+            m.d.sync += [shown.eq(written_now | ~present), beside.eq(writer.data)]
         # A warp at or beyond `index_warps` reads 0, by the registers' reset: that takes no gates.
         with m.If(room & ~present):
             m.d.sync += beside.eq(0)
@@ -151,8 +135,7 @@ class IndexMemory(wiring.Component):
             with m.Elif(push & below & ~held[k]):
                 m.d.sync += [held[k].eq(1), queue[k].eq(new)]
         unwritten: Value = Value.cast(0)
-        if self._fault != "early_read":
-            for k in range(depth):
-                within = (place >= queue[k].next) & (place < queue[k].end)
-                unwritten = unwritten | (held[k] & within)
+        for k in range(depth):
+            within = (place >= queue[k].next) & (place < queue[k].end)
+            unwritten = unwritten | (held[k] & within)
         return unwritten

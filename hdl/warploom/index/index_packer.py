@@ -1,12 +1,9 @@
 """Thread indices in as few bits as they need: packed for the memory, and unpacked in a core."""
 
-from typing import Final
-
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib import faults
 from warploom_spec import Config, layouts
 from warploom_spec.layouts import WIDTH_FIELD_BITS
 
@@ -21,8 +18,6 @@ class IndexPacker(wiring.Component):
     ----------
     config : Config
         ``warp_size``, ``word_bits``.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
 
     Attributes
     ----------
@@ -30,22 +25,13 @@ class IndexPacker(wiring.Component):
         ``ready`` is combinational: no warp is refused at ``o`` in this cycle.
     o : Stream[packed_warp], out
         One cycle after ``i``, until taken.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: ``wrong_width``: a word loses the highest bit of y. ``unmasked``: lanes are not cleared.
-    FAULTS: Final = ("wrong_width", "unmasked")
 
     i: stream.Interface
     o: stream.Interface
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = faults.checked("IndexPacker", fault, self.FAULTS)
         super().__init__(
             {
                 "i": In(stream.Signature(layouts.index_lanes(config).layout())),
@@ -76,14 +62,10 @@ class IndexPacker(wiring.Component):
             for lane in range(self._config.warp_size):
                 word = packed.words.word_select(lane, bits)
                 placed = lanes.lanes.word_select(lane, bits)
-                if self._fault == "wrong_width":
-                    top = lanes.width_x + lanes.width_y
-                    placed = placed & ~((1 << top) >> 1)
                 m.d.sync += word.eq(placed)
-        if self._fault != "unmasked":
-            for lane in range(self._config.warp_size):
-                with m.If(self.i.ready & ~lanes.mask[lane]):
-                    m.d.sync += packed.words.word_select(lane, bits).eq(0)
+        for lane in range(self._config.warp_size):
+            with m.If(self.i.ready & ~lanes.mask[lane]):
+                m.d.sync += packed.words.word_select(lane, bits).eq(0)
         return m
 
 
@@ -94,8 +76,6 @@ class IndexUnpacker(wiring.Component):
     ----------
     config : Config
         ``word_bits``.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
 
     Attributes
     ----------
@@ -105,15 +85,7 @@ class IndexUnpacker(wiring.Component):
         Bits of x, y and z in it.
     index : thread_index, out
         x, y and z.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: ``no_mask``: y keeps the bits of z above it.
-    FAULTS: Final = ("no_mask",)
 
     word: Signal
     width_x: Signal
@@ -121,8 +93,7 @@ class IndexUnpacker(wiring.Component):
     width_z: Signal
     index: data.View
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
-        self._fault = faults.checked("IndexUnpacker", fault, self.FAULTS)
+    def __init__(self, config: Config) -> None:
         super().__init__(
             {
                 "word": In(config.word_bits),
@@ -143,8 +114,6 @@ class IndexUnpacker(wiring.Component):
             index = self.index[axis]
             for bit in range(len(index)):
                 within = Mux(width > bit, rest[bit], 0) if bit < len(rest) else 0
-                if self._fault == "no_mask" and axis == "y" and bit < len(rest):
-                    within = rest[bit]
                 m.d.comb += index[bit].eq(within)
             rest = rest >> width
         return m

@@ -8,7 +8,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from warploom.lib import faults
 from warploom_spec import Config, ErrorCode, layouts
 from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
 
@@ -54,8 +53,6 @@ class LaunchCheck(wiring.Component):
     ----------
     config : Config
         The limits.
-    fault : str, optional
-        One of `FAULTS`, for tests of the tests.
 
     Attributes
     ----------
@@ -67,24 +64,14 @@ class LaunchCheck(wiring.Component):
         The launch with error 0 and what was derived, or the lowest-numbered error that applies with
         its argument and zeros; `timing.launch_check` enabled edges after the transfer, the
         transfer's own included. One launch a cycle.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: ``warps``: a block's last, partial warp is forgotten. ``width_z``: z's width is that of dz.
-    #: ``range``: a grid of the largest size is refused.
-    FAULTS: Final = ("warps", "width_z", "range")
 
     i: stream.Interface
     tables: Signal
     o: stream.Interface
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = faults.checked("LaunchCheck", fault, self.FAULTS)
         self._checked = layouts.checked_launch(config).layout()
         super().__init__(
             {
@@ -181,8 +168,6 @@ class LaunchCheck(wiring.Component):
     def _width(self, launch: "data.View[data.StructLayout]", axis: str) -> Value:
         """Return the bits that an index along this axis needs."""
         size = launch[f"d{axis}"]
-        if self._fault == "width_z" and axis == "z":
-            return _bit_length(size)
         return _bit_length((size - 1)[: len(size)])
 
     def _plain_errors(self, launch: "data.View[data.StructLayout]", table_known: Value) -> Value:
@@ -190,10 +175,9 @@ class LaunchCheck(wiring.Component):
         config = self._config
         grid = [launch[f"g{axis}"] for axis in "xyz"]
         block = [launch[f"d{axis}"] for axis in "xyz"]
-        most = [g - (self._fault == "range") for g in config.max_grid]
         return Cat(
             *(g == 0 for g in grid),
-            *(g > limit for g, limit in zip(grid, most, strict=True)),
+            *(g > limit for g, limit in zip(grid, config.max_grid, strict=True)),
             *(d == 0 for d in block),
             *(d > limit for d, limit in zip(block, BLOCK_LIMITS, strict=True)),
             launch.shared > config.shared_units,
@@ -205,7 +189,8 @@ class LaunchCheck(wiring.Component):
         """Return the warps of a block that has not too many threads."""
         config = self._config
         lane_bits = (config.warp_size - 1).bit_length()
-        partial = threads[:lane_bits].any() & (self._fault != "warps")
+        # The 1 is no logic. The committed figures are of hardware that has it.
+        partial = threads[:lane_bits].any() & 1
         return (threads[lane_bits:] + partial)[: config.warps_bits]
 
     def _last_mask(self, threads: Value) -> Value:

@@ -22,7 +22,6 @@ from warploom.launch._launch_path_ports import launch_path_ports
 from warploom.launch._launch_queue import LaunchQueue, waiting_launch
 from warploom.launch._launch_streams import LaunchStreams
 from warploom.launch.launch_check import LaunchCheck
-from warploom.lib import faults
 from warploom_spec import STALL_CAUSES, Config, ErrorCode, Stop, layouts, timing
 from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES, TICKET_BITS
@@ -43,8 +42,6 @@ class LaunchPath(wiring.Component):
     ----------
     config : Config
         As for the parts.
-    fault : str, optional
-        One of `FAULTS` (``part.fault``), for tests of the tests.
     first_ticket : int, optional
         The first launch's ticket, for tests of the tickets' wrap.
     soft_reset : bool, optional
@@ -77,31 +74,12 @@ class LaunchPath(wiring.Component):
         A builder raises it while ``closing`` and, in the last cycle, ``idle`` are 1.
     idle : Out(1)
         No launch is here.
-
-    Raises
-    ------
-    WarploomError
-        If ``fault`` is not one of `FAULTS`.
     """
-
-    #: ``ends_twice``: a launch that ends from the queue stays there and ends again. The parts'
-    #: faults as ``launch_check.warps``, and so on.
-    FAULTS: Final = (
-        "ends_twice",
-        *faults.of_children(
-            {
-                "launch_check": LaunchCheck.FAULTS,
-                "index_generator": IndexGenerator.FAULTS,
-                "block_dispatcher": BlockDispatcher.FAULTS,
-            }
-        ),
-    )
 
     def __init__(
         self,
         config: Config,
         *,
-        fault: str | None = None,
         first_ticket: int = 1,
         soft_reset: bool = False,
     ) -> None:
@@ -109,16 +87,12 @@ class LaunchPath(wiring.Component):
         self._soft_reset = soft_reset
         self._kept = KEPT if soft_reset else "sync"
         self._first_ticket = first_ticket
-        self._fault = faults.checked("LaunchPath", fault, self.FAULTS)
-        self._check = LaunchCheck(config, fault=faults.for_child(fault, "launch_check"))
+        self._check = LaunchCheck(config)
         # Absent where nothing makes indices.
         self._generator: Any = None
         if config.makes_indices:
-            generator_fault = faults.for_child(fault, "index_generator")
-            self._generator = IndexGenerator(config, fault=generator_fault)
-        self._dispatcher = BlockDispatcher(
-            config, fault=faults.for_child(fault, "block_dispatcher"), kept=self._kept
-        )
+            self._generator = IndexGenerator(config)
+        self._dispatcher = BlockDispatcher(config, kept=self._kept)
         ports = launch_path_ports(config, self._dispatcher.signature.members, soft_reset=soft_reset)
         super().__init__(ports)
 
@@ -155,8 +129,7 @@ class LaunchPath(wiring.Component):
         m.d.comb += streams.lost.eq(self._dispatcher.lost)
         self._hand_over(m, queue, streams, handed)
         self._end_here(m, queue, streams, ends_here)
-        leaves = handed if self._fault == "ends_twice" else ends_here | handed
-        m.d.comb += queue.leave.eq(leaves)
+        m.d.comb += queue.leave.eq(ends_here | handed)
         resident = self._stop(m, queue, handed)
         if self._soft_reset:
             m.d.comb += [

@@ -1,12 +1,13 @@
 """A block with free inputs, what may be assumed of them, and what must hold in every cycle."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from amaranth.hdl import C, Cat, ClockDomain, Module, Mux, Shape, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
 
+from warploom_dev.planted import Change, PlantedBlock
 from warploom_spec import Config
 
 
@@ -77,6 +78,9 @@ class FormalBench:
         The same in words, for the table.
     fault : str, optional
         The seeded bug.
+    planted : mapping of str to Change
+        Seeded bugs that stand in the block's source while it is elaborated; the others are the
+        bench's.
 
     Attributes
     ----------
@@ -95,8 +99,16 @@ class FormalBench:
         One bit for each check, and for its cover, in that order; filled in by `close`.
     """
 
-    def __init__(self, block: str, config: Config, size: str, fault: str | None) -> None:
+    def __init__(
+        self,
+        block: str,
+        config: Config,
+        size: str,
+        fault: str | None,
+        planted: Mapping[str, Change] | None = None,
+    ) -> None:
         self.block, self.config, self.size, self.fault = block, config, size, fault
+        self._planted = (planted or {}).get(fault or "")
         self.m = Module()
         # The stubs do not know that a clock domain has a clock and a reset.
         self._domain: Any = ClockDomain("sync")
@@ -147,7 +159,8 @@ class FormalBench:
         **narrow : dict of str to int, or Value or int
             What is not free: for a port, by its flattened name, its value, or `partly`'s masks.
         """
-        self.m.submodules.dut = component
+        dut = PlantedBlock(component, self._planted) if self._planted else component
+        self.m.submodules.dut = dut
         for path, member, port in component.signature.flatten(component):
             if member.flow is not wiring.In:
                 continue

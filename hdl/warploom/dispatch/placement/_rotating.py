@@ -5,7 +5,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from warploom.lib.bits import any_up_to
 
 
-def rotating(m: Module, name: str, requests: Value, advance: Value, stuck: bool = False) -> Value:
+def rotating(m: Module, name: str, requests: Value, advance: Value) -> Value:
     """Return the first request at or above a pointer, cyclically.
 
     The pointer is kept as the mask of places at and above it, none standing for place 0; with
@@ -34,8 +34,6 @@ def rotating(m: Module, name: str, requests: Value, advance: Value, stuck: bool 
             )
         ),
     ]
-    if stuck:
-        advance = advance & some_ahead
     with m.If(advance):
         m.d.sync += above.eq(following)
     return granted

@@ -30,8 +30,6 @@ class PlacementPolicy(wiring.Component):
     ----------
     config : Config
         ``sms`` and the SM's resources.
-    fault : str, optional
-        For tests of the tests: one that the policy knows, or another block's.
 
     Attributes
     ----------
@@ -72,9 +70,8 @@ class PlacementPolicy(wiring.Component):
     swap: stream.Interface
     refused: Any
 
-    def __init__(self, config: Config, *, fault: str | None = None) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._fault = fault
         super().__init__(
             {
                 "wanted": In(1),

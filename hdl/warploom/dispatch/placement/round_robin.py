@@ -15,10 +15,8 @@ class RoundRobin(PlacementPolicy):
     ----------
     config : Config
         ``sms``.
-    fault : str, optional
-        ``"pointer"``: the pointer stays where it is when the search wrapped.
     """
 
     def choose(self, m: Module) -> Value:
         """Return the first eligible SM from the pointer on."""
-        return rotating(m, "sm", self.eligible, self.decided, self._fault == "pointer")
+        return rotating(m, "sm", self.eligible, self.decided)

@@ -33,9 +33,6 @@ class SmPort(wiring.Component):
     ----------
     config : Config
         The SM's slots and resources, policy and reclaim.
-    fault : str, optional
-        ``"wrong_slot"``: slot 1's offers name slot 0. ``"late_return"``: what a report gives back
-        is free one cycle later.
 
     Attributes
     ----------
@@ -70,9 +67,8 @@ class SmPort(wiring.Component):
         With a policy that reads loads: warps of the blocks that the SM holds.
     """
 
-    def __init__(self, config: Config, *, fault: str | None = None, kept: str = "sync") -> None:
+    def __init__(self, config: Config, *, kept: str = "sync") -> None:
         self._config = config
-        self._fault = fault
         self._kept = kept
         block = layouts.block_offer(config).layout()
         extra = {}
@@ -126,10 +122,6 @@ class SmPort(wiring.Component):
         else:
             m.d.comb += returned.eq(self.events.hits)
         m.d.comb += self.returned.eq(returned & both(~self.lost))
-        if self._fault == "late_return":
-            late = Signal(2)
-            m.d.sync += late.eq(returned)
-            returned = late
         m.d.comb += [
             counts.placed.eq(placed),
             counts.returned.eq(returned),
@@ -144,9 +136,6 @@ class SmPort(wiring.Component):
     def _offer(self, m: Module, slots: SmSlots, placed: Signal) -> None:
         """Offer the block that was decided in the last cycle; then wait until it is taken."""
         offer, toggle = self.offer, Signal(name="offered_toggle")
-        slot = slots.front.slot
-        if self._fault == "wrong_slot":
-            slot = Mux(slot == 1, 0, slot)
         with m.If(placed):
             m.d.sync += [
                 offer.payload[name].eq(self.block[name])
@@ -154,7 +143,7 @@ class SmPort(wiring.Component):
                 if name != "slot"
             ]
             m.d.sync += [
-                offer.payload.slot.eq(slot),
+                offer.payload.slot.eq(slots.front.slot),
                 toggle.eq(slots.front.toggle),
                 offer.valid.eq(1),
             ]

@@ -5,7 +5,9 @@ from typing import Any, Final
 from amaranth.hdl import Mux, Value
 
 from warploom.index import ConfigFilter
+from warploom.index._filter_history import History
 from warploom_dev.formal.formal_bench import FormalBench
+from warploom_dev.planted import Change
 from warploom_spec import Config, ErrorCode, timing
 
 CONFIG: Final = Config(
@@ -16,11 +18,22 @@ FREE: Final = {"address": 0b11, "warps": 0b11, **dict.fromkeys(("dx", "dy", "dz"
 #: Most references of an entry.
 _MOST: Final = (1 << CONFIG.reference_bits) - 1
 
+#: Seeded bugs in the block's source. ``stale_history``: a miss drops nothing. ``no_reference``:
+#: references protect nothing. ``early_hit``: a hit does not wait for its indices' generation.
+PLANTED: Final = {
+    "stale_history": Change(
+        *(History, "_compare", "dropped = self.misses & overlap[e]"), "dropped = 0"
+    ),
+    "no_reference": Change(History, "_count", "~still & unread", "~still"),
+    "early_hit": Change(History, "_count", "given_back) | still)", "given_back) | 0)"),
+}
+
 
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one history entry and one decision, which may be any ones."""
-    b = FormalBench("config_filter", CONFIG, "3 entries, 4 warps of memory, counts up to 3", fault)
-    dut = ConfigFilter(CONFIG, fault=fault if fault in ConfigFilter.FAULTS else None)
+    size = "3 entries, 4 warps of memory, counts up to 3"
+    b = FormalBench("config_filter", CONFIG, size, fault, PLANTED)
+    dut = ConfigFilter(CONFIG)
     given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     release, finished = b.free(1, "release__valid"), b.free(1, "finished")
     seen = {

@@ -1,14 +1,36 @@
 """GridWalker walks in order, each block once, from the start to the last, and holds its output."""
 
+from typing import Final
+
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.dispatch import GridWalker
 from warploom_dev.formal.formal_bench import FormalBench
+from warploom_dev.planted import Change
 from warploom_spec import Config
 
 CONFIG = Config(grid_bits=(3, 2, 2))
 #: Coordinates as wide as a launch's: in a walk every bit of x goes from 0 to 1 and back.
 WIDE = Config()
+
+#: Seeded bugs in the block's source. ``skip_block``: block (2, y, z) of each row is left out unless
+#: it is the grid's last. ``skip_x7``: block (7, y, z), likewise: no grid of 7 blocks a row shows
+#: it. ``no_wrap_y``: y goes on counting where z steps.
+PLANTED: Final = {
+    **{
+        bug: Change(
+            *(GridWalker, "elaborate", "skip = Signal()"),
+            f"skip = held & ~last & (self.o.payload.bx == {x})",
+        )
+        for bug, x in (("skip_block", 2), ("skip_x7", 7))
+    },
+    "no_wrap_y": Change(
+        *(GridWalker, "_axis", "    m.d.comb += [place.eq(count)"),
+        """    if axis == "y":
+        wrapped, ends = following, _precedes(following, size)
+    m.d.comb += [place.eq(count)""",
+    ),
+}
 
 
 def bench(fault: str | None = None, *, wide: bool = False) -> FormalBench:
@@ -17,11 +39,11 @@ def bench(fault: str | None = None, *, wide: bool = False) -> FormalBench:
     The wide one states the order alone.
     """
     b = (
-        FormalBench("grid_walker_wide", WIDE, "all grids of 31, 16 and 16 bits", fault)
+        FormalBench("grid_walker_wide", WIDE, "all grids of 31, 16 and 16 bits", fault, PLANTED)
         if wide
-        else FormalBench("grid_walker", CONFIG, "grids up to 7 x 3 x 3", fault)
+        else FormalBench("grid_walker", CONFIG, "grids up to 7 x 3 x 3", fault, PLANTED)
     )
-    dut = GridWalker(b.config, fault=fault if fault in GridWalker.FAULTS else None)
+    dut = GridWalker(b.config)
     b.drive(dut)
     given, walked = dut.i.payload, dut.o.payload
     inside = [given[f"start_{a}"] < given[f"g{a}"] for a in "xyz"]

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Mux, Value
 
 from warploom.sm_side import IncrementalScheduler
 from warploom_dev.formal.formal_bench import FormalBench
+from warploom_dev.planted import Change
 from warploom_spec import Config
 
 CONFIG: Final = Config(warp_size=8, max_threads=24, index_memory_warps=4, word_bits=8, cores=3)
@@ -15,15 +16,24 @@ _CORES: Final = range(CONFIG.cores)
 #: A program is followed for so many of its steps: three passes, and the last core's.
 _STEPS: Final = 12
 
+#: Seeded bugs in the block's source. ``no_maximum``: a pass over fewer warps than cores takes as
+#: many steps as it has warps. ``early_read``: a read that is not granted freezes nothing.
+PLANTED: Final = {
+    "no_maximum": Change(
+        *(IncrementalScheduler, "_core_0", "idle_steps.eq(cores - program.warps)"),
+        "idle_steps.eq(0)",
+    ),
+    "early_read": Change(
+        *(IncrementalScheduler, "_core_0", "self.read.ready | 0"), "self.read.ready | 1"
+    ),
+}
+
 
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one program, picked at any time, at any of its places."""
-    b = FormalBench(
-        "incremental_scheduler", CONFIG, "3 cores, up to 3 warps and 7 instructions", fault
-    )
-    dut: Any = IncrementalScheduler(
-        CONFIG, fault=fault if fault in IncrementalScheduler.FAULTS else None
-    )
+    size = "3 cores, up to 3 warps and 7 instructions"
+    b = FormalBench("incremental_scheduler", CONFIG, size, fault, PLANTED)
+    dut: Any = IncrementalScheduler(CONFIG)
     given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     stall = b.free(1, "stall")
     data = b.free(dut.data.payload.shape(), "data__payload")

@@ -5,7 +5,9 @@ from typing import Any, Final
 from amaranth.hdl import Cat, Mux, Value
 
 from warploom.index import IndexIterator
+from warploom.index.index_iterator import _Walk
 from warploom_dev.formal.formal_bench import FormalBench
+from warploom_dev.planted import Change
 from warploom_spec import Config, layouts
 
 CONFIG: Final = Config(warp_size=8, max_threads=32, index_memory_warps=8, word_bits=8)
@@ -14,11 +16,21 @@ FREE: Final = {"address": 0b111, "warps": 0b111, "dx": 0b1111, "dy": 0b111, "dz"
 #: Configurations under way, at most: one in setup, and one for each warp behind it.
 _UNDER_WAY: Final = 16
 
+#: Seeded bugs in the block's source. ``carry_y``: x's wrap from one warp to the next does not count
+#: for y.
+PLANTED: Final = {
+    "carry_y": Change(
+        # The low bit above x takes the borrow: it is 1 before the step, and seen inverted.
+        *(_Walk, "_step", "place.as_value() - step.as_value()"),
+        "(place.as_value() | 1 << whole[0]) - step.as_value() ^ 1 << whole[0]",
+    )
+}
+
 
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows a configuration that equals a constant, which may be any one."""
-    b = FormalBench("index_iterator", CONFIG, "W = 8, blocks up to 32 threads", fault)
-    dut = IndexIterator(CONFIG, fault=fault if fault in IndexIterator.FAULTS else None)
+    b = FormalBench("index_iterator", CONFIG, "W = 8, blocks up to 32 threads", fault, PLANTED)
+    dut = IndexIterator(CONFIG)
     given = b.partly(dut.i.payload.shape(), FREE, "given", b.free, port="i")
     shape = b.partly(dut.i.payload.shape(), FREE, "shape", b.constant)
     b.drive(dut, i__payload=_seen(given, fault))

@@ -6,15 +6,24 @@ from amaranth.hdl import Cat, Mux, Value
 
 from warploom.index import IndexMemory
 from warploom_dev.formal.formal_bench import FormalBench
+from warploom_dev.planted import Change
 from warploom_spec import Config
 
 CONFIG: Final = Config(warp_size=8, max_threads=16, index_memory_warps=4, word_bits=8)
 
+#: Seeded bugs in the block's source. ``no_bypass``: a read of the warp that is being written gets
+#: the old words.
+PLANTED: Final = {
+    "no_bypass": Change(
+        *(IndexMemory, "elaborate", "present, written_now)"), "present, Value.cast(0))"
+    ),
+}
+
 
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows a lane of a row, which may be any ones, from a write on."""
-    b = FormalBench("index_memory", CONFIG, "4 rows, W = 8, words of 8 bits", fault)
-    dut = IndexMemory(CONFIG, fault=fault if fault in IndexMemory.FAULTS else None)
+    b = FormalBench("index_memory", CONFIG, "4 rows, W = 8, words of 8 bits", fault, PLANTED)
+    dut = IndexMemory(CONFIG)
     b.drive(dut)
     row = b.constant(CONFIG.index_address_bits, "row")
     number = b.constant((CONFIG.warp_size - 1).bit_length(), "lane")

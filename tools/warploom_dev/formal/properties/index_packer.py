@@ -6,17 +6,21 @@ from amaranth.hdl import Cat, Mux
 
 from warploom.index import IndexPacker
 from warploom_dev.formal.formal_bench import FormalBench
+from warploom_dev.planted import Change
 from warploom_spec import Config, layouts
 
 CONFIG: Final = Config(warp_size=8, max_threads=16, index_memory_warps=4, word_bits=8)
 #: What goes along with the lanes.
 _BESIDE: Final = ("address", "mask", "first", "last", "width_x", "width_y", "width_z")
 
+#: Seeded bugs in the block's source. ``unmasked``: lanes are not cleared.
+PLANTED: Final = {"unmasked": Change(IndexPacker, "elaborate", "& ~lanes.mask[lane]", "& 0")}
+
 
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench: all inputs are free, and so is the number of a lane."""
-    b = FormalBench("index_packer", CONFIG, "W = 8, words of 8 bits", fault)
-    dut = IndexPacker(CONFIG, fault=fault if fault in IndexPacker.FAULTS else None)
+    b = FormalBench("index_packer", CONFIG, "W = 8, words of 8 bits", fault, PLANTED)
+    dut = IndexPacker(CONFIG)
     b.drive(dut)
     warp, held = b.register(dut.i.payload.shape(), "warp"), b.register(1, "held")
     with b.m.If(~held | b.inputs["o__ready"]):

@@ -7,6 +7,7 @@ from amaranth.utils import exact_log2
 
 from warploom.launch import LaunchCheck
 from warploom_dev.formal.formal_bench import FormalBench
+from warploom_dev.planted import Change
 from warploom_spec import Config, ErrorCode, layouts, timing
 from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
 
@@ -49,11 +50,25 @@ _OWN: Final = (
     *("idempotent", "mode", "table"),
 )
 
+#: Seeded bugs in the block's source. ``warps``: a block's last, partial warp is forgotten.
+#: ``width_z``: z's width is that of dz. ``range``: a grid of the largest size is refused.
+PLANTED: Final = {
+    "warps": Change(LaunchCheck, "_warps", ".any() & 1", ".any() & 0"),
+    "width_z": Change(
+        *(LaunchCheck, "_width", "_bit_length((size - 1)[: len(size)])"),
+        '_bit_length(size if axis == "z" else (size - 1)[: len(size)])',
+    ),
+    "range": Change(
+        *(LaunchCheck, "_plain_errors", "config.max_grid"), "[g - 1 for g in config.max_grid]"
+    ),
+}
+
 
 def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows every launch that equals a constant, which may be any one."""
-    b = FormalBench("launch_check", CONFIG, "blocks up to 7 x 7 x 7 and beyond their limits", fault)
-    dut = LaunchCheck(CONFIG, fault=fault if fault in LaunchCheck.FAULTS else None)
+    size = "blocks up to 7 x 7 x 7 and beyond their limits"
+    b = FormalBench("launch_check", CONFIG, size, fault, PLANTED)
+    dut = LaunchCheck(CONFIG)
     descriptor = layouts.launch_descriptor(CONFIG).layout()
     given = b.partly(descriptor, FREE, "given", b.free, port="i")
     b.drive(dut, i__payload=_seen(given, fault))
