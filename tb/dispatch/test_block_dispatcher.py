@@ -131,7 +131,7 @@ def test_more_errors_than_are_counted_equal_their_model(seed):
         for number, mode in enumerate(POLICIES_AND_RECLAIMS)
     ],
 )
-def test_storms_squalls_and_tight_launches_equal_their_model(mode, seed):
+def test_bursts_of_kills_tight_fits_and_double_kills_equal_their_model(mode, seed):
     config = soon(f"tiny,{mode}")
     kinds = (kill_burst_case, tight_case, dual_kill_case)
     for result in run([make(config, seed, 5000) for make in kinds], "verilator"):
