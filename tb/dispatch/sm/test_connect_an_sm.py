@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from warploom_sim.verilog import generate
+from warploom_spec import ErrorCode, Fate
 
 PAGE = Path(__file__).parents[3] / "docs" / "dispatch" / "sm" / "connect_an_sm.md"
 
@@ -49,6 +50,26 @@ def test_the_page_says_what_its_verilog_prints(launch_path: Path, tmp_path: Path
     assert all(
         part in said for part in ("ticket 0, code 1\n", "1 ended, fate 0", "2 ended, fate 1")
     )
+
+
+def changes() -> tuple[list[tuple[str, str, str]], str]:
+    """Return the changes that lose the SM (file, old, new), and the lines that they print last."""
+    section = PAGE.read_text().split("### Lose the SM\n")[1]
+    rows = re.findall(r"^\| `(\w+\.v)` \| `(.*?)` \| `(.*?)` \|", section, re.MULTILINE)
+    said = re.search(r"^The run then ends [^\n]*\n\n((?:    [^\n]*\n)+)", section, re.MULTILINE)
+    assert said
+    return rows, re.sub(r"^    ", "", said[1], flags=re.MULTILINE)
+
+
+def test_the_pages_changes_lose_the_sm(launch_path: Path, tmp_path: Path) -> None:
+    files = dict(zip(("my_sm.v", "bench.v"), printed()[0], strict=True))
+    rows, said = changes()
+    assert len(rows) == 4
+    for name, old, new in rows:
+        assert files[name].count(old) == 1, old
+        files[name] = files[name].replace(old, new)
+    assert simulate([*files.values()], launch_path, tmp_path).endswith(said)
+    assert f"1 ended, fate {Fate.FAILED:d}, code {ErrorCode.SM_LOST:d}\n" in said
 
 
 @pytest.mark.parametrize(
