@@ -93,7 +93,7 @@ class Config:
         Launches of one priority that the completion queue has records for, a power of two: it holds
         4 of it plus 4.
     step_from_host : bool
-        Whether an index configuration carries the index of thread W, as in the source.
+        Whether an index configuration carries the index of thread W, as in the index patent.
     """
 
     sms: int = _int(8, 1, 256)

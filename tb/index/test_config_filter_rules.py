@@ -163,7 +163,7 @@ SOURCE_SHAPES = ((32, 64, 1), (100, 2, 2), (32, 64, 1))
 
 
 def test_example_addresses_of_their_own(block):
-    """The source's (1, 32, 64, 1), (2, 100, 2, 2) and the first again; addresses in regions."""
+    """The patent's (1, 32, 64, 1), (2, 100, 2, 2) and the first again; addresses in regions."""
     words = [
         index_config(WIDE, address, dims)
         for address, dims in zip((1, 65, 1), SOURCE_SHAPES, strict=True)
@@ -177,7 +177,7 @@ def test_example_one_address_for_all(block):
 
 
 def test_example_overlapping_regions_drop_too(block):
-    """Addresses 1 and 2 as the source writes them: 64 warps from 1 on cover 2."""
+    """Addresses 1 and 2 as the index patent writes them: 64 warps from 1 on cover 2."""
     words = [
         index_config(WIDE, address, dims)
         for address, dims in zip((1, 2, 1), SOURCE_SHAPES, strict=True)

@@ -1,4 +1,4 @@
-"""The cycle contract of IndexGenerator's page, of RTL and model alike; its monitor; the source."""
+"""The cycle contract of IndexGenerator's page, of RTL and model alike; its monitor; its patent."""
 
 import pytest
 from hypothesis import given
@@ -263,7 +263,7 @@ def wrong_reads(warps_, instructions, cores, overwritten):
     return sum(cycle >= overwritten[w] for w, cycle in read_cycles(warps_, instructions, cores))
 
 
-def test_the_source_s_example_reads_the_wrong_kernel_s_data():
+def test_the_index_patents_example_reads_the_wrong_kernel_s_data():
     """Four warps, instructions and cores, the second kernel generated right behind the first."""
     assert len(read_cycles(4, 4, 4)) == 16
     assert wrong_reads(4, 4, 4, overwritten=range(4, 8)) == 4

@@ -275,7 +275,7 @@ def test_lanes_and_step_by_doubling(dims, lanes):
 
 
 class StartsAtOne(Model):
-    """As the source's worked example: thread numbers start at 1."""
+    """As the index patent's worked example: thread numbers start at 1."""
 
     def _read(self, payload):
         unit = super()._read(payload)

@@ -250,7 +250,7 @@ def stands_still_by_block_id(rng: random.Random) -> bool:
 
 
 def test_who_is_last_by_block_id_deadlocks_and_by_merged_id_never_does(seed: int) -> None:
-    """The source's last block loops over the tags: of a permuted table it must be the last of all.
+    """CN102708009A's last block loops over the tags: in a permuted table it must be the last.
 
     By block id it may be dispatched early, and hold the slot that a block whose tag it waits for
     needs.
@@ -265,7 +265,7 @@ def test_the_page_says_how_many_of_two_thousand_stand_still() -> None:
     assert f": {stuck} of 2,000 random runs stand still" in page.read_text()
 
 
-# --- what the source does otherwise --------------------------------------------------------------
+# --- what CN102708009A does otherwise ------------------------------------------------------------
 def test_a_last_block_that_reads_the_tags_itself_costs_cycles_a_tag() -> None:
     machine = config(sms=4)
     table = MergePlanner(machine).plan([task(9), task(1, (0,))])

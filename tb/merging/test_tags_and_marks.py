@@ -1,4 +1,4 @@
-"""The source's tags and marks without time, its faults, and the event model against them."""
+"""CN102708009A's tags and marks without time, its faults, and the event model against them."""
 
 import random
 
@@ -104,7 +104,7 @@ def test_an_illegal_table_deadlocks_once_the_slots_are_full() -> None:
 # --- forms ---------------------------------------------------------------------------------------
 @settings(max_examples=40)
 @given(case=cases(6))
-def test_the_sources_one_dimensional_form_gives_every_thread_the_same_index(
+def test_the_patents_one_dimensional_form_gives_every_thread_the_same_index(
     case: tuple[Config, MappingTable],
 ) -> None:
     machine, table = case

@@ -34,7 +34,7 @@ def _rows(max_threads):
 
 
 def floor_log2_widths(dims):
-    """The source's rule: the place of the highest 1 of the dimension itself."""
+    """The index patent's rule: the place of the highest 1 of the dimension itself."""
     return tuple(d.bit_length() - 1 for d in dims)
 
 
@@ -84,7 +84,7 @@ def test_a_dimension_of_zero_is_refused(dims):
 
 
 def test_threads_are_numbered_from_zero():
-    """The source starts its worked example at thread 1 and loses index 0."""
+    """The index patent starts its worked example at thread 1 and loses index 0."""
 
     def codes(start):
         return set(zip(*indices(np.arange(start, start + 64), (4, 4, 4)), strict=True))
@@ -117,7 +117,7 @@ def test_z_of_the_step_is_not_reduced():
 
 
 def test_one_row_or_one_column_needs_no_side_condition():
-    """The source asks for dy >= 2; the rule is exact without it."""
+    """The index patent asks for dy >= 2; the rule is exact without it."""
     dims = [(dx, 1, 1) for dx in range(1, 1025)] + [(1, dy, 1) for dy in range(1, 1025)]
     for warp_size in WARP_SIZES:
         assert step_differs(step, dims, warp_size) == 0
@@ -144,7 +144,7 @@ def test_widths_come_from_the_largest_index_not_from_the_dimension():
     assert codes_shared((100, 2, 2), widths) == 0
 
 
-def test_too_few_codes_by_the_rule_of_the_source():
+def test_too_few_codes_by_the_index_patents_rule():
     every = shapes(1024, NO_LIMIT_ON_Z)
     too_few = [dims for dims in every if 1 << sum(floor_log2_widths(dims)) < threads(dims)]
     assert len(too_few) == 30_057
@@ -182,7 +182,7 @@ def test_bits_needed():
     ("bits", "dims", "count"), [(17, (17, 33, 33), 18_513), (18, (33, 33, 33), 35_937)]
 )
 def test_smallest_shapes_of_17_and_18_bits(bits, dims, count):
-    """16 bits do not always suffice below 64 K threads, as the source says, but up to 18,512."""
+    """16 bits do not always suffice below 64 K threads, as the index patent says, but to 18,512."""
     every = [(x, y, bits - x - y) for x in range(bits + 1) for y in range(bits + 1 - x)]
     smallest = min((_fewest_threads(split) for split in every), key=threads)
     assert tuple(sorted(smallest)) == dims

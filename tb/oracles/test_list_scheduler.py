@@ -254,7 +254,7 @@ def test_freed_first_goes_to_the_slot_that_was_freed_first():
 
 
 def test_in_order_returns_nothing_before_the_first_block_ends_and_out_of_order_does():
-    """Block 0 lasts long: on the source's GT200 all SMs wait for it, on an H200 they go on."""
+    """Block 0 lasts long: on CN102708009A's GT200 all SMs wait for it, on an H200 they go on."""
     in_order, out_of_order = (
         scheduled(f"policy=first_fit,reclaim={reclaim}", 12) for reclaim in RECLAIMS
     )

@@ -1,4 +1,4 @@
-"""What is wrong with the source's rules: each fault shows with its option, and not without."""
+"""What is wrong with CN115408135A's rules: each fault shows with its option, and not without."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def test_resubmitting_only_what_was_not_executed_loses_the_killed_kernel():
 
 
 def test_a_block_of_the_other_place_goes_on_when_one_is_killed():
-    """The source resets the whole GPU."""
+    """CN115408135A resets the whole GPU."""
     killed = kernel(0, 4, 300, idempotent=1, mode=1)
     waits = kernel(1, 2, 300, mode=3, stream=1)
     model, script = preempted([killed, waits])

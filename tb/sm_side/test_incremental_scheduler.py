@@ -20,7 +20,7 @@ from warploom_sim.lockstep import Case, LockstepError, RandomStimulus, run
 from warploom_spec import layouts
 
 TINY = CONFIGS["tiny"]
-#: The source's example: as many warps, instructions and cores.
+#: The index patent's example: as many warps, instructions and cores.
 FOUR = 4
 
 

@@ -85,7 +85,7 @@ def ordered(table: MappingTable, order: str) -> MappingTable:
 def compare() -> Iterator[dict[str, Any]]:
     """Yield for each recorded legal run its microseconds and what the model takes.
 
-    ``cycles`` by what runs: ``gate``, ``spin``; ``walk``, in ``spin`` with the source's walk over
+    ``cycles`` by what runs: ``gate``, ``spin``; ``walk``, in ``spin`` with CN102708009A's walk over
     the tags; for separate launches ``separate``.
     """
     config = machine()
