@@ -8,6 +8,9 @@ from typing import Final
 from warploom_spec.errors import WarploomError
 
 POLICIES: Final = ("first_fit", "round_robin", "least_loaded", "freed_first")
+#: Those of them that read a table of the SMs' turns: BlockDispatcher has the port ``order_table``,
+#: the host the register ORDER_SWAP.
+ORDER_TABLE_POLICIES: Final = ("freed_first",)
 RECLAIMS: Final = ("in_order", "out_of_order")
 WARP_SIZES: Final = (8, 16, 32, 64)
 
@@ -195,6 +198,11 @@ class Config:
     def policy_class(self) -> str:
         """Name of the policy's class, in RTL and models: ``RoundRobin`` for ``round_robin``."""
         return self.policy.title().replace("_", "")
+
+    @property
+    def has_order_table(self) -> bool:
+        """Whether the placement policy has an order table, whose positions the host swaps."""
+        return self.policy in ORDER_TABLE_POLICIES
 
     @property
     def sm_bits(self) -> int:

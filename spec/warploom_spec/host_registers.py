@@ -192,7 +192,7 @@ def _streams_and_units(config: Config) -> tuple[Word, ...]:
     swap = Word("ORDER_SWAP", 0x074, "wo", "swaps two SMs' turns", (first, second), acts=True)
     return (
         Word("CLEAR_STREAM", 0x070, "wo", "mends a broken stream", (stream,), acts=True),
-        *((swap,) if config.policy == "freed_first" else ()),
+        *((swap,) if config.has_order_table else ()),
         Word(
             "UNIT_RESET",
             0x078,

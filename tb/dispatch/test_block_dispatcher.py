@@ -15,7 +15,7 @@ from tb.support.seeded_faults import BLOCK_DISPATCHER
 from tb.support.sm_behaviour import BehaviourSource
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_sim.lockstep import LockstepError, run
-from warploom_spec.config import POLICIES
+from warploom_spec.config import ORDER_TABLE_POLICIES, POLICIES
 
 PROFILES = ("no_stops", "mixed", "sm_loss")
 
@@ -100,7 +100,7 @@ def hard_cases(config, seed):
 def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
     modes = [soon(f"tiny,{mode}") for mode in POLICIES_AND_RECLAIMS if policy in mode]
     names = *DISPATCH_CASES, "ledger: nothing open", "ledger: fate drained", *ERROR_CASES
-    names += ORDER_CASES * (policy == "freed_first")
+    names += ORDER_CASES * (policy in ORDER_TABLE_POLICIES)
 
     def rounds(n):
         return [

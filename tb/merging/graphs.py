@@ -10,8 +10,9 @@ from warploom_golden.merging.merge_planner import ORDERS, MergePlanner
 from warploom_golden.merging.tags_and_marks import permuted
 from warploom_golden.merging.task import MergeLimits, Task
 from warploom_golden.oracles.index_reference import Dims, warps
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_spec import Config, LaunchDescriptor
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 SHAPES = ((8, 1, 1), (3, 2, 1), (5, 1, 3), (16, 1, 1), (7, 5, 1), (2, 2, 9), (32, 1, 1), (1, 1, 1))
 LIMITS = MergeLimits(max_tasks=64, max_table_entries=4096)
@@ -89,7 +90,7 @@ def cases(draw: st.DrawFn, most_tasks: int = 64) -> tuple[Config, MappingTable]:
     machine = config(
         sms=draw(st.integers(1, 16)),
         block_slots=draw(st.integers(1, 4)),
-        policy=draw(st.sampled_from(POLICIES)),
+        policy=draw(st.sampled_from(PREDICTED_POLICIES)),
         reclaim=draw(st.sampled_from(RECLAIMS)),
     )
     rng = draw(st.randoms(use_true_random=False))

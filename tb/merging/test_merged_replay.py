@@ -21,10 +21,11 @@ from warploom_golden.merging.merged_work import CHARGES, MergedWork, merged_work
 from warploom_golden.merging.table_check import TableError
 from warploom_golden.merging.tags_and_marks import permuted
 from warploom_golden.replay import event_model
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_front import EventFront
 from warploom_sim.replay_figures import cycles
 from warploom_spec import Config, WarploomError, preset, timing
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 #: What the small machines of these tests have.
 LATENCY = timing(config())
@@ -63,7 +64,7 @@ def test_a_blocks_own_need_can_be_charged_alone(case: tuple[Config, MappingTable
         judge(table, run(table, machine, mode, charge="task").works[0], machine, mode)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", PREDICTED_POLICIES)
 @pytest.mark.parametrize("reclaim", RECLAIMS)
 @pytest.mark.parametrize("name", ["tiny", "default"])
 def test_plain_launches_run_as_in_the_replays_event_model(

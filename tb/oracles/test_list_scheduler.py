@@ -9,8 +9,9 @@ from tb.support.planted import Change, plant
 from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.oracles import ListScheduler
 from warploom_golden.oracles.list_scheduler import Job, Placement
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_spec import STALL_CAUSES, layouts
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 from warploom_spec.timing import timing
 
 #: Cycles after which nothing moves by itself: retirement and the queue of freed slots are the
@@ -163,7 +164,7 @@ def jobs(config):
     )
 
 
-MODES = [f"policy={p},reclaim={r}" for p in POLICIES for r in RECLAIMS]
+MODES = [f"policy={p},reclaim={r}" for p in PREDICTED_POLICIES for r in RECLAIMS]
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -9,17 +9,18 @@ import pytest
 
 from warploom_golden.preemption import PreemptionModel
 from warploom_golden.replay import event_model
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import traces
 from warploom_sim.preemption.host import MeasuringHost
 from warploom_sim.trace_launches import make_launches
 from warploom_spec import preset
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 TRACES = Path(__file__).parents[2] / "traces"
 
 
 @pytest.mark.parametrize("reclaim", RECLAIMS)
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", PREDICTED_POLICIES)
 def test_every_block_of_a_replay_goes_where_and_when_it_goes_without_the_queue(
     policy, reclaim, seed
 ):

@@ -7,8 +7,9 @@ import pytest
 
 from tb.preemption.script import books, kernel, run
 from warploom_golden.preemption import QueueParameters, SmBehaviour
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_spec import preset
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 from warploom_spec.queue import RecordKind
 
 BLOCKS = [(8, 1, 1), (16, 2, 1), (64, 1, 1)]
@@ -42,7 +43,7 @@ def preemptions(rng):
 
 
 @pytest.mark.parametrize("reclaim", RECLAIMS)
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", PREDICTED_POLICIES)
 def test_launches_of_all_priorities_and_preemptions(policy, reclaim, seed):
     rng = random.Random(f"{seed} {policy} {reclaim}")
     config = replace(preset("tiny"), policy=policy, reclaim=reclaim)

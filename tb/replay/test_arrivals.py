@@ -11,9 +11,10 @@ import pytest
 from tb.replay.test_event_model import assert_equal, random_launches
 from tb.support.replay_reference import Replay
 from warploom_golden.replay import event_model
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_model import Events
 from warploom_spec import Config, LaunchDescriptor, preset, timing
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 ONE = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), arguments=100)
 
@@ -45,7 +46,7 @@ def test_every_event_is_the_cycle_models(
 ) -> None:
     for k, name in enumerate(("tiny", "tiny", "default")):
         rng = random.Random(f"{seed}-{reclaim}-{kill_every}-{knee}-{k}")
-        config = replace(preset(name), policy=rng.choice(POLICIES), reclaim=reclaim)
+        config = replace(preset(name), policy=rng.choice(PREDICTED_POLICIES), reclaim=reclaim)
         launches = random_launches(rng, config, rng.randint(8, 14), crowded=k == 1)
         launches = [replace(launch, address_space=rng.randint(0, 80)) for launch in launches]
         arrivals, replay_seed = drawn(rng, len(launches)), rng.randrange(1 << 32)

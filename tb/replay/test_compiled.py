@@ -17,8 +17,8 @@ import numba
 import pytest
 
 from warploom_golden.replay import compiled, event_machine, event_model
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_spec import Config, LaunchDescriptor, preset
-from warploom_spec.config import POLICIES
 
 GOLDEN = Path(compiled.__file__).parents[1]
 ROOT = GOLDEN.parents[1]
@@ -165,7 +165,7 @@ def test_the_number_of_the_sources_depends_on_each_part(tmp_path: Path) -> None:
 
 
 # --- indices are not checked ---------------------------------------------------------------------
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", PREDICTED_POLICIES)
 def test_the_largest_configuration_has_room(policy: str) -> None:
     most = {f.name: f.metadata["high"] for f in fields(Config) if f.metadata}
     slots = most["block_slots"]
@@ -188,7 +188,8 @@ REPLAYS = """
     from dataclasses import replace
     from warploom_golden.replay import event_model
     from warploom_spec import LaunchDescriptor, preset
-    from warploom_spec.config import POLICIES, RECLAIMS
+    from warploom_golden.replay.event_constants import PREDICTED_POLICIES
+    from warploom_spec.config import RECLAIMS
 
     launches = [
         LaunchDescriptor(
@@ -202,7 +203,7 @@ REPLAYS = """
         )
         for number, length in enumerate(sys.argv[1:])
     ]
-    for policy, reclaim in itertools.product(POLICIES, RECLAIMS):
+    for policy, reclaim in itertools.product(PREDICTED_POLICIES, RECLAIMS):
         config = replace(preset("tiny"), policy=policy, reclaim=reclaim)
         for every in (None, 2):
             events = event_model.run(launches, config, 3, every)

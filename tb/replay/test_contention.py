@@ -12,9 +12,10 @@ from tb.replay.test_event_model import assert_equal, random_launches
 from tb.support.replay_reference import Replay, SmCore, block_length
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay import contention, event_model
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_model import Events
 from warploom_spec import Config, LaunchDescriptor, preset
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 Reports = list[tuple[int, int, int]]
 #: Of the knees drawn: every warp but the first slows down, some do, hardly any does.
@@ -64,7 +65,9 @@ def slowed(events: Events, free: Events) -> bool:
     return reports(events) != reports(free)
 
 
-@pytest.mark.parametrize(("policy", "reclaim"), list(itertools.product(POLICIES, RECLAIMS)))
+@pytest.mark.parametrize(
+    ("policy", "reclaim"), list(itertools.product(PREDICTED_POLICIES, RECLAIMS))
+)
 def test_jumps_end_where_a_walk_through_every_cycle_does(
     policy: str, reclaim: str, seed: int
 ) -> None:
@@ -92,7 +95,7 @@ def test_jumps_end_where_a_walk_does_in_many_runs(seed: int) -> None:
             sms=sms,
             block_slots=slots,
             warp_slots=rng.randint(8, 33),
-            policy=rng.choice(POLICIES),
+            policy=rng.choice(PREDICTED_POLICIES),
             reclaim=rng.choice(RECLAIMS),
         )
         launches = loaded_launches(rng, config)
@@ -110,14 +113,16 @@ def test_every_event_is_the_cycle_models(
     knee: int, reclaim: str, kill_every: int | None, seed: int
 ) -> None:
     rng = random.Random(f"{seed}-{knee}-{reclaim}-{kill_every}")
-    config = replace(preset("tiny"), policy=rng.choice(POLICIES), reclaim=reclaim)
+    config = replace(preset("tiny"), policy=rng.choice(PREDICTED_POLICIES), reclaim=reclaim)
     launches = loaded_launches(rng, config)
     replay_seed = rng.randrange(1 << 32)
     model = event_model.run(launches, config, replay_seed, knee=knee)
     assert_equal(Replay(launches, config, replay_seed, knee=knee).run(), model, f"seed {seed}")
 
 
-@pytest.mark.parametrize(("policy", "reclaim"), list(itertools.product(POLICIES, RECLAIMS)))
+@pytest.mark.parametrize(
+    ("policy", "reclaim"), list(itertools.product(PREDICTED_POLICIES, RECLAIMS))
+)
 def test_a_knee_at_or_above_every_load_equals_none(policy: str, reclaim: str, seed: int) -> None:
     rng = random.Random(f"{seed}-{policy}-{reclaim}")
     config = replace(preset("default"), policy=policy, reclaim=reclaim)

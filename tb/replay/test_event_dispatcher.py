@@ -14,9 +14,10 @@ import pytest
 from tb.support.replay_reference import block_length
 from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.oracles.index_reference import last_mask, threads, warps, widths
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_dispatcher import EventDispatcher, SmBehaviour
 from warploom_spec import BlockStatus, Config, Fate, LaunchDescriptor, Stop, layouts, preset
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 LAST = 2500
 #: What the first runs meet, one each, with any seed: "KILLED" also the second launch's SKIPPED,
@@ -261,7 +262,7 @@ def early(rows: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     return sorted(tuple(row) for row in rows if row[0] < LAST - 8)
 
 
-@pytest.mark.parametrize(("policy", "reclaim"), [*itertools.product(POLICIES, RECLAIMS)])
+@pytest.mark.parametrize(("policy", "reclaim"), [*itertools.product(PREDICTED_POLICIES, RECLAIMS)])
 def test_stops_faults_and_losses_equal_the_cycle_model(
     policy: str, reclaim: str, seed: int
 ) -> None:

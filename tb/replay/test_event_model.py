@@ -11,11 +11,12 @@ import pytest
 
 from tb.support.replay_reference import Replay
 from warploom_golden.replay import event_model
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.kills import kill_block
 from warploom_sim.compare import compare
 from warploom_spec import Config, Fate, LaunchDescriptor, WarploomError, preset
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 #: Shapes that differ in warps, dimensions and words.
 SHAPES = (
@@ -82,7 +83,7 @@ def random_launches(
 
 
 def cases() -> list[tuple[str, str, str]]:
-    return list(itertools.product(("tiny", "default"), POLICIES, RECLAIMS))
+    return list(itertools.product(("tiny", "default"), PREDICTED_POLICIES, RECLAIMS))
 
 
 def assert_equal(reference: Events, model: Events, label: str) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from tb.replay.test_event_model import assert_equal, random_launches
 from warploom_golden.replay import event_dispatch, event_dispatcher, event_model
-from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.event_constants import NEVER, PREDICTED_POLICIES
 from warploom_spec import LaunchDescriptor, preset
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_pieces_are_the_whole(
     request: pytest.FixtureRequest,
 ) -> None:
     rng = random.Random(f"{seed}-{reclaim}-{kill_every}")
-    config = replace(preset("tiny"), policy=rng.choice(POLICIES), reclaim=reclaim)
+    config = replace(preset("tiny"), policy=rng.choice(PREDICTED_POLICIES), reclaim=reclaim)
     launches = random_launches(rng, config, 12, crowded=True)
     given = (launches, config, seed, kill_every, knee)
     whole = event_model.run(*given)

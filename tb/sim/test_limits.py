@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from tb.support.trace_files import random_document, write
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import cli, replay_report
 from warploom_sim import replay as run_replay
 from warploom_sim.analysis import limit_walk
@@ -29,7 +30,7 @@ from warploom_sim.analysis.limits import (
 )
 from warploom_sim.replay_result import Replay
 from warploom_spec import RESOURCES, Fate, LaunchDescriptor, capacities, preset, timing
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 
 def random_replay(
@@ -261,7 +262,7 @@ def test_limits_have_the_numbers_of_the_walk() -> None:
 @pytest.mark.parametrize("reclaim", RECLAIMS)
 def test_every_cycle_has_the_limit_that_the_page_says(reclaim: str, seed: int) -> None:
     seen: Counter[str] = Counter()
-    for k, policy in enumerate(POLICIES):
+    for k, policy in enumerate(PREDICTED_POLICIES):
         rng = random.Random(f"{seed}-{policy}-{reclaim}")
         replay = random_replay("tiny", policy, reclaim, rng, crowded=k % 2 == 0, late=k > 1)
         found, expected = by_cycle(find_limits(replay)), Reference(replay).limits()
@@ -277,7 +278,7 @@ def test_every_cycle_has_the_limit_that_the_page_says(reclaim: str, seed: int) -
 @pytest.mark.parametrize("name", ["tiny", "default"])
 def test_stretches_agree_with_the_stall_counters(name: str, reclaim: str, seed: int) -> None:
     """The counters count other cycles than the limits do: of the same waits, by their own rules."""
-    for k, policy in enumerate(POLICIES):
+    for k, policy in enumerate(PREDICTED_POLICIES):
         rng = random.Random(f"{seed}-{name}-{policy}-{reclaim}")
         replay = random_replay(name, policy, reclaim, rng, crowded=k == 0)
         assert counters(replay, find_limits(replay)) == replay.stalls, f"seed {seed}, {policy}"

@@ -22,6 +22,7 @@ from tb.support.seeded_faults import (
 )
 from tb.support.trace_files import random_document, write
 from warploom_golden.replay import event_model
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import cli, replay, replay_follow, replay_job, rtl_replay, traces
 from warploom_sim.failure import ProgramError
 from warploom_sim.model_run import ModelJob, read_piece
@@ -29,7 +30,7 @@ from warploom_sim.options import ReplayOptions
 from warploom_sim.simulation_run import model_process
 from warploom_sim.trace_launches import make_launches
 from warploom_spec import WarploomError, preset
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 ROOT = Path(__file__).parents[2]
 RESNET = ROOT / "traces" / "resnet50_infer.json.gz"
@@ -73,7 +74,7 @@ def assert_equal(result: Result, figures: dict[str, Any]) -> None:
     # Each policy with one of the reclaims, in turn.
     [
         pytest.param(*pair, marks=[pytest.mark.deep] * (number % 4 in (1, 2)))
-        for number, pair in enumerate(itertools.product(POLICIES, RECLAIMS))
+        for number, pair in enumerate(itertools.product(PREDICTED_POLICIES, RECLAIMS))
     ],
     ids=str,
 )

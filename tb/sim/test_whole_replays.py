@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import cli
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 pytestmark = pytest.mark.deep
 
@@ -55,7 +56,7 @@ def test_tiny_refuses_many_and_goes_on(tmp_path: Path, trace: Path) -> None:
 
 
 @pytest.mark.parametrize("reclaim", RECLAIMS)
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", PREDICTED_POLICIES)
 def test_every_policy_on_two_streams(tmp_path: Path, policy: str, reclaim: str) -> None:
     figures = sim(tmp_path, STREAMS, "--policy", policy, "--reclaim", reclaim, "--launches", 40)
     assert figures["blocks"] > 10_000

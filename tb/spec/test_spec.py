@@ -28,6 +28,7 @@ from warploom_spec import (
     preset,
     timing,
 )
+from warploom_spec.config import POLICIES
 from warploom_spec.packet import Field
 
 DEFAULT = PRESETS["default"]
@@ -278,7 +279,7 @@ def test_pack_refuses_by_name(values: dict[str, int], message: str) -> None:
         ("max_threads", 0, "1 to 65536"),
         ("kill_timeout", 71, "72 (2 block_slots + 8) to 65535"),
         ("kill_timeout", 65536, "10 to 65535"),
-        ("policy", "best", "first_fit, round_robin, least_loaded, freed_first"),
+        ("policy", "best", ", ".join(POLICIES)),
         ("reclaim", "never", "in_order, out_of_order"),
         ("grid_bits", (32, 16, 16), "three widths from 1 to (31, 16, 16)"),
         ("step_from_host", 1, "True, False"),

@@ -18,6 +18,7 @@ from warploom_dev.synth.source import generate
 from warploom_dev.synth.targets import BASELINE, Target, all_targets
 from warploom_sim.verilog_header import ports
 from warploom_spec import PRESETS
+from warploom_spec.config import ORDER_TABLE_POLICIES
 
 ROOT = Path(__file__).parents[2]
 FIELDS = {
@@ -102,7 +103,7 @@ class Widths:
         ended = self.ticket + self.fate + self.code + self.cycles + self.grid + 1
         ended += self.entries + 4
         stop, kill = 2 * 2, 2
-        table = 2 * self.sm + STREAM if policy == "freed_first" else 0
+        table = 2 * self.sm + STREAM if policy in ORDER_TABLE_POLICIES else 0
         streams = launch + ended + stop + 2 * STREAM + table
         sms = self.sms * (self.sm_port() + 2) + kill
         return streams + sms + 2 * self.launch_words() + 7 * self.stall + self.error

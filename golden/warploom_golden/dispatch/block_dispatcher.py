@@ -99,7 +99,7 @@ class BlockDispatcher:
             values[f"words__{place}"] = words
         for cause, count in self._counters.items():
             values[f"stall_{cause}"] = count
-        if self._policy.HAS_ORDER_TABLE:
+        if self._config.has_order_table:
             values["order_table__ready"] = 1
         for n, sm in enumerate(self._sms):
             values[f"offer__{n}__valid"] = int(sm.standing is not None)
@@ -122,7 +122,7 @@ class BlockDispatcher:
         self._return_blocks(self._look_up())
         # Changed at the end of the cycle:
         self._reports.register(inputs, self.kill, cycle)
-        if self._policy.HAS_ORDER_TABLE and inputs["order_table__valid"]:
+        if self._config.has_order_table and inputs["order_table__valid"]:
             self._swap(inputs["order_table__payload"], resident)
         self._take_stops(inputs)
         self._move_offers(inputs)

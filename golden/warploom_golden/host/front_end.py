@@ -205,7 +205,7 @@ class FrontEnd:
         if self._read_arbiter is not None:
             values |= {name: arbiter[name] for name in ("read__valid", "read__payload")}
             values["data__ready"] = 1
-        if self._config.policy == "freed_first":
+        if self._config.has_order_table:
             values |= {
                 "order_table__valid": registers["order_swap_valid"],
                 "order_table__payload": registers["order_swap"],

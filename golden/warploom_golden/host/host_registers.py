@@ -129,7 +129,7 @@ class HostRegisters:
             "clear_stream_valid": int(self._stream_mended is not None),
             "unit_reset": self._unit_reset,
         }
-        if self._config.policy == "freed_first":
+        if self._config.has_order_table:
             values["order_swap"] = self._swapped or 0
             values["order_swap_valid"] = int(self._swapped is not None)
         return values

@@ -12,8 +12,8 @@ from warploom_golden.oracles.index_reference import Dims
 from warploom_golden.replay.block_length import block_lengths
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
-#: What one block takes of an SM: slots, warps, register units, shared-memory units, barriers.
-Amounts = tuple[int, int, int, int, int]
+#: What one block takes of an SM, in the order of `warploom_spec.RESOURCES`.
+Amounts = tuple[int, ...]
 #: What a merged block takes. ``maximum``: the maxima over the tasks, as in patent CN102708009A.
 #: ``task``: what its own task needs.
 CHARGES = ("maximum", "task")

@@ -1,11 +1,14 @@
 """Free resources and slots of each SM, and their return in order of decision."""
 
 from collections import deque
+from typing import Final
 
 from warploom_golden.merging.merged_work import Amounts
 from warploom_golden.merging.sm_choice import SmChoice
 from warploom_golden.merging.sm_stand_in import NEVER
-from warploom_spec import Config
+from warploom_spec import RESOURCES, Config, capacities
+
+WARPS: Final = RESOURCES.index("warps")
 
 
 class SmBooks:
@@ -29,17 +32,10 @@ class SmBooks:
 
     def __init__(self, config: Config):
         self._sms = config.sms
-        whole = [
-            config.block_slots,
-            config.warp_slots,
-            config.register_units,
-            config.shared_units,
-            config.barriers,
-        ]
-        self._free = [list(whole) for _ in range(config.sms)]
+        self._free = [list(capacities(config).values()) for _ in range(config.sms)]
         self._slots = [deque(range(config.block_slots)) for _ in range(config.sms)]
         self._used_warps = [0] * config.sms
-        self._need: Amounts = (0, 0, 0, 0, 0)
+        self._need: Amounts = (0,) * len(RESOURCES)
         # Reclaim in order, by block: the first cycle in which it may be retired; for a retired
         # block the cycle in which its resources are returned.
         self._done: dict[int, int] = {}
@@ -57,9 +53,7 @@ class SmBooks:
             self._judge(sm)
 
     def _judge(self, sm: int) -> None:
-        s, w, r, m, b = self._free[sm]
-        slots, warps, registers, shared, barriers = self._need
-        if s >= slots and w >= warps and r >= registers and m >= shared and b >= barriers:
+        if all(have >= one for have, one in zip(self._free[sm], self._need, strict=True)):
             self.rooms |= 1 << sm
         else:
             self.rooms &= ~(1 << sm)
@@ -68,7 +62,7 @@ class SmBooks:
         free = self._free[sm]
         for k, amount in enumerate(amounts):
             free[k] -= sign * amount
-        self._used_warps[sm] += sign * amounts[1]
+        self._used_warps[sm] += sign * amounts[WARPS]
         self._judge(sm)
 
     def take(self, rooms: int) -> tuple[int, int]:

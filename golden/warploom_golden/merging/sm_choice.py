@@ -6,7 +6,11 @@ other models.
 
 from collections import deque
 
+from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_spec import Config
+
+#: The placement policies that `SmChoice` knows.
+POLICIES = ("first_fit", "round_robin", "least_loaded", "freed_first")
 
 
 def first_from(mask: int, start: int) -> int:
@@ -27,9 +31,15 @@ class SmChoice:
     ----------
     config : Config
         Placement policy, number of SMs, slots of one SM.
+
+    Raises
+    ------
+    WarploomError
+        If the placement policy is not known here.
     """
 
     def __init__(self, config: Config):
+        check_predicted(config.policy, POLICIES, "merging/sm_choice.py")
         self._policy = config.policy
         self._sms = config.sms
         self._depth = config.sms * config.block_slots

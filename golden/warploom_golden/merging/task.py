@@ -81,13 +81,13 @@ class Task:
         """The task's index configuration: index address and block shape."""
         return self.launch.index_address, self.launch.block
 
-    def need(self, config: Config) -> tuple[int, int, int, int, int]:
+    def need(self, config: Config) -> tuple[int, ...]:
         """Return what one block takes of an SM.
 
         Returns
         -------
-        tuple of five int
-            Slots, warps, register units, shared-memory units, barriers.
+        tuple of int
+            In the order of `warploom_spec.RESOURCES`.
         """
         count = warps(self.launch.block, config.warp_size)
         registers = count * self.launch.warp_registers

@@ -8,13 +8,16 @@ from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_spec.config import Config
-from warploom_spec.resources import RESOURCES
+from warploom_spec.resources import RESOURCES, capacities
 
-#: What a block takes beside a slot: warps, register units, shared-memory units, barriers.
-Need = tuple[int, int, int, int]
-#: The names of the four in a `Need`; a block takes one slot beside them.
+#: What a block takes beside a slot, in the order of `NEEDED`.
+Need = tuple[int, ...]
+#: The names of what is in a `Need`; a block takes one slot beside them.
 NEEDED = tuple(name for name in RESOURCES if name != "slots")
+#: The placement policies that `ListScheduler` knows.
+POLICIES = ("first_fit", "round_robin", "least_loaded", "freed_first")
 
 
 @dataclass(eq=False)
@@ -29,7 +32,7 @@ class Job:
         Whether the launch waits for the earlier launches of its stream.
     grid : tuple of three int
         Number of blocks in x, y, z.
-    need : tuple of four int
+    need : tuple of int
         What one block takes of an SM beside a slot: a `Need`.
     placed, returned : int
         Number of blocks that were placed, and that were returned, so far.
@@ -101,7 +104,7 @@ class _Room:
         """Take one block's room (1) or give it back (-1)."""
         self.slots -= sign
         self.free = [have - sign * one for have, one in zip(self.free, need, strict=True)]
-        self.warps_used += sign * need[0]
+        self.warps_used += sign * need[NEEDED.index("warps")]
 
 
 class ListScheduler:
@@ -112,6 +115,11 @@ class ListScheduler:
     config : Config
         SMs, placement policy, reclaim policy.
 
+    Raises
+    ------
+    WarploomError
+        If the placement policy is not known here.
+
     Attributes
     ----------
     table : list of int
@@ -121,6 +129,7 @@ class ListScheduler:
     """
 
     def __init__(self, config: Config):
+        check_predicted(config.policy, POLICIES, "oracles/list_scheduler.py")
         self._config = config
         self._rooms = [self._empty_room() for _ in range(config.sms)]
         self._jobs: list[Job] = []
@@ -207,9 +216,8 @@ class ListScheduler:
         return room.lacks(job.need)
 
     def _empty_room(self) -> _Room:
-        config = self._config
-        sizes = [config.warp_slots, config.register_units, config.shared_units, config.barriers]
-        return _Room(config.block_slots, sizes)
+        sizes = capacities(self._config)
+        return _Room(sizes["slots"], [sizes[name] for name in NEEDED])
 
     def _resident(self) -> list[Job]:
         """Return the two oldest launches that are not over, or fewer."""

@@ -11,6 +11,15 @@ FIRST_FIT: Final = 0
 ROUND_ROBIN: Final = 1
 LEAST_LOADED: Final = 2
 FREED_FIRST: Final = 3
+#: The same by name: the policies that replays predict, and the file where one is added.
+POLICY_NUMBERS: Final = {
+    "first_fit": FIRST_FIT,
+    "round_robin": ROUND_ROBIN,
+    "least_loaded": LEAST_LOADED,
+    "freed_first": FREED_FIRST,
+}
+PREDICTED_POLICIES: Final = tuple(POLICY_NUMBERS)
+PREDICTED_IN: Final = "replay/event_placement.py"
 #: A key of a tournament is a cycle, and below it the number of a slot or an SM.
 SLOT_BITS: Final = 6
 SM_BITS: Final = 8

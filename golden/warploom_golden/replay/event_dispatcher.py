@@ -7,15 +7,14 @@ from typing import Final
 import numpy as np
 
 from warploom_golden.oracles.index_reference import warps
+from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_golden.replay.block_length import block_lengths, grid_places
 from warploom_golden.replay.contention import block_work, rate
 from warploom_golden.replay.event_constants import (
-    FIRST_FIT,
-    FREED_FIRST,
-    LEAST_LOADED,
     NEVER,
     NONE,
-    ROUND_ROBIN,
+    POLICY_NUMBERS,
+    PREDICTED_IN,
     SLOT_BITS,
     SM_BITS,
 )
@@ -36,12 +35,6 @@ from warploom_spec import (
 AHEAD: Final = 1 << 14
 #: Lengths that are computed at once.
 WINDOW: Final = 1 << 16
-POLICIES: Final = {
-    "first_fit": FIRST_FIT,
-    "round_robin": ROUND_ROBIN,
-    "least_loaded": LEAST_LOADED,
-    "freed_first": FREED_FIRST,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +106,11 @@ class EventDispatcher:
     knee : int or None
         With contention: warps that an SM runs at full speed; every SM then reports, and at once.
         None: blocks take as long on a full SM as alone.
+
+    Raises
+    ------
+    WarploomError
+        If the placement policy is not predicted.
     """
 
     def __init__(
@@ -372,7 +370,8 @@ def initial_state(config: Config, sm: SmBehaviour, knee: int | None) -> State:
 def _set_rules(rules: Rules, config: Config, sm: SmBehaviour) -> None:
     rules.sms, rules.block_slots = config.sms, config.block_slots
     rules.kill_timeout = config.kill_timeout
-    rules.policy = POLICIES[config.policy]
+    check_predicted(config.policy, POLICY_NUMBERS, PREDICTED_IN)
+    rules.policy = POLICY_NUMBERS[config.policy]
     rules.in_order = config.reclaim == "in_order"
     rules.report_time = sm.report_time
     latencies = timing(config)

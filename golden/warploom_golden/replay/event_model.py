@@ -19,6 +19,8 @@ from warploom_golden.oracles.index_reference import (
     warps,
     widths,
 )
+from warploom_golden.oracles.predicted_policies import check_predicted
+from warploom_golden.replay.event_constants import PREDICTED_IN, PREDICTED_POLICIES
 from warploom_golden.replay.event_state import Integers
 from warploom_spec import Config, LaunchDescriptor, WarploomError, layouts
 
@@ -187,13 +189,25 @@ def check(config: Config, kill_every: int | None = None) -> None:
     Raises
     ------
     WarploomError
-        If nothing makes indices, whose events a replay compares; or if launches are to be killed
-        on SMs that cannot kill.
+        If the placement policy is not predicted; if nothing makes indices, whose events a replay
+        compares; or if launches are to be killed on SMs that cannot kill.
     """
+    check_policy(config)
     if not config.makes_indices:
         raise WarploomError("index_memory_warps is 0; legal in a replay: 2 to 65536")
     if kill_every is not None and not config.sm_kill:
         raise WarploomError(f"kill_every is {kill_every}; legal with sm_kill = False: none")
+
+
+def check_policy(config: Config) -> None:
+    """Refuse a placement policy that the model does not know.
+
+    Raises
+    ------
+    WarploomError
+        If the policy is not predicted.
+    """
+    check_predicted(config.policy, PREDICTED_POLICIES, PREDICTED_IN)
 
 
 def _columns(rows: Sequence[tuple[int, ...]], names: Sequence[str]) -> Table:

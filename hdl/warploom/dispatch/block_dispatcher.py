@@ -81,7 +81,7 @@ stall_offer : Out(32)
             "error": Out(layouts.error_record(config).layout()),
             "error_count": Out(timing(config).error_counter_bits),
         }
-        if policy_class(config).HAS_ORDER_TABLE:
+        if config.has_order_table:
             ports["order_table"] = In(stream.Signature(layouts.order_swap(config).layout()))
         super().__init__(ports)
 
@@ -240,7 +240,7 @@ stall_offer : Out(32)
                 placement.resident.eq(places.resident),
                 *(placement.freed[k].eq(port.returned.any()) for k, port in enumerate(ports)),
             ]
-        if placement.HAS_ORDER_TABLE:
+        if self._config.has_order_table:
             wiring.connect(m, wiring.flipped(self.order_table), placement.swap)
         if placement.READS_LOADS:
             needed = Mux(places.role, places.needs[1].warps, places.needs[0].warps)
@@ -265,7 +265,7 @@ stall_offer : Out(32)
         for index, code in enumerate(codes):
             causes = Cat(port.errors[index] for port in ports)
             errors.append(self._registered(m, code, causes.any(), lowest_number(causes), 1))
-        if placement.HAS_ORDER_TABLE:
+        if self._config.has_order_table:
             # These causes come directly from the port, the others two cycles later.
             refused = placement.refused
             errors += [

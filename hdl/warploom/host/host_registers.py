@@ -52,7 +52,7 @@ class HostRegisters(wiring.Component):
     clear_stream, clear_stream_valid : Out
         Mend a stream: a cycle after the write.
     order_swap, order_swap_valid : Out
-        Only with the policy ``freed_first``: swap two SMs' turns, a cycle after the write.
+        With ``config.has_order_table``: swap two SMs' turns, a cycle after the write.
     unit_reset : Out(units)
         A cycle after the write; all ones in a soft reset's first cycle.
     busy, missing, disconnected : In(units)
@@ -88,7 +88,6 @@ class HostRegisters(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         self._words = registers(config)
-        self._has_order_table = config.policy == "freed_first"
         units, sms, counts = config.units, config.sms, timing(config).error_counter_bits
         record = layouts.error_record(config).layout()
         swap = {
@@ -110,7 +109,7 @@ class HostRegisters(wiring.Component):
                 "refused": In(32),
                 "clear_stream": Out(config.stream_bits),
                 "clear_stream_valid": Out(1),
-                **(swap if self._has_order_table else {}),
+                **(swap if config.has_order_table else {}),
                 "unit_reset": Out(units),
                 "busy": In(units),
                 "missing": In(units),
@@ -150,7 +149,7 @@ class HostRegisters(wiring.Component):
         writable = [here[word.name] for word in self._words if word.access != "ro"]
         acts = Cat(here[word.name] for word in self._words if word.acts).any()
         too_large = here["CLEAR_STREAM"] & write.data[self._config.stream_bits : 8].any()
-        if self._has_order_table:
+        if self._config.has_order_table:
             sm = self._config.sm_bits
             above = write.data[sm:8].any() | write.data[8 + sm : 16].any()
             too_large = too_large | (here["ORDER_SWAP"] & above)
@@ -261,7 +260,7 @@ class HostRegisters(wiring.Component):
             self.clear_stream_valid.eq(written["CLEAR_STREAM"]),
             self.clear_stream.eq(Mux(written["CLEAR_STREAM"], write.data, 0)),
         ]
-        if self._has_order_table:
+        if self._config.has_order_table:
             sm = self._config.sm_bits
             m.d.sync += [self.order_swap_valid.eq(0), self.order_swap.eq(0)]
             with m.If(written["ORDER_SWAP"]):

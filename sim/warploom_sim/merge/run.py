@@ -91,11 +91,19 @@ class MergeJob:
 
 
 def config_of(options: MergeOptions) -> Config:
-    """Return the preset with the policies that the options put in their place."""
+    """Return the preset with the policies that the options put in their place.
+
+    Raises
+    ------
+    WarploomError
+        If the placement policy is not predicted.
+    """
     base = preset(options.config)
-    return dataclasses.replace(
+    config = dataclasses.replace(
         base, policy=options.policy or base.policy, reclaim=options.reclaim or base.reclaim
     )
+    event_model.check_policy(config)
+    return config
 
 
 def prepare(options: MergeOptions) -> MergeJob:

@@ -86,6 +86,7 @@ def run(options: PreemptOptions) -> None:
     WarploomError
         If a trace or an option is refused. Nothing was run or written then.
     """
+    event_model.check_policy(options.config)
     if options.plot:
         check_plot(options.plot)
     workload = load(options)

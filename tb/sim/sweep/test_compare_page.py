@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import replay
 from warploom_sim.sweep.run_figures import run_figures
-from warploom_spec.config import POLICIES
 
 ROOT = Path(__file__).parents[3]
 LINES = (ROOT / "docs" / "sim" / "compare.md").read_text().splitlines()
@@ -27,7 +27,10 @@ def percentiles(values: dict[str, int]) -> str:
 @pytest.mark.parametrize("contention", ["none", pytest.param("sharing", marks=deep)])
 @pytest.mark.parametrize(
     "policy",
-    [pytest.param(name, marks=() if name == "least_loaded" else deep) for name in POLICIES],
+    [
+        pytest.param(name, marks=() if name == "least_loaded" else deep)
+        for name in PREDICTED_POLICIES
+    ],
 )
 def test_policies_on_resnet(policy: str, contention: str) -> None:
     run = figures("resnet50_infer", policy=policy, contention=contention)
@@ -51,7 +54,7 @@ def test_cost_of_in_order_reclaim(trace: str) -> None:
 
 def test_the_tables_have_every_run() -> None:
     text = "\n".join(LINES)
-    for policy in POLICIES:
+    for policy in PREDICTED_POLICIES:
         for contention in ("none", "sharing"):
             assert text.count(f"\n| `{policy}` | {contention} | ") == 1
     for trace in TRACES:

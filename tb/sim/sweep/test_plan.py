@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tb.support.trace_files import document, write
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim.sweep.labels import baseline, common, label, value, varying
 from warploom_sim.sweep.plan import Request, plan, sources
 from warploom_spec import WarploomError, preset
-from warploom_spec.config import POLICIES, RECLAIMS
+from warploom_spec.config import RECLAIMS
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def test_every_combination_once_and_in_order(tmp_path: Path, trace: Path) -> Non
     request = Request(
         traces=(trace, other),
         configs=("tiny", "default"),
-        policies=POLICIES,
+        policies=PREDICTED_POLICIES,
         reclaims=RECLAIMS,
         settings=("sms=3,4", "grid_bits=8,8,8", "grid_bits=9,8,8"),
         time_scales=scales,
@@ -34,7 +35,7 @@ def test_every_combination_once_and_in_order(tmp_path: Path, trace: Path) -> Non
     runs = plan(request)
     fields = [(("sms", s), ("grid_bits", g)) for s in "34" for g in ("8,8,8", "9,8,8")]
     product = itertools.product(
-        (trace, other), scales, ("tiny", "default"), fields, POLICIES, RECLAIMS
+        (trace, other), scales, ("tiny", "default"), fields, PREDICTED_POLICIES, RECLAIMS
     )
     found = [
         (r.trace, r.time_scale, r.preset, r.settings, r.config.policy, r.config.reclaim)

@@ -100,7 +100,7 @@ def _sms(config: Config) -> Ports:
     bits = timing(config).stall_counter_bits
     return {
         **{name: config.sms * bits for name, bits in each.items()},
-        **(table if config.policy == "freed_first" else {}),
+        **(table if config.has_order_table else {}),
         **{f"stall_{cause}": bits for cause in STALLS},
         "words": PLACES * layouts.launch_words(config).bits,
         "kill": PLACES,

@@ -11,8 +11,6 @@ from warploom_spec.config import Config
 class FreedFirst(Policy):
     """The SM whose slot became free first; else the next eligible one in the order table."""
 
-    HAS_ORDER_TABLE = True
-
     def __init__(self, config: Config):
         super().__init__(config)
         self.table = list(range(config.sms))

@@ -1,7 +1,6 @@
 """What the model of every placement policy has."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from warploom_golden.dispatch.sm.sm import Sm
 from warploom_spec.config import Config
@@ -18,9 +17,6 @@ class Policy:
     config : Config
         Number of SMs and slots.
     """
-
-    #: BlockDispatcher has the port ``order_table``.
-    HAS_ORDER_TABLE: ClassVar[bool] = False
 
     def __init__(self, config: Config):
         del config
@@ -41,7 +37,7 @@ class Policy:
         """
 
     def swap(self, first: int, second: int) -> None:
-        """Swap two positions of the order table."""
+        """Swap two positions of the order table, of a policy with ``config.has_order_table``."""
         raise NotImplementedError
 
 

@@ -17,7 +17,6 @@ class FreedFirst(PlacementPolicy):
     """
 
     READS_RETURNS = True
-    HAS_ORDER_TABLE = True
 
     def choose(self, m: Module) -> Value:
         """Return the queue's first SM if it is eligible, else one by the order table."""

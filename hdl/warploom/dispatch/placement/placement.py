@@ -48,17 +48,15 @@ class PlacementPolicy(wiring.Component):
     resident : In(1)
         With `READS_RETURNS`: a launch has started and has not ended.
     swap : In(stream of order_swap)
-        With `HAS_ORDER_TABLE`: the dispatcher's port.
+        With ``config.has_order_table``: the dispatcher's port.
     refused : Out(SwapErrors)
-        With `HAS_ORDER_TABLE`: why the swap is refused.
+        With ``config.has_order_table``: why the swap is refused.
     """
 
     #: The dispatcher adds up the warps on each SM.
     READS_LOADS: ClassVar[bool] = False
     #: The dispatcher tells of blocks that returned, and whether a launch is resident.
     READS_RETURNS: ClassVar[bool] = False
-    #: The dispatcher has the port ``order_table``.
-    HAS_ORDER_TABLE: ClassVar[bool] = False
 
     wanted: Signal
     eligible: Signal
