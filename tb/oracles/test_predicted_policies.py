@@ -14,18 +14,19 @@ from warploom_golden.replay.event_constants import PREDICTED_IN, PREDICTED_POLIC
 from warploom_spec import WarploomError
 from warploom_spec.config import POLICIES
 
+PLUGIN = "tb.support.toy_policy"
 ROOT = Path(__file__).parents[2]
 TRACE = "traces/stencil3d_shapes.json.gz"
 STREAMS = "traces/two_streams_priority.json.gz"
-#: What is green after the first steps of CONTRIBUTING: quick ones of each folder of predictions.
+#: Quick ones of the tests that run predictions.
 QUICK = (
-    "tb/oracles/test_list_scheduler.py",
     "tb/merging/test_merged_replay.py",
     "tb/replay/test_pieces.py",
     "tb/spec/test_spec.py",
     "tb/sim/sweep/test_plan.py",
 )
-FOLDERS = ("tb/oracles", "tb/merging", "tb/preemption", "tb/replay", "tb/spec", "tb/sim/sweep")
+#: Where such tests are.
+FOLDERS = ("tb/oracles", "tb/merging", "tb/preemption", "tb/replay", "tb/sim/sweep")
 
 
 def test_every_prediction_knows_the_same_policies() -> None:
@@ -107,13 +108,21 @@ def test_predictors_and_commands_refuse_it_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "paths", [QUICK, pytest.param(FOLDERS, marks=pytest.mark.deep)], ids=["quick", "folders"]
+    "paths",
+    [QUICK, pytest.param((*FOLDERS, "tb/spec"), marks=pytest.mark.deep)],
+    ids=["quick", "folders"],
 )
 def test_tests_are_green_before_a_prediction_is_written(paths: tuple[str, ...]) -> None:
     """What a policy's author sees behind the steps for RTL, model and registry."""
-    unwanted = "not test_tests_are_green and not test_predictors_and_commands"
-    done = with_last_fit(
-        "-m", "pytest", "-q", "-x", "-p", "tb.support.toy_policy", "-k", unwanted, *paths
-    )
+    unwanted = "not test_predicted_policies"
+    done = with_last_fit("-m", "pytest", "-q", "-x", "-p", PLUGIN, "-k", unwanted, *paths)
     assert done.returncode == 0, done.stdout[-4000:]
     assert " passed" in done.stdout
+
+
+def test_no_case_of_the_predictions_is_for_a_policy_that_is_not_predicted() -> None:
+    done = with_last_fit("-m", "pytest", "-q", "--collect-only", "-p", PLUGIN, *FOLDERS, "tb/sim")
+    assert done.returncode == 0, done.stdout[-4000:]
+    cases = [line for line in done.stdout.splitlines() if "::" in line]
+    assert all(any(name in case for case in cases) for name in PREDICTED_POLICIES)
+    assert not [case for case in cases if NAME in case]

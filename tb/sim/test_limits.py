@@ -28,6 +28,7 @@ from warploom_sim.analysis.limits import (
     fits,
     rate_by_time_scale,
 )
+from warploom_sim.html_report.charts import STYLES
 from warploom_sim.replay_result import Replay
 from warploom_spec import RESOURCES, Fate, LaunchDescriptor, capacities, preset, timing
 from warploom_spec.config import RECLAIMS
@@ -257,6 +258,10 @@ def test_limits_have_the_numbers_of_the_walk() -> None:
     }
     numbers |= {name: limit_walk.FIRST_RESOURCE + k for k, name in enumerate(RESOURCES)}
     assert numbers == {name: number for number, name in enumerate(LIMITS)}
+
+
+def test_every_limit_has_a_name_and_a_style() -> None:
+    assert [*LABELS] == [*STYLES] == [*LIMITS]
 
 
 @pytest.mark.parametrize("reclaim", RECLAIMS)

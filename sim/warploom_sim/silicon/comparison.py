@@ -20,8 +20,10 @@ from warploom_spec.config import POLICIES
 
 #: Nanoseconds: two, three and four grains of the H200's timer.
 NEAR: Final = (64, 96, 128)
-#: What an H200 does, then what it is compared with.
-RULES: Final = ("freed_first", *(name for name in POLICIES if name != "freed_first"), CHANCE)
+#: What an H200 does.
+_OWN: Final = "freed_first"
+#: The same, then what it is compared with.
+RULES: Final = (_OWN, *(name for name in POLICIES if name != _OWN), CHANCE)
 
 
 @dataclass(frozen=True)
