@@ -57,7 +57,12 @@ class ModelPieces:
 
     def _run(self, file: IO[bytes]) -> None:
         while not self._over.is_set():
-            piece = read_piece(file)
+            try:
+                piece = read_piece(file)
+            except ValueError:
+                if file.closed:  # by whoever broke the run off
+                    return
+                raise
             self._give(piece)
             if piece is None:
                 return

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -409,3 +410,21 @@ def test_ctrl_c_while_an_equal_run_is_removed_leaves_no_folder(
     code, _, err = sim(trace)
     assert (code, err) == (130, "Interrupted.\n")
     assert not seen[0].exists()
+
+
+def test_a_reader_whose_model_was_ended_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever breaks a run off ends the model and closes its output, perhaps before it is read."""
+    told: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    process = subprocess.Popen(["true"], stdout=subprocess.PIPE)
+    process.wait()
+    assert process.stdout
+    process.stdout.close()
+    before = set(threading.enumerate())
+    replay_follow.ModelPieces(process, tmp_path)
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert told == []
