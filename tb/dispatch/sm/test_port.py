@@ -8,6 +8,7 @@ import pytest
 from tb.support.dispatch_rules import (
     KILLED,
     OK,
+    RESETTABLE,
     RTL_AND_MODEL,
     TINY,
     at,
@@ -170,6 +171,42 @@ def test_without_a_kill_an_sm_may_take_its_time(block):
 
 
 # 5. Reset, and the page
+
+
+def test_a_reset_withdraws_the_offer_and_forgets_all_blocks(block):
+    # In cycle 30 one block runs in slot 0, the next is offered, and a third waits.
+    recording = drive(
+        RESETTABLE[block],
+        [launch(1, gx=3), launch(2)],
+        enable=1,
+        launch__hold=lambda cycle: int(0 < cycle <= 30),
+        offer__0__ready=lambda cycle: int(cycle < 7 or cycle > 40),
+        reset_now=at(30),
+        # Of the forgotten block: during the boot, then when nothing runs; at last of launch 2.
+        **reporting(0, (34, 0), (36, 0), (45, 0)),
+    )
+    assert recording.cycles("offer__0__valid") == [6, *range(8, 31), 41]
+    assert [cycle for cycle, _ in recording.transfers("launch")] == [0, 35]
+    assert [(o["slot"], o["place"]) for o in offers(recording)] == [(0, 0)] * 2
+    assert errors(recording) == [(40, ErrorCode.REPORT_NOT_RUNNING, 0)]
+    assert fates(recording) == [(51, 2, Fate.FINISHED, ErrorCode.OK, 45 - 41)]
+
+
+def test_a_reset_brings_a_lost_sm_back_and_ends_a_kill(block):
+    recording = drive(
+        RESETTABLE[block],
+        [launch(1, gx=2), launch(2)],
+        enable=1,
+        launch__hold=lambda cycle: int(0 < cycle <= 45),
+        stop=at(15, stop()),
+        reset_now=at(45),
+        **reporting(0, (60, 0)),
+    )
+    # Nothing is reported before: lost 16 cycles after the kill's first, and 4 to see it.
+    assert recording.cycles("lost") == list(range(17 + 16 + 4, 46))
+    assert levels_of(recording, "kill")[0][0] == 17
+    assert recording.cycles("offer__0__valid") == [6, 8, 56]
+    assert [cycle for cycle in recording.cycles("kill") if cycle > 45] == []
 
 
 def test_the_page_says_what_timing_says(block):
