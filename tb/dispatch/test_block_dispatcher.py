@@ -78,10 +78,11 @@ def tight_case(config, seed, cycles=8000):
 def dual_kill_case(config, seed, cycles=8000, edges=True):
     """Return a case in which both resident launches are killed at once, on slow SMs.
 
-    With ``edges`` all launches begin near their grid's end, or near what resembles it.
+    Their launches are of all 16 streams. With ``edges`` all begin near their grid's end, or near
+    what resembles it.
     """
     case = dispatcher_case(config, "dual_kill", seed, cycles)
-    return replace(case, options={**case.options, "streams": 8, "edges": edges})
+    return replace(case, options={**case.options, "streams": 16, "edges": edges})
 
 
 def loss_case(config, seed, cycles=4000):

@@ -1,4 +1,8 @@
-"""A component's netlist as Yosys sees it, and what must not be in it."""
+"""A component's netlist as Yosys sees it, and what must not be in it.
+
+The Yosys is the one that Amaranth writes Verilog with: `make test` installs no other, and so these
+tests run without `warploom_dev.yosys`, which needs pyosys.
+"""
 
 import json
 import subprocess
