@@ -120,6 +120,22 @@ def test_another_device_is_another_recipe() -> None:
     assert {target.device for target in all_targets()} == {*flow.DEVICES}
 
 
+def test_a_crowded_block_has_a_recipe_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = flow.recipe_hash(TOOLS, "85k"), flow.recipe_hash(TOOLS, "85k", crowded=True)
+    assert before[0] != before[1]
+    monkeypatch.setattr(flow, "CROWDED", (*flow.CROWDED, "--seed-of-this-test"))
+    assert flow.recipe_hash(TOOLS, "85k") == before[0]
+    assert flow.recipe_hash(TOOLS, "85k", crowded=True) != before[1]
+
+
+def test_the_reset_of_a_crowded_block_alone_comes_over_a_global_net() -> None:
+    ports = (Port(name="i", direction="in", bits=2), Port(name="o", direction="out", bits=1))
+    text = flow.wrapper(ports, crowded=True)
+    assert "DCCA buffer(.CLKI(feed[1:1]), .CE(1'b1), .CLKO(reset));" in text
+    assert ".rst(reset)" in text and ".i(feed[3:2])" in text
+    assert "DCCA" not in flow.wrapper(ports) + flow.wrapper(ports, clocked=False, crowded=True)
+
+
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
@@ -229,7 +245,7 @@ def test_a_row_that_is_not_there_is_stale() -> None:
 
 
 def test_rows_with_too_few_seeds_are_named() -> None:
-    rows = {t.key: measured(seeds=(1, 2, 3), fmax_mhz=1.0) for t in all_targets()}
+    rows = {t.key: measured(seeds=t.seed_numbers, fmax_mhz=1.0) for t in all_targets()}
     assert not synth_figures.missing(rows, all_targets())
     first = all_targets()[0]
     rows[first.key] = measured(seeds=(1,), fmax_mhz=1.0)
@@ -237,6 +253,13 @@ def test_rows_with_too_few_seeds_are_named() -> None:
         f"{first.name}: placed with 1 seeds, not 3"
     ]
     assert not synth_figures.missing(rows, all_targets()[1:])
+
+
+def test_a_row_whose_seeds_begin_with_another_is_named() -> None:
+    first = all_targets()[0]
+    rows = {first.key: measured(seeds=(2, 3, 4), fmax_mhz=1.0)}
+    wrong = f"{first.name}: its seeds begin with 2, not 1"
+    assert synth_figures.missing(rows, all_targets()) == [wrong]
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,18 @@ def test_cells_are_counted_and_all_are_placed(device: str, tmp_path: Path) -> No
 
 
 @pytest.mark.fpga
+def test_a_crowded_block_is_placed_with_its_reset_on_a_global_net(tmp_path: Path) -> None:
+    cells = synthesised("registers", tmp_path)
+    own = flow.wrap(SMALL_PORTS, tmp_path, crowded=True)
+    assert (own["DCCA"], cells["DCCA"]) == (1, 0)
+    flow.place(1, tmp_path, "85k", crowded=True)
+    report = json.loads((tmp_path / "placed1.json").read_text())
+    # The clock has a buffer of its own, which nextpnr adds.
+    assert report["utilization"]["DCCA"]["used"] == 2
+    assert 50 < flow.rate(report) < 1000
+
+
+@pytest.mark.fpga
 def test_a_block_without_registers_is_wrapped_too(tmp_path: Path) -> None:
     text = verilog.convert(Combinational(), name="small")
     assert not flow.synthesise("small", text, tmp_path)["TRELLIS_FF"]

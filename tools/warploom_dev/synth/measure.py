@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -138,7 +138,7 @@ def measure(
     tools = flow.versions()
 
     def prepare(target: Target) -> Job:
-        job = _prepare(target, flow.recipe(tools, target.device))
+        job = _prepare(target, flow.recipe(tools, target.device, target.crowded))
         progress(f"{target.name}: synthesised")
         return job
 
@@ -149,14 +149,13 @@ def measure(
 
     with ThreadPoolExecutor(workers) as pool:
         jobs = list(pool.map(prepare, targets))
-        made = {name: flow.recipe_hash(tools, name) for name in flow.DEVICES}
-        areas = [row(job.target, job.source, _area(job), made[job.target.device]) for job in jobs]
+        areas = [row(job.target, job.source, _area(job), _recipe_hash(tools, job)) for job in jobs]
         rates = [
-            [pool.submit(place, job, seed + 1) for seed in range(job.target.seeds * area.fits)]
+            [pool.submit(place, job, seed) for seed in job.target.seed_numbers if area.fits]
             for job, area in zip(jobs, areas, strict=True)
         ]
         return [
-            (job, with_rates(area, [rate.result() for rate in each]))
+            (job, with_rates(area, [rate.result() for rate in each], job.target.first_seed))
             for job, area, each in zip(jobs, areas, rates, strict=True)
         ]
 
@@ -166,9 +165,9 @@ def steps(targets: Sequence[Target]) -> int:
     return sum(1 + target.seeds for target in targets)
 
 
-def with_rates(area: Row, rates: Sequence[float]) -> Row:
-    """Return a row with the clock rates of seeds 1, 2, ..."""
-    seeds = tuple(range(1, len(rates) + 1))
+def with_rates(area: Row, rates: Sequence[float], first_seed: int = 1) -> Row:
+    """Return a row with the clock rates of some seeds, one after the other."""
+    seeds = tuple(range(first_seed, first_seed + len(rates)))
     middle = median(rates) if rates else None
     return replace(area, fmax_mhz=middle, fmax_each=tuple(rates), seeds=seeds)
 
@@ -207,12 +206,16 @@ def _prepare(target: Target, recipe: str) -> Job:
     def make(folder: Path) -> None:
         cells = flow.synthesise(top_module(target), source.text, folder)
         (folder / "cells.json").write_text(json.dumps(cells))
-        flow.wrap(source.ports, folder)
+        flow.wrap(source.ports, folder, target.crowded)
 
     folder = cached("synth", [target.name, source.netlist_hash, recipe], make, KEPT_BUILDS)
     job = Job(target, source, folder)
     check_memories(job)
     return job
+
+
+def _recipe_hash(tools: Mapping[str, str], job: Job) -> str:
+    return flow.recipe_hash(tools, job.target.device, job.target.crowded)
 
 
 def _area(job: Job) -> Counter[str]:
@@ -238,5 +241,5 @@ def _placed(job: Job, seed: int) -> float:
     """Place and route with a seed, or read what an earlier run placed."""
     report = job.folder / f"placed{seed}.json"
     if not report.exists():
-        flow.place(seed, job.folder, job.target.device)
+        flow.place(seed, job.folder, job.target.device, job.target.crowded)
     return flow.rate(json.loads(report.read_text()))

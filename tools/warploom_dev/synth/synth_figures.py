@@ -79,7 +79,7 @@ def stale(committed: dict[Key, Row], measured: Sequence[Row]) -> list[str]:
 
 def _wrong_rates(old: Row, row: Row) -> Iterator[str]:
     """Say where a committed row's rates contradict each other, or those placed again."""
-    derived = with_rates(old, old.fmax_each)
+    derived = with_rates(old, old.fmax_each, *old.seeds[:1])
     for field in _FROM_RATES:
         if getattr(old, field) != getattr(derived, field):
             given, due = getattr(old, field), getattr(derived, field)
@@ -91,11 +91,17 @@ def _wrong_rates(old: Row, row: Row) -> Iterator[str]:
 
 
 def missing(committed: dict[Key, Row], targets: Sequence[Target]) -> list[str]:
-    """Say which targets were placed with fewer seeds than they need."""
-    return [
+    """Say which targets were placed with fewer seeds than they need, or from another seed on."""
+    rows = [(target, committed[target.key]) for target in targets if target.key in committed]
+    few = [
         f"{target.name}: placed with {len(row.seeds)} seeds, not {target.seeds}"
-        for target in targets
-        if (row := committed.get(target.key)) and row.fits and len(row.seeds) < target.seeds
+        for target, row in rows
+        if row.fits and len(row.seeds) < target.seeds
+    ]
+    return few + [
+        f"{target.name}: its seeds begin with {row.seeds[0]}, not {target.first_seed}"
+        for target, row in rows
+        if row.seeds and row.seeds[0] != target.first_seed
     ]
 
 
@@ -107,4 +113,4 @@ def keep_rates(row: Row, committed: dict[Key, Row]) -> Row:
     if any(getattr(old, field) != getattr(row, field) for field in HASHES):
         return row
     # The median is taken anew: --update must not hand on one that --check refuses.
-    return with_rates(row, old.fmax_each)
+    return with_rates(row, old.fmax_each, *old.seeds[:1])
