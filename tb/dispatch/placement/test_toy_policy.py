@@ -9,10 +9,17 @@ from tb.support.dispatch_cases import dispatcher_case
 from tb.support.dispatch_rules import RTL_AND_MODEL, drive, given, launch, policy
 from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
+from warploom.dispatch import BlockDispatcher
 from warploom.dispatch import placement as rtl
+from warploom.host.front_end import FrontEnd
+from warploom.host.host_registers import HostRegisters
+from warploom.launch import LaunchPath
+from warploom_golden.dispatch import BlockDispatcher as BlockDispatcherModel
 from warploom_golden.dispatch import placement as model
+from warploom_golden.host.host_registers import HostRegisters as HostRegistersModel
 from warploom_sim.lockstep import LockstepError, run
 from warploom_spec import config
+from warploom_spec.host_registers import register_addresses
 
 TOY = Path(__file__).with_name("toy")
 NAME = "last_fit"
@@ -53,3 +60,24 @@ def test_another_choice_is_found(monkeypatch, seed):
     with pytest.raises(LockstepError, match="offer__"):
         cases = [dispatcher_case(CASE, "no_stops", seed + n, 1200) for n in range(4)]
         run(cases, "amaranth", waves=False)
+
+
+@pytest.mark.parametrize("has_table", [False, True])
+def test_an_order_table_is_said_once(monkeypatch, has_table):
+    """Registry, registers, ports and models agree on it, for a policy that is none of theirs."""
+    if has_table:
+        monkeypatch.setattr(config, "ORDER_TABLE_POLICIES", (*config.ORDER_TABLE_POLICIES, NAME))
+    machine = policy(NAME)
+    front_end = FrontEnd(machine)
+    front_end.elaborate(None)
+    registers = HostRegistersModel(machine)
+    inputs = dict.fromkeys(HostRegisters(machine).signature.members, 0)
+    said = (
+        "ORDER_SWAP" in register_addresses(machine),
+        "order_swap" in HostRegisters(machine).signature.members,
+        "order_table" in BlockDispatcher(machine).signature.members,
+        "order_table" in LaunchPath(machine).signature.members,
+        "order_swap" in registers.outputs(inputs),
+        "order_table__ready" in BlockDispatcherModel(machine).outputs({}),
+    )
+    assert said == (has_table,) * len(said)
