@@ -92,6 +92,7 @@ bench:  ## Measure cycles a second on each simulator, and the golden models' and
 lint:  ## Check style, docstrings and the direction of imports (ruff)
 	@$(SETUP) sim dev
 	$(BIN)/ruff check
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/ruff format --check --quiet || { echo "lint: .venv/bin/ruff format puts these right"; exit 1; }
 
 types:  ## Check types, strictly (mypy)

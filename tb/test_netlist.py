@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from tb.support.netlist import Cell, cells, forbidden, offences, read
-from warploom_sim.blocks import BLOCKS
+from warploom_sim.verilog.blocks import BLOCKS
 from warploom_spec import preset
 
 #: Blocks that FrontEnd has no part of: with it they are the whole.

@@ -20,6 +20,7 @@ PACKAGES = {
     "warploom": "hdl",
     "warploom_golden": "golden",
     "warploom_sim": "sim",
+    "warploom_loops": "sim",
 }
 #: Of the repository alone, in no wheel.
 TOOLS = "warploom_dev"
@@ -138,6 +139,7 @@ def banned(path: str, imported: str) -> bool:
         ("golden/warploom_golden/x.py", {"warploom_golden", "warploom_spec"}),
         ("spec/warploom_spec/x.py", {"warploom_spec"}),
         ("sim/warploom_sim/x.py", set(PACKAGES)),
+        ("sim/warploom_loops/x.py", {"warploom_loops", "warploom_spec"}),
         ("tools/warploom_dev/x.py", {*PACKAGES, TOOLS}),
         ("tools/warploom_dev/formal/x.py", {*PACKAGES, TOOLS} - {"warploom_golden"}),
         ("tb/x.py", {*PACKAGES, TOOLS}),
@@ -145,6 +147,19 @@ def banned(path: str, imported: str) -> bool:
 )
 def test_imports_run_one_way(path: str, allowed: set[str], imported: str) -> None:
     assert banned(path, imported) == (imported not in allowed)
+
+
+def test_a_room_that_imports_from_above_is_found(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "sim" / "warploom_sim", tmp_path / "warploom_sim")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    linter = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
+    kept = quiet(*linter, cwd=tmp_path)
+    assert kept.returncode == 0, kept.stdout
+    with (tmp_path / "warploom_sim" / "replay" / "recount.py").open("a") as file:
+        file.write("from warploom_sim.sweep import plan\n")
+    broken = quiet(*linter, cwd=tmp_path)
+    assert broken.returncode == 1
+    assert "warploom_sim.replay is not allowed to import warploom_sim.sweep" in broken.stdout
 
 
 # --- set-up ------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from tb.oracles import test_ledger
 from tb.support import hard_cases
 from tb.support.lockstep_runs import EVENTS
 from tb.support.stream_buffer import FaultyStimulus, make
-from warploom_sim.lockstep import Case
+from warploom_sim.cosim.lockstep import Case
 
 ROOT = Path(__file__).parents[1]
 TESTS = """

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tb.deferral.loop_truth import BINARIES
-from warploom_golden.deferral.elf_image import read_image
-from warploom_golden.deferral.loop_finder import find_loops
-from warploom_golden.deferral.marked_elf import marked_program, read_marked
-from warploom_golden.deferral.marks_file import marks_as_data, marks_from_data, read_marks
+from tb.loops.loop_truth import BINARIES
+from warploom_loops.elf_image import read_image
+from warploom_loops.loop_finder import find_loops
+from warploom_loops.marked_elf import marked_program, read_marked
+from warploom_loops.marks_file import marks_as_data, marks_from_data, read_marks
 from warploom_sim import cli
 from warploom_spec import WarploomError, extras
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tb.deferral.loop_truth import BINARIES, LEVELS
-from tb.deferral.recorded_run import build_runtime, record, returns_of
-from tb.deferral.test_marks_against_runs import PROGRAMS
+from tb.loops.loop_truth import BINARIES, LEVELS
+from tb.loops.recorded_run import build_runtime, record, returns_of
+from tb.loops.test_marks_against_runs import PROGRAMS
 from warploom_golden.deferral.back_end import BackEnd
-from warploom_golden.deferral.elf_image import read_image
 from warploom_golden.deferral.front_end import FrontEnd
-from warploom_golden.deferral.loop_finder import find_loops
-from warploom_golden.deferral.marked_plan import NUMBER_BYTES, loop_plan
 from warploom_golden.deferral.message import decode
-from warploom_golden.deferral.program import Program
+from warploom_loops.elf_image import read_image
+from warploom_loops.loop_finder import find_loops
+from warploom_loops.program import Program
+from warploom_sim.methods.defer.marked_plan import NUMBER_BYTES, loop_plan
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warploom_golden.deferral.folding import fold
-from warploom_sim import traces
+from warploom_sim.traces import trace_reader
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,7 +49,7 @@ def test_runs_unfold_to_the_sequence_and_are_the_fewest(launches, templates):
     ],
 )
 def test_the_recordings_fold_as_the_page_says(name, launches, runs):
-    trace = traces.load(ROOT / "traces" / f"{name}.json.gz")
+    trace = trace_reader.load(ROOT / "traces" / f"{name}.json.gz")
     keys = [
         (one.name, one.grid, one.block, one.registers, one.shared_bytes, one.stream)
         for one in trace.launches

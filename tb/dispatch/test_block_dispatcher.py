@@ -14,7 +14,7 @@ from tb.support.planted import plant
 from tb.support.seeded_faults import BLOCK_DISPATCHER
 from tb.support.sm_behaviour import BehaviourSource
 from warploom_golden.dispatch import BlockDispatcher as Model
-from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.cosim.lockstep import LockstepError, run
 from warploom_spec.config import ORDER_TABLE_POLICIES, POLICIES
 
 PROFILES = ("no_stops", "mixed", "sm_loss")

@@ -14,7 +14,7 @@ from tb.support.throughput import (
     BusyHost,
     Streak,
 )
-from warploom_sim.lockstep import Case, run
+from warploom_sim.cosim.lockstep import Case, run
 from warploom_spec.config import POLICIES
 
 #: What is demanded: so many blocks in as many cycles.

@@ -25,8 +25,8 @@ from tb.support.dispatch_rules import (
 from tb.support.planted import Change, plant
 from warploom.dispatch._resident_places import ResidentPlaces
 from warploom_golden.dispatch.place import Place
-from warploom_sim.lockstep import LockstepError, run
-from warploom_sim.lockstep.events import require
+from warploom_sim.cosim.lockstep import LockstepError, run
+from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import ErrorCode, Fate, Stop, layouts
 
 NO_KILL = "tiny,kill_timeout=16,sm_kill=False"

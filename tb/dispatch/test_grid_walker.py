@@ -16,7 +16,7 @@ from tb.support.seeded_faults import GRID_WALKER
 from warploom.dispatch import GridWalker
 from warploom_golden.dispatch import GridWalker as Model
 from warploom_golden.dispatch.grid_walker import Walk
-from warploom_sim.lockstep import SIMULATORS, Case, LockstepError, run
+from warploom_sim.cosim.lockstep import SIMULATORS, Case, LockstepError, run
 from warploom_spec import layouts, preset
 
 TINY = preset("tiny")

@@ -15,8 +15,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
+from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
 from warploom_sim.json_file import write_json
-from warploom_sim.lockstep.cocotb_entry import PLAN
 from warploom_spec import host_packets, preset
 from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HostError

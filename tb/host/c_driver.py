@@ -4,7 +4,7 @@ import ctypes
 import subprocess
 from pathlib import Path
 
-from warploom_sim.register_map import c_header
+from warploom_sim.verilog.register_map import c_header
 from warploom_spec import preset
 
 HOST = Path(__file__).parents[2] / "host"

@@ -1,6 +1,6 @@
 """Stimulus of an execution unit: a legal mailbox before it, and cores that do anything."""
 
-from warploom_sim.lockstep import Pace
+from warploom_sim.cosim.lockstep import Pace
 from warploom_spec import host_packets
 
 #: How the cores of a unit behave for a while: chance of a failure, longest work in units of the

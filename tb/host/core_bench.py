@@ -11,9 +11,9 @@ from pathlib import Path
 
 from warploom.host.front_end import FrontEnd
 from warploom_sim.build_cache import cached
-from warploom_sim.lockstep import Ports
-from warploom_sim.lockstep.build import MODEL, built, verilator_objects
-from warploom_sim.register_map import c_header
+from warploom_sim.cosim.lockstep import Ports
+from warploom_sim.cosim.lockstep.build import MODEL, built, verilator_objects
+from warploom_sim.verilog.register_map import c_header
 from warploom_spec import host_packets, layouts
 from warploom_spec.host_registers import registers
 

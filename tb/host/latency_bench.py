@@ -10,8 +10,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer, with_timeout
 
 from tb.host.axi_bench import DOORBELL, Unit, _send
+from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
 from warploom_sim.json_file import write_json
-from warploom_sim.lockstep.cocotb_entry import PLAN
 from warploom_spec import layouts, preset
 from warploom_spec.host_commands import Opcode, launch_words, run_words
 from warploom_spec.host_map import section_address

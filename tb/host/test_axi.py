@@ -7,8 +7,8 @@ from amaranth.lib import wiring
 from warploom.host import BusPort, TaskUnits
 from warploom.host import task_units as task_units_file
 from warploom.lib.axil_pins import AxilPins
-from warploom_sim.lockstep.build import built
-from warploom_sim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.build import built
+from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
 from warploom_spec import preset
 from warploom_spec.host_map import OKAY, SLVERR
 

@@ -9,7 +9,7 @@ from tb.support.hard_cases import run_until
 from tb.support.record import Sender, record
 from warploom.host.bus_port import BusPort
 from warploom_golden.host import BusPort as Model
-from warploom_sim.lockstep import Case, run
+from warploom_sim.cosim.lockstep import Case, run
 from warploom_spec import host_packets
 from warploom_spec.host_map import OKAY, SLVERR
 

@@ -8,7 +8,7 @@ from tb.support.planted import Change, plant
 from tb.support.record import Sender, made, record
 from warploom.host.completion_queue import CompletionQueue
 from warploom_golden.host import CompletionQueue as Model
-from warploom_sim.lockstep import Case, LockstepError, Pace, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, Pace, run
 from warploom_spec import ErrorCode, Fate, layouts
 from warploom_spec.host_commands import record_words
 from warploom_spec.queue import FinalFate

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom_sim import simulators
+from warploom_sim.cosim import simulators
 
 # One worker, so that the core is generated once.
 pytestmark = pytest.mark.xdist_group("drive_it")

@@ -10,9 +10,9 @@ from tb.host.c_driver import HOST
 from tb.support.dispatch_configs import config_of
 from warploom.host.front_end import FrontEnd
 from warploom.lib.axil_pins import AxilPins
-from warploom_sim.lockstep.build import built
-from warploom_sim.lockstep.cocotb_runner import in_simulator
-from warploom_sim.register_map import c_header
+from warploom_sim.cosim.lockstep.build import built
+from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.verilog.register_map import c_header
 from warploom_spec import PRESETS, ErrorCode, preset
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_registers import config_crc

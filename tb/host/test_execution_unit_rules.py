@@ -7,7 +7,7 @@ from tb.support.dispatch_configs import config_of
 from tb.support.record import made, record
 from warploom.host.execution_unit import ExecutionUnit
 from warploom_golden.host import ExecutionUnit as Model
-from warploom_sim.lockstep import Case, run
+from warploom_sim.cosim.lockstep import Case, run
 from warploom_spec import host_packets
 from warploom_spec.host_errors import HostError
 

@@ -13,8 +13,8 @@ from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
 from warploom.host.front_end import FrontEnd
 from warploom_golden.host import FrontEnd as Model
-from warploom_sim.lockstep import Case, LockstepError, run
-from warploom_sim.lockstep.events import require
+from warploom_sim.cosim.lockstep import Case, LockstepError, run
+from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import host_packets, preset
 from warploom_spec.errors import ErrorCode
 from warploom_spec.host_errors import HostError

@@ -9,7 +9,7 @@ from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from warploom.host.front_end import FrontEnd
 from warploom_golden.host import FrontEnd as Model
-from warploom_sim.lockstep import run
+from warploom_sim.cosim.lockstep import run
 from warploom_spec import PRESETS, WarploomError, layouts
 from warploom_spec.host_registers import config_crc, registers
 

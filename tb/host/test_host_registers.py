@@ -8,7 +8,7 @@ from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
 from warploom.host.host_registers import HostRegisters
 from warploom_golden.host import HostRegisters as Model
-from warploom_sim.lockstep import Case, LockstepError, Pace, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, Pace, run
 from warploom_spec import layouts
 from warploom_spec.host_registers import register_addresses
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from warploom.host.front_end import FrontEnd
 from warploom.lib.axil_pins import AxilPins
-from warploom_sim.lockstep.build import built
-from warploom_sim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.build import built
+from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
 from warploom_spec import preset
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures" / "latency.json"

@@ -7,7 +7,7 @@ from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
-from warploom_sim.lockstep import Case, Pace, run
+from warploom_sim.cosim.lockstep import Case, Pace, run
 from warploom_spec import ErrorCode, host_packets, layouts
 from warploom_spec.host_commands import Opcode
 from warploom_spec.host_errors import HostError

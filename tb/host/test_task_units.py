@@ -11,7 +11,7 @@ from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from warploom.host.task_units import TaskUnits
 from warploom_golden.host import TaskUnits as Model
-from warploom_sim.lockstep import Case, Pace, run
+from warploom_sim.cosim.lockstep import Case, Pace, run
 from warploom_spec import host_packets, preset
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS

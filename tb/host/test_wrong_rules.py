@@ -9,7 +9,7 @@ from tb.support.planted import Change, plant
 from warploom.host.bus_port import BusPort
 from warploom.host.execution_unit import ExecutionUnit
 from warploom.host.mailbox import Mailbox
-from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.cosim.lockstep import LockstepError, run
 
 PORT, BOX, UNIT = (
     test_bus_port.case("tiny", 0),

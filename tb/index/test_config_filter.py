@@ -19,7 +19,7 @@ from tb.support.planted import plant
 from tb.support.seeded_faults import CONFIG_FILTER
 from warploom.index import ConfigFilter
 from warploom_golden.index import ConfigFilter as Model
-from warploom_sim.lockstep import Case, LockstepError, events, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, events, run
 from warploom_spec import layouts
 
 TINY = CONFIGS["tiny"]

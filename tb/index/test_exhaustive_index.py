@@ -16,7 +16,7 @@ from tb.support.index_cases import CONFIGS, config_of, index_config, random_shap
 from tb.support.record import Sender
 from warploom_golden.index import IndexGenerator as Model
 from warploom_golden.oracles.index_reference import Dims, shapes, threads, warps, widths
-from warploom_sim.lockstep import Case, Context, run_one
+from warploom_sim.cosim.lockstep import Case, Context, run_one
 from warploom_spec import Config, layouts
 
 pytestmark = pytest.mark.deep

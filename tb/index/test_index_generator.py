@@ -25,7 +25,7 @@ from tb.support.seeded_faults import CONFIG_FILTER, INDEX_ITERATOR, INDEX_MEMORY
 from warploom.index import IndexGenerator
 from warploom_golden.index import IndexGenerator as Model
 from warploom_golden.oracles.index_reference import warps
-from warploom_sim.lockstep import Case, LockstepError, Pace, events, run, run_one
+from warploom_sim.cosim.lockstep import Case, LockstepError, Pace, events, run, run_one
 from warploom_spec import layouts
 
 DEFAULT, TINY = CONFIGS["default"], CONFIGS["tiny"]

@@ -33,7 +33,7 @@ from warploom_golden.oracles.index_reference import (
     warps,
     widths,
 )
-from warploom_sim.lockstep import Case, LockstepError, Pace, RandomStimulus, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, Pace, RandomStimulus, run
 from warploom_spec import layouts, timing
 
 DEFAULT = CONFIGS["default"]

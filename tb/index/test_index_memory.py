@@ -11,7 +11,7 @@ from tb.support.record import Sender, made, record
 from tb.support.seeded_faults import INDEX_MEMORY
 from warploom.index import IndexMemory
 from warploom_golden.index import IndexMemory as Model
-from warploom_sim.lockstep import Case, LockstepError, Pace, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, Pace, run
 from warploom_spec import layouts, timing
 
 TINY = CONFIGS["tiny"]

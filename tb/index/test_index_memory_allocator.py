@@ -15,7 +15,7 @@ from warploom_golden.index.index_memory_allocator import (
     HitRate,
     hit_rate,
 )
-from warploom_sim.traces import load
+from warploom_sim.traces.trace_reader import load
 from warploom_spec import PRESETS, Config, WarploomError
 
 ROOT = Path(__file__).parents[2]

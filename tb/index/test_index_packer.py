@@ -15,7 +15,7 @@ from warploom_golden.index import IndexPacker as PackerModel
 from warploom_golden.index import IndexUnpacker as UnpackerModel
 from warploom_golden.index.lanes import Partial, split, spread
 from warploom_golden.oracles.index_reference import indices, pack, shapes, threads, widths
-from warploom_sim.lockstep import Case, LockstepError, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_spec import layouts, timing
 
 TINY = CONFIGS["tiny"]

@@ -16,7 +16,7 @@ from tb.support.seeded_faults import LAUNCH_CHECK
 from warploom.launch import LaunchCheck
 from warploom_golden.launch import LaunchCheck as Model
 from warploom_golden.oracles.index_reference import is_legal, last_mask, threads, warps, widths
-from warploom_sim.lockstep import Case, LockstepError, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_spec import ErrorCode, LaunchDescriptor, layouts, preset, timing
 
 CONFIGS = (

@@ -29,7 +29,7 @@ from tb.support.planted import plant
 from tb.support.record import record
 from tb.support.seeded_faults import BLOCK_DISPATCHER, ENDS_TWICE, LAUNCH_CHECK
 from warploom_golden.launch import LaunchPath as Model
-from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.cosim.lockstep import LockstepError, run
 from warploom_spec import ErrorCode, Fate
 from warploom_spec.layouts import PLACES
 

@@ -10,7 +10,7 @@ from tb.support.hard_cases import run_until
 from tb.support.path_stimulus import PathHost
 from warploom.launch import LaunchPath
 from warploom_golden.launch import LaunchPath as Model
-from warploom_sim.lockstep import run
+from warploom_sim.cosim.lockstep import run
 from warploom_spec import host_packets, layouts, preset
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import QueueCode

@@ -25,8 +25,8 @@ from tb.support.record import record
 from warploom.launch import LaunchPath
 from warploom.launch._launch_queue import LaunchQueue
 from warploom_golden.launch import LaunchPath as Model
-from warploom_sim.lockstep import LockstepError, run
-from warploom_sim.lockstep.events import require
+from warploom_sim.cosim.lockstep import LockstepError, run
+from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import ErrorCode, Fate, layouts
 from warploom_spec.host_errors import HostError
 

@@ -12,7 +12,7 @@ from tb.support.planted import Change, plant
 from warploom.host.bus_port import axil_signature
 from warploom.lib import axil_pins
 from warploom.lib.axil_pins import AxilPins
-from warploom_sim.lockstep.ports import Ports
+from warploom_sim.cosim.lockstep.ports import Ports
 from warploom_spec import preset
 
 #: What a host drives: name of the pin, bits; and what the core drives.

@@ -13,11 +13,12 @@ from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merged_replay import MergeRules, run_merged
 from warploom_golden.merging.table_check import TableError
 from warploom_golden.replay import event_model
-from warploom_sim import replay_figures, traces
 from warploom_sim.cli import main
-from warploom_sim.merge import h200
-from warploom_sim.merge.run import MergeOptions, prepare, run
-from warploom_sim.trace_launches import make_launches
+from warploom_sim.methods.merge import h200
+from warploom_sim.methods.merge.run import MergeOptions, prepare, run
+from warploom_sim.replay import replay_figures
+from warploom_sim.traces import trace_reader
+from warploom_sim.traces.trace_launches import make_launches
 from warploom_spec import preset
 
 TASKS = """
@@ -105,7 +106,9 @@ def test_a_traces_figures(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     found = json.loads(out.read_text())
     config = preset("tiny")
-    launches = make_launches(traces.load(trace), config, MergeOptions(file=trace).time_scale, 4)
+    launches = make_launches(
+        trace_reader.load(trace), config, MergeOptions(file=trace).time_scale, 4
+    )
     assert found["cycles_unmerged"] == replay_figures.cycles(event_model.run(launches, config, 5))
     # Streams 7, 7, 8, 7: two of the first with one of the second, then the one that is left.
     assert (found["launches"], found["merged_launches"], found["tables"]) == (4, 3, 1)

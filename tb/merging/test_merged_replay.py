@@ -23,7 +23,7 @@ from warploom_golden.merging.tags_and_marks import permuted
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_front import EventFront
-from warploom_sim.replay_figures import cycles
+from warploom_sim.replay.replay_figures import cycles
 from warploom_spec import Config, WarploomError, preset, timing
 from warploom_spec.config import RECLAIMS
 

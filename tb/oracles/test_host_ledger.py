@@ -11,7 +11,7 @@ from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from warploom_golden.dispatch.reports import Reports
 from warploom_golden.host import FrontEnd, Mailbox
-from warploom_sim.lockstep.events import require
+from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import layouts
 
 OFFER, WORDS = layouts.block_offer(config_of(TINY)), layouts.launch_words(config_of(TINY))

@@ -16,8 +16,8 @@ from warploom_golden.oracles import Ledger, LedgerError
 from warploom_golden.oracles import ledger as ledger_module
 from warploom_golden.oracles import ledger_places as places_module
 from warploom_golden.oracles.ledger import RARE
-from warploom_sim.lockstep import Ports
-from warploom_sim.lockstep.checker import Checker
+from warploom_sim.cosim.lockstep import Ports
+from warploom_sim.cosim.lockstep.checker import Checker
 from warploom_spec import STALL_CAUSES, ErrorCode, Fate, layouts, timing
 
 CONFIG = "tiny,policy=round_robin,kill_timeout=16"

@@ -68,7 +68,8 @@ from dataclasses import replace
 from warploom_golden.merging.sm_choice import SmChoice
 from warploom_golden.oracles import ListScheduler
 from warploom_golden.replay.event_dispatcher import EventDispatcher
-from warploom_sim import cli, simulators
+from warploom_sim import cli
+from warploom_sim.cosim import simulators
 from warploom_spec import WarploomError, preset
 
 def build(*arguments):

@@ -10,9 +10,9 @@ import pytest
 from warploom_golden.preemption import PreemptionModel
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_sim import traces
-from warploom_sim.preemption.host import MeasuringHost
-from warploom_sim.trace_launches import make_launches
+from warploom_sim.methods.preempt.host import MeasuringHost
+from warploom_sim.traces import trace_reader
+from warploom_sim.traces.trace_launches import make_launches
 from warploom_spec import preset
 from warploom_spec.config import RECLAIMS
 
@@ -25,7 +25,7 @@ def test_every_block_of_a_replay_goes_where_and_when_it_goes_without_the_queue(
     policy, reclaim, seed
 ):
     config = replace(preset("default"), policy=policy, reclaim=reclaim)
-    trace = traces.load(TRACES / "stencil3d_shapes.json.gz")
+    trace = trace_reader.load(TRACES / "stencil3d_shapes.json.gz")
     launches = make_launches(trace, config, Fraction(1, 32))
     without = event_model.run(launches, config, seed).tables["offers"]
     model = PreemptionModel(config, seed=seed, log=len(without["cycle"]))

@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from tb.support import trace_files
-from warploom_sim import traces
 from warploom_sim.cli import main
-from warploom_sim.preemption.workload import make_workload, select
+from warploom_sim.methods.preempt.workload import make_workload, select
+from warploom_sim.traces import trace_reader
 from warploom_spec import WarploomError, preset
 from warploom_spec.queue import Mode
 
@@ -87,7 +87,7 @@ def test_two_traces_are_the_low_one_and_the_urgent_one(trace, tmp_path):
 
 def test_a_kernel_is_idempotent_or_not_whichever_launch_it_is(trace):
     config = preset("default")
-    loaded = traces.load(trace)
+    loaded = trace_reader.load(trace)
     both = (select(loaded, 20, wanted) for wanted in (False, True))
     workload = make_workload(*both, config, Fraction(1))
     names = [f"kernel{n}" for n in (1, 1, 2, 2, 3, 3)]
@@ -102,7 +102,7 @@ def test_a_kernel_is_idempotent_or_not_whichever_launch_it_is(trace):
 
 
 def test_urgent_launches_have_a_stream_of_their_own_and_addresses_are_shared(trace):
-    loaded = traces.load(trace)
+    loaded = trace_reader.load(trace)
     low, urgent = (select(loaded, 20, wanted) for wanted in (False, True))
     workload = make_workload(low, urgent, preset("default"), Fraction(1))
     assert {launch.priority for launch in workload.low} == {0}
@@ -146,5 +146,5 @@ def test_a_trace_without_kernels_is_refused(tmp_path):
 def test_a_traces_only_stream_leaves_nothing_to_preempt(tmp_path):
     file = trace_files.write(tmp_path, trace_files.document())
     with pytest.raises(WarploomError, match="--urgent is 7, the trace's only stream"):
-        select(traces.load(file), 7, True)
+        select(trace_reader.load(file), 7, True)
     assert preempt(file, "--urgent", 7).exit_code == 2

@@ -14,7 +14,7 @@ from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_golden.replay.event_model import Events
 from warploom_golden.replay.kills import kill_block
-from warploom_sim.compare import compare
+from warploom_sim.replay.event_comparison import compare
 from warploom_spec import Config, Fate, LaunchDescriptor, WarploomError, preset
 from warploom_spec.config import RECLAIMS
 

@@ -15,10 +15,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support.command_help import command_paths, exit_codes, has_examples
-from warploom_sim import build_cache, cli, simulators
+from warploom_sim import build_cache, cli
 from warploom_sim.commands import sim as sim_command
+from warploom_sim.cosim import simulators
 from warploom_sim.failure import ProgramError
-from warploom_sim.options import ReplayOptions
+from warploom_sim.replay.request import ReplayOptions
 from warploom_spec import WarploomError
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +108,7 @@ def test_a_refusal_from_inside_is_one_line(monkeypatch: pytest.MonkeyPatch) -> N
     def refuse(options: ReplayOptions) -> int:
         raise WarploomError(f"sms is 0;\nlegal: 1 to 256 ({options.config})")
 
-    monkeypatch.setattr("warploom_sim.rtl_replay.run", refuse)
+    monkeypatch.setattr("warploom_sim.commands.sim_run.run", refuse)
     result = run("sim", TRACE)
     assert result.exit_code == 2
     assert result.stderr == "Error: sms is 0; legal: 1 to 256 (default)\n"
@@ -120,7 +121,7 @@ def test_a_failure_from_inside_is_told_without_a_traceback(
     def fail(options: ReplayOptions) -> int:
         raise error
 
-    monkeypatch.setattr("warploom_sim.rtl_replay.run", fail)
+    monkeypatch.setattr("warploom_sim.commands.sim_run.run", fail)
     result = run("sim", TRACE)
     assert (result.exit_code, result.stderr) == (3, "Error: no room\nleft\n")
 
@@ -183,7 +184,7 @@ def test_an_interrupt_that_python_drops_is_not_the_last(
 
     dropped: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda seen: dropped.append(seen.exc_type))
-    monkeypatch.setattr("warploom_sim.rtl_replay.run", go_on)
+    monkeypatch.setattr("warploom_sim.commands.sim_run.run", go_on)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert run("sim", TRACE).exit_code == 130
@@ -192,13 +193,15 @@ def test_an_interrupt_that_python_drops_is_not_the_last(
 
 
 def test_the_replays_exit_code_is_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warploom_sim.rtl_replay.run", lambda options: 1)
+    monkeypatch.setattr("warploom_sim.commands.sim_run.run", lambda options: 1)
     assert run("sim", TRACE).exit_code == 1
 
 
 def test_all_options_reach_the_replay(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     seen: list[ReplayOptions] = []
-    monkeypatch.setattr("warploom_sim.rtl_replay.run", lambda options: seen.append(options) or 0)
+    monkeypatch.setattr(
+        "warploom_sim.commands.sim_run.run", lambda options: seen.append(options) or 0
+    )
     given = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
     more = "--arrivals trace --contention sharing --knee 3 --waves --wave-cycles 3:9 "
     more += f"--device 0 --seed 7 --time-scale 1/64 --json {tmp_path / 'f.json'} --forced-fault a"

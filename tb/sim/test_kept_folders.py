@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from warploom_sim import build_cache, cli, kept_folders, simulators
+from warploom_sim import build_cache, cli, kept_folders
+from warploom_sim.cosim import simulators
 from warploom_sim.kept_folders import KEEP, hold, let_go, remove_old
 from warploom_spec import WarploomError
 

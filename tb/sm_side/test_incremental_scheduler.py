@@ -16,7 +16,7 @@ from warploom_golden.index import IndexGenerator
 from warploom_golden.index.lanes import join
 from warploom_golden.oracles.index_reference import packed_warps
 from warploom_golden.sm_side import IncrementalScheduler as Model
-from warploom_sim.lockstep import Case, LockstepError, RandomStimulus, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, RandomStimulus, run
 from warploom_spec import layouts
 
 TINY = CONFIGS["tiny"]

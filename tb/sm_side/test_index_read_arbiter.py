@@ -10,7 +10,7 @@ from tb.support.planted import Change, plant
 from tb.support.record import Sender, record
 from warploom.sm_side import IndexReadArbiter
 from warploom_golden.sm_side import IndexReadArbiter as Model
-from warploom_sim.lockstep import Case, LockstepError, Pace, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, Pace, run
 from warploom_spec import layouts
 
 THREE = "tiny,sms=3"

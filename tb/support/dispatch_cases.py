@@ -9,7 +9,7 @@ from warploom_golden.dispatch import BlockDispatcher as BlockDispatcherModel
 from warploom_golden.dispatch import GridWalker as GridWalkerModel
 from warploom_golden.launch import LaunchCheck as LaunchCheckModel
 from warploom_golden.launch import LaunchPath as LaunchPathModel
-from warploom_sim.lockstep import Case
+from warploom_sim.cosim.lockstep import Case
 
 
 def make_check(config: str) -> tuple[LaunchCheck, LaunchCheckModel]:

@@ -11,7 +11,7 @@ from tb.support.launch_cases import (
 )
 from tb.support.sm_behaviour import BehaviourSource, SmBehaviour
 from tb.support.sm_cores import SmCores
-from warploom_sim.lockstep import Context, Pace
+from warploom_sim.cosim.lockstep import Context, Pace
 from warploom_spec import Config, Stop, layouts
 from warploom_spec.layouts import PLACES
 

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 
-from warploom_sim.lockstep import Case, run
-from warploom_sim.lockstep.events import require
+from warploom_sim.cosim.lockstep import Case, run
+from warploom_sim.cosim.lockstep.events import require
 
 #: Rounds after which a case that has not happened is said to happen never.
 MOST = 12

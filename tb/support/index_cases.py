@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tb.support.record import Levels, Sender
 from warploom_golden.oracles.index_reference import Dims, indices, is_legal, shapes, warps, widths
-from warploom_sim.lockstep import Context, RandomStimulus
+from warploom_sim.cosim.lockstep import Context, RandomStimulus
 from warploom_spec import PRESETS, Config, layouts, timing
 from warploom_spec.config import BLOCK_LIMITS
 

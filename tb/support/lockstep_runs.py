@@ -3,7 +3,7 @@
 import pytest
 
 from tb.support.stream_buffer import Emptied, full, overfull
-from warploom_sim.lockstep import SIMULATORS, Case, LockstepError, run_one
+from warploom_sim.cosim.lockstep import SIMULATORS, Case, LockstepError, run_one
 
 EVENTS = {"full": full, "overfull": overfull, "emptied": Emptied}
 on_every_simulator = pytest.mark.parametrize("simulator", SIMULATORS)

@@ -25,7 +25,7 @@ from tb.index import (
 from tb.launch import test_launch_check, test_launch_path
 from tb.sm_side import test_incremental_scheduler, test_index_read_arbiter
 from tb.support.dispatch_configs import soon
-from warploom_sim.lockstep import Case
+from warploom_sim.cosim.lockstep import Case
 from warploom_spec.layouts import TICKET_BITS
 
 MutationBench = Callable[[int], list[Case]]

@@ -7,7 +7,7 @@ from tb.support.dispatch_stimulus import NOTHING, Ports
 from tb.support.launch_cases import legal_launch
 from tb.support.path_stimulus import PathHost
 from tb.support.sm_behaviour import SmBehaviour
-from warploom_sim.lockstep import Context
+from warploom_sim.cosim.lockstep import Context
 
 #: For so many cycles all launches are of one stream; then of the next one.
 TURN = 500

@@ -10,7 +10,7 @@ from tb.support.launch_cases import legal_launch
 from tb.support.path_stimulus import PathHost
 from tb.support.sm_behaviour import BehaviourSource, SmBehaviour
 from warploom_golden.oracles.index_reference import Dims, warps
-from warploom_sim.lockstep import Context, Pace
+from warploom_sim.cosim.lockstep import Context, Pace
 from warploom_spec.layouts import PLACES, TICKET_BITS
 
 #: Lowest bit of a ticket that tickets of a run differ in from those that it stops.

@@ -19,7 +19,7 @@ from tb.support.launch_cases import (
 )
 from tb.support.sm_behaviour import SmBehaviour
 from warploom_golden.oracles.index_reference import Dims, is_legal, warps
-from warploom_sim.lockstep import Context
+from warploom_sim.cosim.lockstep import Context
 from warploom_spec import layouts, preset
 from warploom_spec.layouts import PLACES, TICKET_BITS
 

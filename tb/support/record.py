@@ -10,7 +10,7 @@ import pytest
 from amaranth.lib import wiring
 from amaranth.sim import Simulator, SimulatorContext
 
-from warploom_sim.lockstep import Model, Ports, Stimulus
+from warploom_sim.cosim.lockstep import Model, Ports, Stimulus
 
 #: The inputs of a cycle, but those of the streams that are sent.
 Levels = Callable[[int], Mapping[str, int]]

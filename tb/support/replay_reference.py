@@ -11,7 +11,7 @@ import numpy as np
 
 from warploom_golden.launch import LaunchPath
 from warploom_golden.replay.event_model import Events, Table
-from warploom_sim.records import STALLS, record_packets
+from warploom_sim.replay.bench.records import STALLS, record_packets
 from warploom_spec import BlockStatus, Config, LaunchDescriptor, layouts
 
 WORD = 0xFFFF_FFFF

@@ -5,9 +5,9 @@ from fractions import Fraction
 from pathlib import Path
 
 from warploom_golden.replay import event_model
-from warploom_sim import replay_figures
-from warploom_sim.replay_columns import block_columns, block_figures, launch_columns
-from warploom_sim.replay_result import Replay, Settings
+from warploom_sim.replay import replay_figures
+from warploom_sim.replay.replay_columns import block_columns, block_figures, launch_columns
+from warploom_sim.replay.replay_result import Replay, Settings
 from warploom_spec import Config, LaunchDescriptor
 
 

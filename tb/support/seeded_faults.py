@@ -23,7 +23,7 @@ from warploom_dev.formal.properties import (
     launch_check,
 )
 from warploom_dev.planted import Change
-from warploom_sim import replay_bench_build, replay_bench_verilog
+from warploom_sim.replay.bench import replay_bench_build, replay_bench_verilog
 
 # Those that a proof must see as well stand beside its properties.
 CONFIG_FILTER = config_filter.PLANTED

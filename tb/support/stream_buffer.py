@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Mux, ResetSignal, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom_sim.lockstep import Context, RandomStimulus
+from warploom_sim.cosim.lockstep import Context, RandomStimulus
 
 WIDTH = 40
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 
 from tb.support.dispatch_configs import config_of
-from warploom_sim.lockstep import Context, Pace
+from warploom_sim.cosim.lockstep import Context, Pace
 from warploom_spec import layouts
 
 Ports = Mapping[str, int]

@@ -13,7 +13,8 @@ from warploom_dev import cli
 from warploom_dev.allocator_study import ALLOCATORS, ENTRIES, LARGEST, MEMORIES, rate
 from warploom_dev.commands import allocator
 from warploom_golden.index.index_memory_allocator import POLICIES
-from warploom_sim import options, replay
+from warploom_sim import replay
+from warploom_sim.replay import request
 from warploom_sim.sweep.run_figures import run_figures
 
 ROOT = Path(__file__).parents[2]
@@ -56,8 +57,8 @@ def replayed(trace: str, policy: str, entries: int, memory: int) -> str:
 
 
 def test_the_tool_has_the_models_policies() -> None:
-    assert set(options.ALLOCATORS) == set(POLICIES) == set(ALLOCATORS)
-    assert options.ALLOCATORS[0] == "frequent"
+    assert set(request.ALLOCATORS) == set(POLICIES) == set(ALLOCATORS)
+    assert request.ALLOCATORS[0] == "frequent"
 
 
 def test_the_tables_have_every_run() -> None:

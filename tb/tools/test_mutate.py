@@ -23,9 +23,9 @@ from warploom_dev.abc import abc_program
 from warploom_dev.formal import aiger
 from warploom_dev.mutate import campaign, equivalence, mutate_figures, netlist, runner
 from warploom_dev.mutate.mutate_figures import Row, Survivor
+from warploom_sim.cosim.lockstep import Case
+from warploom_sim.cosim.lockstep.ports import Ports
 from warploom_sim.failure import ProgramError
-from warploom_sim.lockstep import Case
-from warploom_sim.lockstep.ports import Ports
 from warploom_spec import WarploomError
 
 ROOT = Path(__file__).parents[2]

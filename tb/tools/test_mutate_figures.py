@@ -7,7 +7,7 @@ import pytest
 
 from tb.support.mutation_benches import BENCHES
 from warploom_dev.mutate import mutate_figures, netlist
-from warploom_sim.blocks import BLOCKS
+from warploom_sim.verilog.blocks import BLOCKS
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = mutate_figures.read(ROOT / mutate_figures.FILE)

@@ -16,7 +16,7 @@ from warploom_dev.synth import costs, flow, synth_figures, synth_report
 from warploom_dev.synth.measure import Row
 from warploom_dev.synth.source import generate
 from warploom_dev.synth.targets import BASELINE, Target, all_targets
-from warploom_sim.verilog_header import ports
+from warploom_sim.verilog.header import ports
 from warploom_spec import PRESETS
 from warploom_spec.config import ORDER_TABLE_POLICIES
 

@@ -17,13 +17,16 @@ from amaranth.lib import wiring
 from warploom_golden.dispatch import GridWalker as GridWalkerModel
 from warploom_golden.oracles.index_reference import indices
 from warploom_golden.replay import event_model
-from warploom_sim import expected, lockstep, replay_bench_build, traces
-from warploom_sim.blocks import block
 from warploom_sim.build_cache import build_root
+from warploom_sim.cosim import lockstep
 from warploom_sim.failure import ProgramError
-from warploom_sim.replay_job import MOST_BLOCKS
-from warploom_sim.simulation_run import failure, read_recorded, simulation_process
-from warploom_sim.trace_launches import make_launches
+from warploom_sim.replay import expected
+from warploom_sim.replay.bench import replay_bench_build
+from warploom_sim.replay.replay_job import MOST_BLOCKS
+from warploom_sim.replay.simulation_run import failure, read_recorded, simulation_process
+from warploom_sim.traces import trace_reader
+from warploom_sim.traces.trace_launches import make_launches
+from warploom_sim.verilog.blocks import block
 from warploom_spec import LaunchDescriptor, WarploomError, layouts, preset
 
 #: Configuration of everything that is measured.
@@ -115,7 +118,7 @@ def benchmarks(trace: Path, simulators: Sequence[str]) -> Iterator[Benchmark]:
 
 
 def _launches(trace: Path, count: int | None = None) -> list[LaunchDescriptor]:
-    return make_launches(traces.load(trace), preset(CONFIG), TIME_SCALE, count)
+    return make_launches(trace_reader.load(trace), preset(CONFIG), TIME_SCALE, count)
 
 
 def _check_blocks(trace: Path, simulators: Sequence[str]) -> None:
@@ -206,5 +209,5 @@ def _indices() -> float:
 def _import(trace: Path) -> float:
     """Return the seconds from a trace's file to its launches."""
     began = time.perf_counter()
-    traces.load(trace)
+    trace_reader.load(trace)
     return time.perf_counter() - began

@@ -19,12 +19,12 @@ from warploom_sim.commands.parameters import (
     refuse_same,
     several_option,
 )
-from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.commands.sim import default_traces
+from warploom_sim.cosim.simulators import SIMULATORS, require
 from warploom_sim.failure import MismatchError
 from warploom_sim.json_file import write_json
-from warploom_sim.options import ALLOCATORS, ARRIVALS, CONTENTIONS, DEFAULT_KNEE, MOST_KNEE
-from warploom_sim.simulators import SIMULATORS, require
+from warploom_sim.replay.request import ALLOCATORS, ARRIVALS, CONTENTIONS, DEFAULT_KNEE, MOST_KNEE
+from warploom_sim.screen import progress_bar, table_console
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
 

@@ -12,8 +12,8 @@ from warploom_sim.commands.parameters import (
     refuse_overwriting,
     refuse_same,
 )
-from warploom_sim.commands.screen import table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.screen import table_console
 
 
 @click.command()
@@ -52,7 +52,7 @@ def defer(file: Path, json_file: Path | None, marks: Path | None, patched: Path 
     for output in (json_file, marks, patched):
         refuse_overwriting(output, [file])
     refuse_same(json=json_file, marks=marks, patched=patched)
-    from warploom_sim import defer_program, defer_trace
+    from warploom_sim.methods.defer import defer_program, defer_trace
 
     if defer_program.is_program(file):
         defer_program.report(file, defer_program.LoopOutputs(json_file, marks, patched))

@@ -6,8 +6,8 @@ import click
 from rich.table import Table
 
 from warploom_sim.commands.parameters import PRESET, OutputFolder, json_option, several_option
-from warploom_sim.commands.screen import table_console
 from warploom_sim.json_file import write_json, write_whole
+from warploom_sim.screen import table_console
 from warploom_spec import PRESETS
 
 
@@ -47,8 +47,8 @@ def register_map(
       warploom map
       warploom map --config default --set sections=16 --out firmware
     """
-    from warploom_sim.register_map import c_header, system_rdl
     from warploom_sim.variant import variant
+    from warploom_sim.verilog.register_map import c_header, system_rdl
     from warploom_spec.host_registers import config_crc
 
     chosen = [variant(name, settings) for name in configs or tuple(PRESETS)]

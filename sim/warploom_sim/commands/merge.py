@@ -15,8 +15,8 @@ from warploom_sim.commands.parameters import (
     number_option,
     refuse_overwriting,
 )
-from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.screen import progress_bar, table_console
 
 MODES = ("spin", "gate")
 ORDERS = ("topological", "interleaved", "longest_first")
@@ -82,8 +82,8 @@ def merge(file: Path, json_file: Path | None, **settings: Any) -> None:
       warploom merge tasks.toml --order interleaved --mode spin
     """
     refuse_overwriting(json_file, [file])
-    from warploom_sim.merge import h200, merge_report
-    from warploom_sim.merge.run import TASK_FILE_ENDING, MergeOptions, prepare, run
+    from warploom_sim.methods.merge import h200, merge_report
+    from warploom_sim.methods.merge.run import TASK_FILE_ENDING, MergeOptions, prepare, run
 
     options = MergeOptions(file=file, **settings)
     job = prepare(options)

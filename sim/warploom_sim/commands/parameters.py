@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import click
 
+from warploom_sim.cosim.simulators import SIMULATORS
 from warploom_sim.json_file import is_replaced
-from warploom_sim.options import ARRIVALS as ARRIVAL_WORDS
-from warploom_sim.options import CONTENTIONS, HOSTS
-from warploom_sim.simulators import SIMULATORS
+from warploom_sim.replay.request import ARRIVALS as ARRIVAL_WORDS
+from warploom_sim.replay.request import CONTENTIONS, HOSTS
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
 

@@ -101,7 +101,7 @@ def preempt(
       warploom preempt low.json.gz high.json.gz --mode reset --mode drain --json p.json
       warploom preempt mine.json.gz --urgent 7 --idempotent 0.5 --plot latency.svg
     """
-    from warploom_sim.preemption import measurement
+    from warploom_sim.methods.preempt import measurement
 
     refuse_overwriting(json_file, traces)
     refuse_overwriting(options["plot"], traces)

@@ -13,8 +13,8 @@ from warploom_sim.commands.parameters import (
     refuse_overwriting,
     refuse_same,
 )
-from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.screen import progress_bar, table_console
 from warploom_spec import WarploomError
 
 #: Folder of the repository's recordings.
@@ -55,9 +55,9 @@ def silicon(
     refuse_overwriting(json_file, paths)
     refuse_overwriting(plot, paths)
     refuse_same(plot=plot, json=json_file)
+    from warploom_sim.methods.silicon import recording, silicon_report
+    from warploom_sim.methods.silicon.comparison import compare, work
     from warploom_sim.plots import check_plot
-    from warploom_sim.silicon import recording, silicon_report
-    from warploom_sim.silicon.comparison import compare, work
 
     if plot:
         check_plot(plot)

@@ -25,9 +25,9 @@ from warploom_sim.commands.parameters import (
     refuse_same,
     set_option,
 )
-from warploom_sim.options import ARRIVALS as ARRIVAL_WORDS
-from warploom_sim.options import CONTENTIONS, DEFAULT_KNEE, HOSTS, MOST_KNEE, ReplayOptions
-from warploom_sim.simulators import SIMULATORS, require
+from warploom_sim.cosim.simulators import SIMULATORS, require
+from warploom_sim.replay.request import ARRIVALS as ARRIVAL_WORDS
+from warploom_sim.replay.request import CONTENTIONS, DEFAULT_KNEE, HOSTS, MOST_KNEE, ReplayOptions
 from warploom_spec import WarploomError
 
 #: Replayed when none is named: one network's inference, and blocks of three dimensions.
@@ -188,9 +188,9 @@ def sim(traces: tuple[Path, ...], json_file: Path | None, knee: int | None, **op
     )
     require(request.simulator)
     # The replay pulls in Amaranth and NumPy: --help and refusals need neither.
-    from warploom_sim import rtl_replay
+    from warploom_sim.commands import sim_run
 
-    sys.exit(rtl_replay.run(request))
+    sys.exit(sim_run.run(request))
 
 
 def default_traces() -> tuple[Path, ...]:

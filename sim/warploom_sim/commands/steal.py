@@ -14,9 +14,9 @@ from warploom_sim.commands.parameters import (
     number_option,
     refuse_same,
 )
-from warploom_sim.commands.screen import progress_bar, table_console
+from warploom_sim.cosim.simulators import SIMULATORS, require
 from warploom_sim.json_file import write_json
-from warploom_sim.simulators import SIMULATORS, require
+from warploom_sim.screen import progress_bar, table_console
 
 ALGORITHMS = ("merge_sort", "matrix_product", "n_queens", "quadrature")
 
@@ -111,7 +111,7 @@ def steal(
       warploom steal quadrature --workers 8 --timeline q.pftrace --plot q.svg --json q.json
     """
     from warploom_golden.stealing import Costs, StealOptions
-    from warploom_sim import steal_report
+    from warploom_sim.methods.steal import steal_report
     from warploom_sim.plots import check_plot
     from warploom_spec.extras import need
 
@@ -156,7 +156,7 @@ def _run_rtl(
     if any(unused):
         raise click.UsageError("--rtl writes neither --timeline nor --plot.")
     require(simulator)
-    from warploom_sim import steal_rtl
+    from warploom_sim.methods.steal import steal_rtl
 
     with progress_bar() as progress:
         progress.add_task(f"{algorithm} on {simulator}", total=None)

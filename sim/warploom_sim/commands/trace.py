@@ -6,8 +6,8 @@ import click
 from rich.table import Table
 
 from warploom_sim.commands.parameters import TRACE_FILE, json_option, refuse_overwriting
-from warploom_sim.commands.screen import table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.screen import table_console
 
 
 @click.group()
@@ -34,9 +34,9 @@ def info(file: Path, json_file: Path | None) -> None:
       warploom trace info mine.json.gz --json figures.json
     """
     refuse_overwriting(json_file, [file])
-    from warploom_sim import traces
+    from warploom_sim.traces import trace_reader
 
-    figures = traces.load(file, strict=False).summary()
+    figures = trace_reader.load(file, strict=False).summary()
     table = Table("figure", "value", title=str(file))
     for name, value in figures.items():
         table.add_row(

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from warploom_sim.blocks import BLOCKS, blocks_of
 from warploom_sim.commands.parameters import (
     POLICY,
     PRESET,
@@ -17,8 +16,9 @@ from warploom_sim.commands.parameters import (
     set_option,
     several_option,
 )
-from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.screen import progress_bar, table_console
+from warploom_sim.verilog.blocks import BLOCKS, blocks_of
 from warploom_spec import PRESETS, WarploomError
 
 
@@ -70,7 +70,7 @@ def verilog(
     """
     # Amaranth takes half a second to import: --help and wrong names do without.
     from warploom_sim.variant import variant
-    from warploom_sim.verilog import count_of_files, generate
+    from warploom_sim.verilog.generate import count_of_files, generate
 
     configs = configs or tuple(PRESETS)
     chosen = {"policy": policy, "reclaim": reclaim}

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from warploom_sim import traces
 from warploom_sim.failure import MismatchError, ProgramError
-from warploom_sim.options import ReplayOptions
-from warploom_sim.replay_job import prepare_launches
+from warploom_sim.replay.replay_job import prepare_launches
+from warploom_sim.replay.request import ReplayOptions
 from warploom_sim.sweep.cluster import connect, finished_runs
 from warploom_sim.sweep.plan import Request, Run, plan, sources
 from warploom_sim.sweep.result_folder import ResultFolder, Row
+from warploom_sim.traces import trace_reader
 from warploom_spec.config import POLICIES, RECLAIMS
 
 
@@ -58,7 +58,7 @@ def prepare_comparison(request: Request, folder: Path) -> Job:
     results = ResultFolder(folder, made_by)
     rows = {run.run_id: row for run in runs if (row := results.read(run))}
     read = {
-        path: traces.load(path, device=request.device, strict=request.strict)
+        path: trace_reader.load(path, device=request.device, strict=request.strict)
         for path in dict.fromkeys(request.traces)
     }
     notes = [said for trace in read.values() if (said := trace.said_left_out())]

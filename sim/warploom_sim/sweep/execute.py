@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warploom_sim.cosim.simulators import SIMULATORS
 from warploom_sim.failure import MismatchError, ProgramError
-from warploom_sim.options import DEFAULT_KNEE
-from warploom_sim.simulators import SIMULATORS
+from warploom_sim.replay.request import DEFAULT_KNEE
 from warploom_sim.sweep.plan import Run, sources
 from warploom_spec import WarploomError
 
@@ -39,7 +39,7 @@ class Finished:
 def execute(run: Run, trace: bytes) -> Finished:
     """Replay a trace, whose bytes come along: a worker need not see the file."""
     # NumPy and Numba are the worker's to import, not the client's.
-    from warploom_sim.python_api import replay
+    from warploom_sim.replay.python_api import replay
     from warploom_sim.sweep.run_figures import run_figures
 
     # A worker may have the client's screen: spinners there are the client's alone.

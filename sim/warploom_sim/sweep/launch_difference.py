@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from warploom_sim.trace_file import shown
+from warploom_sim.traces.trace_file import shown
 from warploom_spec import WarploomError
 
 #: Figures of a launch that are subtracted.

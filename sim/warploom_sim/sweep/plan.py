@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from warploom_golden.replay import event_model
 from warploom_sim.build_cache import digest
-from warploom_sim.options import ALLOCATORS, ARRIVALS, CONTENTIONS, DEFAULT_KNEE
+from warploom_sim.replay.request import ALLOCATORS, ARRIVALS, CONTENTIONS, DEFAULT_KNEE
 from warploom_sim.variant import variant
 from warploom_spec import Config, WarploomError, preset
 
@@ -36,14 +36,16 @@ class Request:
     time_scales : tuple of Fraction
         Block lengths are the recorded ones times these.
     contentions : tuple of str
-        Whether the blocks of an SM slow each other down: of `warploom_sim.options.CONTENTIONS`.
+        Whether the blocks of an SM slow each other down: of
+        `warploom_sim.replay.request.CONTENTIONS`.
     knees : tuple of int
         With contention: warps that an SM runs at full speed.
     arrivals : tuple of str
-        Whether launches arrive at the times of their calls: of `warploom_sim.options.ARRIVALS`.
+        Whether launches arrive at the times of their calls: of
+        `warploom_sim.replay.request.ARRIVALS`.
     allocators : tuple of str
         Which kernels get an address of their own in the index memory: of
-        `warploom_sim.options.ALLOCATORS`.
+        `warploom_sim.replay.request.ALLOCATORS`.
     kill_every : int or None
         Launches of this number, twice this number and so on are killed; None: no one.
     first : int or None

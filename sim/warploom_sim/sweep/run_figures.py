@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_sim.replay_result import REFUSED, Integers, Replay
+from warploom_sim.replay.replay_result import REFUSED, Integers, Replay
 from warploom_spec import RESOURCES, STALL_CAUSES
 
 #: Percentiles of a launch's latency and of its tail.

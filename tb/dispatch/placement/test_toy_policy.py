@@ -17,7 +17,7 @@ from warploom.launch import LaunchPath
 from warploom_golden.dispatch import BlockDispatcher as BlockDispatcherModel
 from warploom_golden.dispatch import placement as model
 from warploom_golden.host.host_registers import HostRegisters as HostRegistersModel
-from warploom_sim.lockstep import LockstepError, run
+from warploom_sim.cosim.lockstep import LockstepError, run
 from warploom_spec import config
 from warploom_spec.host_registers import register_addresses
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from warploom_sim.verilog import generate
+from warploom_sim.verilog.generate import generate
 from warploom_spec import ErrorCode, Fate
 
 PAGE = Path(__file__).parents[3] / "docs" / "dispatch" / "sm" / "connect_an_sm.md"

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from tb.support.trace_files import random_document, write
 from warploom_sim import cli, replay
-from warploom_sim.launch_figures import launch_figures
+from warploom_sim.replay.launch_figures import launch_figures
 
 FIGURES = ("cycles", "latency", "tail")
 #: So many that `tiny` refuses some and runs some, whatever the seed.

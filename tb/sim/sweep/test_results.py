@@ -12,7 +12,7 @@ import pytest
 
 from tb.support.trace_files import random_document, write
 from warploom_sim import replay
-from warploom_sim.replay_result import REFUSED, Replay
+from warploom_sim.replay.replay_result import REFUSED, Replay
 from warploom_sim.sweep.plan import Request, Run, plan
 from warploom_sim.sweep.result_folder import ResultFolder
 from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES, percentiles, run_figures

@@ -13,10 +13,10 @@ from warploom_sim.commands.parameters import (
     refuse_overwriting,
     several_option,
 )
-from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.commands.sim import default_traces
+from warploom_sim.cosim.simulators import SIMULATORS, require
 from warploom_sim.json_file import write_json
-from warploom_sim.simulators import SIMULATORS, require
+from warploom_sim.screen import progress_bar, table_console
 
 
 @click.command()

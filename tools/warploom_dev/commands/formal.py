@@ -12,8 +12,8 @@ from warploom_sim.commands.parameters import (
     number_option,
     update_option,
 )
-from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.screen import progress_bar, table_console
 
 
 @click.command()

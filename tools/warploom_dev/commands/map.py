@@ -7,7 +7,7 @@ import click
 
 from warploom_dev.pages import require, section_replaced
 from warploom_sim.json_file import write_whole
-from warploom_sim.register_map import map_table
+from warploom_sim.verilog.register_map import map_table
 from warploom_spec import WarploomError, preset
 
 PAGE: Final = Path("docs/host/register_map.md")

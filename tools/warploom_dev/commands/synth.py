@@ -18,8 +18,8 @@ from warploom_sim.commands.parameters import (
     several_option,
     update_option,
 )
-from warploom_sim.commands.screen import progress_bar, table_console
 from warploom_sim.json_file import write_json
+from warploom_sim.screen import progress_bar, table_console
 from warploom_spec import WarploomError
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from warploom_dev.mutate.netlist import (
 )
 from warploom_dev.mutate.runner import CONTROL_LIMIT_S, Run, compile_mutants, limit, run_mutants
 from warploom_sim.build_cache import build_root
-from warploom_sim.lockstep.case import Case
-from warploom_sim.lockstep.names import resolve
-from warploom_sim.lockstep.ports import Ports
+from warploom_sim.cosim.lockstep.case import Case
+from warploom_sim.cosim.lockstep.names import resolve
+from warploom_sim.cosim.lockstep.ports import Ports
 from warploom_spec import WarploomError
 
 #: The benches by block, in the repository: each a function of a seed that returns its cases.

@@ -12,10 +12,10 @@ from typing import Any, Final
 import cocotb
 
 from warploom_dev.mutate.netlist import SELECT
-from warploom_sim.lockstep.case import Case
-from warploom_sim.lockstep.checker import Session
-from warploom_sim.lockstep.cocotb_entry import PLAN
-from warploom_sim.lockstep.pins import drive, writer
+from warploom_sim.cosim.lockstep.case import Case
+from warploom_sim.cosim.lockstep.checker import Session
+from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
+from warploom_sim.cosim.lockstep.pins import drive, writer
 
 #: Linux: ask for a signal when the parent process ends.
 _PR_SET_PDEATHSIG: Final = 1

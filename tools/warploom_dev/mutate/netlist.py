@@ -12,8 +12,8 @@ import amaranth.back.rtlil as rtlil
 from amaranth.lib import wiring
 
 from warploom_dev.yosys import run_yosys
-from warploom_sim.lockstep.build import TOP
-from warploom_sim.lockstep.ports import Ports
+from warploom_sim.cosim.lockstep.build import TOP
+from warploom_sim.cosim.lockstep.ports import Ports
 
 #: The packed module's extra input: 0 is the component as it is, k its k-th mutant.
 SELECT: Final = "mutsel"

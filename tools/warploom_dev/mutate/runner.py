@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.mutate.netlist import SELECT
-from warploom_sim import simulators
 from warploom_sim.build_cache import build_root, cached
+from warploom_sim.cosim import simulators
+from warploom_sim.cosim.lockstep import build
+from warploom_sim.cosim.lockstep.case import Case
+from warploom_sim.cosim.lockstep.checker import Failure, Outcome
+from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.cosim.lockstep.ports import CLOCK, RESET, Ports
 from warploom_sim.failure import ProgramError
-from warploom_sim.lockstep import build
-from warploom_sim.lockstep.case import Case
-from warploom_sim.lockstep.checker import Failure, Outcome
-from warploom_sim.lockstep.cocotb_runner import in_simulator
-from warploom_sim.lockstep.ports import CLOCK, RESET, Ports
 
 SIMULATOR: Final = "verilator"
 #: A mutant may make a bench run on without end: it gets this many times the original's time.

@@ -11,8 +11,8 @@ from amaranth.hdl import Shape
 from warploom_dev.synth.port_bits import PORTS
 from warploom_dev.synth.targets import Target
 from warploom_sim.failure import ProgramError
-from warploom_sim.verilog import PREFIX, child_environment, component_text
-from warploom_sim.verilog_header import ports
+from warploom_sim.verilog.generate import PREFIX, child_environment, component_text
+from warploom_sim.verilog.header import ports
 from warploom_spec import WarploomError
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from amaranth.lib import wiring
 
 from warploom_dev.synth.baseline_divider import DividerIndexGenerator
-from warploom_sim.blocks import BARE_INDEX_GENERATOR, block
+from warploom_sim.verilog.blocks import BARE_INDEX_GENERATOR, block
 from warploom_spec import Config, WarploomError, preset
 from warploom_spec.config import POLICIES
 

@@ -1,0 +1,1 @@
+"""LoopFinder: loops of a CUDA program that can be deferred."""

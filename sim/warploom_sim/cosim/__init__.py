@@ -1,0 +1,1 @@
+"""Simulators, and RTL beside its golden model in lockstep."""

@@ -1,0 +1,28 @@
+"""Run a session inside a simulator: the module that cocotb loads there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import cocotb
+
+from warploom_sim.cosim.lockstep.case import Case
+from warploom_sim.cosim.lockstep.checker import Session
+from warploom_sim.cosim.lockstep.pins import drive
+from warploom_sim.json_file import write_json
+
+#: Environment variable with the path of the plan.
+PLAN = "WARPLOOM_LOCKSTEP_PLAN"
+
+
+@cocotb.test()
+async def lockstep(dut: Any) -> None:
+    """Run the planned cases and write their outcomes beside the plan."""
+    plan = json.loads(Path(os.environ[PLAN]).read_text())
+    session = Session([Case.from_json(case) for case in plan["cases"]])
+    await drive(dut, session, plan["two_state"])
+    outcomes = [outcome.to_json() for outcome in session.outcomes]
+    write_json(Path(plan["outcomes"]), outcomes)

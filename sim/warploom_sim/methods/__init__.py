@@ -1,0 +1,1 @@
+"""The published methods, each behind a command."""

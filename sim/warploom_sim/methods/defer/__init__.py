@@ -1,0 +1,1 @@
+"""``warploom defer``: deferred submission, of a trace or of a program."""

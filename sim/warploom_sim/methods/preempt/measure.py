@@ -1,0 +1,159 @@
+"""One run of a workload through the kernel queue's model, and its figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from warploom_golden.preemption import (
+    PreemptionModel,
+    QueueLatency,
+    SmBehaviour,
+)
+from warploom_sim.methods.preempt.host import MeasuringHost
+from warploom_sim.methods.preempt.workload import Workload
+from warploom_sim.traces.trace_launches import CLOCK_MHZ
+from warploom_spec import Config, Fate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """The settings that all runs of a measurement share.
+
+    Attributes
+    ----------
+    config : Config
+        The machine.
+    count : int
+        Number of urgent launches in a run.
+    distance : float
+        Mean distance from an urgent launch's end to the next one's arrival, in cycles.
+    seed : int
+        Seed of distances and block lengths.
+    report_time : int
+        Cycles that an SM takes to report a killed block.
+    """
+
+    config: Config
+    count: int
+    distance: float
+    seed: int
+    report_time: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """The results of one run.
+
+    Attributes
+    ----------
+    latencies : tuple of int
+        Cycles from each urgent launch's acceptance to its first offer, in order of acceptance.
+    figures : dict
+        Latency and costs of the run, by name.
+    """
+
+    latencies: tuple[int, ...]
+    figures: dict[str, Any]
+
+
+def run(
+    workload: Workload,
+    setting: Setting,
+    *,
+    ahead: int | None = None,
+    tell: Callable[[int], None] = lambda done: None,
+) -> Run:
+    """Run a workload until ``setting.count`` urgent launches and all others have ended.
+
+    Parameters
+    ----------
+    workload : Workload
+        The low and the urgent launches.
+    setting : Setting
+        The machine and the arrivals.
+    ahead : int or None
+        Most low launches that may be accepted and unfinished. None: as many as the queue takes.
+    tell : callable
+        Called with the number of urgent launches that are done.
+    """
+    host = MeasuringHost(
+        workload.low,
+        workload.urgent,
+        count=setting.count,
+        distance=setting.distance,
+        seed=setting.seed,
+        ahead=ahead,
+        tell=tell,
+    )
+    model = _model(setting)
+    model.run(host)
+    starts = dict(model.queue.starts)
+    latencies = tuple(starts[ticket] - cycle for ticket, cycle in host.arrivals.items())
+    return Run(latencies, summary(latencies) | _costs(model, host))
+
+
+def alone(low: Workload, setting: Setting, ahead: int | None = None) -> int:
+    """Return the cycles that all low launches take once, without urgent launches.
+
+    ``ahead`` has the same meaning as in `run`.
+    """
+    host = MeasuringHost(low.low, (), count=0, distance=1, seed=setting.seed, ahead=ahead, passes=1)
+    model = _model(setting)
+    model.run(host)
+    return model.queue.records[-1].cycle
+
+
+def _model(setting: Setting) -> PreemptionModel:
+    behaviour = SmBehaviour(report_time=setting.report_time)
+    return PreemptionModel(setting.config, sm=behaviour, seed=setting.seed)
+
+
+def summary(latencies: Sequence[int]) -> dict[str, Any]:
+    """Return median, 99th percentile and maximum, in cycles and microseconds.
+
+    The 99th percentile is the lowest latency that 99 % of the launches do not exceed.
+    """
+    figures: dict[str, Any] = {"urgent_launches": len(latencies)}
+    for name, value in (
+        ("median", np.median(latencies)),
+        ("p99", np.percentile(latencies, 99, method="inverted_cdf")),
+        ("max", max(latencies)),
+    ):
+        figures[name] = float(value) if name == "median" else int(value)
+        figures[f"{name}_us"] = round(float(value) / CLOCK_MHZ, 3)
+    return figures
+
+
+def _costs(model: PreemptionModel, host: MeasuringHost) -> dict[str, Any]:
+    """Return the costs of preemption: what happened to the low launches."""
+    queue = model.queue
+    by_fate = {fate: [p for p in queue.put_back if p.fate is fate] for fate in Fate}
+    killed = by_fate[Fate.KILLED]
+    return {
+        "cycles": queue.records[-1].cycle,
+        "low_launches": host.low_finished,
+        "kills": len(killed),
+        "drains": len(by_fate[Fate.DRAINED]),
+        "skips": len(by_fate[Fate.SKIPPED]),
+        "blocks_run_again": sum(each.offered for each in killed),
+        "cycles_thrown_away": sum(each.held for each in killed),
+        "index_hits": queue.path.hits,
+        "index_misses": queue.path.misses,
+    }
+
+
+def bounds(config: Config) -> dict[str, int]:
+    """Return the constants, in cycles, of the latency's upper bound.
+
+    ``docs/preemption/preemption.md`` derives the bound in *How long it takes*.
+    """
+    latency = QueueLatency(config)
+    return {
+        "idle_launch": latency.idle_launch,
+        "kill": latency.kill,
+        "report_to_offer": latency.report_to_offer,
+        "next_launch": latency.next_launch,
+        "idle_place": latency.idle_place,
+    }

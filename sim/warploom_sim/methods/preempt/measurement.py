@@ -1,0 +1,200 @@
+"""The whole measurement of ``warploom preempt``: all runs, their figures, tables and plot."""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from warploom_golden.replay import event_model
+from warploom_sim.json_file import write_json
+from warploom_sim.methods.preempt import measure, preempt_report, xsched
+from warploom_sim.methods.preempt.measure import Run, Setting
+from warploom_sim.methods.preempt.plot import draw_latencies
+from warploom_sim.methods.preempt.workload import Workload, make_workload, select
+from warploom_sim.plots import check_plot
+from warploom_sim.replay import replay_figures
+from warploom_sim.screen import progress_bar, table_console
+from warploom_sim.traces import trace_reader
+from warploom_spec import Config, WarploomError
+from warploom_spec.queue import Mode
+
+#: Runs with one queue and no priorities, by name: the most low launches that are unfinished. An
+#: urgent launch waits behind them.
+ONE_QUEUE: Final = {"window of 8": 8, "synchronous": 1}
+#: The mode ``reset`` where an SM's blocks return in the order of their dispatch.
+IN_ORDER: Final = "reset, in_order"
+#: Runs that the modes are compared with.
+BESIDE: Final = (*ONE_QUEUE, IN_ORDER)
+#: Most urgent launches of each of XSched's levels. A small number is enough: all low launches are
+#: equal.
+_LEVEL_COUNT: Final = 100
+#: Mean distance of these urgent launches, in commands. One command rarely meets four of them: a
+#: launch that was killed four times is drained from then on.
+_LEVEL_DISTANCE: Final = Fraction(4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreemptOptions:
+    """The options of one call of ``warploom preempt``.
+
+    Attributes
+    ----------
+    traces : tuple[Path, ...]
+        Files of the low and of the urgent trace, or of one trace that holds both.
+    urgent : int or None
+        Number of the urgent stream in a single trace; None with two traces.
+    modes : tuple of str
+        Names of `Mode` in lower case; each mode is one run.
+    idempotent : Fraction
+        Share of the low trace's kernels that are idempotent.
+    config : Config
+        The machine.
+    time_scale : Fraction
+        Factor of the recorded block lengths.
+    urgent_launches : int
+        Number of urgent launches in each run.
+    distance : Fraction
+        Mean distance between urgent launches, in mean durations of a low launch.
+    report_time : int
+        Cycles that an SM takes to report a killed block.
+    seed : int
+        Seed of distances, block lengths and the draw of idempotent kernels.
+    json, plot : Path or None
+        Files that the figures and the plot are written to; None: not written.
+    """
+
+    traces: tuple[Path, ...]
+    urgent: int | None
+    modes: tuple[str, ...]
+    idempotent: Fraction
+    config: Config
+    time_scale: Fraction
+    urgent_launches: int
+    distance: Fraction
+    report_time: int
+    seed: int
+    json: Path | None
+    plot: Path | None
+
+
+def run(options: PreemptOptions) -> None:
+    """Run the whole measurement, print its tables, and write the figures and the plot.
+
+    Raises
+    ------
+    WarploomError
+        If a trace or an option is refused. Nothing was run or written then.
+    """
+    event_model.check_policy(options.config)
+    if options.plot:
+        check_plot(options.plot)
+    workload = load(options)
+    runs: dict[str, Run] = {}
+    with progress_bar() as progress:
+        names = (*options.modes, *BESIDE)
+        count = options.urgent_launches
+        level_count = min(count, _LEVEL_COUNT)
+        total = len(names) * count + len(xsched.LEVELS) * level_count
+        task = progress.add_task("low launches alone", total=total)
+        figures = _figures(options)
+        figures["normal"] = normal = _normal(workload, _setting(options, Fraction(1)))
+        setting = _setting(options, options.distance * normal["cycles"] / len(workload.low))
+        for number, name in enumerate(names):
+            progress.update(task, description=name)
+            done = number * count
+
+            def tell(finished: int, before: int = done) -> None:
+                progress.update(task, completed=before + finished)
+
+            runs[name] = _run_one(name, workload, setting, options, tell)
+        progress.update(task, description="eight equal commands")
+        levels = _setting(options, _LEVEL_DISTANCE * xsched.COMMAND_CYCLES, level_count)
+        figures["xsched"] = xsched.levels(levels, lambda done: progress.advance(task))
+    figures["modes"] = {name: runs[name].figures for name in options.modes}
+    figures["beside"] = {name: runs[name].figures for name in BESIDE}
+    preempt_report.show(table_console(), figures)
+    if options.plot:
+        latencies = {name: each.latencies for name, each in runs.items()}
+        draw_latencies(options.plot, f"{figures['trace']}, {options.config.sms} SMs", latencies)
+    if options.json:
+        write_json(options.json, figures)
+
+
+def _run_one(
+    name: str,
+    workload: Workload,
+    setting: Setting,
+    options: PreemptOptions,
+    tell: Callable[[int], None],
+) -> Run:
+    """Return one run: ``name`` is a mode, or one of `BESIDE`."""
+    if name in ONE_QUEUE:
+        return measure.run(workload.in_one_queue(), setting, ahead=ONE_QUEUE[name], tell=tell)
+    mode = Mode.RESET if name == IN_ORDER else Mode[name.upper()]
+    if name == IN_ORDER:
+        machine = dataclasses.replace(setting.config, reclaim="in_order")
+        setting = dataclasses.replace(setting, config=machine)
+    chosen = workload.in_mode(mode, options.idempotent, options.seed)
+    return measure.run(chosen, setting, tell=tell)
+
+
+def load(options: PreemptOptions) -> Workload:
+    """Read the traces and make their launches.
+
+    Raises
+    ------
+    WarploomError
+        If a trace or ``--urgent`` is refused.
+    """
+    found = [trace_reader.load(path) for path in options.traces]
+    if len(found) == 2 and options.urgent is None:
+        low, urgent = found
+    elif len(found) == 1 and options.urgent is not None:
+        low, urgent = (select(found[0], options.urgent, wanted) for wanted in (False, True))
+    else:
+        given = "no --urgent" if options.urgent is None else f"--urgent {options.urgent}"
+        raise WarploomError(
+            f"traces are {len(found)}, with {given}; legal: two, LOW and HIGH, or one with --urgent"
+            " STREAM"
+        )
+    return make_workload(low, urgent, options.config, options.time_scale)
+
+
+def _setting(options: PreemptOptions, distance: Fraction, count: int | None = None) -> Setting:
+    return Setting(
+        config=options.config,
+        count=options.urgent_launches if count is None else count,
+        distance=float(distance),
+        seed=options.seed,
+        report_time=options.report_time,
+    )
+
+
+def _figures(options: PreemptOptions) -> dict[str, Any]:
+    return {
+        "trace": " + ".join(path.name for path in options.traces),
+        "urgent_stream": options.urgent,
+        "sms": options.config.sms,
+        "policy": options.config.policy,
+        "reclaim": options.config.reclaim,
+        "time_scale": str(options.time_scale),
+        "idempotent": str(options.idempotent),
+        "seed": options.seed,
+        "report_time": options.report_time,
+        "law": measure.bounds(options.config),
+    }
+
+
+def _normal(workload: Workload, setting: Setting) -> dict[str, Any]:
+    """Return the cycles of the low launches alone: with the queue, without it, and synchronous."""
+    cycles = measure.alone(workload, setting)
+    synchronous = measure.alone(workload, setting, ahead=1)
+    without = event_model.run(workload.low, setting.config, setting.seed)
+    return {
+        "cycles": cycles,
+        "cycles_without_queue": replay_figures.cycles(without),
+        "cycles_synchronous": synchronous,
+        "synchronous_slowdown": round(synchronous / cycles - 1, 6),
+    }

@@ -1,0 +1,130 @@
+"""Makes the two sides of a preemption from traces: the low launches and the urgent ones."""
+
+import dataclasses
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+
+from warploom_sim.traces.trace_launches import index_addresses, make_launches
+from warploom_sim.traces.trace_reader import KernelLaunch, Trace
+from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
+from warploom_spec.queue import PRIORITIES, Mode
+
+LOW_PRIORITY = 0
+URGENT_PRIORITY = PRIORITIES - 1
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Low and urgent launches; a run repeats both without end.
+
+    Attributes
+    ----------
+    low, urgent : tuple of LaunchDescriptor
+        The launches of each side, in the order of their launch calls. The urgent launches have a
+        stream of their own.
+    low_kernels : tuple of str
+        The kernel's name of each low launch.
+    """
+
+    low: tuple[LaunchDescriptor, ...]
+    urgent: tuple[LaunchDescriptor, ...]
+    low_kernels: tuple[str, ...]
+
+    def in_mode(self, mode: Mode, share: Fraction, seed: int) -> "Workload":
+        """Return the workload with the low launches in a mode, and with idempotent kernels drawn.
+
+        Parameters
+        ----------
+        mode : Mode
+            How a low launch makes way for an urgent one.
+        share : Fraction
+            Share of the kernels that are idempotent. Each kernel's draw depends only on its name
+            and the seed.
+        seed : int
+            Seed of the draws.
+        """
+        kernels = {name: _draw(seed, name) < share for name in self.low_kernels}
+        low = (
+            dataclasses.replace(launch, mode=int(mode), idempotent=int(kernels[name]))
+            for launch, name in zip(self.low, self.low_kernels, strict=True)
+        )
+        return dataclasses.replace(self, low=tuple(low))
+
+    def in_one_queue(self) -> "Workload":
+        """Return the workload with the urgent launches in the queue of the low ones."""
+        urgent = (dataclasses.replace(each, priority=LOW_PRIORITY) for each in self.urgent)
+        return dataclasses.replace(self, urgent=tuple(urgent))
+
+
+def _draw(seed: int, name: str) -> float:
+    return random.Random(f"{seed} {name}").random()
+
+
+def select(trace: Trace, stream: int, urgent: bool) -> Trace:
+    """Return the urgent launches of a trace, or all others.
+
+    Parameters
+    ----------
+    trace : Trace
+        The recorded trace.
+    stream : int
+        Number of the urgent stream.
+    urgent : bool
+        Whether to return the launches of that stream, or those of all other streams.
+
+    Raises
+    ------
+    WarploomError
+        If no launch is in the stream, or if all launches are.
+    """
+    streams = sorted({launch.stream for launch in trace.launches})
+    if stream not in streams:
+        known = ", ".join(map(str, streams))
+        raise WarploomError(f"{trace.path}: --urgent is {stream}; streams of the trace: {known}")
+    if len(streams) == 1:
+        raise WarploomError(
+            f"{trace.path}: --urgent is {stream}, the trace's only stream: nothing is left to"
+            " preempt (name two traces instead)"
+        )
+    chosen = [launch for launch in trace.launches if (launch.stream == stream) == urgent]
+    return dataclasses.replace(trace, launches=tuple(chosen))
+
+
+def make_workload(low: Trace, urgent: Trace, config: Config, time_scale: Fraction) -> Workload:
+    """Make the launches of both sides, numbered and addressed together.
+
+    Raises
+    ------
+    WarploomError
+        If a launch is refused: it does not fit the descriptor, the recorded GPU, or the machine.
+    """
+    from warploom_golden.replay.event_front import judge
+
+    kernels: list[KernelLaunch] = [*low.launches, *urgent.launches]
+    addresses = index_addresses(kernels, config)
+    made = [*make_launches(low, config, time_scale), *make_launches(urgent, config, time_scale)]
+    # Urgent launches use the last stream; the low launches share all other streams.
+    last = (1 << config.stream_bits) - 1
+    launches = []
+    for number, (launch, kernel) in enumerate(zip(made, kernels, strict=True)):
+        is_low = number < len(low.launches)
+        placed = dataclasses.replace(
+            launch,
+            code=number,
+            index_address=addresses[number],
+            stream=launch.stream % last if is_low else last,
+            priority=LOW_PRIORITY if is_low else URGENT_PRIORITY,
+            idempotent=1,
+        )
+        code, argument = judge(placed, config)
+        if code:
+            trace = low if is_low else urgent
+            raise trace.place(kernel).refuse(
+                f"the configuration refuses the launch: {ErrorCode(code).name} (argument"
+                f" {argument}); grid {kernel.grid}, block {kernel.block}"
+            )
+        launches.append(placed)
+    count = len(low.launches)
+    names = tuple(launch.name for launch in low.launches)
+    return Workload(tuple(launches[:count]), tuple(launches[count:]), names)

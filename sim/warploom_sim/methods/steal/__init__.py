@@ -1,0 +1,1 @@
+"""``warploom steal``: work stealing in front of execution units."""

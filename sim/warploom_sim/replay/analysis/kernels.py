@@ -1,0 +1,176 @@
+"""Figures of a replay by kernel, and which kernel held up the others."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from warploom_sim.replay.analysis.limits import LIMITS, Limits, fits
+from warploom_sim.replay.replay_result import NEVER, Integers, Replay
+from warploom_spec import RESOURCES, capacities
+
+#: Limits under which nobody is held up, or nobody's kernel is to blame.
+_NO_BLOCKER = ("rate", "arrivals", "nothing_left")
+_WARPS = RESOURCES.index("warps")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel:
+    """The launches of one name whose blocks take the same of an SM.
+
+    Attributes
+    ----------
+    number : int
+        From 1, by cycles, the longest first.
+    name : str
+        The kernel's.
+    rows : tuple of int
+        Its launches.
+    blocks, threads : int
+        Blocks of all launches; threads of a block of the first launch.
+    cycles : int
+        First offer to last report, summed over the launches.
+    mean_cycles : float
+        The same of one launch.
+    waves : float
+        Blocks over the places on all SMs, of a launch on average.
+    theoretical, achieved : float
+        Part of all warp slots held when as many blocks run as fit, and held on average over
+        ``cycles``.
+    limited_by : tuple of str
+        Resources of which one block more than fit on an SM would take too much.
+    tail : float
+        Cycles from the median block's end to the last one's, of a launch on average.
+    hits : int
+        Launches whose thread indices stood in the index memory already.
+    """
+
+    number: int
+    name: str
+    rows: tuple[int, ...]
+    blocks: int
+    threads: int
+    cycles: int
+    mean_cycles: float
+    waves: float
+    theoretical: float
+    achieved: float
+    limited_by: tuple[str, ...]
+    tail: float
+    hits: int
+
+    @property
+    def launches(self) -> int:
+        """Launches that ran."""
+        return len(self.rows)
+
+
+def kernels(replay: Replay) -> list[Kernel]:
+    """Return the kernels that ran, the one with the most cycles first."""
+    launches = replay.launches
+    ran = np.flatnonzero((launches.blocks > 0) & (launches.last_report != NEVER))
+    groups: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+    for row in ran.tolist():
+        key = str(launches.name[row]), tuple(launches.takes[row].tolist())
+        groups.setdefault(key, []).append(row)
+    spans = launches.last_report - launches.first_offer
+    order = sorted(groups.items(), key=lambda item: -int(spans[item[1]].sum()))
+    held = _held_warps(replay)
+    most = fits(launches, replay.config)
+    return [
+        _kernel(number, name, rows, replay, spans, held, most)
+        for number, ((name, _), rows) in enumerate(order, 1)
+    ]
+
+
+def _kernel(
+    number: int,
+    name: str,
+    rows: list[int],
+    replay: Replay,
+    spans: Integers,
+    held: Integers,
+    most: Integers,
+) -> Kernel:
+    launches, config = replay.launches, replay.config
+    first = rows[0]
+    places, takes = int(most[first]), launches.takes[first]
+    sizes = np.array(list(capacities(config).values()))
+    limiting = (places + 1) * takes > sizes
+    cycles = int(spans[rows].sum())
+    warps = config.sms * config.warp_slots
+    return Kernel(
+        number=number,
+        name=name,
+        rows=tuple(rows),
+        blocks=int(launches.blocks[rows].sum()),
+        threads=int(launches.block[first].prod()),
+        cycles=cycles,
+        mean_cycles=cycles / len(rows),
+        waves=float(launches.blocks[rows].mean() / (places * config.sms)),
+        theoretical=float(places * takes[_WARPS] / config.warp_slots),
+        achieved=float(held[rows].sum() / (cycles * warps)) if cycles else 0.0,
+        limited_by=tuple(name for name, yes in zip(RESOURCES, limiting, strict=True) if yes),
+        tail=float((launches.last_report - launches.half_report)[rows].mean()),
+        hits=int(launches.hit[rows].sum()),
+    )
+
+
+def _held_warps(replay: Replay) -> Integers:
+    """Return for each launch the sum over its blocks of warps times cycles on the SM."""
+    blocks, launches = replay.blocks, replay.launches
+    spans = np.where(blocks.end == NEVER, 0, blocks.end - blocks.start)
+    cycles = np.bincount(blocks.launch, spans, len(launches)).astype(np.int64)
+    held: Integers = cycles * launches.takes[:, _WARPS]
+    return held
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocker:
+    """A kernel that the next launch's blocks waited for.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The one.
+    cycles : int
+        For how long.
+    by_limit : dict of str to int
+        The same under each limit, the longest first.
+    stretches : array of bool
+        Which stretches of the limits are its.
+    """
+
+    kernel: Kernel
+    cycles: int
+    by_limit: dict[str, int]
+    stretches: np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+def blockers(listed: list[Kernel], limits: Limits, launches: int) -> list[Blocker]:
+    """Return the kernels that held the head up, the worst first.
+
+    Parameters
+    ----------
+    listed : list of Kernel
+        The run's.
+    limits : Limits
+        The run's.
+    launches : int
+        How many there are.
+    """
+    kernel_of = np.full(launches + 1, -1, np.int64)
+    for place, kernel in enumerate(listed):
+        kernel_of[list(kernel.rows)] = place
+    # Row -1, of a launch that is none, is the last.
+    whose = kernel_of[limits.blocker]
+    blamed = ~np.isin(limits.limit, [LIMITS.index(name) for name in _NO_BLOCKER])
+    found = []
+    for place, kernel in enumerate(listed):
+        mine = blamed & (whose == place)
+        held = np.bincount(limits.limit[mine], limits.length[mine], len(LIMITS)).astype(int)
+        pairs = sorted(zip(LIMITS, held.tolist(), strict=True), key=lambda pair: -pair[1])
+        by_limit = {name: cycles for name, cycles in pairs if cycles}
+        if by_limit:
+            total = sum(by_limit.values())
+            found.append(Blocker(kernel=kernel, cycles=total, by_limit=by_limit, stretches=mine))
+    return sorted(found, key=lambda blocker: -blocker.cycles)

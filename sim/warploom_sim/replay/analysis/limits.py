@@ -1,0 +1,299 @@
+"""Which limit held in each cycle of a replay: ``docs/replay/replay.md``, 'What limits'."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warploom_sim.replay.replay_result import NEVER, Integers, Launches, Replay
+from warploom_spec import RESOURCES, Config, capacities, timing
+
+#: Every limit, in the order of its number.
+LIMITS: Final = (
+    "rate",
+    *RESOURCES,
+    "reclaim",
+    "order",
+    "places",
+    "path",
+    "arrivals",
+    "nothing_left",
+)
+#: What each is called where people read it.
+LABELS: Final = {
+    "rate": "dispatch rate",
+    "slots": "block slots",
+    "warps": "warps",
+    "registers": "registers",
+    "shared": "shared memory",
+    "barriers": "barriers",
+    "reclaim": "reclaim",
+    "order": "stream order",
+    "places": "resident places",
+    "path": "launch path",
+    "arrivals": "arrivals",
+    "nothing_left": "nothing left",
+}
+#: A cycle that no replay reaches.
+_LATER: Final = 1 << 54
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Limits:
+    """Stretches of cycles in which one limit holds for one launch, in order, without a gap.
+
+    Attributes
+    ----------
+    start : array of int64
+        First cycle of each stretch; the first one begins in cycle 0.
+    limit : array of int64
+        Number of its limit in `LIMITS`.
+    launch : array of int64
+        Row of the launch that is next, whose block could not be placed, or was; `NEVER` if no
+        launch has a block left.
+    blocker : array of int64
+        Row of the launch that it waits for: under ``order`` the one before it in its stream, under
+        ``places`` the one whose place it gets, else itself.
+    cycles : int
+        Cycles of the run.
+    """
+
+    start: Integers
+    limit: Integers
+    launch: Integers
+    blocker: Integers
+    cycles: int
+
+    @property
+    def length(self) -> Integers:
+        """Cycles of each stretch."""
+        return np.diff(self.start, append=self.cycles)
+
+    def by_limit(self) -> dict[str, int]:
+        """Return for how many cycles each limit holds; their sum is `cycles`."""
+        held = np.bincount(self.limit, self.length, len(LIMITS)).astype(int)
+        return dict(zip(LIMITS, held.tolist(), strict=True))
+
+    def shares(self) -> dict[str, float]:
+        """Return for which part of the run each limit holds."""
+        return {name: held / self.cycles for name, held in self.by_limit().items()}
+
+
+@dataclass(frozen=True)
+class _Waits:
+    """When a launch that had blocks was the next one, and until when what held it.
+
+    Attributes
+    ----------
+    since, head, known : int
+        First cycles in which it is the next one, in which it is the head, and in which it is known
+        what fits beside the launch of the other place.
+    until : tuple of tuple of int
+        (limit, first cycle in which it holds no longer, the launch waited for), in the order in
+        which the limits are asked.
+    """
+
+    since: int
+    head: int
+    known: int
+    until: tuple[tuple[int, int, int], ...]
+
+
+def find_limits(replay: Replay) -> Limits:
+    """Return which limit held in each cycle of a replay."""
+    launches, blocks, config = replay.launches, replay.blocks, replay.config
+    decided = blocks.start - timing(config).offer
+    ran = np.flatnonzero(blocks.end != NEVER)
+    by_end = ran[np.argsort(blocks.end[ran], kind="stable")]
+    finder = LimitFinder(launches, config)
+    gone = Gone(blocks.end[by_end], blocks.sm[by_end], blocks.launch[by_end])
+    found = finder.stretches(blocks.launch, decided, blocks.sm, gone)
+    left = np.array([[finder.cycle], [LIMITS.index("nothing_left")], [NEVER], [NEVER]], np.int64)
+    start, limit, launch, blocker = np.concatenate([found, left], axis=1)
+    return Limits(start=start, limit=limit, launch=launch, blocker=blocker, cycles=replay.cycles)
+
+
+def rate_by_time_scale(replay: Replay, limits: Limits) -> float:
+    """Return for which part of the run the dispatch rate limits only for the time scale's sake.
+
+    At one block a cycle, blocks that are shorter in cycles than there are places for them never
+    fill the SMs. Counted is the time under ``rate`` of launches whose blocks are shorter than that,
+    but would not be at their recorded length.
+    """
+    made = made_short(replay.launches, replay.config, replay.settings.time_scale)
+    counts = (limits.limit == LIMITS.index("rate")) & made[limits.launch]
+    return float(limits.length[counts].sum() / limits.cycles)
+
+
+def made_short(launches: Launches, config: Config, scale: Fraction) -> NDArray[np.bool_]:
+    """Tell whose blocks are shorter than there are places, but not at their recorded length."""
+    places = np.minimum(launches.blocks, config.sms * fits(launches, config))
+    recorded = launches.length * float(1 / scale)
+    made: NDArray[np.bool_] = (launches.length < places) & (recorded >= places)
+    return made
+
+
+def fits(launches: Launches, config: Config) -> Integers:
+    """Return how many blocks of each launch fit on an empty SM."""
+    sizes = np.array(list(capacities(config).values()))
+    takes = np.maximum(launches.takes, 1)
+    most: Integers = np.where(launches.takes > 0, sizes // takes, _LATER).min(axis=1)
+    return most
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Reports, in order: cycle, SM, and row of the launch."""
+
+    cycle: Integers
+    sm: Integers
+    launch: Integers
+
+    def __add__(self, other: "Gone") -> "Gone":
+        """Return these reports and later ones."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Gone(*(np.concatenate(pair) for pair in pairs))
+
+    def after(self, count: int) -> "Gone":
+        """Return these reports without the first ones."""
+        return Gone(*(column[count:] for column in vars(self).values()))
+
+
+class LimitFinder:
+    """Finds stretches of cycles in which one limit holds, from blocks that come in pieces.
+
+    Parameters
+    ----------
+    launches : Launches
+        Of which these columns are read when a launch's blocks come, which must be known by then as
+        far as they had happened: ``stream``, ``arrival``, ``resident``, ``end``, ``takes``.
+    config : Config
+        Of the hardware.
+
+    Attributes
+    ----------
+    cycle : int
+        The first cycle of which nothing was said yet.
+    """
+
+    def __init__(self, launches: Launches, config: Config):
+        sizes = np.array(list(capacities(config).values()), np.int64)
+        self._launches, self._timing = launches, timing(config)
+        self._most = fits(launches, config)
+        # Of each stream the launch that was there last; of the places the same.
+        self._by_stream: dict[int, int] = {}
+        self._by_place = [NEVER, NEVER]
+        self._row = NEVER
+        self._known = 0
+        self._gone = Gone(*(np.zeros(0, np.int64) for _ in range(3)))
+        self._free = np.tile(sizes, (config.sms, 1))
+        self._work = np.zeros((config.sms + 1, len(sizes) + 1), np.int64)
+        self._stand = np.full(5, NEVER, np.int64)
+        self._stand[3:] = 0
+        self.cycle = 0
+
+    def stretches(self, rows: Integers, decided: Integers, sms: Integers, gone: Gone) -> Integers:
+        """Return the stretches up to the last of some decisions.
+
+        Parameters
+        ----------
+        rows, decided, sms : array of int64
+            Of each block, in order of its decision: row of its launch, cycle of the decision, SM.
+        gone : Gone
+            Reports that were not given before: all up to the last decision, and any later ones.
+
+        Returns
+        -------
+        array of int64, shape (4, stretches)
+            As `Limits` has them: start, limit, launch, blocker.
+        """
+        # Numba's import takes a while.
+        from warploom_sim.replay.analysis import limit_walk
+
+        self._gone += gone
+        if not len(rows):
+            return np.zeros((4, 0), np.int64)
+        firsts = np.flatnonzero(np.diff(rows, prepend=NEVER))
+        before: list[tuple[int, int, int, int]] = []
+        heads, known = [], []
+        for first in firsts.tolist():
+            row, head = int(rows[first]), NEVER
+            if row != self._row:
+                since = int(decided[first - 1]) + 1 if first else self.cycle
+                wait = self._wait(row, since, int(decided[first]))
+                before += [(start, limit, row, by) for start, limit, by in _before_head(wait)]
+                head, self._known, self._row = wait.head, wait.known, row
+            heads.append(head)
+            known.append(self._known)
+        out = np.zeros((3, 4 * len(rows) + 2 * (len(firsts) + len(self._gone.cycle))), np.int64)
+        count = limit_walk.walk(
+            np.array(heads, np.int64),
+            np.array(known, np.int64),
+            rows[firsts],
+            np.append(firsts, len(rows)).astype(np.int64),
+            decided,
+            sms,
+            self._gone.cycle,
+            self._gone.sm,
+            self._gone.launch,
+            self._launches.takes,
+            self._free,
+            self._work,
+            self._stand,
+            out,
+        )
+        self._gone = self._gone.after(int(self._stand[limit_walk.GONE]))
+        self.cycle = int(decided[-1]) + 1
+        walked = out[:, :count]
+        found = np.vstack([walked, walked[limit_walk.LAUNCH]])
+        if before:
+            found = np.concatenate([np.array(before, np.int64).T, found], axis=1)
+        return found[:, np.argsort(found[0], kind="stable")]
+
+    def _left(self, row: int) -> int:
+        """Return the first cycle in which the place of a launch is free, as far as that is known.
+
+        One cycle after its end was loaded, in which its record is valid.
+        """
+        if row == NEVER:
+            return 0
+        return int(self._launches.end[row]) - 1 if self._launches.end[row] != NEVER else _LATER
+
+    def _wait(self, row: int, since: int, decided: int) -> _Waits:
+        """Return how long a launch waited for what that is the next one from a cycle on."""
+        from warploom_sim.replay.analysis.limit_walk import ARRIVALS, ORDER, PATH, PLACES
+
+        launches, t = self._launches, self._timing
+        stream = int(launches.stream[row])
+        before = self._by_stream.get(stream, NEVER)
+        self._by_place.sort(key=self._left)
+        waited, beside = self._by_place
+        resident = int(launches.resident[row]) - 1
+        given = max(resident + t.stage, since, self._left(before) + 1)
+        head = min(given + 1, decided)
+        known = resident + t.fit_table + 2 * int(self._most[row])
+        known += int(self._most[beside]) if self._left(beside) > given else 0
+        arrival = int(launches.arrival[row])
+        until = (
+            # Nothing is sent before cycle 1: what arrives then is as good as there in cycle 0.
+            (ARRIVALS, arrival if arrival > 1 else 0, row),
+            (ORDER, self._left(before), before),
+            (PLACES, self._left(waited), waited),
+            (PATH, head, row),
+        )
+        self._by_stream[stream] = self._by_place[0] = row
+        return _Waits(since, head, known, until)
+
+
+def _before_head(wait: _Waits) -> list[tuple[int, int, int]]:
+    """Return (start, limit, launch waited for) of the stretches before a launch is the head."""
+    found = []
+    cycle = wait.since
+    for limit, until, blocker in wait.until:
+        until = min(until, wait.head)
+        if cycle < until:
+            found.append((cycle, limit, blocker))
+            cycle = until
+    return found

@@ -1,0 +1,310 @@
+"""The replay's test bench: Verilog around LaunchPath, generated from its ports.
+
+The bench holds no cleverness of its own: the launch source, the stand-in SMs, LaunchPath, and for
+each kind of event a line that writes it to a file with its cycle number, and one that counts it: a
+file ends with a closing record, which holds the count. It stops by itself.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from warploom_sim.replay import replay_waves
+from warploom_sim.replay.bench.axi_bench import axi_host
+from warploom_sim.replay.bench.records import (
+    CLOSED,
+    ERROR_COUNTS,
+    FINISHED,
+    SILENT,
+    STALLS,
+    TOO_MANY,
+    end_packet,
+    record_packets,
+    record_words,
+    sent_packet,
+)
+from warploom_sim.replay.replay_waves import PLACES, RESET_CYCLES
+from warploom_spec import Config, Packet, layouts, timing
+
+#: Module name of the Verilog in the middle: LaunchPath, or FrontEnd with a host in front.
+DUTS: Final = {"direct": "launch_path", "axi": "front_end"}
+#: (name, direction, width in bits) of a port.
+Port = tuple[str, str, int]
+#: Knee of a run without contention: above every number of warps.
+NO_KNEE: Final = (1 << 31) - 1
+#: Ports that the bench drives; the other inputs are idle, and ready.
+DRIVEN: Final = {"direct": ("launch__", "report__", "stop__"), "axi": ("axil__", "report__")}
+
+
+def bench_text(ports: Sequence[Port], config: Config, host: str = "direct") -> str:
+    """Return the Verilog of module ``bench``.
+
+    Parameters
+    ----------
+    ports : sequence of Port
+        LaunchPath's or `ObservedFrontEnd`'s, without clock and reset.
+    config : Config
+        What it was generated from.
+    host : str
+        One of `warploom_sim.replay.request.HOSTS`.
+    """
+    axi = host == "axi"
+    parts = (
+        _head(),
+        _wires(ports, host),
+        replay_waves.wires(config),
+        _files(config, host),
+        axi_host(config) if axi else _source(config),
+        () if axi else _killer(config),
+        *(_sm_core(sm, config) for sm in range(config.sms)),
+        _dut(ports, host),
+        _stop_task(config, host),
+        _recorder(config, host),
+        ("endmodule",),
+    )
+    return "".join(f"{line}\n" for part in parts for line in part)
+
+
+def _head() -> Iterator[str]:
+    yield "// Generated: hardware between a source of launches and stand-ins for its SMs' cores."
+    yield "module bench (input clk);"
+    yield "  reg rst;"
+    yield "  reg [63:0] cycle;"
+    yield "  reg [31:0] resets, seed, knee;"
+
+
+def _wires(ports: Sequence[Port], host: str) -> Iterator[str]:
+    for name, direction, bits in ports:
+        if direction == "out" or name.startswith(DRIVEN[host]):
+            yield f"  wire {_range(bits)}{name};"
+
+
+def _range(bits: int) -> str:
+    # A single bit has no range: simulators write a range of one bit into a waveform differently.
+    return "" if bits == 1 else f"[{bits - 1}:0] "
+
+
+def _packets(config: Config, host: str) -> dict[str, Packet]:
+    """Return the packet of each kind of event that is recorded."""
+    return record_packets(config) | ({"sent": sent_packet()} if host == "axi" else {})
+
+
+def _files(config: Config, host: str) -> Iterator[str]:
+    """Open a file for each kind of event, in the current directory."""
+    packets = _packets(config, host) | {"end": end_packet()}
+    yield f"  integer {', '.join(f'file_{kind}' for kind in packets)};"
+    yield "  initial begin"
+    yield "    rst = 1; cycle = 0; resets = 0;"
+    yield '    if (!$value$plusargs("seed=%d", seed)) seed = 0;'
+    yield f'    if (!$value$plusargs("knee=%d", knee)) knee = {NO_KNEE};'
+    for kind in packets:
+        yield f'    file_{kind} = $fopen("{kind}.bin", "wb");'
+    yield "  end"
+    yield "  always @(posedge clk) begin"
+    yield "    resets <= resets + 1;"
+    yield f"    if (resets == {RESET_CYCLES - 1}) rst <= 0;"
+    yield "    if (!rst) cycle <= cycle + 1;"
+    yield "  end"
+
+
+def _source(config: Config) -> Iterator[str]:
+    yield "  wire [31:0] launches;"
+    yield "  wire launch_early;"
+    yield f"  launch_source #(.BITS({layouts.launch_descriptor(config).bits}))"
+    yield "  source (.clk(clk), .rst(rst), .cycle(cycle), .room(room), .valid(launch__valid),"
+    yield "    .early(launch_early), .payload(launch__payload), .launches(launches));"
+
+
+def _killer(config: Config) -> Iterator[str]:
+    """Stop launches by their number; what it sees are the offers and the launch words."""
+    words = layouts.launch_words(config)
+    widths = {field.name: field.bits for field in words.fields}
+    ports = {name: name for name in ("clk", "rst", "seed")}
+    ports |= {"valid": "stop__valid", "ready": "stop__ready", "stop": "stop__payload"}
+    for place in range(PLACES):
+        taken = (
+            f"(offer__{sm}__valid & (offer__{sm}__payload[0] == {place}))"
+            for sm in range(config.sms)
+        )
+        yield f"  wire [15:0] taken_{place} = {' + '.join(taken)};"
+        stands = f"words__{place}"
+        sizes = (f"{stands}[{words.offsets[g]} +: {widths[g]}]" for g in ("gx", "gy", "gz"))
+        yield f"  wire [63:0] blocks_{place} = {' * '.join(sizes)};"
+        ports |= {name: name for name in (f"taken_{place}", f"blocks_{place}")}
+        ports[f"ticket_{place}"] = f"{stands}[{words.offsets['ticket']} +: 32]"
+        ports[f"launch_{place}"] = f"{stands}[{words.offsets['code']} +: 32]"
+    yield f"  launch_killer killer ({_connect(ports)});"
+
+
+def _sm_core(sm: int, config: Config) -> Iterator[str]:
+    words = layouts.launch_words(config)
+    records = record_packets(config)
+    grid_x, grid_y, grid_z = config.grid_bits
+    parameters = {
+        "SM": sm,
+        "SLOTS": config.block_slots,
+        "SLOT_BITS": config.slot_bits,
+        "WARPS": config.warp_slots,
+        "WARPS_BITS": config.warps_bits,
+        "GRID_X": grid_x,
+        "GRID_Y": grid_y,
+        "GRID_Z": grid_z,
+        "OFFER_BITS": layouts.block_offer(config).bits,
+        "OFFER_RECORD_BITS": 64 * record_words(records["offers"]),
+        "REPORT_BITS": layouts.block_report(config).bits,
+        "REPORT_RECORD_BITS": 64 * record_words(records["reports"]),
+    }
+    ports = {
+        **{name: name for name in ("clk", "rst", "cycle", "seed", "knee")},
+        "offers": "file_offers",
+        "reports": "file_reports",
+        "offer_valid": f"offer__{sm}__valid",
+        "offer": f"offer__{sm}__payload",
+        "kill": "kill",
+        "report_valid": f"report__{sm}__valid",
+        "report": f"report__{sm}__payload",
+    }
+    # Fields of the launch words, and the bits that count of each.
+    fields = {
+        "ticket": ("ticket", 32),
+        "launch": ("code", 32),
+        "base": ("arguments", 32),
+        "recorded": ("address_space", 16),
+        "warps": ("warps", config.warps_bits),
+    }
+    for place, (port, (field, bits)) in itertools.product(range(PLACES), fields.items()):
+        ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: {bits}]"
+    yield f"  sm_core #({_connect(parameters)})"
+    yield f"  sm_{sm} ({_connect(ports)});"
+
+
+def _connect(connections: Mapping[str, object]) -> str:
+    return ", ".join(f".{name}({what})" for name, what in connections.items())
+
+
+def _dut(ports: Sequence[Port], host: str) -> Iterator[str]:
+    """Connect the hardware: what is not used is idle, every output stream is taken at once."""
+    connections = {"clk": "clk", "rst": "rst"}
+    for name, direction, bits in ports:
+        if direction == "out" or name.startswith(DRIVEN[host]):
+            connections[name] = name
+        elif name.endswith("__ready"):
+            connections[name] = "1'b1"
+        else:
+            connections[name] = f"{{{bits}{{1'b{int(name == 'enable')}}}}}"
+    yield f"  {DUTS[host]} dut ({_connect(connections)});"
+
+
+def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
+    """Return what makes an event of each kind, and what is written of it.
+
+    An SM's stand-in writes its own events: of those there is nothing to write here.
+    """
+    # Of a pulse its own bit, the lowest, is not written.
+    error_bits, answer_bits = (
+        packet(config).bits for packet in (layouts.error_record, layouts.launch_answer)
+    )
+    errors = ("dispatch_error", "index_error", "error")
+    return {
+        "answers": [("answer[0]", f"answer[{answer_bits - 1}:1]")],
+        "ended": [("ended__valid", "ended__payload")],
+        "decisions": [("decided_valid", "decided, decided_ticket")],
+        "done": [("done_valid", "done")],
+        "warps": [("written_valid", "written")],
+        "words": [(f"(words__{k} != stood_{k})", f"words__{k}, 16'd{k}") for k in range(PLACES)],
+        "errors": [
+            (f"{port}[0]", f"{port}[{error_bits - 1}:1], 16'd{source}")
+            for source, port in enumerate(errors)
+        ],
+        "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
+        "reports": [(f"report__{sm}__valid", "") for sm in range(config.sms)],
+        **({"sent": [("launch__valid", "count_sent")]} if host == "axi" else {}),
+    }
+
+
+def _recorder(config: Config, host: str) -> Iterator[str]:
+    """Write and count every event in the cycle in which it stands at its port; then stop."""
+    events, packets = _events(config, host), _packets(config, host)
+    stood = [f"stood_{k}" for k in range(PLACES)]
+    yield f"  reg {_range(layouts.launch_words(config).bits)}{', '.join(stood)};"
+    yield f"  initial begin {' '.join(f'{name} = 0;' for name in stood)} end"
+    yield "  always @(posedge clk) if (!rst) begin"
+    for kind, packet in packets.items():
+        for condition, content in events[kind]:
+            if content:
+                yield from _write(packet, condition, content)
+    for kind in packets:
+        # Counted at once: what is written in the last cycle is in the closing record.
+        conditions = [condition for condition, _ in events[kind]]
+        yield f"    if ({' | '.join(conditions)})"
+        yield f"      count_{kind} = count_{kind} + {' + '.join(conditions)};"
+    for place, name in enumerate(stood):
+        yield f"    {name} <= words__{place};"
+    yield from _stop(config, host)
+    yield "  end"
+
+
+def _write(packet: Packet, condition: str, content: str) -> Iterator[str]:
+    yield f"    if ({condition}) {_fwrite(packet, content)}"
+
+
+def _fwrite(packet: Packet, content: str) -> str:
+    """Return the statement that writes a record: the cycle lowest, filled up to whole words."""
+    padding = 64 * record_words(packet) - packet.bits
+    zeros = f"{padding}'d0, " if padding else ""
+    return f'$fwrite(file_{packet.name}, "%u", {{{zeros}{content}, cycle}});'
+
+
+def _close(packet: Packet) -> Iterator[str]:
+    """Write a file's closing record and close it."""
+    padding = 64 * (record_words(packet) - 2)
+    zeros = f"{padding}'d0, " if padding else ""
+    content = f"{{{zeros}count_{packet.name}, 64'd{CLOSED}}}"
+    yield f'      $fwrite(file_{packet.name}, "%u", {content});'
+    yield f"      $fclose(file_{packet.name});"
+
+
+def _stop_task(config: Config, host: str) -> Iterator[str]:
+    """Close all files and finish."""
+    packets = _packets(config, host)
+    padding = 32 - timing(config).error_counter_bits
+    errors = (f"{padding}'d0, {name}" for name in reversed(ERROR_COUNTS))
+    final = ", ".join((*errors, *reversed(STALLS)))
+    yield f"  reg [63:0] {', '.join(f'count_{kind}' for kind in packets)};"
+    yield f"  initial begin {' '.join(f'count_{kind} = 0;' for kind in packets)} end"
+    yield "  task stop(input [31:0] reason);"
+    yield "    begin"
+    for packet in packets.values():
+        yield from _close(packet)
+    yield f"      {_fwrite(end_packet(), f'{final}, reason')}"
+    yield f"      $fclose(file_{end_packet().name});"
+    yield "      $finish;"
+    yield "    end"
+    yield "  endtask"
+    yield "  reg [63:0] quiet, silence_limit, offers, offer_limit;"
+    yield "  reg [31:0] answers, accepted, records, rest, drain;"
+    yield "  initial begin"
+    yield "    quiet = 0; offers = 0; answers = 0; accepted = 0; records = 0; rest = 0;"
+    yield '    if (!$value$plusargs("silence_limit=%d", silence_limit)) silence_limit = 0;'
+    yield '    if (!$value$plusargs("offer_limit=%d", offer_limit)) offer_limit = 0;'
+    yield '    if (!$value$plusargs("drain=%d", drain)) drain = 0;'
+    yield "  end"
+
+
+def _stop(config: Config, host: str) -> Iterator[str]:
+    """Stop when all launches are answered and ended, or when that cannot come any more."""
+    offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
+    reported = " | ".join(f"report__{sm}__valid" for sm in range(config.sms))
+    yield "    quiet <= quiet + 1;"
+    # While a launch is awaited nothing need happen.
+    yield f"    if (answer[0] | ended__valid | launch_early | {reported}) quiet <= 0;"
+    yield f"    if ({offered}) begin quiet <= 0; offers <= offers + 1; end"
+    yield "    if (answer[0]) answers <= answers + 1;"
+    yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"
+    yield "    if (ended__valid) records <= records + 1;"
+    settled = "host_done" if host == "axi" else "answers == launches"
+    yield f"    if ({settled} && records == accepted) begin"
+    yield "      rest <= rest + 1;"
+    yield f"      if (rest == drain) stop({FINISHED});"
+    yield f"    end else if (quiet > silence_limit) stop({SILENT});"
+    yield f"    else if (offers > offer_limit) stop({TOO_MANY});"

@@ -1,0 +1,45 @@
+"""Child process: writes the Verilog of a replay's hardware, and of its bench, into a folder."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from amaranth.hdl import Shape
+
+from warploom.launch import LaunchPath
+from warploom_sim.replay.bench.observed_front_end import ObservedFrontEnd
+from warploom_sim.replay.bench.replay_bench import DUTS, bench_text
+from warploom_sim.replay.model_run import config_of
+from warploom_sim.verilog import shared_modules
+from warploom_sim.verilog.header import ports
+from warploom_sim.verilog.portable_verilog import run_at_start
+from warploom_spec import WarploomError
+
+
+def write(job: Mapping[str, Any], folder: Path) -> None:
+    """Write ``launch_path.v`` or ``front_end.v``, and ``bench.v``."""
+    config, host = config_of(job["config"]), job["host"]
+    make = ObservedFrontEnd if host == "axi" else LaunchPath
+    component = make(config)
+    named = [
+        (name, direction, Shape.cast(shape).width) for name, direction, shape in ports(component)
+    ]
+    text = shared_modules.convert(component, DUTS[host])
+    (folder / f"{DUTS[host]}.v").write_text(run_at_start(text))
+    (folder / "bench.v").write_text(bench_text(named, config, host))
+
+
+def main() -> int:
+    """Write what the command line asks for; a refusal is one line."""
+    try:
+        write(json.loads(sys.argv[1]), Path(sys.argv[2]))
+    except WarploomError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""A replay's figures launch by launch, as plain numbers: for JSON and for CSV."""
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from warploom_sim.json_file import write_whole
+from warploom_sim.replay.analysis.running import RunFigures
+from warploom_sim.replay.replay_result import NEVER, Replay
+from warploom_spec import ErrorCode, Fate
+
+#: Columns of cycles: nothing stands for `NEVER`.
+CYCLES: Final = (
+    *("arrival", "transfer", "first_offer", "last_report", "end", "cycles", "latency", "tail"),
+)
+#: Every figure of a launch, in order; the CSV has `trace` before them.
+FIGURES: Final = (
+    *("launch", "name", "stream", *CYCLES, "blocks", "blocks_per_cycle", "history_hit"),
+    *("fate", "refusal"),
+)
+
+
+def launch_figures(run: Replay | RunFigures) -> list[dict[str, Any]]:
+    """Return each launch's figures by name, in the order in which they were sent.
+
+    A figure in cycles that never came is None, as are ``fate`` of a refused launch and ``refusal``
+    of an accepted one.
+    """
+    launches = run.launches
+    columns: dict[str, Sequence[Any]] = {
+        "launch": range(len(launches)),
+        "name": launches.name.tolist(),
+        "stream": launches.stream.tolist(),
+        **{name: _cycles(getattr(launches, name).tolist()) for name in CYCLES},
+        "blocks": launches.blocks.tolist(),
+        "history_hit": launches.hit.tolist(),
+        "fate": [Fate(fate).name if fate >= 0 else None for fate in launches.fate.tolist()],
+        "refusal": [ErrorCode(code).name if code else None for code in launches.code.tolist()],
+    }
+    columns["blocks_per_cycle"] = [
+        round(blocks / cycles, 4) if cycles else None
+        for blocks, cycles in zip(columns["blocks"], columns["cycles"], strict=True)
+    ]
+    rows = zip(*(columns[name] for name in FIGURES), strict=True)
+    return [dict(zip(FIGURES, row, strict=True)) for row in rows]
+
+
+def _cycles(column: Iterable[int]) -> list[int | None]:
+    return [None if cycle == NEVER else cycle for cycle in column]
+
+
+def write_launches_csv(
+    path: Path, traces: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]
+) -> None:
+    """Write the figures of every launch of every trace as CSV, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    traces : iterable of (str, iterable of mapping)
+        Each trace's name, and what `launch_figures` returned for it.
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, ("trace", *FIGURES), lineterminator="\n")
+    writer.writeheader()
+    for name, rows in traces:
+        writer.writerows({"trace": name, **row} for row in rows)
+    # A kernel's name may hold half a character, which no encoding takes.
+    write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))

@@ -1,0 +1,126 @@
+"""Child process: runs the golden event model of a replay.
+
+It is given trace, configuration and seed, and writes what the model expects. It knows nothing of
+the RTL's run, not even where that writes; but where a host rings doorbells, in which cycles its
+launches transferred.
+"""
+
+import io
+import json
+import struct
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+
+from warploom_golden.replay import event_model
+from warploom_golden.replay.event_model import Events, Piece
+from warploom_sim.replay.request import ALLOCATORS
+from warploom_sim.traces import trace_reader
+from warploom_sim.traces.trace_launches import arrival_cycles, make_launches
+from warploom_spec import Config
+
+_HEAD: Final = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelJob:
+    """All that the model may know."""
+
+    trace: Path
+    config: Config
+    launches: int | None
+    time_scale: Fraction
+    seed: int
+    kill_every: int | None = None
+    knee: int | None = None
+    device: int | None = None
+    arrivals: bool = False
+    allocator: str = ALLOCATORS[0]
+    #: File of the cycles in which a host's launches transferred, 64 bits each.
+    transfers: Path | None = None
+
+    def to_json(self) -> str:
+        """Return the job as text."""
+        plain = {"trace": str(self.trace), "time_scale": str(self.time_scale)}
+        plain |= {"transfers": str(self.transfers)} if self.transfers else {}
+        return json.dumps(asdict(self) | plain)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ModelJob":
+        """Return the job that was written as text."""
+        job = json.loads(text)
+        return cls(
+            trace=Path(job["trace"]),
+            config=config_of(job["config"]),
+            launches=job["launches"],
+            time_scale=Fraction(job["time_scale"]),
+            seed=job["seed"],
+            kill_every=job["kill_every"],
+            knee=job["knee"],
+            device=job["device"],
+            arrivals=job["arrivals"],
+            allocator=job["allocator"],
+            transfers=Path(job["transfers"]) if job["transfers"] else None,
+        )
+
+    def run(self) -> Iterator[Piece]:
+        """Yield what the model expects, in pieces."""
+        trace = trace_reader.load(self.trace, device=self.device, strict=False)
+        launches = make_launches(trace, self.config, self.time_scale, self.launches, self.allocator)
+        arrivals = None
+        if self.arrivals:
+            arrivals = arrival_cycles(trace, self.time_scale, self.launches)
+        transfers = None
+        if self.transfers:
+            transfers = np.fromfile(self.transfers, "<u8").tolist()
+        return event_model.pieces(
+            launches, self.config, self.seed, self.kill_every, self.knee, arrivals, transfers
+        )
+
+
+def config_of(fields: Mapping[str, Any]) -> Config:
+    """Return the configuration whose fields were written as JSON."""
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()}
+    return Config(**values)
+
+
+def write_piece(piece: Piece, file: IO[bytes]) -> None:
+    """Write a piece: two numbers of 64 bits, its end and its size, and a NumPy archive."""
+    arrays: dict[str, Any] = {
+        f"{kind}.{name}": column
+        for kind, table in piece.events.tables.items()
+        for name, column in table.items()
+    }
+    packed = io.BytesIO()
+    np.savez(packed, stalls=np.array(json.dumps(piece.events.stalls)), **arrays)
+    file.write(_HEAD.pack(piece.until, packed.tell()))
+    file.write(packed.getbuffer())
+    file.flush()
+
+
+def read_piece(file: IO[bytes]) -> Piece | None:
+    """Read what `write_piece` wrote; None if the file ends, or breaks off."""
+    head = file.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    until, size = _HEAD.unpack(head)
+    data = file.read(size)
+    if len(data) < size:
+        return None
+    tables: dict[str, event_model.Table] = {}
+    with np.load(io.BytesIO(data)) as archive:
+        for key in archive.files:
+            if key != "stalls":
+                kind, name = key.split(".")
+                tables.setdefault(kind, {})[name] = archive[key]
+        return Piece(Events(tables, json.loads(str(archive["stalls"]))), until)
+
+
+if __name__ == "__main__":
+    for one in ModelJob.from_json(sys.argv[1]).run():
+        write_piece(one, sys.stdout.buffer)

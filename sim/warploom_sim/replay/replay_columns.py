@@ -1,0 +1,155 @@
+"""From a replay's events to its columns, the same for the RTL's events and the model's."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warploom_golden.oracles.index_reference import warps
+from warploom_golden.replay.event_model import Events, Table
+from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches
+from warploom_spec import Config, LaunchDescriptor, timing
+
+
+def block_columns(events: Events) -> Blocks:
+    """Return a row for each block that was offered, in order of its offer."""
+    offers = events.tables["offers"]
+    return Blocks(
+        launch=_launch_of(offers["ticket"], events),
+        place=_stack(offers, ("bx", "by", "bz")),
+        sm=_signed(offers["sm"]),
+        slot=_signed(offers["slot"]),
+        start=_signed(offers["cycle"]),
+        end=_ends(offers, events.tables["reports"]),
+    )
+
+
+def launch_columns(
+    events: Events | None,
+    figures: Mapping[str, Integers],
+    launches: Sequence[LaunchDescriptor],
+    names: Sequence[str],
+    config: Config,
+    arrivals: Sequence[int] | None = None,
+) -> Launches:
+    """Return a row for each launch.
+
+    Parameters
+    ----------
+    events : Events or None
+        Of the run; None: nothing happened yet.
+    figures : mapping of str to array of int64
+        Of its blocks, what `block_figures` returns.
+    launches : sequence of LaunchDescriptor
+        What was sent.
+    names : sequence of str
+        The kernels' names, of at least as many launches.
+    config : Config
+        Of the hardware: says its latencies.
+    arrivals : sequence of int or None
+        First cycle in which each launch might be sent; None: the one in which it was.
+    """
+    count = len(launches)
+    transfer, resident, end, code = (_filled(count) for _ in range(4))
+    fate, hits = _filled(count, REFUSED), np.zeros(count, bool)
+    if events is not None:
+        answers, ended = events.tables["answers"], events.tables["ended"]
+        # LaunchCheck's pipeline never stalls: an answer follows its launch by so many cycles.
+        transfer = _signed(answers["cycle"]) - (timing(config).launch_check + 1)
+        code = _signed(answers["code"])
+        of_ended = _launch_of(ended["ticket"], events)
+        end[of_ended], fate[of_ended] = _signed(ended["cycle"]), _signed(ended["fate"])
+        decisions, words = events.tables["decisions"], events.tables["words"]
+        hits[_launch_of(decisions["ticket"], events)] = decisions["hit"].astype(bool)
+        resident[_launch_of(words["ticket"], events)] = _signed(words["cycle"])
+    objects: NDArray[np.object_] = np.array([*names[:count], None], object)[:-1]
+    return Launches(
+        name=objects,
+        stream=_whole([launch.stream for launch in launches]),
+        arrival=transfer if arrivals is None else _whole(arrivals),
+        transfer=transfer,
+        resident=resident,
+        **figures,
+        end=end,
+        hit=hits,
+        fate=fate,
+        code=code,
+        grid=_whole([launch.grid for launch in launches], 3),
+        block=_whole([launch.block for launch in launches], 3),
+        takes=_whole([_takes(launch, config) for launch in launches], 5),
+        length=_whole([launch.arguments for launch in launches]),
+    )
+
+
+def block_figures(blocks: Blocks, count: int) -> dict[str, Integers]:
+    """Return of each launch how many blocks it had, and when they started and ended."""
+    number = np.bincount(blocks.launch, minlength=count).astype(np.int64)
+    first, last, half = _filled(count), _filled(count), _filled(count)
+    some = number > 0
+    stop = np.cumsum(number)[some]
+    start = stop - number[some]
+    starts = blocks.start[np.lexsort((blocks.start, blocks.launch))]
+    ends = blocks.end[np.lexsort((blocks.end, blocks.launch))]
+    first[some], last[some] = starts[start], ends[stop - 1]
+    half[some] = ends[start + (number[some] - 1) // 2]
+    return {"blocks": number, "first_offer": first, "last_report": last, "half_report": half}
+
+
+def no_figures(count: int) -> dict[str, Integers]:
+    """Return what `block_figures` does of launches without blocks."""
+    figures = {name: _filled(count) for name in ("first_offer", "last_report", "half_report")}
+    return {"blocks": _filled(count, 0), **figures}
+
+
+def _ends(offers: Table, reports: Table) -> Integers:
+    """Return the cycle of each offer's report: the k-th report of a slot is its k-th offer's."""
+    ends = _filled(len(offers["cycle"]))
+    offered, reported = _turns(offers), _turns(reports)
+    _, at_offers, at_reports = np.intersect1d(
+        offered, reported, assume_unique=True, return_indices=True
+    )
+    ends[at_offers] = _signed(reports["cycle"])[at_reports]
+    return ends
+
+
+def _turns(table: Table) -> Integers:
+    """Return a number for each event that says its slot, and which of the slot's events it is."""
+    slot = (_signed(table["sm"]) << 16) + _signed(table["slot"])
+    order = np.lexsort((table["cycle"], slot))
+    ordered = slot[order]
+    new = np.flatnonzero(np.diff(ordered, prepend=-1))
+    group = np.repeat(new, np.diff(np.append(new, len(ordered))))
+    turns = np.empty_like(slot)
+    turns[order] = (ordered << 32) + (np.arange(len(ordered)) - group)
+    return turns
+
+
+def _launch_of(tickets: NDArray[np.uint64], events: Events) -> Integers:
+    """Return the rows of launches by their tickets."""
+    given = events.tables["answers"]["ticket"]
+    rows = np.full(int(given.max(initial=0)) + 1, NEVER, np.int64)
+    rows[given.astype(np.int64)] = np.arange(len(given))
+    return rows[tickets.astype(np.int64)]
+
+
+def _takes(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
+    """Return what one block takes, in the order of ``RESOURCES``."""
+    count = warps(launch.block, config.warp_size)
+    return 1, count, count * launch.warp_registers, launch.shared, launch.barriers
+
+
+def _whole(values: Sequence[Any], parts: int = 0) -> Integers:
+    return np.array(values, np.int64).reshape((-1, parts) if parts else -1)
+
+
+def _signed(column: NDArray[np.uint64]) -> Integers:
+    return column.astype(np.int64)
+
+
+def _stack(table: Table, names: Sequence[str]) -> Integers:
+    return np.stack([_signed(table[name]) for name in names], axis=1)
+
+
+def _filled(count: int, value: int = NEVER) -> Integers:
+    return np.full(count, value, np.int64)

@@ -1,0 +1,86 @@
+"""A replay in words: fates and codes by name, a mismatch, the command that runs it again."""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from warploom_golden.replay.event_model import Events
+from warploom_sim.replay.event_comparison import Mismatch
+from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.traces.trace_file import shown
+from warploom_spec import ErrorCode, Fate
+
+
+def refused_by_code(events: Events) -> dict[str, int]:
+    """Return how many launches were refused, by the code's name, in order of the codes."""
+    codes = events.tables["answers"]["code"]
+    counts = Counter(int(code) for code in codes if code)
+    return {_code_name(code): counts[code] for code in sorted(counts)}
+
+
+def launches_by_fate(events: Events) -> dict[str, int]:
+    """Return how many accepted launches had each fate, by its name, in order of the numbers."""
+    counts = Counter(int(fate) for fate in events.tables["ended"]["fate"])
+    return {_fate_name(fate): counts[fate] for fate in sorted(counts)}
+
+
+def _fate_name(fate: int) -> str:
+    # A faulty run may show a fate that does not exist.
+    return Fate(fate).name.lower() if fate in list(Fate) else f"fate {fate}"
+
+
+def _code_name(code: int) -> str:
+    # A faulty run may show a code that does not exist.
+    return ErrorCode(code).name if code in list(ErrorCode) else f"code {code}"
+
+
+def describe(mismatch: Mismatch, names: Sequence[str], options: ReplayOptions) -> str:
+    """Return a mismatch in words: where, both values, how to see it again."""
+    launch, block = mismatch.launch, mismatch.block
+    where = "no launch" if launch is None else f"launch {launch} ({shown(names[launch])})"
+    lines = [
+        f"first mismatch: {mismatch.kind} {mismatch.number}, {where},"
+        f" block {block if block else 'none yet'}, cycle {mismatch.cycle}",
+    ]
+    for side, values in (("RTL", mismatch.rtl), ("model", mismatch.model)):
+        lines.append(f"  {side + ':':6} {_values(values)}")
+    if mismatch.differing():
+        lines.append(f"  differs: {', '.join(mismatch.differing())}")
+    return "\n".join([*lines, f"  again with: {command(options)}"])
+
+
+def _values(values: Mapping[str, int] | None) -> str:
+    if values is None:
+        return "no such event"
+    return ", ".join(f"{name} {_number(value)}" for name, value in values.items())
+
+
+def _number(value: int) -> str:
+    return str(value) if value < 1 << 32 else hex(value)
+
+
+def command(options: ReplayOptions) -> str:
+    """Return the command that does the same replay again."""
+    words = ["warploom", "sim", *(str(path) for path in options.traces)]
+    given = {
+        "sim": options.simulator,
+        "config": options.config,
+        "device": options.device,
+        "launches": options.launches,
+        "policy": options.policy,
+        "reclaim": options.reclaim,
+        "seed": options.seed,
+        "time-scale": options.time_scale,
+        "kill-every": options.kill_every,
+        "arrivals": options.arrivals if options.arrivals != "none" else None,
+        "host": options.host if options.host != "direct" else None,
+        "contention": options.contention if options.model_knee is not None else None,
+        "knee": options.model_knee,
+        "forced-fault": options.forced_fault,
+    }
+    for name, value in given.items():
+        if value is not None:
+            words += [f"--{name}", str(value)]
+    for setting in options.settings:
+        words += ["--set", setting]
+    return shlex.join(words)

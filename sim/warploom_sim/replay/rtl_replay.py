@@ -1,0 +1,307 @@
+"""The main job: recorded traces through LaunchPath's RTL, every event compared with the model's."""
+
+import dataclasses
+import importlib
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from warploom_golden.replay.event_model import Events
+from warploom_sim.build_cache import build_root
+from warploom_sim.kept_folders import hold, let_go, remove_old
+from warploom_sim.replay import axi_run, replay_figures, replay_words
+from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
+from warploom_sim.replay.bench import replay_bench_build
+from warploom_sim.replay.bench.replay_bench_build import Simulation
+from warploom_sim.replay.event_comparison import Comparison
+from warploom_sim.replay.launch_figures import launch_figures
+from warploom_sim.replay.model_run import ModelJob
+from warploom_sim.replay.replay_checks import lost_errors, shortfalls, unread
+from warploom_sim.replay.replay_follow import Followed, follow
+from warploom_sim.replay.replay_job import Job, model_pieces, result_of
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.replay_waves import check_reached, save_view
+from warploom_sim.replay.simulation_run import model_process, simulation_process
+
+EQUAL: Final = "equal"
+DIFFERENT: Final = "different"
+#: RTL and model agree, and every launch was refused.
+EMPTY: Final = "nothing was dispatched"
+#: Folders of runs that failed or wrote a waveform, which may be large.
+KEPT_RUNS: Final = 8
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one trace.
+
+    Attributes
+    ----------
+    figures : dict
+        What ``--json`` gets.
+    problems : list of str
+        Why the verdict is not `EQUAL`, in words; empty if it is.
+    result : Replay or None
+        The RTL's run, if its events were to be kept; None, too, if there are problems: its events
+        may not belong together.
+    """
+
+    figures: dict[str, Any]
+    problems: list[str]
+    result: Replay | None = None
+
+
+def run_one(replay: Job) -> Outcome:
+    """Build, run both sides, compare; the run's folder stays if it is wanted afterwards."""
+    began = time.monotonic()
+    simulation = _build(replay)
+    build_s = round(time.monotonic() - began, 2)
+    name = f"{replay.trace.path.name.split('.')[0]}-{uuid.uuid4().hex[:8]}"
+    folder = build_root() / "replays" / name
+    wanted = False
+    hold(folder)
+    try:
+        outcome = _run_in(folder, replay, simulation)
+        outcome.figures["build_s"] = build_s
+        wanted = replay.options.waves
+        if outcome.problems:
+            outcome.figures["event_files"] = str(folder)
+            wanted = True
+    finally:  # after Ctrl-C as well: the run is no more
+        if not wanted:
+            _remove(folder)
+            let_go(folder)
+    if wanted:
+        remove_old(folder.parent, KEPT_RUNS)
+    return outcome
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, whole even if Ctrl-C comes now; the command ignores a second one."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except KeyboardInterrupt:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
+    """Run and compare, with all files in a new folder."""
+    began = time.monotonic()
+    rtl_folder, model_folder = folder / "rtl", folder / "model"
+    for each in (rtl_folder, model_folder):
+        each.mkdir(parents=True)
+    options = replay.options
+    names = [launch.name for launch in replay.trace.launches]
+    make = axi_run.SettledFigures if options.host == "axi" else RunningFigures
+    figures = make(replay.launches, names, replay.config, replay.arrivals)
+    followed = _run_both(replay, simulation, rtl_folder, model_folder, figures)
+    if options.wave_cycles:
+        check_reached(rtl_folder, options.wave_cycles)
+    outcome = _judge(replay, followed, figures)
+    if options.host == "axi":
+        cost = _host_figures(outcome.figures, followed.recorded.counts["answers"], replay)
+        outcome.figures.update(cost)
+    outcome.figures["wall_s"] = round(time.monotonic() - began, 2)
+    if simulation.waves:
+        waveform = rtl_folder / simulation.waves
+        outcome.figures["waveform"] = str(waveform)
+        outcome.figures["view"] = str(save_view(waveform, replay.config, options))
+    return outcome
+
+
+def _build(replay: Job) -> Simulation:
+    options = replay.options
+    block = "FrontEnd" if options.host == "axi" else "LaunchPath"
+    what = f"building {block} ({options.config}) for {options.simulator}, once"
+    with Console(stderr=True).status(what):
+        return replay_bench_build.build(
+            replay.config, options.simulator, options.waves, options.host
+        )
+
+
+def _run_both(
+    replay: Job,
+    simulation: Simulation,
+    rtl_folder: Path,
+    model_folder: Path,
+    figures: RunningFigures,
+) -> Followed:
+    """Run RTL and model side by side and compare, with a progress bar over the blocks."""
+    options, config = replay.options, replay.config
+    job = ModelJob(
+        trace=replay.trace.path.absolute(),
+        config=config,
+        launches=options.launches,
+        time_scale=options.time_scale,
+        seed=options.seed,
+        kill_every=options.kill_every,
+        knee=options.model_knee,
+        device=options.device,
+        allocator=options.allocator,
+        arrivals=replay.arrivals is not None,
+    )
+    # The import of what the figures need takes a while, and the simulator longer: both at once.
+    threading.Thread(
+        target=importlib.import_module,
+        args=("warploom_sim.replay.analysis.limit_walk",),
+        daemon=True,
+    ).start()
+    with ExitStack() as stack:
+        progress = stack.enter_context(_progress())
+        name = f"{replay.trace.path.name}: blocks"
+        task = progress.add_task(name, total=replay.demanded.blocks)
+        axi = options.host == "axi"
+        if not axi:
+            model = stack.enter_context(model_process(job, model_folder))
+        running = stack.enter_context(
+            simulation_process(
+                simulation,
+                replay.launches,
+                config,
+                options.simulator,
+                options.seed,
+                rtl_folder,
+                options.kill_every,
+                options.model_knee,
+                replay.arrivals,
+                options.wave_cycles,
+                options,
+            )
+        )
+        again: list[int] | None = None
+        if axi:
+            again = axi_run.transfers(running, rtl_folder)
+            job = dataclasses.replace(job, transfers=(rtl_folder / axi_run.TRANSFERS).absolute())
+            model = stack.enter_context(model_process(job, model_folder))
+        return follow(
+            running,
+            model,
+            rtl_folder,
+            model_folder,
+            config,
+            figures,
+            lambda: (piece.events for piece in model_pieces(replay, again)),
+            lambda offered: progress.update(task, completed=offered),
+            whole=replay.whole,
+            flip=replay.flip,
+        )
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _judge(replay: Job, followed: Followed, figures: RunningFigures) -> Outcome:
+    """Demand that all was equal, and that enough was compared."""
+    compared, recorded, end = followed.comparison, followed.recorded, followed.end
+    rtl = recorded.events(end.stalls)
+    if replay.options.host == "axi":
+        rtl = axi_run.settled(rtl)
+        compared.compared["answers"] -= recorded.counts["answers"] - len(
+            rtl.tables["answers"]["cycle"]
+        )
+    problems = []
+    if compared.first:
+        names = [launch.name for launch in replay.trace.launches]
+        problems.append(replay_words.describe(compared.first, names, replay.options))
+    if end.stopped:
+        problems.append(end.stopped)
+    problems += shortfalls(compared, replay.demanded, rtl, recorded.offered)
+    problems += lost_errors(rtl, end.error_counts, replay.config)
+    problems += unread(
+        replay.trace,
+        replay.demanded.launches,
+        replay.options.launches,
+        replay.options.device,
+    )
+    # A run that went wrong has no offers and reports that belong together.
+    found = None if problems else figures.finish()
+    result = None
+    if replay.whole and not problems:
+        result = result_of(replay, rtl, replay.options.simulator)
+    return Outcome(_figures(replay, rtl, recorded.counts, compared, found), problems, result)
+
+
+def _figures(
+    replay: Job,
+    rtl: Events,
+    counts: Mapping[str, int],
+    compared: Comparison,
+    found: RunFigures | None,
+) -> dict[str, Any]:
+    options, config = replay.options, replay.config
+    blocks, cycles = counts["offers"], replay_figures.cycles(rtl)
+    verdict = DIFFERENT if found is None else EQUAL if blocks else EMPTY
+    # Of a run that went wrong, or dispatched nothing, these would mean nothing.
+    rates: dict[str, Any] = {}
+    if found and blocks:
+        rates = {
+            "blocks_per_cycle": round(blocks / cycles, 4),
+            "occupancy": _rounded(found.occupancy),
+            "limits": _rounded(found.limits()),
+            "rate_by_time_scale": round(found.rate_by_time_scale(options.time_scale), 4),
+        }
+    return {
+        "trace": replay.trace.path.name,
+        "simulator": options.simulator,
+        "config": options.config,
+        **({"set": list(options.settings)} if options.settings else {}),
+        "policy": config.policy,
+        "reclaim": config.reclaim,
+        "seed": options.seed,
+        "time_scale": str(options.time_scale),
+        **({"kill_every": options.kill_every} if options.kill_every else {}),
+        "arrivals": options.arrivals,
+        "host": options.host,
+        "contention": options.contention,
+        **({} if options.model_knee is None else {"knee": options.knee}),
+        **({} if options.device is None else {"device": options.device}),
+        **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
+        "launches": len(rtl.tables["answers"]["cycle"]),
+        "refused": replay_words.refused_by_code(rtl),
+        "fates": replay_words.launches_by_fate(rtl),
+        "blocks": blocks,
+        "cycles": cycles,
+        **rates,
+        "stalls": {name.removeprefix("stall_"): n for name, n in rtl.stalls.items()},
+        "history_hits": int(rtl.tables["decisions"]["hit"].sum()),
+        "warps_written": counts["warps"],
+        "compared_events": sum(compared.compared.values()),
+        "demanded_events": sum(replay.demanded.events().values()),
+        "mismatches": compared.mismatches,
+        "verdict": verdict,
+        "per_launch": launch_figures(found) if found else [],
+    }
+
+
+def _host_figures(figures: Mapping[str, Any], answers: int, replay: Job) -> dict[str, Any]:
+    """Return what the host costs: doorbells, and the cycles that a source would have needed."""
+    direct = max(replay_figures.cycles(piece.events) for piece in model_pieces(replay))
+    return {
+        "doorbells": answers,
+        "cycles_direct": direct,
+        "host_cycles": figures["cycles"] - direct,
+    }
+
+
+def _rounded(shares: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(share, 4) for name, share in shares.items()}

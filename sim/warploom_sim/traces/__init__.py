@@ -1,0 +1,1 @@
+"""Recorded traces: reading them, and the launches that are made of them."""

@@ -1,0 +1,1 @@
+"""Verilog of the blocks: files, headers, SystemVerilog package, packed wrapper, register map."""

@@ -1,0 +1,212 @@
+"""Verilog of every block for any configuration, the same to the byte from run to run."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.lib import wiring
+
+from warploom_sim.failure import ProgramError
+from warploom_sim.json_file import write_whole
+from warploom_sim.variant import variant
+from warploom_sim.verilog import packed_wrapper, shared_modules, sv_package
+from warploom_sim.verilog.blocks import block
+from warploom_sim.verilog.header import WatchedConfig, header
+from warploom_sim.verilog.portable_verilog import lint_off, run_at_start
+from warploom_spec import WarploomError
+
+#: Before every module's name, so that ours meet nobody else's in a larger design.
+PREFIX = "warploom_"
+#: How a child process says that it refuses, or that it cannot write.
+REFUSED = 2
+FAILED = 1
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One file written: its block, configuration and path, its lines and their SHA-256."""
+
+    block: str
+    config: str
+    path: str
+    lines: int
+    sha256: str
+
+
+def generate(
+    blocks: Sequence[str],
+    configs: Sequence[str],
+    folder: Path,
+    report: Callable[[Generated], None] = lambda _: None,
+    settings: Sequence[str] = (),
+) -> list[Generated]:
+    """Write ``<folder>/<configuration>/<block>.v`` for each block and preset.
+
+    Beside them ``warploom_pkg.sv``, and beside FrontEnd its wrapper.
+
+    Each file is generated in a process of its own whose hash seed is fixed: the order of some
+    names in Amaranth's output follows Python's hashes. As many run at a time as there are cores.
+
+    Parameters
+    ----------
+    blocks : sequence of str
+        Names of `warploom_sim.verilog.blocks.BLOCKS`.
+    configs : sequence of str
+        Names of presets.
+    folder : Path
+        Created if it does not exist.
+    report : callable
+        Called after each file, from several threads.
+    settings : sequence of str
+        Fields to change in every preset, as `variant` reads them.
+
+    Returns
+    -------
+    list of Generated
+        By preset, then by block, in the order given; each preset's package last.
+
+    Raises
+    ------
+    WarploomError
+        If a name is unknown, a setting is refused, or there is no Yosys.
+    ProgramError
+        If a file cannot be written.
+    """
+    for name in blocks:
+        block(name)
+    for name in configs:
+        variant(name, settings)
+    wanted = [(name, config) for config in configs for name in blocks]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        # The last blocks of the last preset are the largest: they must not be left for the end.
+        jobs = {
+            job: pool.submit(_generate_one, *job, folder, report, settings)
+            for job in reversed(wanted)
+        }
+        try:
+            done = {job: jobs[job].result() for job in wanted}
+        except BaseException:  # Ctrl-C as well: what has not begun is not to begin
+            pool.shutdown(cancel_futures=True)
+            raise
+    files = []
+    for config in configs:
+        files += [file for name in blocks for file in done[name, config]]
+        files.append(_write_package(config, folder, settings))
+        report(files[-1])
+    return files
+
+
+def count_of_files(blocks: Sequence[str], configs: Sequence[str]) -> int:
+    """Return how many files `generate` writes."""
+    return len(configs) * (sum(len(_stems(name)) for name in blocks) + 1)
+
+
+def _stems(name: str) -> list[str]:
+    """Return the names of the files of a block, without their endings."""
+    return [name, name + packed_wrapper.SUFFIX] if name == packed_wrapper.BLOCK else [name]
+
+
+def child_environment() -> dict[str, str]:
+    """Return the environment of a child process that generates the same Verilog every time."""
+    return {
+        # The Yosys of the locked packages first: another version writes other Verilog.
+        "AMARANTH_USE_YOSYS": "builtin,system",
+        **os.environ,
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
+
+
+def _generate_one(
+    name: str,
+    config: str,
+    folder: Path,
+    report: Callable[[Generated], None],
+    settings: Sequence[str],
+) -> list[Generated]:
+    made = variant(config, settings).name
+    path = folder / made / f"{name}.v"
+    command = [sys.executable, "-m", __name__, name, config, str(path), *settings]
+    done = subprocess.run(command, env=child_environment(), capture_output=True, text=True)
+    if done.returncode == REFUSED:
+        raise WarploomError(done.stderr.strip())
+    if done.returncode:
+        raise ProgramError(f"generating {path} failed:\n{done.stderr.strip()}")
+    files = [_generated(stem, made, path.with_name(f"{stem}.v")) for stem in _stems(name)]
+    for file in files:
+        report(file)
+    return files
+
+
+def _generated(name: str, config: str, path: Path) -> Generated:
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    return Generated(name, config, str(path), content.count(b"\n"), digest)
+
+
+def _write_package(config: str, folder: Path, settings: Sequence[str]) -> Generated:
+    chosen = variant(config, settings)
+    path = folder / chosen.name / f"{sv_package.PACKAGE}.sv"
+    try:
+        write_whole(path, sv_package.package(chosen.config, chosen.name))
+    except OSError as error:
+        raise ProgramError(f"writing {path} failed:\n{error}") from error
+    return _generated(sv_package.PACKAGE, chosen.name, path)
+
+
+def _write(name: str, config: str, target: str, *settings: str) -> None:
+    """Write a block's files: each whole, or not at all."""
+    path = Path(target)
+    texts = module_texts(name, config, settings)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for stem, text in texts.items():
+        write_whole(path.with_name(f"{stem}.v"), text)
+
+
+def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:
+    """Return one block's file: what `component_text` returns, documented and made portable.
+
+    The order of names in it depends on Python's hash seed.
+    """
+    return module_texts(name, config, settings)[name]
+
+
+def module_texts(name: str, config: str, settings: Sequence[str] = ()) -> dict[str, str]:
+    """Return what `module_text` returns, and the wrapper if the block has one, by their names."""
+    chosen = variant(config, settings)
+    made = WatchedConfig(**vars(chosen.config))
+    component = block(name)(made)
+    text = component_text(component, name)
+    clocked = "\n  input clk;\n" in text
+    about = header(PREFIX + name, chosen.name, component, made, clocked)
+    texts = {name: about + lint_off() + run_at_start(text)}
+    if name == packed_wrapper.BLOCK:
+        made_wrapper = packed_wrapper.wrapper(component, chosen.config, PREFIX + name, chosen.name)
+        texts[name + packed_wrapper.SUFFIX] = made_wrapper
+    return texts
+
+
+def component_text(component: wiring.Component, name: str) -> str:
+    """Return a component's Verilog as Yosys writes it, under the name given."""
+    return shared_modules.convert(component, PREFIX + name)
+
+
+def _main(arguments: Sequence[str]) -> int:
+    try:
+        _write(*arguments)
+    except WarploomError as error:
+        print(error, file=sys.stderr)
+        return REFUSED
+    except OSError as error:  # a folder that cannot be made, a full disk
+        print(error, file=sys.stderr)
+        return FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What a replay is shown as: table, timeline, HTML report."""

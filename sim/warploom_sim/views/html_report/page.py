@@ -1,0 +1,237 @@
+"""Collects the content of the report's page, and writes the file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from warploom_sim.json_file import write_whole
+from warploom_sim.replay.analysis.kernels import Blocker, Kernel, blockers, kernels
+from warploom_sim.replay.analysis.limits import LABELS, Limits, find_limits, rate_by_time_scale
+from warploom_sim.replay.analysis.over_time import OverTime, over_time
+from warploom_sim.replay.replay_result import Launches, Replay
+from warploom_sim.views.html_report import charts
+from warploom_sim.views.html_report.in_words import what_limits
+from warploom_spec import RESOURCES, Config
+from warploom_spec.extras import need
+
+#: Most kernels that are drawn as blockers, and most launches with long tails that are listed.
+MOST_BLOCKERS: Final = 12
+MOST_TAILS: Final = 12
+_PERCENTILES: Final = (50, 95, 99, 100)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Run:
+    """One replay for the report.
+
+    Attributes
+    ----------
+    replay : Replay
+        The result of the replay.
+    figures : mapping
+        The figures that the command's table shows, by name.
+    command : str
+        The command line that repeats the replay.
+    recorded : Replay or None
+        The result with the recorded block lengths, if the time scale limits the run; else None.
+    """
+
+    replay: Replay
+    figures: Mapping[str, Any]
+    command: str
+    recorded: Replay | None = None
+
+
+def check_report() -> None:
+    """Check that a report can be made, before the replays run.
+
+    Raises
+    ------
+    WarploomError
+        If the packages of the extra ``report`` are not installed.
+    """
+    need("jinja2", "report", "a report")
+    need("matplotlib", "report", "a report")
+
+
+def write_report(path: Path, runs: Sequence[Run]) -> None:
+    """Write the report's file: the whole file, or nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The HTML file.
+    runs : sequence of Run
+        The replays; each one becomes a section of the page.
+
+    Raises
+    ------
+    WarploomError
+        If the packages of the extra ``report`` are not installed.
+    OSError
+        If the file cannot be written.
+    """
+    jinja2 = need("jinja2", "report", "a report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("warploom_sim.views.html_report", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"count": _count, "percent": _percent, "short": short_name}
+    template = environment.get_template("page.html.jinja")
+    sections = [_section(number, run) for number, run in enumerate(runs, 1)]
+    write_whole(path, template.render(sections=sections, labels=LABELS, resources=RESOURCES))
+
+
+def _section(number: int, run: Run) -> dict[str, Any]:
+    """Return the template's variables for one run."""
+    replay = run.replay
+    limits = find_limits(replay)
+    found = over_time(replay, limits)
+    listed = kernels(replay)
+    worst = blockers(listed, limits, len(replay.launches))
+    shares = limits.shares()
+    by_scale = rate_by_time_scale(replay, limits)
+    return {
+        "number": number,
+        "figures": run.figures,
+        "replay": replay,
+        "shares": {name: share for name, share in shares.items() if share},
+        "styles": charts.STYLES,
+        "words": what_limits(replay, shares),
+        "by_scale": by_scale,
+        "recorded": _recorded(run.recorded),
+        "charts": _charts(found, limits, worst, replay.launches),
+        "kernels": listed,
+        "blockers": worst[:MOST_BLOCKERS],
+        "tails": _tails(replay.launches),
+        "percentiles": _percentiles(replay.launches),
+        "hits": int(replay.launches.hit.sum()),
+        "command": run.command,
+        "settings": _settings(replay.config),
+        "data": _data(replay, limits, found, listed, worst),
+    }
+
+
+def _charts(
+    found: OverTime, limits: Limits, worst: Sequence[Blocker], launches: Launches
+) -> dict[str, str]:
+    drawn = {
+        "limits": charts.limits_over_time(found),
+        "occupancy": charts.occupancy_over_time(found),
+        "blocks": charts.blocks_over_time(found),
+    }
+    if found.waiting:
+        drawn["waiting"] = charts.waiting_over_time(found)
+    if launches.finished.any():
+        drawn["short"] = charts.short_kernels(launches.cycles[launches.finished])
+    if worst:
+        drawn["blockers"] = charts.blockers_over_time(worst[:MOST_BLOCKERS], limits, found.edges)
+    return drawn
+
+
+def _recorded(replay: Replay | None) -> dict[str, Any] | None:
+    """Return the figures of the run with recorded block lengths; None if there is none."""
+    if replay is None:
+        return None
+    return {
+        "cycles": replay.cycles,
+        "rate": find_limits(replay).shares()["rate"],
+        "occupancy": replay.occupancy,
+    }
+
+
+def _percentiles(launches: Launches) -> dict[str, dict[str, int]]:
+    """Return the percentiles of latency and tail, in cycles, of the launches that finished."""
+    done = launches.finished
+    if not done.any():
+        return {}
+    columns = {"latency": launches.latency[done], "tail": launches.tail[done]}
+    return {
+        name: {
+            "longest" if p == 100 else f"p{p}": int(np.percentile(column, p, method="higher"))
+            for p in _PERCENTILES
+        }
+        for name, column in columns.items()
+    }
+
+
+def _tails(launches: Launches) -> list[dict[str, Any]]:
+    """Return the finished launches with the longest tails, the longest first."""
+    rows = np.argsort(-launches.tail, kind="stable")[:MOST_TAILS].tolist()
+    return [
+        {
+            "launch": row,
+            "name": str(launches.name[row]),
+            "blocks": int(launches.blocks[row]),
+            "cycles": int(launches.cycles[row]),
+            "tail": int(launches.tail[row]),
+        }
+        for row in rows
+        if launches.finished[row]
+    ]
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    return asdict(config)
+
+
+def _data(
+    replay: Replay,
+    limits: Limits,
+    found: OverTime,
+    listed: Sequence[Kernel],
+    worst: Sequence[Blocker],
+) -> str:
+    """Return the data of charts and tables as JSON, for programs that read the page.
+
+    Each ``<`` is escaped, so that the JSON text cannot end the page's script element.
+    """
+    data = {
+        "cycles": replay.cycles,
+        "blocks": len(replay.blocks),
+        "limits": limits.by_limit(),
+        "edges": found.edges.tolist(),
+        "occupancy": _lists(found.occupancy),
+        "blocks_per_cycle": _rounded(found.blocks_per_cycle),
+        "limits_over_time": _lists(found.limits),
+        "waiting": {str(stream): _rounded(values) for stream, values in found.waiting.items()},
+        "kernels": [asdict(kernel) | {"launches": kernel.launches} for kernel in listed],
+        "blockers": [
+            {"kernel": one.kernel.number, "cycles": one.cycles, "by_limit": one.by_limit}
+            for one in worst
+        ],
+    }
+    return json.dumps(data).replace("<", "\\u003c")
+
+
+def _lists(columns: Mapping[str, Any]) -> dict[str, list[float]]:
+    return {name: _rounded(values) for name, values in columns.items()}
+
+
+def _rounded(values: Any) -> list[float]:
+    rounded: list[float] = np.round(values, 4).tolist()
+    return rounded
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def short_name(name: str, most: int = 64) -> str:
+    """Return a kernel's name, its middle left out if it exceeds ``most`` characters."""
+    plain = name.removeprefix("void ")
+    if len(plain) <= most:
+        return plain
+    head = most * 2 // 3
+    return f"{plain[:head]}\N{HORIZONTAL ELLIPSIS}{plain[head - most + 1 :]}"

@@ -1,0 +1,76 @@
+"""What a replay prints: the table of its figures, and what the figures warn of."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from warploom_sim.replay.analysis.limits import LABELS as LIMIT_LABELS
+
+#: Figures whose names alone would not say their unit.
+_LABELS: Final = {
+    "time_scale": "time scale (of the recorded time)",
+    "knee": "knee, warps of an SM at full speed",
+    "left_out": "kernels without a launch call, left out",
+    "blocks_per_cycle": "blocks a cycle",
+    "cycles_direct": "cycles with --host direct",
+    "host_cycles": "cycles that the host costs",
+    "limits": "what limits, part of the time",
+    "rate_by_time_scale": "dispatch rate for the time scale's sake",
+    "demanded_events": "events demanded by the launches",
+    "wall_s": "run and comparison, seconds",
+    "build_s": "build, seconds",
+}
+#: Figures that stand in the title, or are too many for a table.
+_UNSHOWN: Final = ("trace", "verdict", "per_launch")
+#: Figures that are parts of a whole.
+_SHARES: Final = ("occupancy", "limits", "rate_by_time_scale")
+#: From this part of the run on, what the time scale makes is warned of.
+_WARN_FROM: Final = 0.1
+#: Figures that are paths, too long for the table.
+_PATHS: Final = {"waveform": "waveform", "view": "view for GTKWave", "event_files": "event files"}
+
+
+def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) -> None:
+    """Print one trace's figures and, below, what went wrong."""
+    table = Table("figure", "value", title=f"{figures['trace']}: {figures['verdict']}")
+    for name, value in figures.items():
+        if name not in (*_UNSHOWN, *_PATHS):
+            table.add_row(_LABELS.get(name, name.replace("_", " ")), escape(_text(name, value)))
+    console.print(table)
+    for name, label in _PATHS.items():
+        if name in figures:
+            console.print(f"{label}: {figures[name]}", markup=False, soft_wrap=True)
+    if figures.get("blocks") == 0:
+        console.print("nothing was dispatched: every launch was refused", style="red")
+    if warning := time_scale_warning(figures):
+        console.print(warning, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    for problem in problems:
+        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def time_scale_warning(figures: Mapping[str, Any]) -> str:
+    """Return a line that says that the time scale limits the run; empty if it does not."""
+    share = figures.get("rate_by_time_scale", 0)
+    if share < _WARN_FROM:
+        return ""
+    return (
+        f"for {share:.1%} of the time the dispatch rate limits only because of the time scale of"
+        f" {figures['time_scale']}: blocks end before one a cycle fills the SMs; --time-scale 1 has"
+        " the recorded lengths"
+    )
+
+
+def _text(name: str, value: Any) -> str:
+    if name == "limits" and isinstance(value, dict):
+        value = {LIMIT_LABELS[limit]: share for limit, share in value.items() if share}
+    if isinstance(value, dict):
+        parts = (f"{key} {_text(name, part)}" for key, part in value.items())
+        return "\n".join(parts) or ("0" if name == "refused" else "-")
+    if isinstance(value, float) and name in _SHARES:
+        return f"{value:.1%}"
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)

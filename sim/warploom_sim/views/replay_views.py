@@ -1,0 +1,114 @@
+"""The views of a command's replays: one timeline and one report of all its traces."""
+
+import dataclasses
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from warploom_sim.replay import replay_words
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.views import replay_table
+from warploom_spec import Config, WarploomError
+
+if TYPE_CHECKING:
+    from warploom_sim.replay.rtl_replay import Outcome
+
+#: Printed when neither is asked for.
+_HINT: Final = (
+    "a timeline and a report of this run: --timeline run.pftrace --report run.html"
+    " (with make: TIMELINE=run.pftrace REPORT=run.html)"
+)
+
+
+def check(options: ReplayOptions) -> None:
+    """Refuse views whose packages are not installed, before anything runs.
+
+    Raises
+    ------
+    WarploomError
+        Names the extra to install.
+    """
+    if options.timeline:
+        from warploom_sim.views.timeline import check_timeline
+
+        check_timeline()
+    if options.report:
+        from warploom_sim.views.html_report.page import check_report
+
+        check_report()
+
+
+def write(options: ReplayOptions, outcomes: Sequence["Outcome"]) -> list[str]:
+    """Write the views that the options ask for; return what to print, a line each."""
+    asked = {"timeline": options.timeline, "report": options.report}
+    files = {what: path for what, path in asked.items() if path}
+    if not files:
+        return [_HINT]
+    if any(outcome.result is None for outcome in outcomes):
+        return [f"{path} not written: RTL and model differ" for path in files.values()]
+    lines = []
+    if options.timeline:
+        _write_timeline(options.timeline, options.traces, outcomes)
+        lines.append(f"timeline: {options.timeline} (opens in ui.perfetto.dev)")
+    if options.report:
+        _write_report(options.report, options, outcomes)
+        lines.append(f"report: {options.report}")
+    return lines
+
+
+def recorded_lengths(options: ReplayOptions, config: Config) -> Replay | None:
+    """Return the replay of the first trace with blocks of the recorded lengths.
+
+    The golden model runs alone. None if blocks of those lengths are refused.
+    """
+    from warploom_sim.replay import replay_job
+
+    once = dataclasses.replace(options, time_scale=Fraction(1))
+    try:
+        job = replay_job.prepare(options.traces[0], config, once)
+    except WarploomError:
+        return None
+    return replay_job.model_alone(job)
+
+
+def _runs(outcomes: Sequence["Outcome"]) -> list[Replay]:
+    return [outcome.result for outcome in outcomes if outcome.result]
+
+
+def _write_timeline(path: Path, traces: Sequence[Path], outcomes: Sequence["Outcome"]) -> None:
+    from warploom_sim.screen import progress_bar
+    from warploom_sim.views.replay_timeline import add_replay
+    from warploom_sim.views.timeline import Timeline
+
+    runs = _runs(outcomes)
+    timeline = Timeline()
+    with progress_bar() as bar:
+        task = bar.add_task("timeline", total=sum(len(run.blocks) for run in runs))
+        for trace, run in zip(traces, runs, strict=True):
+            title = f"{trace.name.split('.')[0]}, " if len(runs) > 1 else ""
+            add_replay(timeline, run, title, lambda blocks: bar.advance(task, blocks))
+        timeline.write(path)
+
+
+def _write_report(path: Path, options: ReplayOptions, outcomes: Sequence["Outcome"]) -> None:
+    from warploom_sim.screen import progress_bar
+    from warploom_sim.views.html_report.page import Run, write_report
+
+    runs = []
+    with progress_bar() as bar:
+        task = bar.add_task("report", total=len(outcomes) + 1)
+        for trace, outcome in zip(options.traces, outcomes, strict=True):
+            assert outcome.result is not None
+            limited = replay_table.time_scale_warning(outcome.figures)
+            again = dataclasses.replace(options, traces=(trace,))
+            run = Run(
+                replay=outcome.result,
+                figures=outcome.figures,
+                command=replay_words.command(again),
+                recorded=recorded_lengths(again, outcome.result.config) if limited else None,
+            )
+            runs.append(run)
+            bar.advance(task)
+        write_report(path, runs)

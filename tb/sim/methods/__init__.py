@@ -1,0 +1,1 @@
+"""Tests of `warploom_sim.methods`."""

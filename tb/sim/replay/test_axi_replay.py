@@ -1,0 +1,139 @@
+"""Launches that a host sends over AXI4-Lite: the main job through the doorbell, and its cost."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb.sim.replay.test_arrivals_replay import equal_figures, sim
+from tb.support.seeded_faults import BLOCK_DISPATCHER, plant_in_replays
+from tb.support.trace_files import call, document, kernel, random_document, write
+from warploom_golden.replay import event_model
+from warploom_sim import replay
+from warploom_sim.replay import axi_run
+from warploom_spec import ErrorCode, LaunchDescriptor, preset, timing
+
+TRACES = Path(__file__).parents[3] / "traces"
+TINY = ("--sim", "icarus", "--config", "tiny")
+AXI = ("--host", "axi")
+#: More launches than wait and are resident, each longer than the host needs for all of them.
+MANY = timing(preset("tiny")).launch_queue + 4
+LAUNCH = LaunchDescriptor(grid=(2, 1, 1), block=(8, 1, 1), arguments=2000)
+
+
+def crowd() -> dict[str, Any]:
+    """Return a trace whose launches fill the queue."""
+    content = document()
+    shape = {"grid": [4, 1, 1], "block": [32, 1, 1]}
+    kernels = [kernel(n, ts=1000.0 + n, **shape) | {"dur": 25.0} for n in range(MANY)]
+    content["traceEvents"] = [*(call(n, float(n)) for n in range(MANY)), *kernels]
+    return content
+
+
+def test_a_random_trace_through_the_doorbell_is_equal(tmp_path: Path, seed: int) -> None:
+    trace = write(tmp_path, random_document(random.Random(seed), 10))
+    figures = equal_figures(tmp_path, trace, *TINY, *AXI, "--contention", "sharing")
+    assert (figures["host"], figures["launches"]) == ("axi", 10)
+    assert figures["doorbells"] >= 10
+
+
+def test_a_full_queue_is_rung_again_and_the_cost_is_told(tmp_path: Path) -> None:
+    trace = write(tmp_path, crowd())
+    figures = equal_figures(tmp_path, trace, *TINY, *AXI)
+    assert figures["launches"] == MANY < figures["doorbells"]
+    assert (figures["refused"], figures["fates"]) == ({}, {"finished": MANY})
+    assert figures["cycles_direct"] == replay(trace, "tiny").cycles
+    assert figures["host_cycles"] == figures["cycles"] - figures["cycles_direct"] > 0
+    # The host is the quicker one: the blocks alone decide when the last launch ends.
+    assert figures["host_cycles"] < 500
+    assert [one["refusal"] for one in figures["per_launch"]] == [None] * MANY
+    result, _ = sim(tmp_path, trace, *TINY, *AXI)
+    for said in ("| host ", "| doorbells ", "| cycles with --host direct ", "cycles that the host"):
+        assert said in result.stdout
+
+
+@pytest.mark.parametrize("fault", ["host.lost_word", "host.no_repeat"])
+def test_a_planted_fault_in_the_host_is_found(tmp_path: Path, fault: str) -> None:
+    trace = write(tmp_path, crowd())
+    result, figures = sim(tmp_path, trace, *TINY, *AXI, "--forced-fault", fault)
+    assert result.exit_code == 1
+    assert figures["verdict"] == "different"
+
+
+def test_a_planted_fault_in_the_core_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant_in_replays(monkeypatch, [BLOCK_DISPATCHER["stream_order"]], tmp_path)
+    result, figures = sim(tmp_path, write(tmp_path, crowd()), *TINY, *AXI)
+    assert result.exit_code == 1
+    assert figures["verdict"] == "different"
+
+
+def test_without_a_host_figures_are_as_ever(tmp_path: Path) -> None:
+    trace = write(tmp_path, random_document(random.Random(1), 3))
+    figures = equal_figures(tmp_path, trace, *TINY)
+    assert figures["host"] == "direct" and "doorbells" not in figures
+    result, _ = sim(tmp_path, trace, *TINY, "--forced-fault", "host.no_repeat")
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (("--kill-every", 2), "axi with --kill-every; legal: direct."),
+        (("--arrivals", "trace"), "axi with --arrivals; legal: direct."),
+    ],
+)
+def test_what_a_host_does_not_do_is_refused(
+    tmp_path: Path, option: tuple[object, ...], said: str
+) -> None:
+    trace = write(tmp_path, random_document(random.Random(1), 3))
+    result, figures = sim(tmp_path, trace, *TINY, *AXI, *option)
+    assert (result.exit_code, figures) == (2, {})
+    assert said in " ".join(result.stderr.split())
+
+
+# --- the model that is given the transfers -------------------------------------------------------
+
+
+def answers(transfers: list[int], count: int) -> list[tuple[int, int]]:
+    """Return cycle and code of each answer to launches that transfer in these cycles."""
+    events = event_model.run([LAUNCH] * count, preset("tiny"), 1, transfers=transfers)
+    table = events.tables["answers"]
+    return list(zip(table["cycle"].tolist(), table["code"].tolist(), strict=True))
+
+
+def test_a_given_transfer_is_answered_six_cycles_later() -> None:
+    assert answers([7, 30], 2) == [(13, 0), (36, 0)]
+
+
+def test_a_refused_launch_is_the_next_one_again() -> None:
+    """Two are resident and eight wait: the eleventh is refused until one ends."""
+    transfers = [*range(100, 320, 20), 330, 3000]
+    got = answers(transfers, 11)
+    assert [code for _, code in got] == [0] * 10 + [ErrorCode.QUEUE_FULL] * 2 + [0]
+    assert len(answers(transfers[:11], 11)) == 11
+
+
+def test_transfers_beyond_the_launches_are_no_launches() -> None:
+    assert answers([7, 30, 50], 2) == [(13, 0), (36, 0)]
+
+
+def test_answers_after_which_a_host_rings_again_are_no_launches_answers() -> None:
+    launches = [LAUNCH] * 11
+    given = [*range(100, 320, 20), 330, 3000]
+    events = event_model.run(launches, preset("tiny"), 1, transfers=given)
+    kept = axi_run.settled(events).tables["answers"]
+    assert len(kept["cycle"]) == 11 and not kept["code"].any()
+    assert kept["ticket"].tolist() == list(range(1, 12))
+    assert np.array_equal(kept["cycle"][:10], events.tables["answers"]["cycle"][:10])
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["resnet50_infer", "stencil3d_shapes"])
+def test_the_main_job_through_the_doorbell_is_equal(tmp_path: Path, name: str) -> None:
+    figures = equal_figures(tmp_path, TRACES / f"{name}.json.gz", *AXI)
+    assert figures["doorbells"] > figures["launches"]
+    assert figures["host_cycles"] < 0.01 * figures["cycles"]

@@ -1,0 +1,314 @@
+"""What limits each cycle: against a reading of the page cycle by cycle, and the stall counters."""
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from tb.replay.test_event_model import random_launches
+from tb.support.replays import model_replay
+from tb.support.trace_files import random_document, write
+from warploom_golden.replay.event_constants import PREDICTED_POLICIES
+from warploom_sim import cli
+from warploom_sim import replay as run_replay
+from warploom_sim.replay.analysis import limit_walk
+from warploom_sim.replay.analysis.limits import (
+    LABELS,
+    LIMITS,
+    Limits,
+    find_limits,
+    fits,
+    rate_by_time_scale,
+)
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.views import replay_table
+from warploom_sim.views.html_report.charts import STYLES
+from warploom_spec import RESOURCES, Fate, LaunchDescriptor, capacities, preset, timing
+from warploom_spec.config import RECLAIMS
+
+
+def random_replay(
+    name: str, policy: str, reclaim: str, rng: random.Random, late: bool = False, **more: Any
+) -> Replay:
+    config = replace(preset(name), policy=policy, reclaim=reclaim)
+    launches = [
+        replace(launch, after_previous=1)
+        for launch in random_launches(rng, config, rng.randint(8, 16), **more)
+    ]
+    arrivals = None
+    if late:
+        gaps = [300, *(rng.choice((0, 5, 300)) for _ in launches[1:])]
+        arrivals = list(accumulate(gaps))
+    return model_replay(launches, config, rng.randrange(1 << 32), arrivals)
+
+
+class Reference:
+    """The page's questions, asked in each cycle of all blocks: slow and plain."""
+
+    def __init__(self, replay: Replay):
+        self.replay, self.config = replay, replay.config
+        self.t = timing(replay.config)
+        self.sizes = list(capacities(replay.config).values())
+        self.launches, self.blocks = replay.launches, replay.blocks
+        self.stream = self.launches.stream.tolist()
+        self.arrival = self.launches.arrival.tolist()
+        # The first cycle in which each launch's place is free.
+        self.ends = [end - 1 for end in self.launches.end.tolist()]
+        self.decided = (self.blocks.start - self.t.offer).tolist()
+        self.takes = self.launches.takes.tolist()
+        self.most = fits(self.launches, self.config).tolist()
+        self.heads: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        self.first: dict[int, int] = {}
+        self.cycles = set(self.decided)
+        for row, cycle in zip(self.blocks.launch.tolist(), self.decided, strict=True):
+            self.last[row] = cycle
+            self.first.setdefault(row, cycle)
+
+    def limits(self) -> list[tuple[str, int]]:
+        return [self.limit(cycle) for cycle in range(self.replay.cycles)]
+
+    def limit(self, cycle: int) -> tuple[str, int]:
+        row = next((row for row in sorted(self.last) if self.last[row] >= cycle), None)
+        if row is None:
+            return "nothing_left", -1
+        if cycle in self.cycles:
+            return "rate", row
+        earlier = [other for other in self.last if other < row]
+        there = [other for other in earlier if self.ends[other] > cycle]
+        if self.arrival[row] > 1 and cycle < self.arrival[row]:
+            return "arrivals", row
+        if any(self.stream[other] == self.stream[row] for other in there):
+            return "order", row
+        if len(there) == 2:
+            return "places", row
+        if cycle < self.head(row, earlier):
+            return "path", row
+        return self.of_head(cycle, row, earlier), row
+
+    def transfer(self, row: int) -> int:
+        return int(self.launches.resident[row]) - 1
+
+    def head(self, row: int, earlier: list[int]) -> int:
+        """The dispatcher's page, rules 7 to 9."""
+        if row not in self.heads:
+            cycle = self.transfer(row) + self.t.stage
+            same = [other for other in earlier if self.stream[other] == self.stream[row]]
+            while any(self.last[other] >= cycle for other in earlier) or any(
+                self.ends[other] >= cycle for other in same
+            ):
+                cycle += 1
+            self.heads[row] = cycle + 1
+        return self.heads[row]
+
+    def of_head(self, cycle: int, row: int, earlier: list[int]) -> str:
+        free = [list(self.sizes) for _ in range(self.config.sms)]
+        decided = self.blocks.start - self.t.offer
+        for number in np.flatnonzero((decided < cycle) & (cycle < self.blocks.end)).tolist():
+            sm = int(self.blocks.sm[number])
+            for k, one in enumerate(self.takes[self.blocks.launch[number]]):
+                free[sm][k] -= one
+        just = self.blocks.sm[decided == cycle - 1].tolist()
+        need = self.takes[row]
+        rooms = [all(a >= b for a, b in zip(sm, need, strict=True)) for sm in free]
+        if just and rooms[just[0]]:
+            return "rate"
+        if any(rooms):
+            given = self.head(row, earlier) - 1
+            beside = [other for other in earlier if self.ends[other] > given]
+            known = self.transfer(row) + self.t.fit_table + 2 * self.most[row]
+            known += self.most[beside[0]] if beside else 0
+            return "path" if cycle < known else "reclaim"
+        short = [sum(sm[k] < need[k] for sm in free) for k in range(len(need))]
+        return RESOURCES[short.index(max(short))]
+
+
+def one_kernel(blocks: int, length: int, scale: Fraction, **fields: Any) -> Replay:
+    """Return a replay of one launch of blocks of a warp, of which `tiny` holds four an SM."""
+    config = replace(preset("tiny"), **fields)
+    launch = LaunchDescriptor(grid=(blocks, 1, 1), block=(8, 1, 1), arguments=length)
+    replay = model_replay([launch], config, 1)
+    return replace(replay, settings=replace(replay.settings, time_scale=scale))
+
+
+@pytest.mark.parametrize(
+    ("length", "scale", "made"),
+    [
+        # Two SMs have 8 places: 4 cycles are too short for them, 8 recorded ones are not.
+        (4, "1/2", True),
+        (4, "4/7", False),
+        (4, "1", False),
+        (8, "1/32", False),
+    ],
+)
+def test_the_time_scale_makes_what_recorded_lengths_would_not(
+    length: int, scale: str, made: bool
+) -> None:
+    replay = one_kernel(100, length, Fraction(scale))
+    limits = find_limits(replay)
+    assert fits(replay.launches, replay.config).tolist() == [4]
+    rate = limits.shares()["rate"]
+    assert rate > 0.1
+    assert rate_by_time_scale(replay, limits) == (rate if made else 0)
+
+
+def test_few_blocks_need_few_places() -> None:
+    replay = one_kernel(4, 4, Fraction(1, 32))
+    assert rate_by_time_scale(replay, find_limits(replay)) == 0
+
+
+def test_a_launch_by_hand() -> None:
+    """One SM with one place: the page's example of BlockDispatcher, its report times given."""
+    replay = one_kernel(3, 20, Fraction(1), sms=1, block_slots=1)
+    decided = (replay.blocks.start - 2).tolist()
+    ends = replay.blocks.end.tolist()
+    expected = {
+        "path": decided[0],
+        "rate": 3,
+        "slots": sum(end - start - 1 for end, start in zip(ends[:2], decided[:2], strict=True)),
+        # A report is seen by a decision `returns` cycles later.
+        "reclaim": 2 * timing(replay.config).returns,
+        "nothing_left": replay.cycles - decided[2] - 1,
+    }
+    found = {name: held for name, held in find_limits(replay).by_limit().items() if held}
+    assert found == expected
+
+
+@pytest.mark.parametrize("contention", ["none", "sharing"])
+def test_killed_launches_leave_no_cycle_without_a_limit(
+    tmp_path: Path, seed: int, contention: str
+) -> None:
+    trace = write(tmp_path, random_document(random.Random(seed), 24))
+    replay = run_replay(trace, "tiny", kill_every=2, seed=seed, contention=contention, knee=3)
+    assert (replay.launches.fate == Fate.KILLED).any()
+    limits = find_limits(replay)
+    assert (limits.start[0], sum(limits.by_limit().values())) == (0, replay.cycles)
+    assert (limits.length > 0).all()
+    found = by_cycle(limits)
+    decided = (replay.blocks.start - timing(replay.config).offer).tolist()
+    for cycle, launch in zip(decided, replay.blocks.launch.tolist(), strict=True):
+        assert found[cycle] == ("rate", launch)
+
+
+def test_a_third_launch_waits_for_a_place_and_is_handed_over() -> None:
+    """One short block, seven long ones beside it, and a third stream's that fill an SM each."""
+    one = LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1), arguments=400)
+    seven = replace(one, grid=(7, 1, 1), arguments=4000, stream=1, code=1)
+    large = replace(one, block=(64, 2, 1), arguments=40, stream=2, code=2, index_address=32)
+    config = preset("tiny")
+    assert config.warp_slots * config.warp_size == 64 * 2
+    replay = model_replay([one, seven, large], config, 1)
+    found = by_cycle(find_limits(replay))
+    assert found == Reference(replay).limits()
+    # The first one's place is free one cycle before its record transfers; the third one is in it
+    # from then on, given to the walker `stage` cycles after its transfer, the head a cycle later.
+    free = int(replay.launches.end[0]) - 1
+    transfer = int(replay.launches.resident[2]) - 1
+    head = transfer + timing(config).stage + 1
+    last = int(replay.blocks.start[7]) - timing(config).offer
+    assert last + 1 < free <= transfer
+    assert set(found[last + 1 : free]) == {("places", 2)}
+    assert set(found[free:head]) == {("path", 2)}
+    assert found[head][0] in RESOURCES
+    limits = find_limits(replay)
+    assert limits.blocker[limits.limit == limit_walk.PLACES].tolist() == [0]
+
+
+def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
+    trace = write(tmp_path, random_document(random.Random(1), 12))
+    file = tmp_path / "figures.json"
+    words = ["sim", str(trace), "--config", "tiny", "--sim", "icarus", "--json", str(file)]
+    result = CliRunner().invoke(cli.main, words)
+    assert result.exit_code == 0, result.output
+    figures = json.loads(file.read_text())
+    shares = find_limits(run_replay(trace, "tiny")).shares()
+    assert figures["limits"] == {name: round(share, 4) for name, share in shares.items()}
+    for name, share in figures["limits"].items():
+        assert (f"{LABELS[name]} {share:.1%}" in result.stdout) == (share > 0)
+
+
+def test_the_table_warns_when_the_time_scale_limits() -> None:
+    warning = replay_table.time_scale_warning({"rate_by_time_scale": 0.8, "time_scale": "1/32"})
+    assert warning.startswith("for 80.0% of the time") and "--time-scale 1" in warning
+    few = {"rate_by_time_scale": 0.0999, "time_scale": "1/32"}
+    assert replay_table.time_scale_warning(few) == ""
+
+
+def by_cycle(limits: Limits) -> list[tuple[str, int]]:
+    names = [LIMITS[number] for number in np.repeat(limits.limit, limits.length)]
+    return list(zip(names, np.repeat(limits.launch, limits.length).tolist(), strict=True))
+
+
+def test_limits_have_the_numbers_of_the_walk() -> None:
+    numbers = {
+        "rate": limit_walk.RATE,
+        "reclaim": limit_walk.RECLAIM,
+        "order": limit_walk.ORDER,
+        "places": limit_walk.PLACES,
+        "path": limit_walk.PATH,
+        "arrivals": limit_walk.ARRIVALS,
+        "nothing_left": limit_walk.NOTHING_LEFT,
+    }
+    numbers |= {name: limit_walk.FIRST_RESOURCE + k for k, name in enumerate(RESOURCES)}
+    assert numbers == {name: number for number, name in enumerate(LIMITS)}
+
+
+def test_every_limit_has_a_name_and_a_style() -> None:
+    assert [*LABELS] == [*STYLES] == [*LIMITS]
+
+
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+def test_every_cycle_has_the_limit_that_the_page_says(reclaim: str, seed: int) -> None:
+    seen: Counter[str] = Counter()
+    for k, policy in enumerate(PREDICTED_POLICIES):
+        rng = random.Random(f"{seed}-{policy}-{reclaim}")
+        replay = random_replay("tiny", policy, reclaim, rng, crowded=k % 2 == 0, late=k > 1)
+        found, expected = by_cycle(find_limits(replay)), Reference(replay).limits()
+        assert len(found) == replay.cycles
+        for cycle, (one, other) in enumerate(zip(found, expected, strict=True)):
+            assert one == other, f"seed {seed}, {policy}, cycle {cycle}"
+        seen += Counter(name for name, _ in found)
+    assert {"rate", "reclaim", "order", "path", "arrivals", "nothing_left"} <= set(seen), seen
+    assert any(seen[name] for name in RESOURCES), seen
+
+
+@pytest.mark.parametrize("reclaim", RECLAIMS)
+@pytest.mark.parametrize("name", ["tiny", "default"])
+def test_stretches_agree_with_the_stall_counters(name: str, reclaim: str, seed: int) -> None:
+    """The counters count other cycles than the limits do: of the same waits, by their own rules."""
+    for k, policy in enumerate(PREDICTED_POLICIES):
+        rng = random.Random(f"{seed}-{name}-{policy}-{reclaim}")
+        replay = random_replay(name, policy, reclaim, rng, crowded=k == 0)
+        assert counters(replay, find_limits(replay)) == replay.stalls, f"seed {seed}, {policy}"
+
+
+def counters(replay: Replay, limits: Limits) -> dict[str, int]:
+    """The stall counters, rules 40 to 43 of the dispatcher's page, from the stretches."""
+    t, launches = timing(replay.config), replay.launches
+    most = fits(launches, replay.config)
+    sizes = np.array(list(capacities(replay.config).values()))
+    decided = set((replay.blocks.start - t.offer).tolist())
+    reference = Reference(replay)
+    launched = list(reference.last)
+    heads = {row: reference.head(row, [o for o in reference.last if o < row]) for row in launched}
+    found = Counter(dict.fromkeys(replay.stalls, 0))
+    for cycle, (name, row) in enumerate(by_cycle(limits)):
+        transfer = launches.resident[row] - 1
+        if name == "order" and cycle >= transfer + t.stage - 1 and row >= 0:
+            found["order"] += 1
+        if cycle in decided or row < 0 or cycle < heads[row]:
+            continue
+        if cycle - 1 in decided:
+            found["offer"] += 1
+        if cycle >= transfer + most[row] + 3 and replay.config.sms > 1:
+            limiting = (most[row] + 1) * launches.takes[row] > sizes
+            found.update(name for name, yes in zip(RESOURCES, limiting, strict=True) if yes)
+    return dict(found)

@@ -1,0 +1,274 @@
+"""The report read back: its figures are the run's, it needs no network, it is small."""
+
+import json
+import random
+import re
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from tb.support.trace_files import random_document, write
+from warploom_sim import cli, replay
+from warploom_sim.replay.analysis.kernels import kernels
+from warploom_sim.replay.analysis.limits import LABELS, find_limits
+from warploom_sim.replay.analysis.over_time import over_time
+from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.views.html_report.page import Run, short_name, write_report
+from warploom_sim.views.replay_views import recorded_lengths
+
+pytestmark = pytest.mark.xdist_group("html_report")
+
+ROOT = Path(__file__).parents[3]
+RESNET = ROOT / "traces" / "resnet50_infer.json.gz"
+
+
+class Page(HTMLParser):
+    """What a browser would find: tables by class, marked cells, scripts, and what is fetched."""
+
+    VOID = ("meta", "link", "br", "img", "path", "rect", "use", "image", "circle", "line")
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self.figures: dict[str, str] = {}
+        self.limits: dict[str, str] = {}
+        self.data: list[Any] = []
+        self.fetched: list[str] = []
+        self.charts: list[str] = []
+        self.text = ""
+        self.rows: list[list[str]] = []
+        self.target: tuple[str, str] | None = None
+        self.json = False
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = {name: value or "" for name, value in attrs}
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.fetched += [
+            known[n]
+            for n in ("src", "href", "xlink:href", "data")
+            if known.get(n, "")[:1] not in "#"
+        ]
+        if tag == "table":
+            self.rows = self.tables.setdefault(known.get("class", ""), [])
+        elif tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+        elif tag == "svg":
+            self.charts.append(known["aria-label"])
+        self.json = tag == "script" and known.get("type") == "application/json"
+        for kind in ("data-figure", "data-limit"):
+            if kind in known:
+                self.target = kind, known[kind]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+        if tag in ("td", "dd"):
+            self.target = None
+        self.json = False
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self.json:
+            self.data.append(json.loads(data))
+        self.text += data
+        if self.open and self.open[-1] in ("td", "th") and self.rows:
+            self.rows[-1][-1] += data.strip()
+        if self.target:
+            kind, name = self.target
+            found = self.figures if kind == "data-figure" else self.limits
+            found[name] = found.get(name, "") + data.strip()
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", "").removesuffix("%"))
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Path:
+    """Return a small trace: three streams, many shapes, some of which `tiny` refuses."""
+    return write(tmp_path_factory.mktemp("trace"), random_document(random.Random(seed), 24))
+
+
+def sim(*arguments: object) -> Any:
+    return CliRunner().invoke(cli.main, ["sim", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def read(
+    tmp_path_factory: pytest.TempPathFactory, trace: Path, seed: int
+) -> tuple[Page, dict[str, Any]]:
+    """Return a report that the command wrote, read back, and the figures in JSON."""
+    folder = tmp_path_factory.mktemp("report")
+    page, figures = folder / "r.html", folder / "r.json"
+    options = ("--config", "tiny", "--sim", "icarus", "--seed", seed)
+    done = sim(trace, *options, "--report", page, "--json", figures)
+    assert done.exit_code == 0, done.output
+    assert f"report: {page}" in done.stdout
+    return Page(page.read_text()), json.loads(figures.read_text())
+
+
+def test_the_figures_are_the_runs(read: tuple[Page, dict[str, Any]]) -> None:
+    page, figures = read
+    shown = page.figures
+    assert number(shown["cycles"]) == figures["cycles"]
+    assert number(shown["blocks"]) == figures["blocks"]
+    assert number(shown["history_hits"]) == figures["history_hits"]
+    assert number(shown["blocks_per_cycle"]) == pytest.approx(figures["blocks_per_cycle"], abs=6e-4)
+    assert shown["occupancy.warps"] == f"{figures['occupancy']['warps']:.1%}"
+    held = {name: share for name, share in figures["limits"].items() if share}
+    assert held.keys() <= page.limits.keys()
+    assert sum(number(cycles) for cycles in page.limits.values()) == figures["cycles"]
+    for name, share in held.items():
+        assert number(page.limits[name]) / figures["cycles"] == pytest.approx(share, abs=6e-5)
+    for row in page.tables["limits"][1:]:
+        assert row[0] in LABELS.values()
+    assert "--config tiny" in page.text and f"--seed {figures['seed']}" in page.text
+
+
+def test_charts_and_tables_are_the_runs(
+    read: tuple[Page, dict[str, Any]], trace: Path, seed: int
+) -> None:
+    page, figures = read
+    run = replay(trace, "tiny", seed=seed)
+    limits = find_limits(run)
+    found, listed, data = over_time(run, limits), kernels(run), page.data[0]
+    assert (data["cycles"], data["blocks"]) == (figures["cycles"], figures["blocks"])
+    assert data["limits"] == limits.by_limit()
+    assert data["edges"] == found.edges.tolist()
+    for name, values in found.occupancy.items():
+        assert data["occupancy"][name] == pytest.approx(values, abs=1e-4)
+    for name, values in found.limits.items():
+        assert data["limits_over_time"][name] == pytest.approx(values, abs=1e-4)
+    for stream, values in found.waiting.items():
+        assert data["waiting"][str(stream)] == pytest.approx(values, abs=1e-4)
+    head, *rows = page.tables["sortable kernels"]
+    assert len(head) == 13 and len(rows) == len(listed) > 1
+    for row, kernel in zip(rows, listed, strict=True):
+        assert row[:2] == [f"K{kernel.number}", short_name(kernel.name)]
+        expected = (kernel.launches, kernel.blocks, kernel.threads, kernel.cycles)
+        assert tuple(map(number, row[2:6])) == expected
+        shares = [f"{kernel.theoretical:.1%}", f"{kernel.achieved:.1%}"]
+        assert row[8:10] == shares
+        assert row[10] == ", ".join(LABELS[name] for name in kernel.limited_by)
+        assert number(row[7]) == pytest.approx(kernel.waves, abs=6e-3)
+        assert number(row[12]) == kernel.hits
+    tails = {launch["launch"]: launch["tail"] for launch in figures["per_launch"]}
+    worst = sorted((tail for tail in tails.values() if tail is not None), reverse=True)
+    shown = page.tables["tails"][1:]
+    assert [number(row[4]) for row in shown] == worst[: len(shown)]
+    assert len(shown) == min(12, len(worst))
+
+
+def test_the_page_has_every_part(read: tuple[Page, dict[str, Any]]) -> None:
+    page, _ = read
+    assert Counter(page.charts) == Counter(
+        (
+            "What limits, over time",
+            "Occupancy by resource, over time",
+            "Blocks a cycle, over time",
+            "Launches that wait, by stream, over time",
+            "Kernels that held up the next launch, over time",
+            "Launches by length",
+        )
+    )
+
+
+def test_the_page_needs_no_network(tmp_path: Path, trace: Path) -> None:
+    file = tmp_path / "r.html"
+    run = replay(trace, "tiny")
+    write_report(file, [Run(replay=run, figures=plain(run), command="warploom sim")])
+    text = file.read_text()
+    # Pictures inside the page begin with data:.
+    assert all(there.startswith("data:") for there in Page(text).fetched)
+    assert not re.search(r"@import|url\((?!#)|<link|<iframe|fetch\(|XMLHttp|<script[^>]*src", text)
+    addresses = set(re.findall(r"https?://[^\"'\s<)]+", text))
+    assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+def plain(run: Any) -> dict[str, Any]:
+    """Return figures as the command has them."""
+    return {
+        "trace": "<b>made & up</b>.json",
+        "config": "tiny",
+        "policy": run.config.policy,
+        "reclaim": run.config.reclaim,
+        "time_scale": str(run.settings.time_scale),
+        "seed": 1,
+        "simulator": "verilator",
+        "compared_events": 1,
+        "mismatches": 0,
+        "cycles": run.cycles,
+        "blocks": len(run.blocks),
+        "launches": len(run.launches),
+        "refused": {},
+        "blocks_per_cycle": run.blocks_per_cycle,
+        "occupancy": run.occupancy,
+        "stalls": run.stalls,
+    }
+
+
+def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
+    document = random_document(random.Random(3), 6)
+    evil = '</script><script>alert("1")</script><img src=x onerror=y>&amp;'
+    for event in document["traceEvents"]:
+        if event.get("cat") == "kernel":
+            event["name"] = evil
+    run = replay(write(tmp_path, document), "tiny")
+    file = tmp_path / "r.html"
+    write_report(file, [Run(replay=run, figures=plain(run), command=f"warploom sim {evil}")])
+    text = file.read_text()
+    page = Page(text)
+    assert "<img" not in text and "<script>alert" not in text
+    assert page.data[0]["kernels"][0]["name"] == evil
+    assert "<b>made & up</b>.json" in page.text
+
+
+def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
+    run = replay(RESNET)
+    assert len(run.blocks) > 450_000
+    file = tmp_path / "r.html"
+    recorded = recorded_lengths(ReplayOptions(traces=(RESNET,)), run.config)
+    assert recorded is not None
+    one = Run(replay=run, figures=plain(run), command="warploom sim", recorded=recorded)
+    write_report(file, [one])
+    assert file.stat().st_size < 2_000_000
+    text = file.read_text()
+    # A browser lays out each element: some ten thousand take it a moment.
+    assert text.count("<") < 30_000
+    page = Page(text)
+    assert f"limits for {find_limits(recorded).shares()['rate']:.1%}" in " ".join(page.text.split())
+    assert f"{recorded.occupancy['registers']:.1%} of the registers" in page.text
+
+
+def test_a_run_without_a_block_has_a_report(tmp_path: Path, trace: Path) -> None:
+    run = replay(trace, "tiny", launches=1)
+    blocks = replace(
+        run.blocks, **{name: getattr(run.blocks, name)[:0] for name in vars(run.blocks)}
+    )
+    launches = replace(
+        run.launches,
+        blocks=run.launches.blocks * 0,
+        fate=run.launches.fate * 0 - 1,
+        first_offer=run.launches.first_offer * 0 - 1,
+    )
+    empty = replace(run, blocks=blocks, launches=launches)
+    file = tmp_path / "r.html"
+    write_report(file, [Run(replay=empty, figures=plain(empty), command="warploom sim")])
+    page = Page(file.read_text())
+    assert page.limits == {"nothing_left": f"{run.cycles:,}"}
