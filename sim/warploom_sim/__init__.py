@@ -3,18 +3,8 @@
 From Python, `replay` runs a trace and returns its launches and blocks as NumPy arrays.
 """
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from warploom_sim.replay.python_api import replay
+# The function, not the package of the same name, is `warploom_sim.replay`; the package's modules
+# are imported by their full names. Models and RTL come with the first call, not with the import.
+from warploom_sim.replay.python_api import replay
 
 __all__ = ["replay"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import `replay` when it is first asked for: ``warploom --help`` does without NumPy."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from warploom_sim.replay.python_api import replay
-
-    return replay

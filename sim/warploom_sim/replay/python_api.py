@@ -4,12 +4,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import MismatchError
-from warploom_sim.replay import replay_job, rtl_replay
-from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.request import (
     ALLOCATORS,
     ARRIVALS,
@@ -19,6 +17,9 @@ from warploom_sim.replay.request import (
     ReplayOptions,
 )
 from warploom_spec import Config, WarploomError, preset
+
+if TYPE_CHECKING:
+    from warploom_sim.replay.replay_result import Replay
 
 #: Seeds are words of 32 bits.
 _HIGHEST_SEED = 2**32 - 1
@@ -41,7 +42,7 @@ def replay(
     rtl: bool = False,
     simulator: str = simulators.SIMULATORS[0],
     **fields: Any,
-) -> Replay:
+) -> "Replay":
     """Replay a recorded trace and return its launches and blocks as NumPy arrays.
 
     The golden event model runs alone, in this process, unless ``rtl`` is set.
@@ -98,6 +99,9 @@ def replay(
     >>> len(run.launches), len(run.blocks)
     (2, 4394)
     """
+    # Models and RTL are imported by the first call, not with the package.
+    from warploom_sim.replay import replay_job, rtl_replay
+
     name, chosen = _config(config, fields)
     options = ReplayOptions(
         traces=(Path(trace),),
