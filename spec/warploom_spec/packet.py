@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from warploom_spec.errors import WarploomError
 
 if TYPE_CHECKING:
+    import numpy as np
     from amaranth.lib import data
 
 
@@ -95,10 +94,14 @@ class Packet:
 
     def dtype(self) -> "np.dtype[np.void]":
         """Return the NumPy record: the smallest unsigned type for a field, uint64 words above."""
+        import numpy as np  # a command's help needs the packets, but no NumPy
+
         return np.dtype([(f.name, *_numpy_field(f.bits)) for f in self.present])
 
 
 def _numpy_field(bits: int) -> tuple[type, ...] | tuple[type, tuple[int]]:
+    import numpy as np
+
     for width, kind in ((8, np.uint8), (16, np.uint16), (32, np.uint32), (64, np.uint64)):
         if bits <= width:
             return (kind,)

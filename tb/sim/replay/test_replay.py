@@ -441,4 +441,4 @@ def test_a_waveform_is_written_where_it_is_said(tmp_path: Path) -> None:
     assert f"waveform: {figures['waveform']}" in result.stdout
     waveform = Path(figures["waveform"])
     assert waveform.stat().st_size > 10_000
-    shutil.rmtree(waveform.parents[2])
+    shutil.rmtree(waveform.parents[1])

@@ -368,7 +368,7 @@ def test_ctrl_c_twice_leaves_no_folder(
     remove, seen = shutil.rmtree, []
 
     def stop(end: Path) -> None:
-        seen.append(end.parents[2])
+        seen.append(end.parents[1])
         os.kill(os.getpid(), signal.SIGINT)
 
     def interrupted(folder: Path, **options: Any) -> None:

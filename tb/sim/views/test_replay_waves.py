@@ -98,7 +98,7 @@ def test_a_waveform_holds_the_cycles_asked_for_and_all_that_its_view_shows(
     offers = [t for t in range(9, 2 * whole["cycles"], 2) if offer.value_at(t) == 1]
     assert {slot.value_at(time) for time in offers} <= {0, 1, 2, 3}
     for figures in (few, whole):
-        shutil.rmtree(Path(figures["waveform"]).parents[2])
+        shutil.rmtree(Path(figures["waveform"]).parents[1])
 
 
 def test_cycles_after_the_runs_end_are_refused(tmp_path: Path, trace: Path) -> None:
