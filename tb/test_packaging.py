@@ -194,7 +194,7 @@ def bootstrap(bare: Path, *groups: str, **environment: str) -> subprocess.Comple
     return quiet(script, *groups, env={"PATH": str(bare / "bin"), "HOME": str(bare), **environment})
 
 
-GROUPS = "sim dev report compare elf fpga formal icarus verilator cocotb"
+GROUPS = "sim dev report compare elf fpga formal docs icarus verilator cocotb"
 LACKS = "the system lacks what cannot be installed from here; run: sudo apt-get install"
 
 

@@ -55,13 +55,20 @@ def test_every_page_of_a_folder_links_the_glossary() -> None:
     assert not [str(page.relative_to(ROOT)) for page in without]
 
 
-def test_the_readme_links_every_blocks_page() -> None:
-    text = (ROOT / "README.md").read_text()
-    rows = re.finditer(r"^\| \[(\w+)\]\(docs/([\w/]+/\1)\.md\)", text, re.MULTILINE)
+def test_the_list_of_blocks_has_every_blocks_page() -> None:
+    text = (ROOT / "docs" / "index.md").read_text()
+    rows = re.finditer(r"^\| \[(\w+)\]\(([\w/]+/\1)\.md\)", text, re.MULTILINE)
     linked = {row[2] for row in rows}
     hdl = ROOT / "hdl" / "warploom"
     blocks = {str(path.relative_to(hdl).with_suffix("")) for path in hdl.glob("*/[a-z]*.py")}
     assert linked and linked == {name for name in blocks if (ROOT / "docs" / f"{name}.md").exists()}
+
+
+def test_the_readme_is_short_and_begins_with_a_picture() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 900
+    assert any(line.startswith("![") for line in text.splitlines()[:20])
+    assert re.findall(r"^    make (\w+) ", text, re.MULTILINE)[:2] == ["sim", "test"]
 
 
 def prose(page: Path) -> list[str]:
@@ -83,6 +90,17 @@ def test_the_changelogs_newest_version_is_the_packages() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text()
     newest = re.search(r"^## (\d\S*) - \d{4}-\d\d-\d\d$", changelog, re.MULTILINE)
     assert newest and newest[1] == project["version"]
+
+
+def test_the_changelog_begins_with_what_is_not_released() -> None:
+    """Each entry of a part stands under what kind of change it is."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    parts = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert parts[0].splitlines()[0] == "Unreleased"
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    for part in parts:
+        assert {*re.findall(r"^### (.*)$", part, re.MULTILINE)} <= kinds
+        assert "\n- " not in part.partition("\n### ")[0]
 
 
 def test_the_changelog_says_nothing_twice() -> None:

@@ -8,6 +8,7 @@ from warploom_dev.commands.contention import contention
 from warploom_dev.commands.formal import formal
 from warploom_dev.commands.map import register_map
 from warploom_dev.commands.mutate import mutate
+from warploom_dev.commands.readme import readme
 from warploom_dev.commands.synth import synth
 from warploom_sim.cli import CommandGroup
 
@@ -24,6 +25,7 @@ def main() -> None:
       python -m warploom_dev formal grid_walker --quick
       python -m warploom_dev mutate grid_walker --mutants 50
       python -m warploom_dev map --update
+      python -m warploom_dev readme --update
       python -m warploom_dev synth --block GridWalker
       python -m warploom_dev bench --sim verilator
     """
@@ -35,4 +37,5 @@ main.add_command(contention)
 main.add_command(formal)
 main.add_command(register_map)
 main.add_command(mutate)
+main.add_command(readme)
 main.add_command(synth)

@@ -34,7 +34,7 @@ def section_replaced(page: Path, text: str, begin: str, content: str) -> str:
     begin : str
         The line before the content; the one behind it is `END`.
     content : str
-        What stands there from now on.
+        What stands there from now on; it may be empty.
 
     Raises
     ------
@@ -45,7 +45,8 @@ def section_replaced(page: Path, text: str, begin: str, content: str) -> str:
     _, end, after = rest.partition(END)
     if not found or not end:
         raise WarploomError(f"{page} lacks a line: {END if found else begin}")
-    return f"{before}{begin}\n\n{content}\n\n{END}{after}"
+    written = f"\n\n{content}\n\n" if content else "\n"
+    return f"{before}{begin}{written}{END}{after}"
 
 
 def markdown_table(

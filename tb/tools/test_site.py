@@ -1,0 +1,202 @@
+"""``make docs``: the site holds what the pages hold, and needs nothing from another server."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tb.support.public_address import ADDRESS, set_address
+from warploom_dev.address import project_address
+from warploom_dev.site.dialect import for_python_markdown, reader
+from warploom_dev.site.links import OUTSIDE, in_repository, site_links
+
+# One worker, so that each site is built once.
+pytestmark = pytest.mark.xdist_group("site")
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+URIS = sorted({*(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")), *OUTSIDE.values()})
+
+
+def build(root: Path, to: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``make docs`` in a checkout."""
+    # Below `make test` a make says which folder it enters.
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("M")}
+    command = ["make", "docs", f"ARGS=--site-dir {to}"]
+    return subprocess.run(command, cwd=root, env=clean, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site of the checkout."""
+    folder = tmp_path_factory.mktemp("site")
+    done = build(ROOT, folder)
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
+    return folder
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """Return a checkout whose pages and settings may be changed."""
+    root = tmp_path / "checkout"
+    root.mkdir()
+    for path in ROOT.iterdir():
+        if path.name in ("docs", "tools", "pyproject.toml"):
+            duplicate = shutil.copytree if path.is_dir() else shutil.copy
+            duplicate(path, root / path.name)
+        elif path.name not in ("build", ".git"):
+            (root / path.name).symlink_to(path)
+    # The environment is up to date; a set-up in the copy would install the copy into it.
+    makefile = (
+        (root / "Makefile").read_text().replace("SETUP := scripts/bootstrap.sh", "SETUP := :")
+    )
+    (root / "Makefile").unlink()
+    (root / "Makefile").write_text(makefile)
+    return root
+
+
+def html_of(site: Path, uri: str) -> str:
+    path = site / uri.replace("README.md", "index.md")
+    return path.with_suffix(".html").read_text()
+
+
+# --- what stands on a page ----------------------------------------------------------------------
+
+
+class Article(HTMLParser):
+    """Count what a built page's article holds."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        self._inside = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._inside |= tag == "article"
+        if self._inside and tag in COUNTED:
+            self.counts[tag] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside &= tag != "article"
+
+
+COUNTED = ("h1", "h2", "h3", "ol", "ul", "li", "table", "tr", "pre", "code", "img")
+
+
+def counted(page: Path) -> Counter[str]:
+    """Return what a page holds as a forge reads it."""
+    counts: Counter[str] = Counter()
+    blocks = reader().parse(page.read_text())
+    for token in [*blocks, *(inline for block in blocks for inline in block.children or ())]:
+        if token.nesting == 1 and token.tag in COUNTED:
+            counts[token.tag] += 1
+        elif token.type in ("fence", "code_block"):
+            counts.update(pre=1, code=1)
+        elif token.type == "code_inline":
+            counts["code"] += 1
+        elif token.type == "image":
+            counts["img"] += 1
+    return counts
+
+
+@pytest.mark.parametrize("uri", URIS)
+def test_a_page_of_the_site_holds_what_the_page_holds(site: Path, uri: str) -> None:
+    assert Article(html_of(site, uri)).counts == counted(ROOT / in_repository(uri))
+
+
+def test_lists_are_set_as_the_sites_renderer_reads_them() -> None:
+    page = ["Text", "- one", "  more", "", "  apart", "  1. inner", "", "         code", "- two"]
+    made = ["Text", "", "- one", "    more", "", "    apart", "    1. inner", ""]
+    made += ["            code", "", "- two"]
+    assert for_python_markdown("\n".join(page)).split("\n") == made
+    assert for_python_markdown("Text\n1. one\n   more") == "Text\n\n1. one\n    more"
+    code = "Text\n\n    - no list\n"
+    assert for_python_markdown(code) == code
+
+
+# --- links --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("uri", "text", "bare", "public"),
+    [
+        ("host/mailbox.md", "[a](../glossary.md#checking)", "[a](../glossary.md#checking)", None),
+        ("host/mailbox.md", "[a\nb](../../hdl)", "a\nb", f"[a\nb]({ADDRESS}/tree/main/hdl)"),
+        ("index.md", "[`a[1]`](../LICENSE)", "`a[1]`", f"[`a[1]`]({ADDRESS}/blob/main/LICENSE)"),
+        ("index.md", "[a](../CONTRIBUTING.md)", "[a](project/contributing.md)", None),
+        ("index.md", "[a](../README.md#x)", "[a](index.md#x)", None),
+        ("sim/report.md", "[a](../../traces/)", "[a](../project/traces.md)", None),
+        ("project/contributing.md", "[a](docs/glossary.md)", "[a](../glossary.md)", None),
+        ("project/traces.md", "[a](../docs/glossary.md)", "[a](../glossary.md)", None),
+        ("host/mailbox.md", "![a](../../LICENSE)", "a", f"[a]({ADDRESS}/blob/main/LICENSE)"),
+        ("index.md", "[a](https://example.org) [b](#c)", "[a](https://example.org) [b](#c)", None),
+        ("index.md", "a\n\n    [a](../LICENSE)\n", "a\n\n    [a](../LICENSE)\n", None),
+    ],
+)
+def test_a_link_leads_into_the_site_to_the_address_or_nowhere(
+    uri: str, text: str, bare: str, public: str | None
+) -> None:
+    assert site_links(text, uri, ROOT, "") == bare
+    assert site_links(text, uri, ROOT, ADDRESS) == (public or bare)
+
+
+def test_pages_link_sources_if_and_only_if_there_is_an_address(site: Path) -> None:
+    linked = re.findall(r'href="[^"]+/launch_check\.py"', html_of(site, "index.md"))
+    assert bool(linked) == bool(project_address(ROOT))
+
+
+def test_with_an_address_links_and_head_lead_there(copy: Path, tmp_path: Path) -> None:
+    set_address(copy)
+    done = build(copy, tmp_path / "site")
+    assert done.returncode == 0 and "WARNING" not in done.stderr, done.stderr
+    page = html_of(tmp_path / "site", "index.md")
+    assert f'href="{ADDRESS}/blob/main/hdl/warploom/launch/launch_check.py"' in page
+    assert f'href="{ADDRESS}/tree/main/golden/warploom_golden/merging"' in page
+    assert f'<a href="{ADDRESS}" ' in page
+
+
+# --- the site as a whole ------------------------------------------------------------------------
+
+
+def test_the_site_loads_nothing_from_another_server(site: Path) -> None:
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > len(URIS)
+    loaded = re.compile(r'<(?:script|link|img|iframe)\b[^>]*(?:src|href)="((?:https?:)?//[^"]+)"')
+    assert not {found for page in pages for found in loaded.findall(page.read_text())}
+    style = "".join(path.read_text() for path in site.rglob("*.css"))
+    assert not re.findall(r"(?:url\(|@import )[\"']?(?:https?:)?//", style)
+
+
+def test_diagrams_are_drawn_by_the_sites_own_script(site: Path) -> None:
+    with_diagram = [uri for uri in URIS if 'class="mermaid"' in html_of(site, uri)]
+    assert {"index.md", "preemption/preemption.md"} <= {*with_diagram}
+    for uri in URIS:
+        script = re.search(r'src="([^"]*mermaid\.min\.js)"', html_of(site, uri))
+        assert bool(script) == (uri in with_diagram)
+        if script:
+            folder = (site / uri).parent
+            assert (folder / script[1]).resolve().stat().st_size > 10**6
+
+
+def test_the_search_knows_the_pages_where_no_server_runs(site: Path) -> None:
+    index = (site / "search" / "search_index.js").read_text()
+    assert index.startswith("var __index = ") and "leftover policy" in index
+    worker = "assets/javascripts/iframe-worker.js"
+    assert (site / worker).is_file()
+    assert f'src="{worker}"' in html_of(site, "index.md")
+
+
+def test_what_is_wrong_with_a_page_stops_the_build(copy: Path, tmp_path: Path) -> None:
+    wrong = ("nowhere.md", "sources.md#nothing", "unlisted.md")
+    with (copy / "docs" / "glossary.md").open("a") as file:
+        file.writelines(f"\n[a]({target})\n" for target in wrong[:2])
+    (copy / "docs" / wrong[2]).write_text("# A page that the navigation does not name\n")
+    done = build(copy, tmp_path / "site")
+    assert done.returncode == 2
+    assert done.stderr.count("WARNING") == len(wrong)
+    assert all(name in done.stderr for name in wrong)

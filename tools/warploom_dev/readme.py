@@ -1,0 +1,116 @@
+"""The two parts of README that follow from data: badges, and the table of what works."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from warploom_dev.address import BRANCH, project_address
+from warploom_dev.method_figures import FILE as METHODS
+from warploom_dev.pages import markdown_table, section_replaced
+from warploom_spec import preset
+
+PAGE: Final = Path("README.md")
+SYNTH: Final = Path("docs/figures/synth.json")
+LATENCY: Final = Path("docs/figures/latency.json")
+WORKFLOW: Final = Path(".github/workflows/test.yml")
+_WRITTEN: Final = "<!-- Written by `python -m warploom_dev readme --update`: {}. -->"
+_BADGES: Final = _WRITTEN.format("badges, once the project has an address")
+_TABLE: Final = _WRITTEN.format("what works")
+_SHIELD: Final = "https://img.shields.io/badge/"
+
+
+def page_text(root: Path, text: str) -> str:
+    """Return README's text with its badges and its table written anew."""
+    badged = section_replaced(PAGE, text, _BADGES, badges(root, project_address(root)))
+    return section_replaced(PAGE, badged, _TABLE, works(root))
+
+
+def badges(root: Path, address: str) -> str:
+    """Return the badges of workflow, Pythons and licence; none without an address."""
+    if not address:
+        return ""
+    runs = f"{address}/actions/workflows/{WORKFLOW.name}"
+    pythons = re.findall(r'"(3\.\d+)"', (root / WORKFLOW).read_text())
+    python = f"Python-{pythons[0]}%20to%20{pythons[-1]}-blue"
+    return "\n".join(
+        (
+            f"[![test]({runs}/badge.svg?branch={BRANCH})]({runs})",
+            f"[![Python {pythons[0]} to {pythons[-1]}]({_SHIELD}{python})](pyproject.toml)",
+            f"[![Licence: Apache-2.0]({_SHIELD}Licence-Apache--2.0-blue)](LICENSE)",
+        )
+    )
+
+
+def works(root: Path) -> str:
+    """Return the table of what works: parts, then methods, each with a measured figure."""
+    latency = json.loads((root / LATENCY).read_text())
+    methods = json.loads((root / METHODS).read_text())
+    rows = [
+        (
+            "[index generator](docs/index/index_generator.md): thread indices without division",
+            "[yes](hdl/warploom/index/)",
+            "[yes](golden/warploom_golden/index/)",
+            _on_fpga(root, "IndexGenerator", "default"),
+        ),
+        (
+            "[dispatcher](docs/dispatch/block_dispatcher.md): places blocks on SMs, kills, drains",
+            "[yes](hdl/warploom/dispatch/)",
+            "[yes](golden/warploom_golden/dispatch/)",
+            f"8 SMs: {_on_fpga(root, 'BlockDispatcher', 'default')};"
+            f" 132 SMs: {_synthesized(root, 'BlockDispatcher', 'large')['fmax_mhz']} MHz",
+        ),
+        (
+            "[host path](docs/host/front_end.md): doorbells over AXI4-Lite, records, interrupt",
+            "[yes](hdl/warploom/host/)",
+            "[yes](golden/warploom_golden/host/)",
+            f"{latency['doorbell_to_first_block']} cycles from a doorbell to the first block",
+        ),
+        (
+            "[merged kernels](docs/merging/merged_kernels.md): several tasks as one launch",
+            "not yet",
+            "[yes](golden/warploom_golden/merging/)",
+            f"two streams, 132 SMs: {methods['merge_own_need']['spin_percent']:+} % cycles with"
+            f" own needs, {methods['merge_maximum']['spin_percent']:+} % with their maximum",
+        ),
+        (
+            "[preemption](docs/preemption/preemption.md): urgent launches first",
+            "kill and drain",
+            "[yes](golden/warploom_golden/preemption/)",
+            f"8 SMs, median wait: {methods['preempt']['reset_median_cycles']} cycles by kills,"
+            f" {methods['preempt']['drain_median_cycles']} by drains",
+        ),
+        (
+            "[work stealing](docs/stealing/work_stealing.md): workers with doorbells",
+            "[mailbox, units](hdl/warploom/host/)",
+            "[yes](golden/warploom_golden/stealing/)",
+            f"quadrature, 16 workers: {methods['steal']['speedup']} times as fast as one",
+        ),
+        (
+            "[deferred submission](docs/deferral/deferred_submission.md): a loop in one message",
+            "not yet",
+            "[yes](golden/warploom_golden/deferral/)",
+            f"GPT-2: {methods['defer']['launches']:,} launches in"
+            f" {methods['defer']['commands']:,} commands, at best",
+        ),
+    ]
+    headings = ("part", "RTL", "model", "measured")
+    return markdown_table(headings, rows, headings)
+
+
+def _synthesized(root: Path, block: str, config: str) -> dict[str, Any]:
+    """Return the committed measurement of a block with its preset's policies."""
+    chosen = preset(config)
+    (row,) = (
+        row
+        for row in json.loads((root / SYNTH).read_text())
+        if (row["block"], row["config"]) == (block, config)
+        and row["policy"] in (None, chosen.policy)
+        and row["reclaim"] in (None, chosen.reclaim)
+    )
+    return dict(row)
+
+
+def _on_fpga(root: Path, block: str, config: str) -> str:
+    row = _synthesized(root, block, config)
+    return f"{row['lut4eq']:,} LUT4-equivalents, {row['fmax_mhz']} MHz on an ECP5"
