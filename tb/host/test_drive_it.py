@@ -28,7 +28,7 @@ Figure = dict[str, dict[int, str]]
 def commands() -> list[str]:
     """Return the page's commands, each on one line."""
     text = PAGE.read_text().replace("\\\n", " ")
-    programs = "make|iverilog|vvp|verilator|build"
+    programs = "make|iverilog|vvp|export|verilator|build"
     found = re.findall(rf"^    ((?:{programs})\b.*)$", text, re.MULTILINE)
     return [" ".join(command.split()) for command in found]
 
@@ -110,10 +110,23 @@ def test_the_pages_commands_print_what_the_page_says(clone: Path) -> None:
 
 @pytest.mark.deep
 def test_verilator_prints_the_same(clone: Path) -> None:
-    chosen = [command for command in commands() if command.startswith(("verilator ", "build/"))]
-    assert len(chosen) == 2
-    printed = [run(command, clone) for command in chosen]
-    assert printed[1].startswith(said())
+    """In one shell, as a reader types them: no setting of ours helps the Verilator of the page."""
+    starts = ("export ", "verilator ", "build/")
+    chosen = [command for command in commands() if command.startswith(starts)]
+    assert [command.split()[0] for command in chosen[:3]] == ["export", "export", "verilator"]
+    (clone / ".venv").symlink_to(sys.prefix)
+    bare = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    done = subprocess.run(
+        ["bash", "-ec", "\n".join(chosen)],
+        cwd=clone,
+        env=bare,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert said() in done.stdout
 
 
 @pytest.mark.parametrize(
