@@ -21,6 +21,7 @@ PACKAGES = {
     "warploom_golden": "golden",
     "warploom_sim": "sim",
     "warploom_loops": "sim",
+    "warploom_host": "host/python",
 }
 #: Of the repository alone, in no wheel.
 TOOLS = "warploom_dev"
@@ -140,6 +141,7 @@ def banned(path: str, imported: str) -> bool:
         ("spec/warploom_spec/x.py", {"warploom_spec"}),
         ("sim/warploom_sim/x.py", set(PACKAGES)),
         ("sim/warploom_loops/x.py", {"warploom_loops", "warploom_spec"}),
+        ("host/python/warploom_host/x.py", {"warploom_host", "warploom_spec"}),
         ("tools/warploom_dev/x.py", {*PACKAGES, TOOLS}),
         ("tools/warploom_dev/formal/x.py", {*PACKAGES, TOOLS} - {"warploom_golden"}),
         ("tb/x.py", {*PACKAGES, TOOLS}),

@@ -1,4 +1,4 @@
-"""``host/warploom.c`` as a shared library, called from Python."""
+"""``host/c/warploom.c`` as a shared library, called from Python."""
 
 import ctypes
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import preset
 
-HOST = Path(__file__).parents[2] / "host"
+HOST = Path(__file__).parents[2] / "host" / "c"
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding", "-O2")
 CONFIG = preset("tiny")
 _U32 = ctypes.c_uint32
@@ -42,6 +42,7 @@ class Core(ctypes.Structure):
     _fields_ = [
         ("read32", _READ),
         ("write32", _WRITE),
+        ("barrier", _WAIT),
         ("wait_irq", _WAIT),
         ("context", ctypes.c_void_p),
         ("patience", _U32),
@@ -94,11 +95,11 @@ class CDriver:
     ----------
     library : ctypes.CDLL
         What `build` made.
-    read32, write32, wait_irq : function
-        Accesses; an access that is refused raises `Refused`.
+    read32, write32, wait_irq, barrier : function
+        Accesses; an access that is refused raises `Refused`. Without ``barrier`` C gets a null one.
     """
 
-    def __init__(self, library, read32, write32, wait_irq):
+    def __init__(self, library, read32, write32, wait_irq, barrier=None):
         self._library = library
         self.interrupts = False
         self._failure = None
@@ -115,7 +116,11 @@ class CDriver:
         def wait(context):
             return self._accessed(wait_irq)
 
+        def settle(context):
+            return self._accessed(barrier)
+
         self._read, self._write, self._wait = _READ(read), _WRITE(write), _WAIT(wait)
+        self._barrier = _WAIT(settle) if barrier else _WAIT()
 
     def _accessed(self, access):
         """Return what C's functions return: 0, or 1 if the access was refused."""
@@ -131,7 +136,7 @@ class CDriver:
 
     def _call(self, name, *arguments):
         wait = self._wait if self.interrupts else _WAIT()
-        core = Core(self._read, self._write, wait, None, 1000)
+        core = Core(self._read, self._write, self._barrier, wait, None, 1000)
         code = getattr(self._library, f"warploom_{name}")(ctypes.byref(core), *arguments)
         if self._failure is not None:
             raise self._failure

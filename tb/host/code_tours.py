@@ -7,7 +7,7 @@ from dataclasses import astuple
 
 from tb.host.c_driver import Refused
 from tb.host.driver_tours import descriptor, kernel
-from warploom_sim.host_driver import CommandFailed
+from warploom_host import CommandFailed
 from warploom_spec import BlockStatus
 from warploom_spec.host_commands import command_words
 

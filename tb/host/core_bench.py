@@ -18,7 +18,7 @@ from warploom_spec import host_packets, layouts
 from warploom_spec.host_registers import registers
 
 SOURCES = Path(__file__).parent / "core_bench"
-HOST = Path(__file__).parents[2] / "host"
+HOST = Path(__file__).parents[2] / "host" / "c"
 PACKETS = (
     *(layouts.block_offer, layouts.block_report, layouts.launch_words, layouts.index_read),
     *(host_packets.bus_address, host_packets.bus_data, host_packets.bus_read_answer),

@@ -19,8 +19,8 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 from tb.host import code_tours, driver_tours
 from tb.host.c_driver import CDriver, Refused
 from tb.support.dispatch_configs import config_of
+from warploom_host import HostDriver
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
-from warploom_sim.host_driver import HostDriver
 from warploom_sim.json_file import write_json
 from warploom_spec import BlockStatus, host_packets, layouts
 

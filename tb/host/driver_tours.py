@@ -6,7 +6,7 @@ A tour is blocking code. It returns what the calls gave, as plain data.
 from dataclasses import asdict
 
 from tb.host.c_driver import Refused
-from warploom_sim.host_driver import CommandFailed, HostDriver, HostTimeout
+from warploom_host import CommandFailed, HostDriver, HostTimeout
 from warploom_spec import LaunchDescriptor, WarploomError
 
 BUS_ERROR, NOT_THERE, BUSY, WAITED, RANGE, EMPTY = -1, -2, -5, -6, -7, -8

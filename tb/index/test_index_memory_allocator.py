@@ -140,4 +140,4 @@ def test_the_docs_table_holds_the_hit_rates_of_the_traces(trace):
 
 
 def test_there_are_traces():
-    assert len(TRACES) == 5
+    assert len(TRACES) == 7

@@ -142,8 +142,10 @@ def test_an_interrupted_replay_leaves_neither_files_nor_processes(
         "PIDS": str(pids),
     }
     command = ("sim", TRACE, "--sim", "icarus", "--config", "tiny", "--launches", "1")
-    # What a shell runs in the background ignores SIGINT, with all that it starts.
+    # What a shell runs in the background ignores SIGINT, and under nohup SIGHUP, with all that it
+    # starts: the command heeds all three here, whatever started the tests.
     heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    heeding += "; [signal.signal(n, signal.SIG_DFL) for n in (signal.SIGTERM, signal.SIGHUP)]"
     process = subprocess.Popen(
         [sys.executable, "-c", f"{heeding}; from warploom_sim.cli import main; main()", *command],
         cwd=tmp_path,

@@ -6,6 +6,16 @@ import random
 from pathlib import Path
 from typing import Any
 
+#: The recordings without event waits: a replay keeps the whole order of their launches, and the
+#: studies of the pages are of them.
+WITHOUT_EVENT_WAITS = (
+    "gpt2_generate",
+    "llama_generate",
+    "resnet50_infer",
+    "stencil3d_shapes",
+    "two_streams_priority",
+)
+
 DEVICE = {
     "id": 0,
     "name": "NVIDIA H200",

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner
 
+from tb.support.trace_files import WITHOUT_EVENT_WAITS
 from warploom_dev import cli
 from warploom_dev.allocator_study import ALLOCATORS, ENTRIES, LARGEST, MEMORIES, rate
 from warploom_dev.commands import allocator
@@ -19,7 +20,7 @@ from warploom_sim.sweep.run_figures import run_figures
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / allocator.PAGE
-TRACES = sorted(path.name.removesuffix(".json.gz") for path in (ROOT / "traces").glob("*.json.gz"))
+TRACES = list(WITHOUT_EVENT_WAITS)
 STENCIL = "stencil3d_shapes"
 USE = "{http://www.w3.org/2000/svg}use"
 

@@ -36,7 +36,7 @@ def run(options: ReplayOptions) -> int:
     whole = bool(options.timeline or options.report)
     jobs = [prepare(path, config, options, flip, whole=whole) for path in options.traces]
     for job in jobs:
-        if said := job.trace.said_left_out():
+        for said in job.trace.said():
             Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)
     console = table_console()
     outcomes = []

@@ -55,6 +55,8 @@ def prepare(
         If the trace is refused, or is to be kept whole and has more than `MOST_BLOCKS` blocks.
     """
     trace = trace_reader.load(path, device=options.device, strict=options.strict)
+    if options.strict:
+        trace.refuse_ignored_waits()
     return prepare_launches(trace, config, options, flip, whole=whole)
 
 
@@ -176,4 +178,5 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
             simulator=simulator,
         ),
         events=events,
+        event_waits_ignored=job.trace.waits.count,
     )

@@ -220,6 +220,8 @@ class Replay:
         Trace, time scale, seed.
     events : Events
         Every event as the replay's page lists them.
+    event_waits_ignored : int
+        Waits of streams for events that the trace holds and the replay does not keep.
     """
 
     launches: Launches
@@ -229,6 +231,7 @@ class Replay:
     config: Config
     settings: Settings
     events: Events
+    event_waits_ignored: int = 0
 
     @property
     def blocks_per_cycle(self) -> float:

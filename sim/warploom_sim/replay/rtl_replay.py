@@ -276,6 +276,7 @@ def _figures(
         **({} if options.model_knee is None else {"knee": options.knee}),
         **({} if options.device is None else {"device": options.device}),
         **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
+        **({"event_waits_ignored": waits} if (waits := replay.trace.waits.count) else {}),
         "launches": len(rtl.tables["answers"]["cycle"]),
         "refused": replay_words.refused_by_code(rtl),
         "fates": replay_words.launches_by_fate(rtl),

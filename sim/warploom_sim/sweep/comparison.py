@@ -61,7 +61,10 @@ def prepare_comparison(request: Request, folder: Path) -> Job:
         path: trace_reader.load(path, device=request.device, strict=request.strict)
         for path in dict.fromkeys(request.traces)
     }
-    notes = [said for trace in read.values() if (said := trace.said_left_out())]
+    if request.strict:
+        for trace in read.values():
+            trace.refuse_ignored_waits()
+    notes = [said for trace in read.values() for said in trace.said()]
     job = Job(runs, rows, results, made_by, notes)
     # Policies change nothing about the launches.
     kinds = {

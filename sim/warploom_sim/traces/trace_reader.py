@@ -6,16 +6,25 @@ is refused, and how, stands in ``docs/sim/traces.md``.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_sim.traces.event_waits import (
+    EVENT_WAIT_CALLS,
+    SYNC_CATEGORY,
+    Calls,
+    EventWaits,
+    event_waits,
+)
 from warploom_sim.traces.trace_file import Place, read_document, shown
 from warploom_spec import WarploomError
 
 CALL_CATEGORIES: Final = ("cuda_runtime", "cuda_driver")
-#: Calls that make a stream wait for an event; their variants have longer names.
-EVENT_WAIT_CALLS: Final = ("cudaStreamWaitEvent", "cuStreamWaitEvent")
+#: Work of the GPU that is no kernel, by category: counted, not replayed.
+COPY_CATEGORIES: Final = {"gpu_memcpy": "memory_copies", "gpu_memset": "memory_sets"}
+#: Part of the names of calls by which the host waits for the GPU.
+_HOST_WAITS: Final = "Synchronize"
 #: Block slots of one SM by compute capability: the one resource that device properties leave out.
 BLOCK_SLOTS: Final = {
     (7, 0): 32,
@@ -118,6 +127,10 @@ class Trace:
         Kernels without a recorded launch call, which are not among the launches.
     first_left_out : KernelLaunch or None
         The first of those in the file.
+    waits : EventWaits
+        Which launches wait for launches of other streams.
+    passed_over : mapping of str to int
+        What is counted alone: ``memory_copies``, ``memory_sets``, ``host_synchronisations``.
     """
 
     path: Path
@@ -127,6 +140,8 @@ class Trace:
     event_waits: tuple[int, ...] = ()
     left_out: int = 0
     first_left_out: KernelLaunch | None = None
+    waits: EventWaits = field(default_factory=EventWaits)
+    passed_over: Mapping[str, int] = field(default_factory=dict)
 
     def place(self, launch: KernelLaunch) -> Place:
         """Return where a launch stands in the file, for messages."""
@@ -143,7 +158,45 @@ class Trace:
             f" recorded for them; the first is event {first.event} ({shown(first.name)})"
         )
 
-    def summary(self) -> dict[str, int | float | str]:
+    def said(self) -> list[str]:
+        """Return, a line each, all that a replay of this trace leaves out."""
+        return [*filter(None, [self.said_left_out()]), *self.said_passed_over()]
+
+    def said_passed_over(self) -> list[str]:
+        """Return, a line each, what a replay leaves out beside kernels: event waits, copies."""
+        lines = []
+        if self.waits.count:
+            rules = ", ".join(f"{count:,} {rule}" for rule, count in self.waits.by_rule.items())
+            unknown = f", {self.waits.unknown:,} of an unknown stream" * bool(self.waits.unknown)
+            lines.append(
+                f"{self.path}: {self.waits.count:,} event waits ignored ({rules}{unknown}):"
+                f" {len(self.waits.pairs):,} pairs of launches may overlap that the program ordered"
+            )
+        words = {name: name.replace("_", " ") for name in COPY_CATEGORIES.values()}
+        counts = [
+            f"{self.passed_over[name]:,} {word}"
+            for name, word in words.items()
+            if self.passed_over.get(name)
+        ]
+        if counts:
+            lines.append(f"{self.path}: {' and '.join(counts)} are not replayed")
+        return lines
+
+    def refuse_ignored_waits(self) -> None:
+        """Refuse a trace with event waits, which a replay would ignore.
+
+        Raises
+        ------
+        WarploomError
+            Names the first call that makes a stream wait.
+        """
+        if self.event_waits:
+            raise event_place(self.path, self.event_waits[0]).refuse(
+                f"makes a stream wait for an event, one of {len(self.event_waits):,} such calls;"
+                " replays ignore them; legal with --strict: none"
+            )
+
+    def summary(self) -> dict[str, Any]:
         """Return the recording's figures by name; times in microseconds."""
         used = sorted({launch.device for launch in self.launches})
         start = min(launch.start for launch in self.launches)
@@ -161,6 +214,11 @@ class Trace:
                 max(launch.block[1:]) > 1 for launch in self.launches
             ),
             "streams": len({(launch.device, launch.stream) for launch in self.launches}),
+            "event_waits": self.waits.count,
+            "event_waits_by_rule": dict(self.waits.by_rule),
+            "event_waits_unknown": self.waits.unknown,
+            "event_wait_pairs": len(self.waits.pairs),
+            **self.passed_over,
             "span_us": round(end - start, 3),
             "kernel_us": round(sum(launch.duration for launch in self.launches), 3),
         }
@@ -192,7 +250,10 @@ def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace
     calls: dict[int, float] = {}
     waits = []
     found = []
-    for number, event in document.complete(top, ("kernel", *CALL_CATEGORIES)):
+    noted = Calls()
+    passed_over = dict.fromkeys((*COPY_CATEGORIES.values(), "host_synchronisations"), 0)
+    read = ("kernel", *CALL_CATEGORIES, SYNC_CATEGORY, *COPY_CATEGORIES)
+    for number, event in document.complete(top, read):
         if not isinstance(event, dict):
             raise event_place(path, number).refuse(f"is {shown(event)}; legal: an object")
         if event["cat"] == "kernel":
@@ -200,8 +261,16 @@ def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace
             place = event_place(path, number, launch.name)
             found.append((launch, place.integer(event["args"], _JOIN)))
             continue
-        _note_call(calls, event_place(path, number), event)
-        if str(event.get("name")).startswith(EVENT_WAIT_CALLS):
+        if event["cat"] == SYNC_CATEGORY:
+            noted.note_sync(event)
+            continue
+        if event["cat"] in COPY_CATEGORIES:
+            passed_over[COPY_CATEGORIES[event["cat"]]] += 1
+            continue
+        name = str(event.get("name"))
+        noted.note_call(name, *_note_call(calls, event_place(path, number), event))
+        passed_over["host_synchronisations"] += _HOST_WAITS in name
+        if name.startswith(EVENT_WAIT_CALLS):
             waits.append(number)
     if not found:
         raise top.refuse("the trace has no kernel events ('cat': 'kernel')")
@@ -214,7 +283,17 @@ def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace
     launches.sort(key=lambda launch: (called[launch.event], launch.start, launch.event))
     first_lost = min((launch for launch, _ in lost), key=lambda one: one.event, default=None)
     began = tuple(called[launch.event] for launch in launches)
-    return Trace(path, devices, tuple(launches), began, tuple(waits), len(lost), first_lost)
+    return Trace(
+        path,
+        devices,
+        tuple(launches),
+        began,
+        tuple(waits),
+        len(lost),
+        first_lost,
+        event_waits(noted, launches, began),
+        passed_over,
+    )
 
 
 def _of_device(
@@ -243,14 +322,18 @@ def event_place(path: Path, number: int, name: Any = "") -> Place:
     return Place(path, f"event {number}{quoted}")
 
 
-def _note_call(calls: dict[int, float], place: Place, event: Any) -> None:
-    """Note when the call with this correlation id began; of several the first counts."""
+def _note_call(calls: dict[int, float], place: Place, event: Any) -> tuple[int | None, float]:
+    """Note when the call with this correlation id began; of several the first counts.
+
+    Returns the call's id, None without one, and when it began.
+    """
     arguments = event.get("args")
     if not isinstance(arguments, dict) or "correlation" not in arguments:
-        return
+        return None, 0.0
     correlation = place.integer(arguments, "correlation")
     began = place.number(event, "ts")
     calls[correlation] = min(began, calls.get(correlation, began))
+    return correlation, began
 
 
 def _kernel(path: Path, number: int, event: Any, devices: Mapping[int, Device]) -> KernelLaunch:

@@ -19,6 +19,7 @@ class Storm {
         driver_.write32 = [](void* self, uint32_t address, uint32_t value) {
             return int(static_cast<Storm*>(self)->master_.write_now(address, value));
         };
+        driver_.barrier = nullptr;
         driver_.wait_irq = nullptr;
         driver_.context = this;
         driver_.patience = 400;

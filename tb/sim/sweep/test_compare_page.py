@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from tb.support.trace_files import WITHOUT_EVENT_WAITS
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import replay
 from warploom_sim.sweep.run_figures import run_figures
 
 ROOT = Path(__file__).parents[3]
 LINES = (ROOT / "docs" / "sim" / "compare.md").read_text().splitlines()
-TRACES = sorted(path.name.removesuffix(".json.gz") for path in (ROOT / "traces").glob("*.json.gz"))
+TRACES = list(WITHOUT_EVENT_WAITS)
 deep = pytest.mark.deep
 
 

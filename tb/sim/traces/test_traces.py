@@ -94,6 +94,8 @@ def test_gzip_and_plain_give_the_same(tmp_path: Path) -> None:
         ("two_streams_priority", 334, 502_111, 4, 2),
         ("gpt2_generate", 1108, 134_474, 292, 1),
         ("llama_generate", 924, 125_517, 21, 1),
+        ("googlenet_branches", 240, 116_170, 1, 5),
+        ("overlapped_training", 137, 52_485, 23, 2),
     ],
 )
 def test_the_recordings_hold_what_their_page_says(

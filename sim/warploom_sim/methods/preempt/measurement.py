@@ -7,6 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
 from warploom_golden.replay import event_model
 from warploom_sim.json_file import write_json
 from warploom_sim.methods.preempt import measure, preempt_report, xsched
@@ -149,6 +151,9 @@ def load(options: PreemptOptions) -> Workload:
         If a trace or ``--urgent`` is refused.
     """
     found = [trace_reader.load(path) for path in options.traces]
+    for trace in found:
+        for said in trace.said():
+            click.echo(said, err=True)
     if len(found) == 2 and options.urgent is None:
         low, urgent = found
     elif len(found) == 1 and options.urgent is not None:

@@ -20,10 +20,16 @@
 #define WARPLOOM_RANGE (-7)        /* a section or a value that no field can hold */
 #define WARPLOOM_EMPTY (-8)        /* no final record waits */
 
-/* How the driver reaches the core. read32 and write32 return 0 if the core answered OKAY. */
+/* How the driver reaches the core. read32 and write32 return 0 if the core answered OKAY.
+ *
+ * Order: a read must not reach the core before a write that it depends on. AXI lets a read pass a
+ * posted write, and only the write's response orders the two. Either write32 returns after the
+ * response, or `barrier` waits for the responses of all writes before. */
 typedef struct {
     int (*read32)(void *context, uint32_t address, uint32_t *value);
     int (*write32)(void *context, uint32_t address, uint32_t value);
+    /* Return when every write has had its response; 0 if all answered OKAY. Null: write32 does. */
+    int (*barrier)(void *context);
     /* Sleep until `irq` is 1, or for a while; return 0. Null: the driver polls. */
     int (*wait_irq)(void *context);
     void *context;

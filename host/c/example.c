@@ -4,7 +4,10 @@
  * them. Build it with warploom.c and the header of your core:
  *
  *     warploom map --config default --out build/map
- *     gcc -std=c99 -ffreestanding -Ihost -Ibuild/map/default -c host/warploom.c host/example.c */
+ *     gcc -std=c99 -ffreestanding -Ihost/c -Ibuild/map/default -c host/c/warploom.c host/c/example.c
+ *
+ * Where writes are posted (PCIe, a buffered bridge), give `barrier`, too: here write32 returns
+ * after the response, as a store to device memory and the barrier behind it do. */
 #include "warploom.h"
 
 #ifndef BASE

@@ -22,6 +22,14 @@ static int write_word(const warploom_core *core, uint32_t address, uint32_t valu
     return core->write32(core->context, address, value) ? WARPLOOM_BUS_ERROR : WARPLOOM_OK;
 }
 
+/* The last write of a call: no read that follows it passes the writes of the call. */
+static int write_last(const warploom_core *core, uint32_t address, uint32_t value)
+{
+    int error = write_word(core, address, value);
+    if (error || !core->barrier) return error;
+    return core->barrier(core->context) ? WARPLOOM_BUS_ERROR : WARPLOOM_OK;
+}
+
 /* Count a turn of waiting: WARPLOOM_WAITED when there were too many. */
 static int wait_turn(const warploom_core *core, uint32_t *turns)
 {
@@ -58,7 +66,7 @@ static int submit(const warploom_core *core, uint32_t section, const uint32_t *w
         error = write_word(core, warploom_section(section, offset), words[word]);
         if (error) return error;
     }
-    return write_word(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
+    return write_last(core, warploom_section(section, WARPLOOM_SECTION_DOORBELL_OFFSET), 1);
 }
 
 static int launch_fits(const warploom_launch *launch)
@@ -247,7 +255,7 @@ int warploom_take_record(const warploom_core *core, warploom_record *record)
     record->kind = GET(word, WARPLOOM_RECORD_KIND);
     record->kills = GET(word, WARPLOOM_RECORD_KILLS);
     record->drained = GET(word, WARPLOOM_RECORD_DRAINED);
-    return write_word(core, WARPLOOM_RECORD_POP_ADDRESS, WARPLOOM_RECORD_POP_POP_MASK);
+    return write_last(core, WARPLOOM_RECORD_POP_ADDRESS, WARPLOOM_RECORD_POP_POP_MASK);
 }
 
 int warploom_wait_record(const warploom_core *core, warploom_record *record)
@@ -267,36 +275,36 @@ int warploom_enable_irq(const warploom_core *core, uint32_t bits, uint32_t thres
     int error;
     if (!FITS(threshold, WARPLOOM_IRQ_THRESHOLD_VALUE)) return WARPLOOM_RANGE;
     error = write_word(core, WARPLOOM_IRQ_THRESHOLD_ADDRESS, threshold);
-    return error ? error : write_word(core, WARPLOOM_IRQ_ENABLE_ADDRESS, bits);
+    return error ? error : write_last(core, WARPLOOM_IRQ_ENABLE_ADDRESS, bits);
 }
 
 int warploom_acknowledge_irq(const warploom_core *core, uint32_t *bits)
 {
     int error = read_word(core, WARPLOOM_IRQ_STATUS_ADDRESS, bits);
-    return error ? error : write_word(core, WARPLOOM_IRQ_STATUS_ADDRESS, *bits);
+    return error ? error : write_last(core, WARPLOOM_IRQ_STATUS_ADDRESS, *bits);
 }
 
 int warploom_clear_stream(const warploom_core *core, uint32_t stream)
 {
     if (!FITS(stream, WARPLOOM_CLEAR_STREAM_STREAM)) return WARPLOOM_RANGE;
-    return write_word(core, WARPLOOM_CLEAR_STREAM_ADDRESS, stream);
+    return write_last(core, WARPLOOM_CLEAR_STREAM_ADDRESS, stream);
 }
 
 int warploom_reset_units(const warploom_core *core, uint32_t units)
 {
-    return write_word(core, WARPLOOM_UNIT_RESET_ADDRESS, units);
+    return write_last(core, WARPLOOM_UNIT_RESET_ADDRESS, units);
 }
 
 int warploom_enable_sms(const warploom_core *core, uint32_t word, uint32_t sms)
 {
     if (word >= (WARPLOOM_SMS + 31) / 32) return WARPLOOM_RANGE;
-    return write_word(core, WARPLOOM_SM_ENABLE0_ADDRESS + 4 * word, sms);
+    return write_last(core, WARPLOOM_SM_ENABLE0_ADDRESS + 4 * word, sms);
 }
 
 int warploom_soft_reset(const warploom_core *core)
 {
     uint32_t turns = 0;
-    int error = write_word(core, WARPLOOM_CONTROL_ADDRESS, WARPLOOM_CONTROL_SOFT_RESET_MASK);
+    int error = write_last(core, WARPLOOM_CONTROL_ADDRESS, WARPLOOM_CONTROL_SOFT_RESET_MASK);
     while (!error) {
         uint32_t state;
         error = read_word(core, WARPLOOM_STATE_ADDRESS, &state);

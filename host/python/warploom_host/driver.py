@@ -1,4 +1,4 @@
-"""A driver for Warploom's core: the calls of ``host/warploom.c``, in Python.
+"""A driver for Warploom's core: the calls of ``host/c/warploom.c``, in Python.
 
 It needs two functions that reach the core, such as those of a bench, a debugger's link or a PCIe
 window. Nothing here sleeps: a call that waits reads again and again, ``patience`` times at most.
@@ -125,6 +125,9 @@ class HostDriver:
         The core's configuration. `identify` compares it with the core.
     patience : int
         Turns of waiting before a call raises `HostTimeout`.
+    barrier : function, optional
+        Returns when every write has had its response. A bus that posts writes needs it: AXI lets a
+        read pass a posted write. Without it `write32` itself returns after the response.
     wait_irq : function, optional
         Returns when ``irq`` is 1, or after a while. Without it `wait_record` polls.
 
@@ -141,12 +144,14 @@ class HostDriver:
         config: Config,
         patience: int = PATIENCE,
         wait_irq: Callable[[], None] | None = None,
+        barrier: Callable[[], None] | None = None,
     ):
         self._read = read32
         self._write = write32
         self._config = config
         self._patience = patience
         self._wait_irq = wait_irq
+        self._barrier = barrier
         self._registers: Mapping[str, Word] = {word.name: word for word in registers(config)}
 
     def identify(self) -> None:
@@ -345,6 +350,7 @@ class HostDriver:
         if value & ~legal:
             raise WarploomError(f"{name} is {value:#x}; legal: bits of {legal:#x}")
         self._write(address, value)
+        self._settle()
 
     def section(self, section: int, name: str) -> int:
         """Return a word of a section."""
@@ -369,6 +375,12 @@ class HostDriver:
         for number, word in enumerate(words[:used]):
             self._write(self._section(section, f"T{number}"), word)
         self._write(doorbell, 1)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Let no later read pass the writes before."""
+        if self._barrier:
+            self._barrier()
 
     def _checked(self, section: int, outcome: Outcome) -> Outcome:
         if outcome.code:

@@ -1,0 +1,12 @@
+"""A driver for Warploom's core in Python; the driver in C stands in ``host/c``."""
+
+from warploom_host.driver import (
+    CommandFailed,
+    HostDriver,
+    HostTimeout,
+    Outcome,
+    Record,
+    code_name,
+)
+
+__all__ = ["CommandFailed", "HostDriver", "HostTimeout", "Outcome", "Record", "code_name"]

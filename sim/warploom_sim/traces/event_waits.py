@@ -1,0 +1,258 @@
+"""Which launches a recorded program made wait for launches of other streams, through events.
+
+The rule stands in ``docs/sim/traces.md``. A trace names the waiting stream, but rarely the record
+that the stream waited for; each wait is therefore of one of `RULES`, or unknown.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+#: Calls that make a stream wait for an event; their variants have longer names.
+EVENT_WAIT_CALLS: Final = ("cudaStreamWaitEvent", "cuStreamWaitEvent")
+#: Calls that record an event, in the order in which their number is tried.
+RECORD_CALLS: Final = ("cudaEventRecordWithFlags", "cudaEventRecord")
+#: How a wait's record was found: by its correlation id, by the number of its event, not at all.
+RULES: Final = ("named", "matched", "guessed")
+SYNC_CATEGORY: Final = "cuda_sync"
+_SYNC_NAME: Final = "Stream Wait Event"
+#: What a profiler writes for an id that it does not know.
+_UNKNOWN: Final = -1
+
+
+class Launch(Protocol):
+    """What is asked of a launch: its stream, its GPU, and when it ran, in microseconds."""
+
+    @property
+    def stream(self) -> int:
+        """Its stream."""
+
+    @property
+    def device(self) -> int:
+        """Its GPU."""
+
+    @property
+    def start(self) -> float:
+        """When it began."""
+
+    @property
+    def duration(self) -> float:
+        """How long it ran."""
+
+
+@dataclass
+class Calls:
+    """The calls of a trace that waits are made of, as they are read.
+
+    Attributes
+    ----------
+    waits : dict of int to float
+        When each wait was called, by correlation id.
+    records : dict of str to dict of int to float
+        When each record was called, by the call's name and its correlation id.
+    syncs : dict of int to dict
+        What the profiler said of each wait: the ``args`` of its event, by correlation id.
+    without_id : int
+        Waits without a correlation id: their streams are unknown.
+    """
+
+    waits: dict[int, float] = field(default_factory=dict)
+    records: dict[str, dict[int, float]] = field(
+        default_factory=lambda: {name: {} for name in RECORD_CALLS}
+    )
+    syncs: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    without_id: int = 0
+
+    def note_call(self, name: str, correlation: int | None, began: float) -> None:
+        """Note a runtime or driver call, if it waits or records."""
+        if name.startswith(EVENT_WAIT_CALLS):
+            if correlation is None:
+                self.without_id += 1
+            else:
+                self.waits[correlation] = began
+        elif name in self.records and correlation is not None:
+            self.records[name][correlation] = began
+
+    def note_sync(self, event: Mapping[str, Any]) -> None:
+        """Note what the profiler said of a wait; other synchronisations are passed over."""
+        arguments = event.get("args")
+        if event.get("name") != _SYNC_NAME or not isinstance(arguments, dict):
+            return
+        correlation = _known(arguments, "correlation")
+        if correlation is not None and _known(arguments, "stream") is not None:
+            self.syncs[correlation] = arguments
+
+
+@dataclass(frozen=True)
+class EventWaits:
+    """The event waits of a trace.
+
+    Attributes
+    ----------
+    by_rule : mapping of str to int
+        Waits by each of `RULES`.
+    unknown : int
+        Waits whose stream the trace does not say.
+    pairs : tuple of (int, int)
+        (launch, launch that it waits for), as numbers in the trace's order, without those that
+        other pairs or the order within a stream imply.
+    """
+
+    by_rule: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(RULES, 0))
+    unknown: int = 0
+    pairs: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """All waits, those that are unknown among them."""
+        return sum(self.by_rule.values()) + self.unknown
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """A wait whose stream is known."""
+
+    rule: str
+    called: float
+    stream: int
+    device: int | None
+    recorded: float
+    awaited: int | None
+
+
+def event_waits(calls: Calls, launches: Sequence[Launch], began: Sequence[float]) -> EventWaits:
+    """Return the waits of a trace, and the pairs of launches that they make.
+
+    Parameters
+    ----------
+    calls : Calls
+        What was read.
+    launches : sequence of Launch
+        In the order of their calls.
+    began : sequence of float
+        When each launch was called, in microseconds.
+    """
+    waits = list(_waits(calls))
+    by_rule = dict.fromkeys(RULES, 0)
+    for wait in waits:
+        by_rule[wait.rule] += 1
+    unknown = len(calls.waits) - len(waits) + calls.without_id
+    streams: dict[tuple[int, int], list[int]] = {}
+    for number, launch in enumerate(launches):
+        streams.setdefault((launch.device, launch.stream), []).append(number)
+    wanted: dict[int, dict[tuple[int, int], int]] = {}
+    for wait in waits:
+        for place, found in _awaited(wait, streams, launches, began):
+            latest = wanted.setdefault(place[0], {})
+            latest[place[1]] = max(found, latest.get(place[1], -1))
+    return EventWaits(by_rule, unknown, _without_implied(wanted, launches))
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _known(arguments: Mapping[str, Any], name: str) -> int | None:
+    """Return an id that the profiler knew."""
+    value = arguments.get(name)
+    return int(value) if value is not None and _is_whole(value) and value != _UNKNOWN else None
+
+
+def _waits(calls: Calls) -> Iterable[_Wait]:
+    """Yield the waits whose stream is known, each with the time of its record."""
+    every = {key: time for records in calls.records.values() for key, time in records.items()}
+    told = {key: calls.syncs[key] for key in calls.waits if key in calls.syncs}
+    matched = _records_by_event(calls, told.values())
+    for correlation, arguments in told.items():
+        called = calls.waits[correlation]
+        record = _known(arguments, "wait_on_cuda_event_record_corr_id")
+        event = _known(arguments, "wait_on_cuda_event_id")
+        rule, recorded = "guessed", called
+        if record is not None and record in every:
+            rule, recorded = "named", every[record]
+        elif event is not None and event in matched:
+            rule, recorded = "matched", matched[event]
+        yield _Wait(
+            rule,
+            called,
+            int(arguments["stream"]),
+            _known(arguments, "device"),
+            recorded,
+            _known(arguments, "wait_on_stream"),
+        )
+
+
+def _records_by_event(calls: Calls, told: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+    """Return when each event was recorded, if events and calls of one name correspond one to one.
+
+    The k-th event's number then belongs to the k-th call.
+    """
+    numbers = [_known(arguments, "wait_on_cuda_event_id") for arguments in told]
+    events = sorted({number for number in numbers if number is not None})
+    if not events or events[-1] - events[0] + 1 != len(events):
+        return {}
+    for records in calls.records.values():
+        if len(records) == len(events):
+            return dict(zip(events, sorted(records.values()), strict=True))
+    return {}
+
+
+def _awaited(
+    wait: _Wait,
+    streams: Mapping[tuple[int, int], Sequence[int]],
+    launches: Sequence[Launch],
+    began: Sequence[float],
+) -> Iterable[tuple[tuple[int, tuple[int, int]], int]]:
+    """Yield ((waiting launch, other stream), awaited launch) of one wait.
+
+    The stream's next launch waits, in each other stream, for the last launch that was called before
+    the record and had ended when the waiting launch began: what the recording contradicts is not
+    asked for.
+    """
+    for (device, stream), numbers in streams.items():
+        if stream != wait.stream or wait.device not in (None, device):
+            continue
+        after = bisect_left(numbers, True, key=lambda number: began[number] > wait.called)
+        if after == len(numbers):
+            continue
+        waiting = numbers[after]
+        for other, theirs in streams.items():
+            if other == (device, stream) or other[0] != device:
+                continue
+            if wait.awaited not in (None, other[1]):
+                continue
+            until = bisect_left(theirs, True, key=lambda number: began[number] >= wait.recorded)
+            until = min(until, bisect_left(theirs, waiting))
+            for number in reversed(theirs[:until]):
+                if launches[number].start + launches[number].duration <= launches[waiting].start:
+                    yield (waiting, other), number
+                    break
+
+
+def _without_implied(
+    wanted: Mapping[int, Mapping[tuple[int, int], int]], launches: Sequence[Launch]
+) -> tuple[tuple[int, int], ...]:
+    """Leave out the pairs that follow from other pairs and from the order within a stream.
+
+    For each launch stands, for each stream, the latest launch that has ended before it begins.
+    """
+    ended: list[dict[tuple[int, int], int]] = []
+    last: dict[tuple[int, int], int] = {}
+    kept = []
+    for number, launch in enumerate(launches):
+        stream = (launch.device, launch.stream)
+        direct = wanted.get(number, {})
+        before = [last[stream]] if stream in last else []
+        for awaited_stream, awaited in sorted(direct.items(), key=lambda item: item[1]):
+            others = before + [other for other in direct.values() if other != awaited]
+            if all(ended[other].get(awaited_stream, -1) < awaited for other in others):
+                kept.append((number, awaited))
+        known: dict[tuple[int, int], int] = {}
+        for other in (*before, *direct.values()):
+            behind = ended[other] | {(launches[other].device, launches[other].stream): other}
+            for each, latest in behind.items():
+                known[each] = max(latest, known.get(each, -1))
+        ended.append(known)
+        last[stream] = number
+    return tuple(kept)
