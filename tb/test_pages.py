@@ -85,6 +85,17 @@ def test_prose_is_filled_at_one_width(page: Path) -> None:
     assert not [line for line in lines if len(line) > WIDTH and " " in line.strip()]
 
 
+#: Words of mermaid's flow charts; a node of such a name is an error where the diagram is drawn.
+RESERVED = {"call", "class", "click", "default", "end", "flowchart", "graph", "style", "subgraph"}
+
+
+@each_page
+def test_a_diagrams_nodes_have_names_of_their_own(page: Path) -> None:
+    for diagram in re.findall(r"^```mermaid\nflowchart (.*?)^```$", page.read_text(), re.M | re.S):
+        nodes = set(re.findall(r"\b(\w+)(?:[\[({]| -->| --)", diagram))
+        assert len(nodes) > 1 and not nodes & RESERVED
+
+
 def test_the_changelogs_newest_version_is_the_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     changelog = (ROOT / "CHANGELOG.md").read_text()

@@ -68,45 +68,63 @@ def html_of(site: Path, uri: str) -> str:
 
 
 class Article(HTMLParser):
-    """Count what a built page's article holds."""
+    """Count what a built page's article holds, and gather its code line by line."""
 
     def __init__(self, text: str):
         super().__init__()
         self.counts: Counter[str] = Counter()
-        self._inside = False
+        self.code: list[list[str]] = []
+        self._inside = self._in_code = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._inside |= tag == "article"
         if self._inside and tag in COUNTED:
             self.counts[tag] += 1
+        if self._inside and tag == "pre":
+            self._in_code = True
+            self.code.append([])
 
     def handle_endtag(self, tag: str) -> None:
         self._inside &= tag != "article"
+        self._in_code &= tag != "pre"
+
+    def handle_data(self, data: str) -> None:
+        if self._in_code:
+            self.code[-1].append(data)
 
 
 COUNTED = ("h1", "h2", "h3", "ol", "ul", "li", "table", "tr", "pre", "code", "img")
 
 
-def counted(page: Path) -> Counter[str]:
-    """Return what a page holds as a forge reads it."""
+def stripped(code: str) -> list[str]:
+    """Return the lines of a block of code; in a list its indentation is the renderer's."""
+    return [line.strip() for line in code.strip().splitlines()]
+
+
+def read(page: Path) -> tuple[Counter[str], list[list[str]]]:
+    """Return what a page holds as a forge reads it: so many of each, and its code."""
     counts: Counter[str] = Counter()
+    code: list[list[str]] = []
     blocks = reader().parse(page.read_text())
     for token in [*blocks, *(inline for block in blocks for inline in block.children or ())]:
         if token.nesting == 1 and token.tag in COUNTED:
             counts[token.tag] += 1
         elif token.type in ("fence", "code_block"):
             counts.update(pre=1, code=1)
+            code.append(stripped(token.content))
         elif token.type == "code_inline":
             counts["code"] += 1
         elif token.type == "image":
             counts["img"] += 1
-    return counts
+    return counts, code
 
 
 @pytest.mark.parametrize("uri", URIS)
 def test_a_page_of_the_site_holds_what_the_page_holds(site: Path, uri: str) -> None:
-    assert Article(html_of(site, uri)).counts == counted(ROOT / in_repository(uri))
+    article = Article(html_of(site, uri))
+    code = [stripped("".join(parts)) for parts in article.code]
+    assert (article.counts, code) == read(ROOT / in_repository(uri))
 
 
 def test_lists_are_set_as_the_sites_renderer_reads_them() -> None:
