@@ -1,21 +1,22 @@
-"""What is wrong with CN115408135A's rules: each fault shows with its option, and not without."""
+"""What is wrong with CN115408135A's rules: each fault shows with its rule, and not without."""
 
 import pytest
 
+from tb.preemption.patent_rules import AllSubmitted, FlagCheckBlock, OneFlag, OnlyNotExecuted
 from tb.preemption.script import books, kernel, run
-from warploom_golden.preemption import SourceRules, is_idempotent
+from warploom_golden.preemption import KernelQueue, is_idempotent
 
 URGENT = kernel(9, 2, 8, priority=3, stream=7)
 
 
-def preempted(low, **rules):
+def preempted(low, queue=KernelQueue):
     commands = [(n, "launch", each) for n, each in enumerate(low)]
-    return run([*commands, (60, "launch", URGENT)], rules=SourceRules(**rules))
+    return run([*commands, (60, "launch", URGENT)], queue=queue)
 
 
 def test_a_flag_that_every_block_tests_tears_a_kernel_that_is_not_idempotent():
     low = [kernel(0, 24, 20, idempotent=0)]
-    torn = books(*preempted(low, flag_check_block=True)).check()
+    torn = books(*preempted(low, FlagCheckBlock)).check()
     assert torn == ["ticket 1 is torn: not idempotent, and a block ran twice"]
     model, script = preempted(low)
     assert not books(model, script).check()
@@ -25,8 +26,8 @@ def test_a_flag_that_every_block_tests_tears_a_kernel_that_is_not_idempotent():
 def test_what_was_submitted_and_does_not_run_does_not_decide():
     low = [kernel(0, 2, 4000, idempotent=1), kernel(1, 2, 20, idempotent=0)]
 
-    def latency(**rules):
-        model, script = preempted(low, **rules)
+    def latency(queue=KernelQueue):
+        model, script = preempted(low, queue)
         assert not books(model, script).check()
         return dict(model.queue.starts)[3] - 60, model.queue.records
 
@@ -36,19 +37,19 @@ def test_what_was_submitted_and_does_not_run_does_not_decide():
     full = [kernel(0, 8, 4000, idempotent=1), kernel(1, 2, 20, idempotent=0)]
     low[:] = full
     assert latency()[0] <= 14
-    assert latency(all_submitted=True)[0] > 3000
+    assert latency(AllSubmitted)[0] > 3000
 
 
 def test_one_global_flag_makes_the_urgent_kernel_exit_itself():
     low = [kernel(0, 24, 20, idempotent=1)]
-    model, script = preempted(low, one_flag=True)
+    model, script = preempted(low, OneFlag)
     assert books(model, script).check() == ["ticket 2 finished with 0 of 2 blocks"]
     assert not books(*preempted(low)).check()
 
 
 def test_resubmitting_only_what_was_not_executed_loses_the_killed_kernel():
     low = [kernel(0, 24, 20, idempotent=1)]
-    model, script = preempted(low, only_not_executed=True)
+    model, script = preempted(low, OnlyNotExecuted)
     assert books(model, script).check() == ["ticket 1 has no final record"]
     assert not books(*preempted(low)).check()
 

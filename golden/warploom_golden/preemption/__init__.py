@@ -7,11 +7,7 @@ this folder call it the patent. Page: ``docs/preemption/preemption.md``.
 from warploom_golden.preemption.idempotence import is_idempotent
 from warploom_golden.preemption.kernel_queue import KernelQueue
 from warploom_golden.preemption.model import Host, PreemptionModel, StandsStill
-from warploom_golden.preemption.parameters import (
-    QueueLatency,
-    QueueParameters,
-    SourceRules,
-)
+from warploom_golden.preemption.parameters import QueueLatency, QueueParameters
 from warploom_golden.replay.event_dispatcher import SmBehaviour
 
 __all__ = [
@@ -21,7 +17,6 @@ __all__ = [
     "QueueLatency",
     "QueueParameters",
     "SmBehaviour",
-    "SourceRules",
     "StandsStill",
     "is_idempotent",
 ]

@@ -13,7 +13,7 @@ from warploom_golden.oracles.index_reference import warps
 from warploom_golden.preemption.completion_queue import CompletionQueue
 from warploom_golden.preemption.index_path import IndexPath
 from warploom_golden.preemption.launch import READY, Launch, State
-from warploom_golden.preemption.parameters import QueueParameters, SourceRules
+from warploom_golden.preemption.parameters import QueueParameters
 from warploom_golden.preemption.records import FinalRecord, Preemption, PutBack
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import End, EventDispatcher
@@ -41,8 +41,6 @@ class KernelQueue:
         The dispatcher that takes the launches.
     parameters : QueueParameters
         Sizes of the kernel queue.
-    rules : SourceRules
-        The patent's uncorrected rules; each is on or off.
 
     Attributes
     ----------
@@ -63,12 +61,10 @@ class KernelQueue:
         config: Config,
         dispatcher: EventDispatcher,
         parameters: QueueParameters,
-        rules: SourceRules,
     ):
         self._config = config
         self._dispatcher = dispatcher
         self._parameters = parameters
-        self._rules = rules
         self._queues: list[deque[Launch]] = [deque() for _ in range(PRIORITIES)]
         self._accepted = [0] * PRIORITIES
         self._by_command = [False] * PRIORITIES
@@ -199,19 +195,17 @@ class KernelQueue:
     def step(self, cycle: int, end: End | None) -> None:
         """Run one cycle; ``end`` is the launch that left its place in the cycle before, or None."""
         moved = end is not None or bool(self._effects)
-        preempted = [self.is_preempted(each) for each in range(PRIORITIES)]
-        if self._rules.one_flag:
-            preempted = [any(preempted)] * PRIORITIES
+        flags = self._flags()
         top = next((each for each in reversed(range(PRIORITIES)) if self.is_busy(each)), None)
         if end is not None:
             self._end(cycle, end)
         self._note_starts()
         self._time_out(cycle)
         moved |= self._search_abort(cycle)
-        self._make_way(cycle, preempted)
+        self._preempt_queues(cycle, flags)
         moved |= self._take_place(cycle)
         self.path.step(cycle)
-        moved |= top is not None and self._hand_on(cycle, top, preempted[top])
+        moved |= top is not None and self._hand_on(cycle, top)
         moved |= self._report_preemptions(cycle)
         self._completion.send()
         for effect in self._effects:
@@ -223,8 +217,12 @@ class KernelQueue:
             cycle + 1 if moved else min((at for at in timeouts if at > cycle), default=NEVER)
         )
 
-    def _hand_on(self, cycle: int, top: int, flagged: bool) -> bool:
-        """Hand on, or finish, the first ready launch of the highest busy queue; tell whether."""
+    def _flags(self) -> list[bool]:
+        """Return each queue's flag: 1 while the queue is preempted (rule 8)."""
+        return [self.is_preempted(each) for each in range(PRIORITIES)]
+
+    def _hand_on(self, cycle: int, top: int) -> bool:
+        """Hand on, or fail, the first ready launch of the highest busy queue; tell whether."""
         launch = self._next(top)
         if launch is None:
             return False
@@ -232,20 +230,22 @@ class KernelQueue:
             self._finish(cycle, launch, FinalFate.FAILED, ErrorCode.NO_SM)
         elif launch.descriptor.stream in self._broken:
             self._finish(cycle, launch, FinalFate.FAILED, ErrorCode.STREAM_BROKEN)
-        elif flagged:
-            # The patent's one flag: the urgent kernel sees the flag, too, and exits.
-            self._finish(cycle, launch, FinalFate.FINISHED, 0)
-        elif self._handed < self._parameters.handed:
-            launch.suspended, launch.state = launch.state, State.HANDED
-            self.path.enter(launch, cycle)
         else:
+            return self._enter_path(cycle, launch)
+        return True
+
+    def _enter_path(self, cycle: int, launch: Launch) -> bool:
+        """Send a launch on its way to the dispatcher; tell whether there was room."""
+        if self._handed_count >= self._parameters.handed:
             return False
+        launch.suspended, launch.state = launch.state, State.HANDED
+        self.path.enter(launch, cycle)
         return True
 
     @property
-    def _handed(self) -> int:
+    def _handed_count(self) -> int:
         """Launches that are handed on, not started, and not being taken back."""
-        return sum(each.state is State.HANDED and not each.dealt_with for each in self._all())
+        return sum(each.state is State.HANDED and not each.preempted for each in self._all())
 
     def _all(self) -> Iterator[Launch]:
         return chain.from_iterable(self.unfinished(each) for each in range(PRIORITIES))
@@ -285,29 +285,28 @@ class KernelQueue:
                 self.starts.append((launch.ticket, first_offer))
                 launch.timeout_at = first_offer + limit if limit else None
 
-    # --- making way ------------------------------------------------------------------------------
-    def _make_way(self, cycle: int, preempted: list[bool]) -> None:
+    # --- preemption ------------------------------------------------------------------------------
+    def _preempt_queues(self, cycle: int, flags: list[bool]) -> None:
         """Take back the preempted queues' launches without a place; stop those in a place, once."""
         for launch in list(self.path.launches):
-            if preempted[launch.descriptor.priority]:
+            if flags[launch.descriptor.priority]:
                 self.path.leave(launch)
                 self._put_back(cycle, launch, Fate.SKIPPED, launch.next_block)
-        for held in self._in_places:
-            if held and preempted[held.descriptor.priority] and not held.dealt_with:
-                self._deal_with(cycle, held)
+        for resident in self._in_places:
+            if resident and flags[resident.descriptor.priority] and not resident.preempted:
+                self._preempt_launch(cycle, resident)
 
-    def _deal_with(self, cycle: int, launch: Launch) -> None:
-        """Stop a launch as its own mode says (rule 11)."""
-        way_out = launch.way_out(self._parameters.max_kills)
-        if self._rules.flag_check_block:
-            way_out = Mode.DRAIN
-        queue = self.unfinished(launch.descriptor.priority)
-        if self._rules.all_submitted and not all(each.descriptor.idempotent for each in queue):
-            way_out = Mode.WAIT
-        launch.dealt_with = True
-        launch.stopping = way_out is not Mode.WAIT
-        launch.killing |= way_out is Mode.RESET
-        self._stop(cycle, launch, _STOPS[way_out])
+    def _preempt_launch(self, cycle: int, launch: Launch) -> None:
+        """Stop a launch in a place as its mode says (rule 11)."""
+        mode = self._effective_mode(launch)
+        launch.preempted = True
+        launch.stopping = mode is not Mode.WAIT
+        launch.killing |= mode is Mode.RESET
+        self._stop(cycle, launch, _STOPS[mode])
+
+    def _effective_mode(self, launch: Launch) -> Mode:
+        """Return how a launch is stopped once it has started: reset, drain or wait."""
+        return launch.effective_mode(self._parameters.max_kills)
 
     def _stop(self, cycle: int, launch: Launch, how: Stop) -> None:
         """Send a stop to a launch in a place; if it has not started by then, it is taken back."""
@@ -332,7 +331,7 @@ class KernelQueue:
 
     # --- ends ------------------------------------------------------------------------------------
     def _end(self, cycle: int, end: End) -> None:
-        """Finish a launch that left its place, or put it back."""
+        """Make the final record of a launch that left its place, or put the launch back."""
         launch = self._in_places[end.place]
         assert launch is not None
         self._in_places[end.place] = None
@@ -349,15 +348,13 @@ class KernelQueue:
             self._finish(cycle, launch, FinalFate.FAILED, QueueCode.TIMEOUT, end.cycles)
         elif launch.aborted:
             self._finish(cycle, launch, FinalFate.ABORTED, 0, end.cycles)
-        elif end.fate is Fate.KILLED and self._rules.only_not_executed:
-            # The patent's step S4.2: a killed launch was executed in part, and is not put back.
-            self.path.release(launch, cycle)
-            self._remove(launch)
-        elif end.fate is Fate.DRAINED and self._rules.flag_check_block:
-            self._put_back(cycle, launch, Fate.KILLED, 0, end)
         else:
-            next_block = 0 if end.fate is Fate.KILLED else end.next_block
-            self._put_back(cycle, launch, end.fate, next_block, end)
+            self._suspend(cycle, launch, end)
+
+    def _suspend(self, cycle: int, launch: Launch, end: End) -> None:
+        """Put back a launch that was stopped: a killed one goes on with block 0 (rule 15)."""
+        next_block = 0 if end.fate is Fate.KILLED else end.next_block
+        self._put_back(cycle, launch, end.fate, next_block, end)
 
     def _finish(
         self, cycle: int, launch: Launch, fate: FinalFate, code: int, cycles: int = 0
@@ -389,8 +386,8 @@ class KernelQueue:
         """Report each PREEMPT whose queue has no launch that is handed on or started."""
         moved = False
         for priority, preemption in enumerate(self._preemptions):
-            flying = (State.HANDED, State.STARTED)
-            if preemption and not any(e.state in flying for e in self.unfinished(priority)):
+            in_flight = (State.HANDED, State.STARTED)
+            if preemption and not any(e.state in in_flight for e in self.unfinished(priority)):
                 self._completion.make(preemption.record(cycle))
                 self._preemptions[priority] = None
                 if self._resuming[priority]:

@@ -40,7 +40,8 @@ class Launch:
     warps : int
         Number of warps of one block.
     number : int
-        The launch's place in the memory of all queues: priority x ``queue_depth`` + place.
+        Address of the launch's entry in the memory of all queues: priority x ``queue_depth`` +
+        entry.
     state : State
         The launch's state.
     suspended : State
@@ -55,7 +56,7 @@ class Launch:
         Cycle in which the index configuration was presented to the filter; None: not yet.
     accepted : Accepted or None
         The filter's decision; None: not yet.
-    dealt_with : bool
+    preempted : bool
         A preemption has acted on the launch since it was last handed on.
     stopping : bool
         A preemption has sent the launch a stop: it will be put back.
@@ -80,7 +81,7 @@ class Launch:
     place: int | None = None
     presented: int | None = None
     accepted: Accepted | None = None
-    dealt_with: bool = False
+    preempted: bool = False
     stopping: bool = False
     killing: bool = False
     aborted: bool = False
@@ -91,15 +92,15 @@ class Launch:
     @property
     def may_come_back(self) -> bool:
         """Whether a preemption acted on the launch so that it may go back to its queue."""
-        return self.stopping or (self.dealt_with and self.state is State.HANDED)
+        return self.stopping or (self.preempted and self.state is State.HANDED)
 
     def leave(self, state: State, next_block: int) -> None:
         """Leave the path to the dispatcher, or the dispatcher, in a new state."""
         self.state, self.next_block = state, next_block
         self.place = self.presented = self.accepted = self.timeout_at = None
-        self.dealt_with = self.stopping = self.killing = False
+        self.preempted = self.stopping = self.killing = False
 
-    def way_out(self, max_kills: int) -> Mode:
+    def effective_mode(self, max_kills: int) -> Mode:
         """Return how a preemption stops the launch once it has started: reset, drain or wait.
 
         Parameters

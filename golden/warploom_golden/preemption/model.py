@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from warploom_golden.preemption.kernel_queue import KernelQueue
-from warploom_golden.preemption.parameters import QueueParameters, SourceRules
+from warploom_golden.preemption.parameters import QueueParameters
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import EventDispatcher, SmBehaviour
 from warploom_golden.replay.event_state import Integers
@@ -37,14 +37,14 @@ class PreemptionModel:
         The configuration.
     parameters : QueueParameters or None
         Sizes of the kernel queue; None: the defaults.
-    rules : SourceRules or None
-        The uncorrected rules of patent CN115408135A; None: all off.
     sm : SmBehaviour or None
         How the stand-ins of the SMs behave; None: the default.
     seed : int
         Seed of the block lengths.
     log : int
         How many offers, and how many reports, are logged.
+    queue : type of KernelQueue
+        The kernel queue's class: a test gives a subclass that breaks a rule.
 
     Attributes
     ----------
@@ -61,18 +61,13 @@ class PreemptionModel:
         config: Config,
         *,
         parameters: QueueParameters | None = None,
-        rules: SourceRules | None = None,
         sm: SmBehaviour | None = None,
         seed: int = 1,
         log: int = 0,
+        queue: type[KernelQueue] = KernelQueue,
     ):
         self.dispatcher = EventDispatcher(config, seed, sm, log)
-        self.queue = KernelQueue(
-            config,
-            self.dispatcher,
-            parameters or QueueParameters(),
-            rules or SourceRules(),
-        )
+        self.queue = queue(config, self.dispatcher, parameters or QueueParameters())
         self.cycle = 0
 
     @property

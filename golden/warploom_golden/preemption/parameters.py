@@ -1,4 +1,4 @@
-"""Sizes, latencies and options of the kernel queue's model.
+"""Sizes and latencies of the kernel queue's model.
 
 Page: ``docs/preemption/preemption.md``.
 """
@@ -140,29 +140,3 @@ class QueueLatency:
         """
         latencies = timing(self.config)
         return self.kill + 3 + latencies.end + latencies.first_offer
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceRules:
-    """The uncorrected rules of patent CN115408135A. All are off by default.
-
-    A test turns one on and shows what goes wrong. The page's section 'What was wrong, and how it is
-    corrected' explains each.
-
-    Attributes
-    ----------
-    flag_check_block : bool
-        Every block tests the flag when it starts: a started kernel loses its later blocks.
-    all_submitted : bool
-        A launch is stopped only if every unfinished launch of its queue is idempotent.
-    one_flag : bool
-        One flag for all queues: the urgent kernel sees the flag, too, and exits.
-    only_not_executed : bool
-        Only launches that were not executed are submitted again: a killed launch, executed in part,
-        is lost.
-    """
-
-    flag_check_block: bool = False
-    all_submitted: bool = False
-    one_flag: bool = False
-    only_not_executed: bool = False
