@@ -8,6 +8,11 @@
 #define LOW(value) ((uint32_t)((value) & UINT32_C(0xFFFFFFFF)))
 #define HIGH(value) ((uint32_t)((value) >> 32))
 
+/* All bits of IRQ_ENABLE. */
+#define IRQ_BITS                                                         \
+    (WARPLOOM_IRQ_ENABLE_RECORDS_MASK | WARPLOOM_IRQ_ENABLE_ERROR_MASK | \
+     WARPLOOM_IRQ_ENABLE_SM_LOST_MASK | WARPLOOM_IRQ_ENABLE_RESET_DONE_MASK)
+
 /* Words of the largest command. */
 #define COMMAND_WORDS (WARPLOOM_LAUNCH_INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS)
 #define WARPLOOM_LAUNCH_INLINE_WORD 12
@@ -169,13 +174,13 @@ int warploom_poll(const warploom_core *core, uint32_t section, warploom_outcome 
         error = read_word(core, warploom_section(section, WARPLOOM_SECTION_RESULT0_OFFSET),
                           &outcome->ticket);
     if (!error)
-        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_RESULT1_OFFSET), &task);
-    if (!error)
         error = read_word(core, warploom_section(section, WARPLOOM_SECTION_STATUS_OFFSET),
                           &outcome->succeeded);
     if (!error)
         error = read_word(core, warploom_section(section, WARPLOOM_SECTION_ASSIGNED_OFFSET),
                           &outcome->parts);
+    if (!error)
+        error = read_word(core, warploom_section(section, WARPLOOM_SECTION_RESULT1_OFFSET), &task);
     if (error) return error;
     outcome->code = GET(error_word, WARPLOOM_SECTION_ERROR_CODE);
     outcome->core = GET(error_word, WARPLOOM_SECTION_ERROR_CORE);
@@ -273,7 +278,7 @@ int warploom_wait_record(const warploom_core *core, warploom_record *record)
 int warploom_enable_irq(const warploom_core *core, uint32_t bits, uint32_t threshold)
 {
     int error;
-    if (!FITS(threshold, WARPLOOM_IRQ_THRESHOLD_VALUE)) return WARPLOOM_RANGE;
+    if (!FITS(threshold, WARPLOOM_IRQ_THRESHOLD_VALUE) || (bits & ~IRQ_BITS)) return WARPLOOM_RANGE;
     error = write_word(core, WARPLOOM_IRQ_THRESHOLD_ADDRESS, threshold);
     return error ? error : write_last(core, WARPLOOM_IRQ_ENABLE_ADDRESS, bits);
 }
@@ -292,12 +297,15 @@ int warploom_clear_stream(const warploom_core *core, uint32_t stream)
 
 int warploom_reset_units(const warploom_core *core, uint32_t units)
 {
+    if (!FITS(units, WARPLOOM_UNIT_RESET_UNITS)) return WARPLOOM_RANGE;
     return write_last(core, WARPLOOM_UNIT_RESET_ADDRESS, units);
 }
 
 int warploom_enable_sms(const warploom_core *core, uint32_t word, uint32_t sms)
 {
+    uint32_t left = WARPLOOM_SMS - 32 * word;
     if (word >= (WARPLOOM_SMS + 31) / 32) return WARPLOOM_RANGE;
+    if (left < 32 && sms >> left) return WARPLOOM_RANGE;
     return write_last(core, WARPLOOM_SM_ENABLE0_ADDRESS + 4 * word, sms);
 }
 

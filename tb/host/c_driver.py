@@ -16,14 +16,17 @@ _WRITE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, _U32, _U32)
 _WAIT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
-def build(folder: Path, header: str | None = None) -> Path:
-    """Compile the driver, with the header of `CONFIG` or another one, as a shared library."""
+def build(folder: Path, header: str | None = None, source: str | None = None) -> Path:
+    """Compile the driver as a shared library.
+
+    ``header`` stands in for that of `CONFIG`, ``source`` for the text of ``warploom.c``.
+    """
     (folder / "warploom_host.h").write_text(header or c_header(CONFIG, "tiny"))
-    library = folder / "warploom.so"
-    source = str(HOST / "warploom.c")
+    library, text = folder / "warploom.so", folder / "warploom.c"
+    text.write_text(source or (HOST / "warploom.c").read_text())
     include = (f"-I{HOST}", f"-I{folder}")
     subprocess.run(
-        ["gcc", *FLAGS, "-shared", "-fPIC", *include, source, "-o", str(library)], check=True
+        ["gcc", *FLAGS, "-shared", "-fPIC", *include, str(text), "-o", str(library)], check=True
     )
     return library
 
@@ -102,6 +105,7 @@ class CDriver:
     def __init__(self, library, read32, write32, wait_irq, barrier=None):
         self._library = library
         self.interrupts = False
+        self.patience = 1000
         self._failure = None
 
         def read(context, address, value):
@@ -136,7 +140,7 @@ class CDriver:
 
     def _call(self, name, *arguments):
         wait = self._wait if self.interrupts else _WAIT()
-        core = Core(self._read, self._write, self._barrier, wait, None, 1000)
+        core = Core(self._read, self._write, self._barrier, wait, None, self.patience)
         code = getattr(self._library, f"warploom_{name}")(ctypes.byref(core), *arguments)
         if self._failure is not None:
             raise self._failure

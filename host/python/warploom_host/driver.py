@@ -12,7 +12,6 @@ from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode, WarploomError
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
-    RECORD_WORDS,
     Opcode,
     abort_words,
     command_words,
@@ -269,6 +268,8 @@ class HostDriver:
 
     def results(self, section: int, count: int = RESULT_WORDS) -> list[int]:
         """Return the first result words that the unit's cores wrote."""
+        if not 0 <= count <= RESULT_WORDS:
+            raise WarploomError(f"count is {count}; legal: 0 to {RESULT_WORDS}")
         return [self.section(section, f"RESULT{8 + word}") for word in range(count)]
 
     # Records and interrupt
@@ -277,10 +278,11 @@ class HostDriver:
         """Take the oldest final record; None if none waits."""
         if not self.register("RECORDS"):
             return None
-        words = [self.register(f"RECORD{word}") for word in range(RECORD_WORDS)]
-        fields = record_words(self._config).unpack(words)
+        layout, names = record_words(self._config), Record.__dataclass_fields__
+        used = 1 + max(layout.by_name[name].word for name in names)
+        fields = layout.unpack([self.register(f"RECORD{word}") for word in range(used)])
         self.write_register("RECORD_POP", 1)
-        return Record(**{name: fields[name] for name in Record.__dataclass_fields__})
+        return Record(**{name: fields[name] for name in names})
 
     def wait_record(self) -> Record:
         """Take the oldest final record as soon as there is one.
@@ -299,6 +301,7 @@ class HostDriver:
 
     def enable_irq(self, bits: int, threshold: int = 0) -> None:
         """Raise ``irq`` for these bits of IRQ_STATUS, for bit 0 from so many records on."""
+        self._demand_legal("IRQ_ENABLE", bits)
         self.write_register("IRQ_THRESHOLD", threshold)
         self.write_register("IRQ_ENABLE", bits)
 
@@ -320,6 +323,9 @@ class HostDriver:
 
     def enable_sms(self, mask: int) -> None:
         """Use the SMs of a mask, a bit for each."""
+        if mask >> self._config.sms:
+            legal = (1 << self._config.sms) - 1
+            raise WarploomError(f"SM_ENABLE is {mask:#x}; legal: bits of {legal:#x}")
         for word in range(-(-self._config.sms // 32)):
             self.write_register(f"SM_ENABLE{word}", mask >> 32 * word & 0xFFFFFFFF)
 
@@ -346,11 +352,15 @@ class HostDriver:
     def write_register(self, name: str, value: int) -> None:
         """Write a register's word."""
         address = self._register(name)
+        self._demand_legal(name, value)
+        self._write(address, value)
+        self._settle()
+
+    def _demand_legal(self, name: str, value: int) -> None:
+        """Refuse a register's value that has bits outside its fields."""
         legal = sum((1 << field.bits) - 1 << field.low for field in self._registers[name].fields)
         if value & ~legal:
             raise WarploomError(f"{name} is {value:#x}; legal: bits of {legal:#x}")
-        self._write(address, value)
-        self._settle()
 
     def section(self, section: int, name: str) -> int:
         """Return a word of a section."""

@@ -1,0 +1,45 @@
+"""The C driver and the Python driver on any bus, under one set of names (`driver_tours`)."""
+
+import ctypes
+import functools
+import tempfile
+from pathlib import Path
+
+from tb.host import c_driver
+from tb.host.c_driver import CDriver
+from tb.host.driver_tours import PythonDriver
+from warploom_host import HostDriver
+from warploom_spec import WarploomError, preset
+
+TINY = preset("tiny")
+#: Codes of the driver in C for the register that reads something else.
+_OTHER = {"ID": -2, "VERSION": -3, "CONFIG_CRC": -4}
+
+
+@functools.cache
+def c_host(source=None):
+    """Return what makes the C driver on a bus; ``source`` stands in for its text."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = ctypes.CDLL(str(c_driver.build(Path(folder), source=source)))
+
+    def make(bus, patience):
+        driver = CDriver(library, bus.read32, bus.write32, lambda: None)
+        driver.patience = patience
+        return driver
+
+    return make
+
+
+class _Python(PythonDriver):
+    def identify(self):
+        try:
+            self._plain.identify()
+        except WarploomError as error:
+            return _OTHER[str(error).split()[0]]
+        return 0
+
+
+def python_host(bus, patience):
+    """Return the Python driver on a bus."""
+    functions = (bus.read32, bus.write32, lambda: None)
+    return _Python(HostDriver(*functions[:2], TINY, patience), functions)
