@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from warploom_spec.errors import ERROR_CODE_BITS, EXPLANATIONS, ErrorCode
 from warploom_spec.host_errors import HOST_EXPLANATIONS, HostError
@@ -57,3 +57,7 @@ def join(*explanations: Mapping[Any, tuple[str, str]]) -> dict[int, Code]:
 
 #: Every code by its number.
 CODES: Final = join(EXPLANATIONS, TABLE_EXPLANATIONS, QUEUE_EXPLANATIONS, HOST_EXPLANATIONS)
+#: The names of all codes, for fields that may hold a code of any kind.
+AnyCode: Final = cast(
+    type[IntEnum], IntEnum("AnyCode", {code.name: number for number, code in CODES.items()})
+)

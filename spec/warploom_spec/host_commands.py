@@ -4,6 +4,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
+from warploom_spec.codes import AnyCode
 from warploom_spec.config import (
     BARRIER_FIELD_BITS,
     BLOCK_FIELD_BITS,
@@ -11,6 +12,7 @@ from warploom_spec.config import (
     SHARED_FIELD_BITS,
     Config,
 )
+from warploom_spec.queue import FinalFate, RecordKind
 from warploom_spec.word_layout import WordField, WordLayout
 
 #: Words of a task register; a launch's inline argument words begin at T12.
@@ -34,7 +36,7 @@ class Opcode(IntEnum):
 FLAG_SKIP_PRIMARY: Final = 1
 
 _HEAD: Final = (
-    WordField("opcode", 0, 0, 8, "the command"),
+    WordField("opcode", 0, 0, 8, "the command", Opcode),
     WordField("flags", 0, 8, 8, "RUN: bit 0 keeps the primary core out"),
     WordField("parameter", 0, 16, 16, "not used by these commands"),
 )
@@ -125,9 +127,9 @@ def record_words(config: Config) -> WordLayout:
         RECORD_WORDS,
         (
             WordField("ticket", 0, 0, 32, "ticket"),
-            WordField("code", 1, 0, 8, "0, or why it failed"),
-            WordField("fate", 1, 8, 3, "0 finished, 1 aborted, 2 failed"),
-            WordField("kind", 1, 11, 3, "0 launch"),
+            WordField("code", 1, 0, 8, "0, or why it failed", AnyCode),
+            WordField("fate", 1, 8, 3, "0 finished, 1 aborted, 2 failed", FinalFate),
+            WordField("kind", 1, 11, 3, "0 launch", RecordKind),
             WordField("kills", 1, 14, 3, "how often it was killed to make way"),
             WordField("drained", 1, 17, 1, "1: mode reset was treated as drain"),
             WordField("cycles", 2, 0, 32, "first offer to last report"),

@@ -1,8 +1,10 @@
 """A section of the mailbox as a host sees it: addresses and words, as data."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Final
 
+from warploom_spec.codes import AnyCode
 from warploom_spec.host_commands import TASK_WORDS
 from warploom_spec.word_layout import WordField
 
@@ -44,9 +46,11 @@ class Word:
     acts: bool = False
 
 
-def bits(name: str, low: int, width: int, meaning: str) -> WordField:
+def bits(
+    name: str, low: int, width: int, meaning: str, names: type[IntEnum] | None = None
+) -> WordField:
     """Return a field of a word of its own."""
-    return WordField(name, 0, low, width, meaning)
+    return WordField(name, 0, low, width, meaning, names)
 
 
 def _whole(name: str, offset: int, access: str, meaning: str) -> Word:
@@ -71,7 +75,7 @@ SECTION_WORDS: Final = (
         "ro",
         "code [7:0], core [15:8], argument [31:16]",
         (
-            bits("code", 0, 8, "0, or why the command failed"),
+            bits("code", 0, 8, "0, or why the command failed", AnyCode),
             bits("core", 8, 8, "the core that the code speaks of"),
             bits("argument", 16, 16, "argument of the code"),
         ),

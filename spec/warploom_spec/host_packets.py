@@ -1,8 +1,10 @@
 """Packets between bus port, mailbox, execution units and their cores."""
 
+from warploom_spec.codes import AnyCode
 from warploom_spec.config import Config
 from warploom_spec.host_errors import HOST_CODE_BITS
 from warploom_spec.host_map import ADDRESS_BITS, RESULT_WORDS
+from warploom_spec.host_registers import AddressedWord
 from warploom_spec.packet import Field, Packet
 
 WORD_ADDRESS_BITS = ADDRESS_BITS - 2
@@ -33,19 +35,20 @@ def bus_data(config: Config) -> Packet:
 
 def bus_read_answer(config: Config) -> Packet:
     """Read data as R carries it."""
-    del config
-    return Packet("bus_read_answer", (Field("data", 32, "data"), Field("resp", 2, "0 or 2")))
+    word = AddressedWord(config, "ar", "addr", step=1)
+    data = Field("data", 32, "data", word=word)
+    return Packet("bus_read_answer", (data, Field("resp", 2, "0 or 2")))
 
 
 def bus_write(config: Config) -> Packet:
     """A pulse: a write commits in this cycle."""
-    del config
+    word = AddressedWord(config, "", "address", step=4)
     return Packet(
         "bus_write",
         (
             Field("valid", 1, "1 for one cycle"),
             Field("address", WORD_ADDRESS_BITS, "word address"),
-            Field("data", 32, "data"),
+            Field("data", 32, "data", word=word),
             Field("strobes", 4, "byte strobes"),
         ),
     )
@@ -65,11 +68,9 @@ def bus_read(config: Config) -> Packet:
 
 def bus_answer(config: Config) -> Packet:
     """What a read gives, in the cycle after it was sampled."""
-    del config
-    return Packet(
-        "bus_answer",
-        (Field("refused", 1, "1: outside the map"), Field("data", 32, "0 if refused")),
-    )
+    word = AddressedWord(config, "read", "address", step=4)
+    data = Field("data", 32, "0 if refused", word=word)
+    return Packet("bus_answer", (Field("refused", 1, "1: outside the map"), data))
 
 
 def unit_run(config: Config) -> Packet:
@@ -127,7 +128,7 @@ def unit_done(config: Config) -> Packet:
             Field("valid", 1, "1 for one cycle"),
             Field("status", config.cores_per_unit, "cores whose part succeeded"),
             Field("assigned", config.cores_per_unit, "cores that got a part"),
-            Field("code", HOST_CODE_BITS, "0, or why it failed"),
+            Field("code", HOST_CODE_BITS, "0, or why it failed", AnyCode),
             Field("core", CORE_BITS, "the core that the code speaks of"),
             Field("argument", FAILURE_BITS, "the core's own code"),
             Field("task", TASK_NUMBER_BITS, "the task's number"),
@@ -142,6 +143,6 @@ def stop_answer(config: Config) -> Packet:
         "stop_answer",
         (
             Field("valid", 1, "1 for one cycle"),
-            Field("code", HOST_CODE_BITS, "0, or TICKET_UNKNOWN"),
+            Field("code", HOST_CODE_BITS, "0, or TICKET_UNKNOWN", AnyCode),
         ),
     )

@@ -2,12 +2,15 @@
 
 import dataclasses
 import zlib
+from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
+from warploom_spec.codes import AnyCode
 from warploom_spec.config import Config
-from warploom_spec.host_commands import RECORD_WORDS, record_words
-from warploom_spec.host_map import Word, bits
+from warploom_spec.host_commands import RECORD_WORDS, command_words, record_words
+from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS, Word, bits
 from warploom_spec.resources import STALL_CAUSES
 from warploom_spec.word_layout import WORD_BITS, WordField
 
@@ -93,6 +96,51 @@ def register_addresses(config: Config) -> dict[str, int]:
     return {word.name: word.offset for word in registers(config)}
 
 
+@dataclass(frozen=True)
+class AddressedWord:
+    """Which of a host's words a packet's field shows: the address stands in another packet.
+
+    Attributes
+    ----------
+    config : Config
+        The configuration, whose registers there are.
+    port : str
+        Port with the address: a pulse in the cycle before, or a stream, whose oldest packet without
+        an answer counts. Empty: the packet that the field is in.
+    field : str
+        The packet's field with the address.
+    step : int
+        Bytes that the address counts.
+    """
+
+    config: Config
+    port: str
+    field: str
+    step: int
+
+    def find(self, address: int) -> Word | None:
+        """Return the word at an address; None outside the map."""
+        byte = address * self.step & ~3
+        section, offset = divmod(byte - SECTION_BASE, SECTION_BYTES)
+        if 0 <= section < self.config.sections:
+            return _section_words().get(offset)
+        return _register_words(self.config).get(byte)
+
+
+@lru_cache(maxsize=1)
+def _section_words() -> dict[int, Word]:
+    """Return a section's words by their offset; T0 with its fields, the same in every command."""
+    words = {word.name: word for word in SECTION_WORDS}
+    first = words["T0"]
+    words["T0"] = dataclasses.replace(first, fields=command_words(Config()).fields)
+    return {word.offset: word for word in words.values()}
+
+
+@lru_cache(maxsize=8)
+def _register_words(config: Config) -> dict[int, Word]:
+    return {word.offset: word for word in registers(config)}
+
+
 def _value(name: str, offset: int, access: str, meaning: str, width: int = WORD_BITS) -> Word:
     """Return a register that is one number."""
     return Word(name, offset, access, meaning, (bits("value", 0, width, meaning),))
@@ -152,7 +200,7 @@ def _records(config: Config) -> tuple[Word, ...]:
                 0x040 + 4 * k,
                 "ro",
                 f"word {k} of the oldest record; 0 if there is none",
-                tuple(bits(f.name, f.low, f.bits, f.meaning) for f in layout.in_word(k)),
+                tuple(bits(f.name, f.low, f.bits, f.meaning, f.names) for f in layout.in_word(k)),
             )
             for k in range(RECORD_WORDS)
         ),
@@ -175,8 +223,14 @@ def _errors() -> tuple[Word, ...]:
             "ro",
             "the last error record",
             (
-                bits("code", 0, 8, "its code"),
-                bits("block", 8, 8, "1 the dispatcher, 2 the index generator; 0: none yet"),
+                bits("code", 0, 8, "its code", AnyCode),
+                bits(
+                    "block",
+                    8,
+                    8,
+                    "1 the dispatcher, 2 the index generator; 0: none yet",
+                    ErrorBlock,
+                ),
                 bits("argument", 16, 16, "argument of the code"),
             ),
         ),

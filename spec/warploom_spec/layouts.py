@@ -1,5 +1,6 @@
 """The packets that travel between blocks, as functions of the configuration."""
 
+from warploom_spec.codes import AnyCode
 from warploom_spec.config import (
     BARRIER_FIELD_BITS,
     BLOCK_FIELD_BITS,
@@ -8,7 +9,7 @@ from warploom_spec.config import (
     SHARED_FIELD_BITS,
     Config,
 )
-from warploom_spec.errors import ERROR_CODE_BITS, WarploomError
+from warploom_spec.errors import ERROR_CODE_BITS, BlockStatus, Fate, Stop, WarploomError
 from warploom_spec.packet import Field, Packet
 
 TICKET_BITS = 32
@@ -116,7 +117,7 @@ def checked_launch(config: Config) -> Packet:
     return Packet(
         "checked_launch",
         (
-            Field("error", ERROR_CODE_BITS, "0, or why it is refused"),
+            Field("error", ERROR_CODE_BITS, "0, or why it is refused", AnyCode),
             Field("argument", ARGUMENT_BITS, "argument of the error"),
             *_launch_body(config),
         ),
@@ -226,7 +227,9 @@ def block_report(config: Config) -> Packet:
         "block_report",
         (
             Field("slot", config.slot_bits, "block slot on the SM"),
-            Field("status", STATUS_BITS, "warploom_spec.BlockStatus; 3 counts as FAULT"),
+            Field(
+                "status", STATUS_BITS, "warploom_spec.BlockStatus; 3 counts as FAULT", BlockStatus
+            ),
         ),
     )
 
@@ -249,7 +252,7 @@ def dispatch_stop(config: Config) -> Packet:
     return Packet(
         "dispatch_stop",
         tuple(
-            Field(f"place{place}", STOP_BITS, "warploom_spec.Stop; 3 counts as KILL")
+            Field(f"place{place}", STOP_BITS, "warploom_spec.Stop; 3 counts as KILL", Stop)
             for place in range(PLACES)
         ),
     )
@@ -280,8 +283,8 @@ def end_record(config: Config) -> Packet:
 def _end(config: Config) -> tuple[Field, ...]:
     return (
         Field("ticket", TICKET_BITS, "ticket"),
-        Field("fate", FATE_BITS, "warploom_spec.Fate"),
-        Field("code", ERROR_CODE_BITS, "0, or why it failed"),
+        Field("fate", FATE_BITS, "warploom_spec.Fate", Fate),
+        Field("code", ERROR_CODE_BITS, "0, or why it failed", AnyCode),
         Field("cycles", CYCLES_BITS, "first offer to last report"),
         *_axes("next_", config.grid_bits, "next block of a drained launch, else 0"),
     )
@@ -295,7 +298,7 @@ def launch_answer(config: Config) -> Packet:
         (
             Field("valid", 1, "1 for one cycle"),
             Field("ticket", TICKET_BITS, "ticket, 0 if refused"),
-            Field("code", ERROR_CODE_BITS, "0, or why it was refused"),
+            Field("code", ERROR_CODE_BITS, "0, or why it was refused", AnyCode),
             Field("argument", ARGUMENT_BITS, "argument of the code"),
         ),
     )
@@ -308,7 +311,7 @@ def error_record(config: Config) -> Packet:
         "error_record",
         (
             Field("valid", 1, "1 for one cycle"),
-            Field("code", ERROR_CODE_BITS, "warploom_spec.ErrorCode"),
+            Field("code", ERROR_CODE_BITS, "warploom_spec.ErrorCode", AnyCode),
             Field("argument", ARGUMENT_BITS, "argument of the code"),
         ),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,16 +10,34 @@ from warploom_spec.errors import WarploomError
 
 if TYPE_CHECKING:
     import numpy as np
-    from amaranth.lib import data
+
+    from warploom_spec.host_registers import AddressedWord
+    from warploom_spec.packet_layout import PacketLayout
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a packet: name, width in bits, meaning."""
+    """One field of a packet.
+
+    Attributes
+    ----------
+    name : str
+        Name of the field.
+    bits : int
+        Width.
+    meaning : str
+        What it holds.
+    names : type of IntEnum, optional
+        What its numbers are called: SystemVerilog gets an enum, a failed comparison the names.
+    word : AddressedWord, optional
+        Of a field that shows a host's word: where the word's address stands.
+    """
 
     name: str
     bits: int
     meaning: str
+    names: type[IntEnum] | None = None
+    word: "AddressedWord | None" = None
 
 
 @dataclass(frozen=True)
@@ -55,11 +74,11 @@ class Packet:
             place += f.bits
         return result
 
-    def layout(self) -> "data.StructLayout":
+    def layout(self) -> "PacketLayout":
         """Return the Amaranth layout with the same fields in the same places."""
-        from amaranth.lib import data
+        from warploom_spec.packet_layout import PacketLayout  # drivers need no Amaranth
 
-        return data.StructLayout({f.name: f.bits for f in self.present})
+        return PacketLayout(self)
 
     def pack(self, values: Mapping[str, int]) -> int:
         """Return the packet's word; every field must be given and fit its width.

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,8 @@ class WordField:
         Width.
     meaning : str
         What it holds.
+    names : type of IntEnum, optional
+        What its numbers are called.
     """
 
     name: str
@@ -35,6 +38,7 @@ class WordField:
     low: int
     bits: int
     meaning: str
+    names: type[IntEnum] | None = None
 
     @property
     def high(self) -> int:

@@ -8,25 +8,29 @@ from typing import Final
 
 from warploom_sim.verilog.header import packets
 from warploom_spec import BlockStatus, Config, Fate, Stop
-from warploom_spec.codes import CODES
+from warploom_spec.codes import AnyCode
 from warploom_spec.errors import ERROR_CODE_BITS
 from warploom_spec.host_commands import COMMANDS, Opcode, record_words
 from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS
 from warploom_spec.host_registers import IDENTITY, config_crc, registers
 from warploom_spec.layouts import FATE_BITS, STATUS_BITS, STOP_BITS
+from warploom_spec.packet import Field
 from warploom_spec.queue import FinalFate
-from warploom_spec.word_layout import WORD_BITS, WordLayout
+from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 
 PACKAGE: Final = "warploom_pkg"
 #: Names of fields that SystemVerilog keeps for itself; an underscore follows there.
 KEYWORDS: Final = ("parameter", "priority", "small", "table", "task")
-#: Enums of fields that hold a code: names that they go by, width, name of the type.
-_TYPED: Final = (
-    (("code", "error"), ERROR_CODE_BITS, "code_e"),
-    (("fate",), FATE_BITS, "fate_e"),
-    (("status",), STATUS_BITS, "block_status_e"),
-    (("place0", "place1"), STOP_BITS, "stop_e"),
+#: Enums of fields whose numbers have names: what names them, width, type, and its names' prefix.
+_ENUMS: Final[tuple[tuple[type[IntEnum], int, str, str], ...]] = (
+    (AnyCode, ERROR_CODE_BITS, "code_e", "CODE"),
+    (Fate, FATE_BITS, "fate_e", "FATE"),
+    (FinalFate, FATE_BITS, "final_fate_e", "FINAL_FATE"),
+    (BlockStatus, STATUS_BITS, "block_status_e", "STATUS"),
+    (Stop, STOP_BITS, "stop_e", "STOP"),
+    (Opcode, 8, "opcode_e", "OPCODE"),
 )
+_TYPES: Final = {names: kind for names, _, kind, _ in _ENUMS}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,24 +85,20 @@ def structs(config: Config) -> dict[str, list[Member]]:
     found = {}
     for packet in packets(config):
         found[packet.name] = [
-            Member(member_name(f.name), f.bits, f.meaning, _type(f.name, f.bits))
-            for f in packet.present
+            Member(member_name(f.name), f.bits, f.meaning, _type(f)) for f in packet.present
         ]
     for make in COMMANDS.values():
         layout = make(config)
-        found[f"{layout.name}_command"] = _of_words(layout, "opcode_e")
-    found["record"] = _of_words(record_words(config), "")
+        found[f"{layout.name}_command"] = _of_words(layout)
+    found["record"] = _of_words(record_words(config))
     return found
 
 
-def _type(name: str, bits: int) -> str:
-    for names, width, kind in _TYPED:
-        if name in names and bits == width:
-            return kind
-    return ""
+def _type(field: Field | WordField) -> str:
+    return _TYPES.get(field.names, "") if field.names else ""
 
 
-def _of_words(layout: WordLayout, opcode: str) -> list[Member]:
+def _of_words(layout: WordLayout) -> list[Member]:
     """Return the members of words of 32 bits, what has no name filled up."""
     made: list[Member] = []
     low = 0
@@ -107,17 +107,11 @@ def _of_words(layout: WordLayout, opcode: str) -> list[Member]:
         start = WORD_BITS * field.word + field.low
         if start > low:
             made.append(Member(f"unused{low}", start - low, "", ""))
-        kind = opcode if field.name == "opcode" else _final(field.name, field.bits)
-        made.append(Member(member_name(field.name), field.bits, field.meaning, kind))
+        made.append(Member(member_name(field.name), field.bits, field.meaning, _type(field)))
         low = start + field.bits
     if low < WORD_BITS * layout.words:
         made.append(Member(f"unused{low}", WORD_BITS * layout.words - low, "", ""))
     return made
-
-
-def _final(name: str, bits: int) -> str:
-    """Return the type of a record's field: a host sees other fates than the dispatcher."""
-    return "final_fate_e" if (name, bits) == ("fate", FATE_BITS) else _type(name, bits)
 
 
 def _parameters(config: Config) -> Iterator[str]:
@@ -161,15 +155,7 @@ def _addresses(config: Config) -> Iterator[str]:
 
 
 def _codes() -> Iterator[str]:
-    names = {number: code.name for number, code in CODES.items()}
-    yield from _enum("code_e", ERROR_CODE_BITS, "CODE", {0: "OK"} | names)
-    for kind, bits, prefix, members in (
-        ("fate_e", FATE_BITS, "FATE", Fate),
-        ("final_fate_e", FATE_BITS, "FINAL_FATE", FinalFate),
-        ("block_status_e", STATUS_BITS, "STATUS", BlockStatus),
-        ("stop_e", STOP_BITS, "STOP", Stop),
-        ("opcode_e", 8, "OPCODE", Opcode),
-    ):
+    for members, bits, kind, prefix in _ENUMS:
         yield from _enum(kind, bits, prefix, _named(members))
 
 

@@ -24,7 +24,7 @@ NESTED = data.StructLayout(
 
 
 def test_fields_stand_where_the_layout_has_them():
-    assert fields_of(Signal(NESTED)) == (
+    assert tuple(field[:3] for field in fields_of(Signal(NESTED))) == (
         ("valid", 0, 1),
         ("parts[0]", 1, 3),
         ("parts[1]", 4, 3),

@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from warploom_sim.cosim.lockstep.addresses import Addresses, AddressWatch
 from warploom_sim.cosim.lockstep.case import Case, Model
 from warploom_sim.cosim.lockstep.events import Observer, make_observers, total
 from warploom_sim.cosim.lockstep.names import resolve
-from warploom_sim.cosim.lockstep.packet_fields import differing
+from warploom_sim.cosim.lockstep.packet_fields import differing, shown
 from warploom_sim.cosim.lockstep.ports import Ports
 from warploom_sim.cosim.lockstep.stimulus import Context, RandomStimulus, Stimulus
 from warploom_sim.cosim.lockstep.streams import StreamWatches
@@ -145,12 +146,13 @@ class Checker:
         self._model = model
         self._resets = case.reset_cycles()
         self._cycle = 0
-        self._history: deque[tuple[int, int, dict[str, int], Mapping[str, int]]]
+        self._history: deque[tuple[int, int, dict[str, int], Mapping[str, int], Addresses]]
         self._history = deque(maxlen=HISTORY)
         self._began = time.perf_counter()
         self._widths = {name: len(value) for name, value in ports.inputs.items()}
         self._output_names = ports.outputs.keys()
         self._watches = StreamWatches(ports.streams.values())
+        self._addresses = AddressWatch(ports)
         self._observers: list[Observer] = []
         self._stimulus: Stimulus
         self._guard(self._start)
@@ -162,7 +164,8 @@ class Checker:
 
     def step(self, outputs: Mapping[str, int]) -> None:
         """Compare the current cycle's settled outputs, then move model and stimulus on."""
-        self._history.append((self._cycle, self.rst, self.inputs, outputs))
+        addresses = self._addresses.see(self.inputs, outputs, self.rst)
+        self._history.append((self._cycle, self.rst, self.inputs, outputs, addresses))
         self._guard(self._step, outputs)
 
     def _guard(self, part: Callable[..., None], *arguments: Mapping[str, int]) -> None:
@@ -225,11 +228,14 @@ class Checker:
 
     def _differing_fields(self, outputs: Mapping[str, int]) -> list[tuple[str, str, str, str]]:
         """Return port, field, got and want of every field of a packet that differs."""
+        addresses = self._history[-1][-1]
         return [
             (name, *found)
             for name, value in self._model.outputs(self.inputs).items()
             if value is not None
-            for found in differing(self._ports.fields[name], outputs[name], value)
+            for found in differing(
+                self._ports.fields[name], outputs[name], value, addresses.get(name)
+            )
         ]
 
     def _draw(self, outputs: Mapping[str, int] | None) -> None:
@@ -251,9 +257,30 @@ class Checker:
         problems: list[str],
         fields: Sequence[tuple[str, str, str, str]] = (),
     ) -> None:
-        history = [_history_line(*entry) for entry in self._history]
+        history = [self._history_line(*entry) for entry in self._history]
         self.outcome.failure = Failure(self._cycle, differences, problems, history, list(fields))
         self._end()
+
+    def _history_line(
+        self,
+        cycle: int,
+        rst: int,
+        inputs: Mapping[str, int],
+        outputs: Mapping[str, int],
+        addresses: Addresses,
+    ) -> str:
+        """Write one cycle of the history, packets by their fields."""
+
+        def listed(values: Mapping[str, int]) -> str:
+            return " ".join(f"{name}={text(name, value)}" for name, value in values.items())
+
+        def text(name: str, value: int) -> str:
+            fields = self._ports.fields.get(name)
+            return (
+                shown(fields, value, addresses.get(name)) if fields and value >= 0 else show(value)
+            )
+
+        return f"{cycle:7} rst={rst} in: {listed(inputs)} out: {listed(outputs)}"
 
     def _end(self) -> None:
         self.running = False
@@ -323,14 +350,3 @@ def _ports_differ(who: str, have: Collection[str], want: Collection[str]) -> str
         f"{who} and the component's ports differ:"
         f" missing {sorted(set(want) - set(have))}, unknown {sorted(set(have) - set(want))}"
     )
-
-
-def _history_line(
-    cycle: int, rst: int, inputs: Mapping[str, int], outputs: Mapping[str, int]
-) -> str:
-    """Write one cycle of the history."""
-
-    def listed(values: Mapping[str, int]) -> str:
-        return " ".join(f"{name}={show(value)}" for name, value in values.items())
-
-    return f"{cycle:7} rst={rst} in: {listed(inputs)} out: {listed(outputs)}"
