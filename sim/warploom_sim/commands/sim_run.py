@@ -38,6 +38,7 @@ def run(options: ReplayOptions) -> int:
     for job in jobs:
         for said in job.trace.said():
             Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)
+    _remove_old_files(options)
     console = table_console()
     outcomes = []
     for job in jobs:
@@ -55,6 +56,14 @@ def run(options: ReplayOptions) -> int:
     for line in replay_views.write(options, outcomes):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return int(verdict != rtl_replay.EQUAL)
+
+
+def _remove_old_files(options: ReplayOptions) -> None:
+    """Remove what an earlier run wrote where this one will: a run that fails leaves none of it."""
+    for path in (options.json, options.launches_csv, options.timeline, options.report):
+        # A device or a pipe stays.
+        if path and path.is_file():
+            path.unlink()
 
 
 def _verdict_of_all(outcomes: list[rtl_replay.Outcome]) -> str:

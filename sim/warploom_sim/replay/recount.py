@@ -1,6 +1,7 @@
-"""How many kernels a trace file holds, counted without the reader that the replay's launches use.
+"""The kernels of a trace file, read without the reader that the replay's launches use.
 
-A reader that passes a kernel over would pass it over for RTL, model and demanded totals alike.
+A reader that passes a kernel over, or mistakes one of its fields, would do so for RTL, model and
+demanded totals alike.
 """
 
 import gzip
@@ -8,13 +9,36 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 import ijson
 
 _CALLS = ("cuda_runtime", "cuda_driver")
 #: More than an integer of 64 bits has, and fewer than Python refuses.
 _DIGITS: Final = 1000
+
+
+class Kernel(NamedTuple):
+    """One kernel event with a launch call, as its file has it.
+
+    Attributes
+    ----------
+    event : int
+        Number of its event in ``traceEvents``, from 0.
+    grid, block : tuple of int
+        Blocks of the grid, threads of the block.
+    registers, shared_bytes : int
+        Registers of a thread; bytes of shared memory of a block.
+    queue : tuple of int
+        Its device and its stream there.
+    """
+
+    event: int
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    registers: int
+    shared_bytes: int
+    queue: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -28,19 +52,25 @@ class KernelCount:
         return f"{self.kernels:,} kernel events of {self.blocks:,} blocks"
 
 
-def count(path: Path, device: int | None = None) -> KernelCount:
-    """Count the kernel events of a file that `traces.load` has accepted, plain or gzip.
+def counted(kernels: Iterable[Kernel]) -> KernelCount:
+    """Count kernels and their blocks."""
+    sizes = [x * y * z for x, y, z in (kernel.grid for kernel in kernels)]
+    return KernelCount(len(sizes), sum(sizes))
 
-    Only those that a call in the file launched, and with ``device`` those of this GPU. The file is
-    read event by event; where it has what ijson refuses (a NaN, an integer beyond 64 bits), as a
-    whole.
+
+def read(path: Path, device: int | None = None) -> list[Kernel]:
+    """Return the kernels of a file that `traces.load` has accepted, plain or gzip.
+
+    Only those that a call in the file launched, and with ``device`` those of this GPU; in the order
+    in which their calls began. The file is read event by event; where it has what ijson refuses (a
+    NaN, an integer beyond 64 bits), as a whole.
     """
     try:
         with _opened(path) as file:
-            return _counted(ijson.items(file, "traceEvents.item", use_float=True), device)
+            return _launched(ijson.items(file, "traceEvents.item", use_float=True), device)
     except ijson.JSONError:
         with _opened(path) as file:
-            return _counted(json.load(file, parse_int=_integer)["traceEvents"], device)
+            return _launched(json.load(file, parse_int=_integer)["traceEvents"], device)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -54,15 +84,28 @@ def _integer(digits: str) -> int | None:
     return int(digits) if len(digits) < _DIGITS else None
 
 
-def _counted(events: Iterable[Any], device: int | None) -> KernelCount:
-    called, kernels = set(), []
-    for event in events:
+def _launched(events: Iterable[Any], device: int | None) -> list[Kernel]:
+    began: dict[Any, float] = {}
+    found = []
+    for number, event in enumerate(events):
         if event.get("ph") != "X":
             continue
         arguments = event.get("args")
         if event.get("cat") in _CALLS and isinstance(arguments, dict):
-            called.add(arguments.get("correlation"))
+            call = arguments.get("correlation")
+            began[call] = min(event["ts"], began.get(call, event["ts"]))
         elif event.get("cat") == "kernel" and device in (None, arguments["device"]):
-            kernels.append((arguments["correlation"], arguments["grid"]))
-    grids = [grid for correlation, grid in kernels if correlation in called]
-    return KernelCount(len(grids), sum(x * y * z for x, y, z in grids))
+            found.append((arguments["correlation"], event["ts"], _kernel(number, arguments)))
+    called = [(began[call], start, one) for call, start, one in found if call in began]
+    return [one for *_, one in sorted(called, key=lambda entry: entry[:2])]
+
+
+def _kernel(number: int, arguments: dict[str, Any]) -> Kernel:
+    return Kernel(
+        number,
+        tuple(arguments["grid"]),
+        tuple(arguments["block"]),
+        arguments["registers per thread"],
+        arguments["shared memory"],
+        (arguments["device"], arguments["stream"]),
+    )

@@ -57,7 +57,9 @@ def short_launches(offered: NDArray[np.int64], demanded: Expected) -> list[str]:
     return []
 
 
-def unread(trace: Trace, launches: int, most: int | None, device: int | None = None) -> list[str]:
+def unread(
+    trace: Trace, launches: int, most: int | None, there: Sequence[recount.Kernel]
+) -> list[str]:
     """Return in words where the trace's file holds other kernels than were read and launched.
 
     Parameters
@@ -68,17 +70,17 @@ def unread(trace: Trace, launches: int, most: int | None, device: int | None = N
         Launches made of it.
     most : int or None
         Launches asked for; None is all.
-    device : int or None
-        The GPU whose kernels were asked for; None is all.
+    there : sequence of Kernel
+        What `recount.read` found in the file.
     """
-    there = recount.count(trace.path, device)
+    held = recount.counted(there)
     read = KernelCount(len(trace.launches), sum(launch.blocks for launch in trace.launches))
     problems = []
-    if read != there:
-        problems.append(f"{trace.path.name} holds {there}, but {read} were read")
-    wanted = there.kernels if most is None else min(most, there.kernels)
+    if read != held:
+        problems.append(f"{trace.path.name} holds {held}, but {read} were read")
+    wanted = held.kernels if most is None else min(most, held.kernels)
     if launches != wanted:
-        problems.append(f"{launches:,} launches made of {there}, instead of {wanted:,}")
+        problems.append(f"{launches:,} launches made of {held}, instead of {wanted:,}")
     return problems
 
 

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from warploom_golden.replay.event_model import Events
 from warploom_sim.build_cache import build_root
 from warploom_sim.kept_folders import hold, let_go, remove_old
-from warploom_sim.replay import axi_run, replay_figures, replay_words
+from warploom_sim.replay import axi_run, recount, replay_figures, replay_words, sent_launches
 from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
 from warploom_sim.replay.bench import replay_bench_build
 from warploom_sim.replay.bench.replay_bench_build import Simulation
@@ -107,7 +107,7 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     followed = _run_both(replay, simulation, rtl_folder, model_folder, figures)
     if options.wave_cycles:
         check_reached(rtl_folder, options.wave_cycles)
-    outcome = _judge(replay, followed, figures)
+    outcome = _judge(replay, followed, figures, rtl_folder)
     if options.host == "axi":
         cost = _host_figures(outcome.figures, followed.recorded.counts["answers"], replay)
         outcome.figures.update(cost)
@@ -210,7 +210,20 @@ def _progress() -> Progress:
     )
 
 
-def _judge(replay: Job, followed: Followed, figures: RunningFigures) -> Outcome:
+def _misread(replay: Job, rtl_folder: Path) -> list[str]:
+    """Return in words where the bench ran something else than the trace's file holds."""
+    options = replay.options
+    there = recount.read(replay.trace.path, options.device)
+    problems = unread(replay.trace, replay.demanded.launches, options.launches, there)
+    return problems or sent_launches.differences(
+        rtl_folder / sent_launches.LAUNCH_FILE,
+        there[: options.launches],
+        replay.config,
+        options.host,
+    )
+
+
+def _judge(replay: Job, followed: Followed, figures: RunningFigures, rtl_folder: Path) -> Outcome:
     """Demand that all was equal, and that enough was compared."""
     compared, recorded, end = followed.comparison, followed.recorded, followed.end
     rtl = recorded.events(end.stalls)
@@ -227,12 +240,7 @@ def _judge(replay: Job, followed: Followed, figures: RunningFigures) -> Outcome:
         problems.append(end.stopped)
     problems += shortfalls(compared, replay.demanded, rtl, recorded.offered)
     problems += lost_errors(rtl, end.error_counts, replay.config)
-    problems += unread(
-        replay.trace,
-        replay.demanded.launches,
-        replay.options.launches,
-        replay.options.device,
-    )
+    problems += _misread(replay, rtl_folder)
     # A run that went wrong has no offers and reports that belong together.
     found = None if problems else figures.finish()
     result = None

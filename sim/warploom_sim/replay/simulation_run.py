@@ -30,6 +30,7 @@ from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.event_files import EventFile
 from warploom_sim.replay.model_run import ModelJob
 from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.sent_launches import LAUNCH_FILE
 from warploom_spec import Config, LaunchDescriptor
 
 Process = subprocess.Popen[bytes]
@@ -138,11 +139,11 @@ def simulation_process(
     else:
         pairs = zip(arrivals or [0] * len(launches), launches, strict=True)
         lines = (f"{arrival:x} {launch.pack(config):x}\n" for arrival, launch in pairs)
-    (folder / "launches.hex").write_text("".join(lines))
+    (folder / LAUNCH_FILE).write_text("".join(lines))
     longest = max((launch.arguments for launch in launches), default=0)
     values = {
         "launches": len(launches),
-        "launch_file": "launches.hex",
+        "launch_file": LAUNCH_FILE,
         "seed": seed,
         # A block is at most an eighth longer than its base length, and the fullest SM as many
         # times slower as full speed is quicker than its rate.

@@ -1,4 +1,4 @@
-"""What a replay says when its programs die, write half, or read less than the trace holds."""
+"""What a replay says when its programs die or write half."""
 
 import dataclasses
 import os
@@ -6,116 +6,25 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from tb.support.trace_files import call, document, kernel, write
-from warploom_sim import cli, failure
+from tb.support.small_replays import sim
+from warploom_sim import failure
 from warploom_sim.failure import ProgramError
-from warploom_sim.replay import recount, replay_follow, rtl_replay, simulation_run
+from warploom_sim.replay import replay_follow, rtl_replay, simulation_run
 from warploom_sim.replay.bench import replay_bench_build
 from warploom_sim.replay.bench.records import record_packets, record_words
 from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.model_run import ModelJob
-from warploom_sim.traces import trace_reader
 from warploom_spec import LaunchDescriptor, preset
 
 ROOT = Path(__file__).parents[3]
-#: Drops every tenth kernel, in every process that finds it on its path.
-FAULTY_READER = """
-import dataclasses
-from warploom_sim.traces import trace_reader
-
-load = trace_reader.load
-
-def load_some(path, **options):
-    trace = load(path, **options)
-    kept = tuple(one for number, one in enumerate(trace.launches) if number % 10 != 9)
-    return dataclasses.replace(trace, launches=kept)
-
-trace_reader.load = load_some
-"""
-
-
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """Return a trace of twenty small launches."""
-    events = [event for n in range(20) for event in (call(n, float(n)), kernel(n, 1000.0 + n))]
-    return write(tmp_path, document() | {"traceEvents": events})
-
-
-@pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run in a folder of the test's own, with what others have built before."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    (tmp_path / "build").mkdir()
-    for name in ("replay-verilog", "replay-icarus"):
-        common = ROOT / "build" / name
-        common.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "build" / name).symlink_to(common)
-
-
-@pytest.fixture
-def own_build(own_folder: None, tmp_path: Path) -> None:
-    """Build anew: what a test plants must stay its own."""
-    for name in ("replay-verilog", "replay-icarus"):
-        (tmp_path / "build" / name).unlink()
-
-
-def sim(trace: Path, *arguments: str) -> tuple[int, str, str]:
-    """Replay on `tiny` and Icarus; return the exit code and what was said."""
-    words = ["sim", str(trace), "--sim", "icarus", "--config", "tiny", *arguments]
-    result = CliRunner().invoke(cli.main, words)
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
-
-
-# The reader
-
-
-@pytest.mark.parametrize("launches", [None, 15])
-def test_a_reader_that_drops_kernels_alike_for_rtl_and_model_is_found(
-    trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launches: int | None
-) -> None:
-    (tmp_path / "sitecustomize.py").write_text(FAULTY_READER)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(trace_reader, "load", trace_reader.load)  # put back afterwards
-    exec(FAULTY_READER, {})
-    code, said, _ = sim(trace, *(("--launches", str(launches)) if launches else ()))
-    assert code == 1
-    assert re.search(r"mismatches *[|│] *0 ", said)
-    assert (
-        "trace.json holds 20 kernel events of 160 blocks,"
-        " but 18 kernel events of 144 blocks were read\n"
-    ) in said
-
-
-def test_launches_that_are_lost_after_reading_are_found(trace: Path) -> None:
-    read = trace_reader.load(trace)
-    assert rtl_replay.unread(read, 20, None) == rtl_replay.unread(read, 5, 5) == []
-    assert rtl_replay.unread(read, 20, 100) == []
-    assert rtl_replay.unread(read, 19, None) == rtl_replay.unread(read, 19, 100)
-    assert rtl_replay.unread(read, 19, None) == [
-        "19 launches made of 20 kernel events of 160 blocks, instead of 20"
-    ]
-    assert len(rtl_replay.unread(read, 4, 5)) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "kernels", "blocks"),
-    [("resnet50_infer", 232, 451_229), ("stencil3d_shapes", 42, 237_063)],
-)
-def test_the_recordings_are_counted(name: str, kernels: int, blocks: int) -> None:
-    counted = recount.count(ROOT / "traces" / f"{name}.json.gz")
-    assert (counted.kernels, counted.blocks) == (kernels, blocks)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 # The event files

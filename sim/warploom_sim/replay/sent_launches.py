@@ -1,0 +1,102 @@
+"""Whether the launches that the bench was given are those of the trace's file.
+
+The file's kernels come from `recount`, the bench's launches from the file that the bench reads:
+neither the reader nor the launches that it made are asked.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from warploom_sim.replay.recount import Kernel
+from warploom_spec import Config, layouts
+from warploom_spec.host_commands import launch_words
+
+#: The bench's file of launches, in the folder of its run.
+LAUNCH_FILE: Final = "launches.hex"
+#: Registers in a unit of a warp's registers, bytes in a unit of shared memory, bytes that every
+#: block has beside its own: written here again, so that a wrong constant elsewhere is found.
+_REGISTER_UNIT, _SHARED_UNIT, _RESERVED_BYTES = 256, 128, 1024
+
+
+def demanded(kernels: Sequence[Kernel], config: Config) -> Iterator[dict[str, int]]:
+    """Give for each kernel of the file the fields that its launch must have.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+        In the order of their launches.
+    config : Config
+        Gives the warp size and the number of streams.
+    """
+    streams: dict[tuple[int, int], int] = {}
+    for kernel in kernels:
+        stream = streams.setdefault(kernel.queue, len(streams)) % 2**config.stream_bits
+        registers, bytes_ = kernel.registers * config.warp_size, kernel.shared_bytes
+        yield {
+            **dict(zip(("gx", "gy", "gz"), kernel.grid, strict=True)),
+            **dict(zip(("dx", "dy", "dz"), kernel.block, strict=True)),
+            "warp_registers": -(-registers // _REGISTER_UNIT),
+            "shared": -(-(bytes_ + _RESERVED_BYTES) // _SHARED_UNIT),
+            "barriers": 1,
+            "stream": stream,
+            "priority": 0,
+            "after_previous": 1,
+        }
+
+
+def given(path: Path, config: Config, host: str) -> Iterator[Mapping[str, int]]:
+    """Give the fields of each launch in the bench's file.
+
+    Parameters
+    ----------
+    path : Path
+        The file: a line a launch, its launch descriptor or the words of its task register last.
+    config : Config
+        Decides the layout.
+    host : str
+        ``axi``: words of the task register; else launch descriptors.
+    """
+    with path.open() as lines:
+        for line in lines:
+            word = int(line.split()[-1], 16)
+            if host == "axi":
+                layout = launch_words(config)
+                words = [word >> 32 * k & 0xFFFF_FFFF for k in range(layout.words)]
+                yield layout.unpack(words)
+            else:
+                yield layouts.launch_descriptor(config).unpack(word)
+
+
+def differences(
+    path: Path, kernels: Sequence[Kernel], config: Config, host: str = "direct"
+) -> list[str]:
+    """Return in words the first launch that the bench was given otherwise than the trace has it.
+
+    Parameters
+    ----------
+    path : Path
+        The bench's file of launches.
+    kernels : sequence of Kernel
+        The file's kernels in the order of their launches, those alone that are to be launched.
+    config : Config
+        What the bench was generated from.
+    host : str
+        Who sends the launches: one of `warploom_sim.replay.request.HOSTS`.
+    """
+    sent = list(given(path, config, host))
+    if len(sent) != len(kernels):
+        return [f"the bench was given {len(sent):,} launches instead of {len(kernels):,}"]
+    pairs = zip(sent, demanded(kernels, config), strict=True)
+    for number, (got, wanted) in enumerate(pairs):
+        wrong = [
+            f"{name} {got[name]:,} instead of {value:,}"
+            for name, value in wanted.items()
+            if got[name] != value
+        ]
+        if wrong:
+            return [
+                f"launch {number} (event {kernels[number].event}): the bench was given"
+                f" {', '.join(wrong)}"
+            ]
+    return []
