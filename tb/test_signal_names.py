@@ -1,91 +1,80 @@
-"""Signals have the same names, and blocks the same netlists, on every Python."""
+"""Signals have the same names, and blocks the same netlists, on every Python.
 
-import sys
-from typing import Any
+Amaranth reads a signal's name from the statement that assigns it. From Python 3.13 on it finds no
+name where one statement assigns two new signals.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from amaranth import tracer
-from amaranth.hdl import Signal
+from amaranth.hdl import Module
 from amaranth.lib.memory import Memory
 
-import warploom._signal_names as names
+from warploom.lib.fifo import SyncFIFO, SyncFIFOBuffered
+from warploom.lib.unnamed import unnamed_read_port, unnamed_write_port
 
-# What Python 3.11 and 3.12 find in these functions, written down: the last value of an assignment
-# to several variables has the last one's name, those before it have none.
-
-
-def one() -> list[Signal]:
-    plain = Signal()
-    return [plain]
-
-
-def two() -> list[Signal]:
-    first, second = Signal(), Signal(2)
-    return [first, second]
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted(
+    path for folder in ("hdl", "tools/warploom_dev") for path in (ROOT / folder).rglob("*.py")
+)
+PORTS = ("write_port", "read_port")
 
 
-def three() -> list[Signal]:
-    first, second, third = Signal(), Signal(), Signal(init=1)
-    return [first, second, third]
+def lost_names(source: str) -> Iterator[int]:
+    """Give the lines that assign to two variables what Amaranth has to name."""
+    for statement in ast.walk(ast.parse(source)):
+        if isinstance(statement, ast.Assign):
+            target, value = statement.targets[0], statement.value
+            several = len(statement.targets) > 1 or isinstance(target, ast.Tuple)
+            values = value.elts if isinstance(value, ast.Tuple) else [value]
+            if several and any(map(_is_to_be_named, values)):
+                yield statement.lineno
 
 
-def chained() -> list[Signal]:
-    outer = inner = Signal()
-    return [outer, inner]
+def _is_to_be_named(value: ast.expr) -> bool:
+    if not isinstance(value, ast.Call):
+        return False
+    called = ast.unparse(value.func)
+    if called.rpartition(".")[2] in PORTS:
+        return True
+    return called in ("Signal", "Signal.like") and all(k.arg != "name" for k in value.keywords)
 
 
-def past_two_loads() -> list[Signal]:
-    low, high = 1, 2
-    made, _, last = Signal(), low, high
-    return [made, Signal(last)]
-
-
-def loaded_and_stored() -> list[Signal]:
-    class Holder:
-        kept: Any
-
-    holder = Holder()
-    holder.kept = stored = Signal()
-    return [holder.kept, stored]
-
-
-def kept_by_a_closure() -> list[Signal]:
-    first, second = Signal(), Signal()
-    return [which() for which in (lambda: first, lambda: second)]
-
-
-def argument_of_a_call() -> list[Signal]:
-    wide, narrow = Signal.like(Signal(4)), len(Signal(2))
-    return [wide, Signal(narrow)]
-
-
-def read_ports() -> list[Signal]:
-    memory = Memory(shape=2, depth=4, init=[])
-    write, read = memory.write_port(), memory.read_port(domain="comb")
-    return [write.addr, read.addr]
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_statement_makes_one_signal_that_amaranth_names(path: Path) -> None:
+    assert not list(lost_names(path.read_text()))
 
 
 @pytest.mark.parametrize(
-    ("made", "wanted"),
+    ("source", "found"),
     [
-        (one, ["plain"]),
-        (two, ["$signal", "second"]),
-        (three, ["$signal", "$signal", "third"]),
-        (chained, ["outer", "outer"]),
-        (past_two_loads, ["last", "$signal"]),
-        (loaded_and_stored, ["kept", "kept"]),
-        (kept_by_a_closure, ["$signal", "$signal"]),
-        (argument_of_a_call, ["$like", "$signal"]),
-        (read_ports, ["$signature__addr", "read__addr"]),
+        ("a, b = Signal(), Signal()", True),
+        ("a, b = Signal(), 3", True),
+        ("a, b = x, Signal.like(x)", True),
+        ("a = self.a = Signal(4)", True),
+        ("write, read = memory.write_port(), memory.read_port(domain='comb')", True),
+        ("a = Signal()", False),
+        ("a, b = Signal(name='a'), Signal(name='b')", False),
+        ("a, b = (Signal(name=n) for n in ('a', 'b'))", False),
+        ("write = memory.write_port()", False),
     ],
-    ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_signal_has_the_same_name_on_every_python(made: Any, wanted: list[str]) -> None:
-    assert [signal.name for signal in made()] == wanted
+def test_two_signals_in_one_statement_are_found(source: str, found: bool) -> None:
+    assert bool(list(lost_names(source))) == found
 
 
-def test_amaranths_search_is_replaced_once_and_only_where_it_misses_names() -> None:
-    search = tracer.get_var_name
-    assert hasattr(search, "__wrapped__") == (sys.version_info >= names.PAIRS_SINCE)
-    names.install()
-    assert tracer.get_var_name is search
+def test_a_port_of_a_helper_has_no_prefix() -> None:
+    memory: Memory = Memory(shape=2, depth=4, init=[])
+    write = unnamed_write_port(memory)
+    read = unnamed_read_port(memory)
+    named = memory.read_port(domain="comb")
+    names = [write.addr.name, read.addr.name, named.addr.name]
+    assert names == ["$signature__addr", "$signature__addr", "named__addr"]
+
+
+@pytest.mark.parametrize("fifo", [SyncFIFO, SyncFIFOBuffered])
+def test_the_memory_of_a_fifo_is_called_storage(fifo: type[SyncFIFO | SyncFIFOBuffered]) -> None:
+    m: Module = fifo(width=3, depth=4).elaborate(None)
+    assert m.submodules.storage.data.name == "storage"

@@ -130,9 +130,12 @@ class FitTable(wiring.Component):
         A step of the walk subtracts one more block of the other launch, or adds one own block.
         """
         own = _Ledger(self._config, place)
-        counting, walking = Signal(name=f"counting_{place}"), Signal(name=f"walking_{place}")
-        under, begun = Signal(name=f"under_{place}"), self.begun[place]
-        counts, found = Signal(name=f"counts_{place}"), Signal(name=f"found_{place}")
+        counting = Signal(name=f"counting_{place}")
+        walking = Signal(name=f"walking_{place}")
+        under = Signal(name=f"under_{place}")
+        begun = self.begun[place]
+        counts = Signal(name=f"counts_{place}")
+        found = Signal(name=f"found_{place}")
         back = Signal(name=f"back_{place}")
         m.d.comb += [
             counts.eq(counting & ~under),

@@ -4,9 +4,9 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.fifo import SyncFIFO
 from warploom_spec import Config, host_packets, layouts
 from warploom_spec.layouts import TICKET_BITS
 

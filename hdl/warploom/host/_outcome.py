@@ -6,6 +6,7 @@ from amaranth.hdl import C, Cat, Module, Signal, Value
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import unnamed_write_port
 from warploom_spec import Config, host_packets
 from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS, RESULT_WORDS
@@ -103,7 +104,8 @@ class Outcome(wiring.Component):
         """Keep what the unit says at a task's end; add its words."""
         cores = self._config.cores_per_unit
         done = self.done
-        status, assigned = Signal(cores, name="status"), Signal(cores, name="assigned")
+        status = Signal(cores, name="status")
+        assigned = Signal(cores, name="assigned")
         core = Signal(host_packets.CORE_BITS, name="error_core")
         task = Signal(host_packets.TASK_NUMBER_BITS, name="task")
         with m.If(done.valid):
@@ -128,7 +130,8 @@ class Outcome(wiring.Component):
         """Keep the result words in a memory, and which were written; return the one read."""
         results: memory.Memory = memory.Memory(shape=32, depth=RESULT_WORDS, init=[])
         m.submodules.results = results
-        writer, reader = results.write_port(), results.read_port(domain="comb")
+        writer = unnamed_write_port(results)
+        reader = results.read_port(domain="comb")
         written = Signal(RESULT_WORDS)
         result = self.result
         shown = Signal(32, name="shown_result")

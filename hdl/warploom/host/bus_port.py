@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.lib._shift_queue import ShiftQueue
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, host_packets
 from warploom_spec.host_map import OKAY, SLVERR
 
@@ -99,7 +100,8 @@ class BusPort(wiring.Component):
         wiring.connect(m, wiring.flipped(self.axil.aw), addresses.i)
         wiring.connect(m, wiring.flipped(self.axil.w), words.i)
         wiring.connect(m, responses.o, wiring.flipped(self.axil.b))
-        commits, refused = Signal(), Signal()
+        commits = Signal(name=UNNAMED)
+        refused = Signal()
         m.d.comb += [
             refused.eq(commits & self.write_refused),
             addresses.o.ready.eq(commits),
@@ -129,7 +131,9 @@ class BusPort(wiring.Component):
         wiring.connect(m, wiring.flipped(self.axil.ar), addresses.i)
         wiring.connect(m, answers.o, wiring.flipped(self.axil.r))
         taken = Signal(range(READS + 1))
-        samples, sampled, leaves = Signal(), Signal(), Signal()
+        samples = Signal(name=UNNAMED)
+        sampled = Signal(name=UNNAMED)
+        leaves = Signal()
         following = Signal.like(taken)
         m.d.comb += [
             leaves.eq(answers.o.valid & answers.o.ready),

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.fifo import SyncFIFOBuffered
 from warploom_spec import Config, Fate, layouts
 from warploom_spec.host_commands import record_words
 from warploom_spec.queue import FinalFate

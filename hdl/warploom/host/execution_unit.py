@@ -6,6 +6,7 @@ from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, host_packets
 from warploom_spec.host_errors import HostError
 
@@ -100,7 +101,8 @@ class ExecutionUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        begins, ends = Signal(), Signal()
+        begins = Signal(name=UNNAMED)
+        ends = Signal()
         m.d.comb += begins.eq(self.run.valid & ~self.reset)
         # A bit for each core: its start was valid; its start was taken; it has arrived; its part
         # succeeded.
@@ -108,7 +110,8 @@ class ExecutionUnit(wiring.Component):
             Signal(self._cores, name=name) for name in ("assigned", "taken", "ended", "good")
         )
         absent = Signal(self._cores)
-        expires, expired = Signal(), Signal()
+        expires = Signal(name=UNNAMED)
+        expired = Signal()
         all_sent = self._split(m, begins, ends, assigned, taken, expires | expired)
         self._expire(m, begins, ends, expires, expired)
         here = self.arrived | self.failed
@@ -119,7 +122,8 @@ class ExecutionUnit(wiring.Component):
             good.eq(Mux(begins, 0, good | (arrives & ~self.failed))),
         ]
         late = assigned & ~ended
-        complete, settled = Signal(), Signal()
+        complete = Signal(name=UNNAMED)
+        settled = Signal()
         # Counted a cycle ahead: in the cycle before `all_sent` and in all later ones no core is
         # assigned any more.
         m.d.sync += settled.eq(~(late & ~arrives).any())
@@ -146,10 +150,13 @@ class ExecutionUnit(wiring.Component):
     ) -> Signal:
         """Send the parts, none more from ``over`` on; return whether all were taken."""
         run, start = self.run, self.start
-        part, parts = Signal(8), Signal(8)
-        larger, small = Signal(8), Signal(32)
+        part = Signal(8, name=UNNAMED)
+        parts = Signal(8)
+        larger = Signal(8, name=UNNAMED)
+        small = Signal(32)
         all_sent = Signal()
-        moves, more = Signal(), Signal()
+        moves = Signal(name=UNNAMED)
+        more = Signal()
         m.d.comb += [
             moves.eq(start.valid & start.ready),
             # A task that is complete sends nothing: its end need not be asked for here.

@@ -8,6 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, timing
 from warploom_spec.host_commands import RECORD_WORDS, record_words
 from warploom_spec.host_registers import (
@@ -211,7 +212,8 @@ class HostRegisters(wiring.Component):
 
     def _interrupt(self, m: Module, written: dict[str, Value], shown: dict[str, Value]) -> None:
         """Keep the interrupt's registers; an event wins over a write that clears its bit."""
-        enable, threshold = Signal(len(Interrupt)), Signal(_THRESHOLD_BITS)
+        enable = Signal(len(Interrupt), name=UNNAMED)
+        threshold = Signal(_THRESHOLD_BITS)
         self._store(m, written["IRQ_ENABLE"], enable)
         self._store(m, written["IRQ_THRESHOLD"], threshold)
         lost_before = Signal(self._config.sms)
@@ -233,8 +235,10 @@ class HostRegisters(wiring.Component):
 
     def _errors(self, m: Module, shown: dict[str, Value]) -> None:
         """Keep the last error record and count them all."""
-        code, argument = Signal(8, name="last_code"), Signal(16, name="last_argument")
-        block, count = Signal(8, name="last_block"), Signal(32, name="errors")
+        code = Signal(8, name="last_code")
+        argument = Signal(16, name="last_argument")
+        block = Signal(8, name="last_block")
+        count = Signal(32, name="errors")
         blocks = self._error_records
         m.d.sync += count.eq(sum((record.valid for record in blocks.values()), count))
         # The dispatcher's comes last: it wins.
@@ -298,7 +302,9 @@ class HostRegisters(wiring.Component):
     def _answer_reads(self, m: Module, shown: dict[str, Value]) -> None:
         """Answer a read in the next cycle."""
         read: Any = self.read
-        word, here, state = Signal(32), Signal(), Signal()
+        word = Signal(32, name=UNNAMED)
+        here = Signal(name=UNNAMED)
+        state = Signal()
         with m.Switch(read.address):
             for register in self._words:
                 with m.Case(register.offset // 4):

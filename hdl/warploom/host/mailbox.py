@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._outcome import Outcome
 from warploom.lib.bits import number_of
+from warploom.lib.unnamed import UNNAMED, unnamed_write_port
 from warploom_spec import Config, host_packets, layouts
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
@@ -199,7 +200,8 @@ class Mailbox(wiring.Component):
         """Keep the tickets of the sections' launches; return that of the section that is read."""
         tickets: memory.Memory = memory.Memory(shape=32, depth=1 << self._bits, init=[])
         m.submodules.tickets = tickets
-        writer, reader = tickets.write_port(), tickets.read_port(domain="comb")
+        writer = unnamed_write_port(tickets)
+        reader = tickets.read_port(domain="comb")
         held = Signal(self._config.sections, name="ticket_held")
         m.d.comb += [
             writer.addr.eq(number_of(launched)),
@@ -314,7 +316,9 @@ class Mailbox(wiring.Component):
             (is_run & too_many, HostError.BAD_SPLIT),
             (too_large, HostError.FIELD_RANGE),
         )
-        code, runs, finishes = Signal(host_packets.HOST_CODE_BITS), Signal(), Signal()
+        code = Signal(host_packets.HOST_CODE_BITS, name=UNNAMED)
+        runs = Signal(name=UNNAMED)
+        finishes = Signal()
         verdict: Value = C(0, host_packets.HOST_CODE_BITS)
         for applies, name in reversed(refusals):
             verdict = Mux(applies, int(name), verdict)

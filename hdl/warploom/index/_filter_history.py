@@ -7,6 +7,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts, timing
 
 
@@ -83,15 +84,21 @@ class History(wiring.Component):
         del platform
         m = Module()
         n = self._config.history_entries
-        match, overlap, victim = Signal(n), Signal(n, reset_less=True), Signal(n)
-        idle, no_hit = Signal(n, init=-1), Signal(n)
+        match = Signal(n, name=UNNAMED)
+        overlap = Signal(n, reset_less=True, name=UNNAMED)
+        victim = Signal(n)
+        idle = Signal(n, init=-1, name=UNNAMED)
+        no_hit = Signal(n)
         # Results of the judgement, at most one bit each: the entry that may be hit, and the entry
         # that a miss replaces.
-        to_hit, to_take = Signal(n, reset_less=True), Signal(n, reset_less=True)
+        to_hit = Signal(n, reset_less=True, name=UNNAMED)
+        to_take = Signal(n, reset_less=True)
         # One-hot: the entry that is accepted in this cycle, and the one of the cycle before.
-        uses, used = Signal(n), Signal(n)
+        uses = Signal(n, name=UNNAMED)
+        used = Signal(n)
         m.submodules.order = order = _Order(n)
-        may_hit, may_miss = Signal(reset_less=True), Signal(reset_less=True)
+        may_hit = Signal(reset_less=True, name=UNNAMED)
+        may_miss = Signal(reset_less=True)
         m.d.sync += [
             to_hit.eq(match & ~no_hit),
             may_hit.eq((match & ~no_hit).any()),
@@ -119,7 +126,8 @@ class History(wiring.Component):
 
     def _choose(self, m: Module, victim: Signal, valid: Signal, oldest: Value) -> None:
         """Take the lowest invalid entry, else the least recently accepted idle one."""
-        all_valid, lowest = Signal(), Signal(len(valid), init=1)
+        all_valid = Signal(name=UNNAMED)
+        lowest = Signal(len(valid), init=1)
         m.d.sync += all_valid.eq(valid.all())
         for e in range(len(valid)):
             m.d.sync += lowest[e].eq(~valid[e] & valid[:e].all() if e else ~valid[e])
@@ -133,7 +141,8 @@ class History(wiring.Component):
         n = self._config.history_entries
         valid = Signal(n)
         # A key is compared in two halves, each with a register: one gate less in a row.
-        low, high = Signal(n, reset_less=True), Signal(n, reset_less=True)
+        low = Signal(n, reset_less=True, name=UNNAMED)
+        high = Signal(n, reset_less=True)
         new, kept = (
             Signal(self.given.shape(), name=f"{name}_key", reset_less=True)
             for name in ("new", "kept")
@@ -191,9 +200,11 @@ class History(wiring.Component):
         for e in range(n):
             count = Signal(self._config.reference_bits, name=f"count_{e}")
             none = Signal(name=f"none_{e}", init=1)  # The count is 0.
-            generating, ends = Signal(name=f"generating_{e}"), Signal(name=f"ends_{e}")
+            generating = Signal(name=f"generating_{e}")
+            ends = Signal(name=f"ends_{e}")
             given_back = Signal(name=f"given_back_{e}")
-            still, unread = Signal(name=f"still_{e}"), Signal(name=f"unread_{e}")
+            still = Signal(name=f"still_{e}")
+            unread = Signal(name=f"unread_{e}")
             m.d.comb += [
                 given_back.eq(self.release_valid & (self.release == e)),
                 unread.eq(Mux(none, ~used[e] | given_back, (count == 1) & ~used[e] & given_back)),

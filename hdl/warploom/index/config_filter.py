@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.index._filter_history import History, Queue
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, ErrorCode, layouts, timing
 
 
@@ -86,9 +87,13 @@ class ConfigFilter(wiring.Component):
         config = self._config
         m.submodules.history = history = History(config)
         m.submodules.answers = answers = _Answers(config)
-        full, ripe = Signal(), Signal()
-        accept, hits, missed = Signal(), Signal(), Signal()
-        hit_before, missed_before = Signal(), Signal()
+        full = Signal(name=UNNAMED)
+        ripe = Signal()
+        accept = Signal(name=UNNAMED)
+        hits = Signal(name=UNNAMED)
+        missed = Signal()
+        hit_before = Signal(name=UNNAMED)
+        missed_before = Signal()
 
         free = Signal()
         m.d.comb += [
@@ -194,7 +199,9 @@ class _Answers(wiring.Component):
         first = data.View(self.decision.shape(), queue.first)
         finished = Signal(depth)
         # What the registers say of the oldest answer: it is good; it is a miss.
-        good, missed, pop = Signal(), Signal(), Signal()
+        good = Signal(name=UNNAMED)
+        missed = Signal(name=UNNAMED)
+        pop = Signal()
         m.d.comb += [
             good.eq(queue.held[0] & (first.hit | finished[0])),
             missed.eq(Mux(queue.held[0], ~first.hit, self.new & ~self.decision.hit)),

@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.index._iterator_lanes import Lanes, base
 from warploom.index._iterator_setup import Setup, Sizes, constants
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts
 
 
@@ -57,8 +58,11 @@ class IndexIterator(wiring.Component):
         # the block's constants, `occupied` for the lanes' resets. The reset values of the last two
         # differ, which keeps synthesis from merging them. The difference has no effect: in the
         # cycle after a reset the setup unit has nothing ready and the lanes hold no warp.
-        enable, enable_walk = Signal(), Signal()
-        vacant, vacant_for_block, occupied = Signal(init=1), Signal(), Signal(init=1)
+        enable = Signal(name=UNNAMED)
+        enable_walk = Signal()
+        vacant = Signal(init=1, name=UNNAMED)
+        vacant_for_block = Signal(name=UNNAMED)
+        occupied = Signal(init=1)
         wiring.connect(m, wiring.flipped(self.i), setup.i)
         m.d.comb += [
             enable.eq(~self.o.valid | self.o.ready),
@@ -185,7 +189,9 @@ class _Walk(wiring.Component):
 
         ``ends``: in a cycle that moves on, the next warp is the last one by its position.
         """
-        full, nothing, first = Signal(), Signal(), Signal()
+        full = Signal(name=UNNAMED)
+        nothing = Signal(name=UNNAMED)
+        first = Signal()
         # The unit is empty, or at its last warp. One register, because `take` drives hundreds.
         free = Signal(init=1)
         address = Signal.like(self.address, reset_less=True)

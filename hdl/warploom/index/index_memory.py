@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import UNNAMED, unnamed_write_port
 from warploom_spec import Config, layouts, timing
 
 
@@ -50,7 +51,10 @@ class IndexMemory(wiring.Component):
         config = self._config
         request = self.read.payload
         place = Signal(config.index_address_bits)
-        room, present, stalled, granted = Signal(), Signal(), Signal(), Signal()
+        room = Signal(name=UNNAMED)
+        present = Signal(name=UNNAMED)
+        stalled = Signal(name=UNNAMED)
+        granted = Signal(name=UNNAMED)
         unwritten = self._pending(m, place)
         written_now = self.write.valid & (self.write.payload.address == place)
         m.d.comb += [
@@ -85,7 +89,8 @@ class IndexMemory(wiring.Component):
             shape=layout, depth=1 << config.index_address_bits, init=[]
         )
         m.submodules.storage = storage
-        writer, reader = storage.write_port(), storage.read_port()
+        writer = unnamed_write_port(storage)
+        reader = storage.read_port()
         beside = data.View(layout, Signal(layout.size, name="beside", reset_less=True))
         shown = Signal()
         m.d.comb += [
@@ -113,7 +118,8 @@ class IndexMemory(wiring.Component):
         region = data.StructLayout({"next": bits, "end": bits})
         queue = [Signal(region, name=f"pending_{k}") for k in range(depth)]
         held = [Signal(name=f"pending_{k}_held") for k in range(depth)]
-        push, pop = Signal(), Signal()
+        push = Signal(name=UNNAMED)
+        pop = Signal()
         new = Signal(region)
         oldest = queue[0]
         after = Signal(bits)

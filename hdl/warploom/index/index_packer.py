@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts
 from warploom_spec.layouts import WIDTH_FIELD_BITS
 
@@ -45,7 +46,8 @@ class IndexPacker(wiring.Component):
         lanes = self.i.payload
         bits = self._config.word_bits
         # `vacant` is the inverse of `valid`. It drives `ready` alone; `valid` drives hundreds.
-        valid, vacant = Signal(), Signal(init=1)
+        valid = Signal(name=UNNAMED)
+        vacant = Signal(init=1)
         layout = self.o.payload.shape()
         # A reset does not clear these registers: their reset inputs clear lanes by the mask.
         packed = data.View(layout, Signal(layout.size, name="packed", reset_less=True))

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.launch._launch_streams import StreamState
 from warploom.lib.bits import lowest_number
+from warploom.lib.unnamed import unnamed_read_port, unnamed_write_port
 from warploom_spec import Config, layouts, timing
 from warploom_spec.layouts import TICKET_BITS
 
@@ -258,7 +259,8 @@ class LaunchQueue(wiring.Component):
         shape = self.request.payload.shape()
         shapes: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
         m.submodules.shapes = shapes
-        write, read = shapes.write_port(), shapes.read_port(domain="comb")
+        write = unnamed_write_port(shapes)
+        read = unnamed_read_port(shapes)
         launch = self.accepted.launch
         m.d.comb += [write.addr.eq(waiting.tail), write.en.eq(self.accepted.valid)]
         m.d.comb += [
@@ -388,7 +390,8 @@ class LaunchQueue(wiring.Component):
         shape = data.StructLayout({"launch": launch, "ticket": TICKET_BITS})
         bodies: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
         m.submodules.bodies = bodies
-        write, read = bodies.write_port(), bodies.read_port(domain="comb")
+        write = unnamed_write_port(bodies)
+        read = bodies.read_port(domain="comb")
         head, oldest = waiting.head, self.oldest
         # Where nothing makes indices, nothing is to be decided.
         known: Value = waiting.prepared if self._config.makes_indices else C(-1, self._depth)

@@ -6,6 +6,7 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, ErrorCode, timing
 from warploom_spec.errors import ERROR_CODE_BITS
 
@@ -137,7 +138,9 @@ class LaunchStreams(wiring.Component):
         idle = self.record & (self.record_stream == self.next_stream) & lasts[self.next_stream]
         follows = self.accept & (stream == self.next_stream)
         differs = own_priority != self.next_priority
-        other, is_broken, stopped = Signal(), Signal(), Signal()
+        other = Signal(name=UNNAMED)
+        is_broken = Signal(name=UNNAMED)
+        stopped = Signal()
         other_next = Mux(follows, differs, others[self.next_stream] & ~idle)
         m.d.sync += [
             other.eq(other_next),

@@ -12,7 +12,6 @@ from amaranth.hdl import (
     Value,
 )
 from amaranth.lib import wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import connect, flipped
 
 from warploom.dispatch import BlockDispatcher
@@ -22,6 +21,7 @@ from warploom.launch._launch_path_ports import launch_path_ports
 from warploom.launch._launch_queue import LaunchQueue, waiting_launch
 from warploom.launch._launch_streams import LaunchStreams
 from warploom.launch.launch_check import LaunchCheck
+from warploom.lib.fifo import SyncFIFO
 from warploom_spec import STALL_CAUSES, Config, ErrorCode, Stop, layouts, timing
 from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES, TICKET_BITS

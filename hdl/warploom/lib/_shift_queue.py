@@ -6,6 +6,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import UNNAMED
+
 
 class ShiftQueue(wiring.Component):
     """Hold a few entries. The oldest entry and ``i.ready`` are registers.
@@ -55,7 +57,8 @@ class ShiftQueue(wiring.Component):
         held = [Signal(name=f"held_{k}") for k in range(depth)]
         following = [Signal(name=f"held_{k}_next") for k in range(depth)]
         entries: list[Any] = [Signal(self._shape, name=f"entry_{k}") for k in range(depth)]
-        push, pop = Signal(), Signal()
+        push = Signal(name=UNNAMED)
+        pop = Signal()
         m.d.comb += [
             self.i.ready.eq(~held[-1]),
             self.o.valid.eq(held[0]),

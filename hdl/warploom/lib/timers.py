@@ -38,7 +38,8 @@ def timer(m: Module, name: str, steps: int, start: Value) -> Value:
         for tap in range(bits - 1)
     )
     bits, tap, end = next(choice for choice in found if choice[2] is not None)
-    state, over = Signal(bits, name=name), Signal(name=f"{name}_over")
+    state = Signal(bits, name=name)
+    over = Signal(name=f"{name}_over")
     m.d.sync += [state.eq(Cat(~(state[-1] ^ state[tap]), state[:-1])), over.eq(state == end)]
     with m.If(start):
         m.d.sync += [state.eq(0), over.eq(0)]

@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.data import StructLayout, View
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts
 
 
@@ -66,7 +67,8 @@ class IncrementalScheduler(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        step, granted = Signal(), Signal()
+        step = Signal(name=UNNAMED)
+        granted = Signal()
         item = View(self._item(), Signal(self._item().size, name="item"))
         empty = self._core_0(m, item, step, granted)
         runs = self._cores(m, item, step, granted)
@@ -100,8 +102,11 @@ class IncrementalScheduler(wiring.Component):
         warp = Signal(self._config.warps_bits)
         instruction = Signal(16)
         idle_steps = Signal(range(cores))
-        due, last_warp, last_pass = Signal(), Signal(), Signal()
-        taken, empty = Signal(), Signal()
+        due = Signal(name=UNNAMED)
+        last_warp = Signal(name=UNNAMED)
+        last_pass = Signal()
+        taken = Signal(name=UNNAMED)
+        empty = Signal()
         m.d.comb += [
             due.eq(active & (idle_steps == 0)),
             self.read.valid.eq(due & ~self.stall),

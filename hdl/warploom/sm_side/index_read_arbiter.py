@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.lib._shift_queue import ShiftQueue
 from warploom.lib.bits import any_up_to, first_of
+from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, layouts
 
 #: Requests that an SM's queue holds, and the one before the memory.
@@ -114,7 +115,8 @@ class IndexReadArbiter(wiring.Component):
 
     def _answer(self, m: Module, has: Signal, chosen: Any) -> None:
         """Send the oldest chosen request; remember whose it is until its data come."""
-        asked, sent = Signal(len(has)), Signal()
+        asked = Signal(len(has), name=UNNAMED)
+        sent = Signal()
         transfers = chosen.valid & self.read.ready
         m.d.comb += [
             self.read.valid.eq(chosen.valid),

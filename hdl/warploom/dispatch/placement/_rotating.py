@@ -14,7 +14,8 @@ def rotating(m: Module, name: str, requests: Value, advance: Value) -> Value:
     """
     width = len(requests)
     above = Signal(width, name=f"{name}_from_pointer")
-    ahead, granted = Signal(width, name=f"{name}_ahead"), Signal(width, name=f"{name}_granted")
+    ahead = Signal(width, name=f"{name}_ahead")
+    granted = Signal(width, name=f"{name}_granted")
     up_to, ahead_up_to = (Signal(width, name=f"{name}_{w}") for w in ("up_to", "ahead_up_to"))
     some_ahead = Signal(name=f"{name}_some_ahead")
     following = Signal(width)

@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from warploom.dispatch._fit_table import fit_news, table_row
+from warploom.lib.unnamed import unnamed_write_port
 from warploom_spec import Config
 
 
@@ -135,7 +136,8 @@ class SmCounts(wiring.Component):
         bits = self._config.slot_bits
         table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
         m.submodules.table = table
-        write, read = table.write_port(), table.read_port(domain="comb")
+        write = unnamed_write_port(table)
+        read = table.read_port(domain="comb")
         last = Signal(bits)
         over = Signal()
         over_switched = Signal()

@@ -135,7 +135,8 @@ class SmPort(wiring.Component):
 
     def _offer(self, m: Module, slots: SmSlots, placed: Signal) -> None:
         """Offer the block that was decided in the last cycle; then wait until it is taken."""
-        offer, toggle = self.offer, Signal(name="offered_toggle")
+        offer = self.offer
+        toggle = Signal(name="offered_toggle")
         with m.If(placed):
             m.d.sync += [
                 offer.payload[name].eq(self.block[name])

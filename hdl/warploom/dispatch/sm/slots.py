@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from warploom.lib.unnamed import unnamed_write_port
 from warploom_spec import Config
 
 #: Tap of a shift register that takes all 2^n states, by n.
@@ -98,7 +99,8 @@ class SlotQueue(wiring.Component):
         bits = self._config.slot_bits
         memory: Memory = Memory(shape=slot_entry(self._config), depth=1 << bits, init=[])
         m.submodules.memory = memory
-        write, read = memory.write_port(), memory.read_port(domain="comb")
+        write = unnamed_write_port(memory)
+        read = memory.read_port(domain="comb")
         head = Signal(bits)
         tail = Signal(bits)
         m.d.comb += [
@@ -226,8 +228,10 @@ class SmSlots(wiring.Component):
         offered: Memory = Memory(shape=what, depth=1 << bits, init=[])
         ended: Memory = Memory(shape=1, depth=1 << bits, init=[])
         m.submodules.offered_toggles, m.submodules.ended_toggles = offered, ended
-        offered_write, offered_read = offered.write_port(), offered.read_port(domain="comb")
-        ended_write, ended_read = ended.write_port(), ended.read_port(domain="comb")
+        offered_write = unnamed_write_port(offered)
+        offered_read = offered.read_port(domain="comb")
+        ended_write = unnamed_write_port(ended)
+        ended_read = ended.read_port(domain="comb")
         # The toggle of a block that ends is written in the next cycle.
         ending = Signal()
         slot = Signal(bits)
@@ -280,7 +284,8 @@ class SmSlots(wiring.Component):
         m.submodules.oldest = oldest = SlotRound(self._config)
         retired: Memory = Memory(shape=1, depth=1 << bits, init=[])
         m.submodules.retired_toggles = retired
-        retired_write, retired_read = retired.write_port(), retired.read_port(domain="comb")
+        retired_write = unnamed_write_port(retired)
+        retired_read = retired.read_port(domain="comb")
         m.d.comb += [
             self.front.slot.eq(given.slot),
             self.front.toggle.eq(given.toggle),
