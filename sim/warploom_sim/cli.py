@@ -17,7 +17,7 @@ from warploom_sim.commands.sim import sim
 from warploom_sim.commands.steal import steal
 from warploom_sim.commands.trace import trace
 from warploom_sim.commands.verilog import verilog
-from warploom_sim.failure import POLITE, ProgramError
+from warploom_sim.failure import STOP_SIGNALS, ProgramError
 from warploom_spec import WarploomError
 
 #: Exit code of everything that is refused, as click has it for a wrong option.
@@ -33,7 +33,7 @@ class CommandGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; end with the exit code of what it raises."""
-        before = {number: signal.getsignal(number) for number in POLITE}
+        before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
         for number, handler in before.items():
             if handler is not signal.SIG_IGN:  # as a shell's background job ignores Ctrl-C
                 signal.signal(number, _interrupt)

@@ -6,8 +6,8 @@ import signal
 from pathlib import Path
 from typing import Final
 
-#: Ctrl-C, a polite kill, and the end of the terminal: what runs is broken off and cleared away.
-POLITE: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: Ctrl-C, `kill`, and the end of the terminal: a run is interrupted and its files are removed.
+STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: What the system says when a disk, or the user's share of it, is full.
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 #: Lines of a failed build's output that are shown.

@@ -40,7 +40,7 @@ def hold(folder: Path) -> None:
             _in_use[folder] = mark
 
 
-def let_go(folder: Path) -> None:
+def release_folder(folder: Path) -> None:
     """Take this process's mark away; a folder without one is left alone."""
     with _in_use_lock:
         mark = _in_use.pop(folder, None)
@@ -50,9 +50,9 @@ def let_go(folder: Path) -> None:
 
 
 @atexit.register
-def _let_all_go() -> None:
+def _release_all() -> None:
     for folder in list(_in_use):
-        let_go(folder)
+        release_folder(folder)
 
 
 def remove_old(
@@ -81,19 +81,19 @@ def remove_old(
         used = set(_names_in_use(kind))
         there = [path for path in kind.iterdir() if path.is_dir() and not is_kept(path)]
         # What a removal that was broken off left behind goes in any case.
-        doomed = [path for path in there if path.suffix == _REMOVED]
-        folders = sorted(set(there) - set(doomed), key=_changed, reverse=True)
+        to_remove = [path for path in there if path.suffix == _REMOVED]
+        folders = sorted(set(there) - set(to_remove), key=_changed, reverse=True)
         # Nobody finds a renamed folder: its files go without the lock.
-        doomed += [
+        to_remove += [
             path.rename(kind / f"{uuid.uuid4().hex}{_REMOVED}")
             for path in folders[keep:]
             if path.name.partition(".")[0] not in used
         ]
-    size = sum(_size(folder) for folder in doomed)
-    for folder in doomed:
+    size = sum(_size(folder) for folder in to_remove)
+    for folder in to_remove:
         shutil.rmtree(folder, ignore_errors=True)
-    if doomed:
-        many = f"{len(doomed)} old folder{'s' * (len(doomed) > 1)}"
+    if to_remove:
+        many = f"{len(to_remove)} old folder{'s' * (len(to_remove) > 1)}"
         print(
             f"removed {many} ({size / 1e6:.1f} MB) of {os.path.relpath(kind)}:"
             f" the newest {keep} stay ({KEEP})",

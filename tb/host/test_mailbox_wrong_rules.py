@@ -39,7 +39,7 @@ WRONG = {
         boxed(rules.test_the_answer_to_a_launch_is_seen_from_the_next_cycle_on),
         (
             Change(Mailbox, "elaborate", "launched.code, launched.argument", "launched.code, C(0)"),
-            Change(Model, "_hear_launch_path", ' | launch["argument"] << 16', ""),
+            Change(Model, "_take_launch_path_answers", ' | launch["argument"] << 16', ""),
         ),
         ("ERROR",),
     ),
@@ -49,7 +49,7 @@ WRONG = {
             Change(LaunchAnswers, "_in_order", "queue.r_data == k", "queue.r_data == k ^ 1"),
             Change(
                 Model,
-                "_hear_launch_path",
+                "_take_launch_path_answers",
                 "self._launched.popleft()",
                 "self._launched.popleft() ^ 1",
             ),
@@ -116,7 +116,7 @@ WRONG = {
         boxed(rules.test_a_task_that_runs_when_the_mailbox_closes_ends_with_reset_and_nothing_else),
         (
             Change(Mailbox, "_keep_outcomes", "m.If(~closed)", "m.If(C(1))"),
-            Change(Model, "_hear_units", "if not closed:", "if True:"),
+            Change(Model, "_take_unit_answers", "if not closed:", "if True:"),
         ),
     ),
     "results show while their task runs": WrongRule(

@@ -13,7 +13,7 @@ from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import ErrorCode
 
 CLEARS = 'if inputs["clear_stream__valid"]:'
-MENDS = 'self._streams.mend(inputs["clear_stream__payload"])'
+MENDS = 'self._streams.clear_broken(inputs["clear_stream__payload"])'
 ENDS = "self._streams.end(record)"
 OTHER = 'self._streams.has_other_priority(stream, launch["priority"])'
 BROKEN = "if self._streams.is_broken(stream)"

@@ -80,7 +80,9 @@ WRONG = {
         "has no record",
     ),
     "a host is given a ticket that nobody has": (
-        Change(Mailbox, "_hear_launch_path", '"RESULT0": launch["ticket"]', '"RESULT0": 999'),
+        Change(
+            Mailbox, "_take_launch_path_answers", '"RESULT0": launch["ticket"]', '"RESULT0": 999'
+        ),
         "has no record",
     ),
     "a fault is none": (

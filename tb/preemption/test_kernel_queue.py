@@ -6,10 +6,10 @@ import pytest
 
 from tb.preemption.script import TINY, Script, books, kernel, run
 from warploom_golden.preemption import (
+    NoEventLeft,
     PreemptionModel,
     QueueParameters,
     SmBehaviour,
-    StandsStill,
 )
 from warploom_golden.preemption.records import FinalRecord
 from warploom_spec import ErrorCode, WarploomError
@@ -226,7 +226,7 @@ def test_nothing_low_starts_between_two_urgent_kernels():
 
 
 def test_a_queue_that_nobody_resumes_stands_still():
-    with pytest.raises(StandsStill):
+    with pytest.raises(NoEventLeft):
         run([(0, "preempt", 0), (1, "launch", NEXT)])
 
 

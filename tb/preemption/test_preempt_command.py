@@ -94,7 +94,7 @@ def test_a_kernel_is_idempotent_or_not_whichever_launch_it_is(trace):
     workload = type(workload)(workload.low, workload.urgent, tuple(names))
     shares = {}
     for share in (Fraction(0), Fraction(1, 2), Fraction(1)):
-        low = workload.in_mode(Mode.AUTO, share, random.randrange(1000)).low
+        low = workload.with_mode(Mode.AUTO, share, random.randrange(1000)).low
         bits = [launch.idempotent for launch in low]
         assert bits[::2] == bits[1::2]
         shares[share] = sum(bits)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from warploom_sim import build_cache, cli, kept_folders
 from warploom_sim.cosim import simulators
-from warploom_sim.kept_folders import KEEP, hold, let_go, remove_old
+from warploom_sim.kept_folders import KEEP, hold, release_folder, remove_old
 from warploom_spec import WarploomError
 
 TRACE = Path(__file__).parents[2] / "traces" / "stencil3d_shapes.json.gz"
@@ -114,7 +114,7 @@ def test_what_this_process_uses_stays_until_it_lets_it_go(tmp_path: Path) -> Non
     hold(oldest)
     remove_old(tmp_path / "runs", 1)
     assert oldest.exists()
-    let_go(oldest)
+    release_folder(oldest)
     remove_old(tmp_path / "runs", 1)
     assert not oldest.exists()
 
@@ -133,23 +133,23 @@ def build(number: int) -> Path:
 def test_a_new_build_removes_the_one_that_was_used_longest_ago() -> None:
     first, second = build(1), build(2)
     for age, folder in enumerate((first, second)):
-        let_go(folder)
+        release_folder(folder)
         os.utime(folder, (age, age))
     # A broken-off build, and a folder with a name of its own, which is no build.
     (first.parent / f"{first.name}.0123").mkdir()
     os.utime(first.parent / f"{first.name}.0123", (0, 0))
     (first.parent / "runtime-1").mkdir()
     assert build(1) == first  # used now: newer than the second
-    let_go(first)
+    release_folder(first)
     third = build(3)
     assert left(first.parent) == sorted([first.name, third.name, "runtime-1"])
 
 
 def test_a_build_in_use_is_not_built_again_beside_newer_ones() -> None:
     with holder(build(1)):
-        let_go(build(1))
+        release_folder(build(1))
         for number in range(2, 6):
-            let_go(build(number))
+            release_folder(build(number))
         assert build(1).is_dir()
         assert len(left(build(1).parent)) == 3
 

@@ -179,12 +179,12 @@ class FrontEnd:
                 plan.step,
                 pending.iteration,
             )
-            self._learn(pending.before, answer)
+            self._note_results(pending.before, answer)
         if pending.position:
-            answer = self._exchange(0, self._rest(pending))
-            self._learn(pending.results, answer)
+            answer = self._exchange(0, self._unfinished_iteration(pending))
+            self._note_results(pending.results, answer)
 
-    def _rest(self, pending: _Pending) -> tuple[Call, ...]:
+    def _unfinished_iteration(self, pending: _Pending) -> tuple[Call, ...]:
         """Return the calls of the iteration that was broken off, with their values."""
         return tuple(
             Call(
@@ -224,7 +224,7 @@ class FrontEnd:
             raise DeferredError(answer.code, answer.iteration, answer.call)
         return answer
 
-    def _learn(self, stand_ins: list[int], answer: Answer) -> None:
+    def _note_results(self, stand_ins: list[int], answer: Answer) -> None:
         """Note the results for the stand-ins of a group's last iteration."""
         for stand_in, result in zip(stand_ins, answer.results, strict=False):
             if isinstance(result, int):

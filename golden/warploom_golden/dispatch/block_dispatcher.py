@@ -133,7 +133,7 @@ class BlockDispatcher:
         for sm in silent:
             self._lose(sm)
         if none_left:
-            self._give_up()
+            self._end_without_sms()
         self._load(inputs, ending)
         for place, verdict in verdicts.items():
             place.verdict = verdict
@@ -341,7 +341,7 @@ class BlockDispatcher:
         self._calendar.at_end_of(effect - 1, no_block_is_out)
         self._calendar.at_end_of(effect, fail_launches)
 
-    def _give_up(self) -> None:
+    def _end_without_sms(self) -> None:
         """End the launches that no SM is left for (34)."""
         for place in self._places:
             if not place.exhausted:

@@ -99,8 +99,8 @@ class ExecutionUnit:
         if complete or timed_out:
             self._end(complete)
         else:
-            self._hear_missing_cores(inputs)
-            self._hear_cores(inputs)
+            self._note_late_arrivals(inputs)
+            self._note_arrivals(inputs)
         self._advance_start(inputs)
         self._age += 1
         if run["valid"]:
@@ -161,7 +161,7 @@ class ExecutionUnit:
 
     # The barrier
 
-    def _hear_cores(self, inputs: Mapping[str, int]) -> None:
+    def _note_arrivals(self, inputs: Mapping[str, int]) -> None:
         """Rules 5 and 6: a started core arrives once, and the first failure is noted."""
         if not self._busy:
             return
@@ -209,7 +209,7 @@ class ExecutionUnit:
             }
         )
 
-    def _hear_missing_cores(self, inputs: Mapping[str, int]) -> None:
+    def _note_late_arrivals(self, inputs: Mapping[str, int]) -> None:
         """Rule 9: a missing core that was started arrives late; one more release answers it."""
         levels = inputs["arrived"] | inputs["failed"]
         late = {core for core in self._missing & self._started if levels >> core & 1}

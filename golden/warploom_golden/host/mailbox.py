@@ -145,8 +145,8 @@ class Mailbox:
         if judged is not None and not closed:
             self._serve(judged, inputs["missing"])
         if self._launches:
-            self._hear_launch_path(inputs)
-        self._hear_units(inputs, closed)
+            self._take_launch_path_answers(inputs)
+        self._take_unit_answers(inputs, closed)
         for section in interrupted:
             section.outcome.clear()
             section.complete({"ERROR": HostError.RESET})
@@ -306,7 +306,7 @@ class Mailbox:
         if self._stops and inputs["stop__ready"]:
             self._stops.popleft()
 
-    def _hear_launch_path(self, inputs: Mapping[str, int]) -> None:
+    def _take_launch_path_answers(self, inputs: Mapping[str, int]) -> None:
         """Rules 10 and 11: the oldest launch, the oldest abort is answered."""
         launch = self._launch_answer.unpack(inputs["launch_answer"])
         if launch["valid"]:
@@ -319,15 +319,15 @@ class Mailbox:
 
     # The units
 
-    def _hear_units(self, inputs: Mapping[str, int], closed: bool) -> None:
+    def _take_unit_answers(self, inputs: Mapping[str, int], closed: bool) -> None:
         """Rules 12 to 14: what the units say in this cycle."""
         for unit in range(self._config.units):
             if not closed:
-                self._hear_unit(unit, inputs)
+                self._take_unit_answer(unit, inputs)
             if inputs["unit_reset"] >> unit & 1:
                 self._disconnected[unit] = 0
 
-    def _hear_unit(self, unit: int, inputs: Mapping[str, int]) -> None:
+    def _take_unit_answer(self, unit: int, inputs: Mapping[str, int]) -> None:
         section = self._sections[unit]
         result = self._result.unpack(inputs[f"result__{unit}"])
         if result["valid"]:

@@ -168,7 +168,7 @@ class LaunchPath:
         if wires.handed is not None:
             self._queue.popleft()
         if inputs["clear_stream__valid"]:
-            self._streams.mend(inputs["clear_stream__payload"])
+            self._streams.clear_broken(inputs["clear_stream__payload"])
         self._release = None
         record = wires.record
         if record is not None:

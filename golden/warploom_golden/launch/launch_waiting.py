@@ -105,7 +105,7 @@ class Streams:
         self._unfinished[stream] += 1
         self._priority[stream] = priority
 
-    def mend(self, stream: int) -> None:
+    def clear_broken(self, stream: int) -> None:
         """Mend a broken stream."""
         self._broken[stream] = False
 

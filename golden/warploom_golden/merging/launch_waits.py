@@ -119,13 +119,13 @@ class LaunchWaits:
             return
         due = max(tagged, done)
         if self._walk:
-            due = max(due, self._walked(task, done))
+            due = max(due, self._last_tag_read(task, done))
         self.slot_cycles += due - done
         merged_id = self._work.last[task]
         self._work.log.due[merged_id] = due
         yield merged_id, due
 
-    def _walked(self, task: int, cycle: int) -> int:
+    def _last_tag_read(self, task: int, cycle: int) -> int:
         """Return the cycle in which a task's last block has read all other tags.
 
         The block reads one tag after the other, in order of block id, from a cycle on.

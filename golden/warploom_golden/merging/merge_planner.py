@@ -82,7 +82,7 @@ def _refuse_circles(tasks: Sequence[Task]) -> None:
         ) from error
 
 
-def _whole(tasks: Sequence[Task], rank: Callable[[int], tuple[int, int]]) -> Iterator[Piece]:
+def _whole_tasks(tasks: Sequence[Task], rank: Callable[[int], tuple[int, int]]) -> Iterator[Piece]:
     """Yield whole tasks: of the tasks that may come next, the one of the lowest rank is next."""
     placed: set[int] = set()
     while len(placed) < len(tasks):
@@ -99,26 +99,26 @@ def _ready(tasks: Sequence[Task], placed: set[int]) -> list[int]:
 def _topological(tasks: Sequence[Task], entries: int) -> Iterator[Piece]:
     """Yield whole tasks: of the tasks that may come next, the lowest number is next."""
     del entries
-    return _whole(tasks, lambda number: (0, number))
+    return _whole_tasks(tasks, lambda number: (0, number))
 
 
 def _longest_first(tasks: Sequence[Task], entries: int) -> Iterator[Piece]:
     """Yield whole tasks: of the tasks that may come next, the largest weight is next."""
     del entries
-    return _whole(tasks, lambda number: (-tasks[number].work, number))
+    return _whole_tasks(tasks, lambda number: (-tasks[number].work, number))
 
 
 def _interleaved(tasks: Sequence[Task], entries: int) -> list[Piece]:
     """Let independent tasks take turns; use as many turns as the table has entries for."""
     turns = 1 << max((task.blocks for task in tasks), default=0).bit_length()
     while True:
-        pieces = _taking_turns(tasks, turns, entries)
+        pieces = _round_robin(tasks, turns, entries)
         if len(pieces) <= entries or turns == 1:
             return pieces
         turns //= 2
 
 
-def _taking_turns(tasks: Sequence[Task], turns: int, entries: int) -> list[Piece]:
+def _round_robin(tasks: Sequence[Task], turns: int, entries: int) -> list[Piece]:
     """Return the pieces of all rounds; in a round, each task that may come next takes one turn.
 
     A task that is alone takes the rest of its blocks at once. The search ends early when there are

@@ -61,7 +61,7 @@ class Launch:
 
 
 @dataclass(eq=False)
-class Tenant:
+class HeldBlock:
     """A block in a slot, from its offer until its report."""
 
     launch: Launch
@@ -139,8 +139,8 @@ class HostLedger:
         self._records: dict[int, FinalFate] = {}
         self._given: set[int] = set()
         self._shown: list[int] = []
-        self._slots: list[dict[int, Tenant]] = [{} for _ in range(self._config.sms)]
-        self._standing: list[Tenant | None] = [None] * self._config.sms
+        self._slots: list[dict[int, HeldBlock]] = [{} for _ in range(self._config.sms)]
+        self._standing: list[HeldBlock | None] = [None] * self._config.sms
         #: Whether a doorbell's address was taken after the last address of CONTROL.
         self._rings = False
         #: Count of read addresses taken when the last soft reset began, and the one of the read
@@ -160,7 +160,7 @@ class HostLedger:
                 self._see_write(access)
             elif access.okay:
                 self._see_read(access)
-        self._see_asked()
+        self._note_write_addresses()
         for n in range(self._config.sms):
             self._see_offer(n, inputs, outputs)
             if inputs[f"report__{n}__valid"]:
@@ -176,7 +176,7 @@ class HostLedger:
 
     # The bus
 
-    def _see_asked(self) -> None:
+    def _note_write_addresses(self) -> None:
         """Note each write address when it is taken: from this cycle on the write may commit."""
         for address in self._bus.asked["aw"]:
             bell = address >= SECTION_BASE and (address - SECTION_BASE) % SECTION_BYTES == 0
@@ -287,12 +287,12 @@ class HostLedger:
         if self._standing[n] is None:
             self._standing[n] = self._offered(n, outputs)
         if inputs[f"offer__{n}__ready"]:
-            tenant = self._standing[n]
-            assert tenant is not None
-            tenant.taken = True
+            block = self._standing[n]
+            assert block is not None
+            block.taken = True
             self._standing[n] = None
 
-    def _offered(self, n: int, outputs: Ports) -> Tenant:
+    def _offered(self, n: int, outputs: Ports) -> HeldBlock:
         """Check and enter a block in the first cycle of its offer."""
         fields = self._offer.unpack(outputs[f"offer__{n}__payload"])
         words = self._words.unpack(outputs[f"words__{fields['place']}"])
@@ -312,9 +312,9 @@ class HostLedger:
         launch.offered += 1
         launch.states[State.OPEN] += 1
         self._counts["host ledger: blocks"] += 1
-        tenant = self._slots[n][slot] = Tenant(launch, fields["place"])
+        held = self._slots[n][slot] = HeldBlock(launch, fields["place"])
         self._check_room(n)
-        return tenant
+        return held
 
     def _match(self, launch: Launch) -> None:
         """Find the command of a launch: the one whose known fields equal the launch words."""
@@ -343,22 +343,22 @@ class HostLedger:
 
     def _see_report(self, n: int, payload: int, kill: int) -> None:
         fields = self._report.unpack(payload)
-        tenant = self._slots[n].get(fields["slot"])
-        if tenant is None or tenant.ended or not tenant.taken:
+        block = self._slots[n].get(fields["slot"])
+        if block is None or block.ended or not block.taken:
             return
-        tenant.ended = True
+        block.ended = True
         state = State.FAULT
         if fields["status"] == BlockStatus.OK:
             state = State.OK
-        elif fields["status"] == BlockStatus.KILLED and kill >> tenant.place & 1:
+        elif fields["status"] == BlockStatus.KILLED and kill >> block.place & 1:
             state = State.KILLED
-        tenant.launch.states[State.OPEN] -= 1
-        tenant.launch.states[state] += 1
+        block.launch.states[State.OPEN] -= 1
+        block.launch.states[state] += 1
 
     def _see_kill(self, kill: int) -> None:
         if not kill:
             return
         for slots in self._slots:
-            for tenant in slots.values():
-                if not tenant.ended and kill >> tenant.place & 1:
-                    tenant.launch.killed = True
+            for block in slots.values():
+                if not block.ended and kill >> block.place & 1:
+                    block.launch.killed = True

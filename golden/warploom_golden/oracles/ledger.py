@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NoReturn
 
-from warploom_golden.oracles.ledger_entry import Account, Coordinates, Entry, State, Tenant
+from warploom_golden.oracles.ledger_entry import Account, Coordinates, Entry, HeldBlock, State
 from warploom_golden.oracles.ledger_places import Places
 from warploom_golden.oracles.stalls import Stalls
 from warploom_spec import layouts
@@ -262,7 +262,7 @@ class Ledger:
         wrong = entry.judge(record, all_lost, entry.stream in self._broken)
         self._demand(not wrong, f"ticket {ticket}, final record: {wrong}")
         self._counts[f"fate {Fate(record['fate']).name.lower()}"] += 1
-        met = entry.last_report in self._places.began_beside(entry)
+        met = entry.last_report in self._places.kills_beside(entry)
         self._rare["a kill in the cycle of the other place's last report"] += met
 
     # The SMs
@@ -292,15 +292,15 @@ class Ledger:
                 sm.lost_since = self._now
                 living = list(sm.living())
                 self._rare["a lost SM"] += 1
-                launches = {tenant.entry.ticket for tenant in living}
+                launches = {block.entry.ticket for block in living}
                 self._rare["a lost SM with two launches"] += len(launches) == PLACES
-                for tenant in living:
-                    self._write_off(tenant, self._now)
+                for block in living:
+                    self._lose_block(block, self._now)
 
-    def _write_off(self, tenant: Tenant, lost_since: int) -> None:
+    def _lose_block(self, block: HeldBlock, lost_since: int) -> None:
         """Enter a block as lost with its SM; its launch is killed ``loss_kill`` cycles later."""
-        entry = tenant.entry
-        tenant.lost = True
+        entry = block.entry
+        block.lost = True
         self._end(entry, State.LOST)
         killed = lost_since + self._timing.loss_kill
         entry.kill(killed)
@@ -317,16 +317,16 @@ class Ledger:
         sent = self._now - 1
         for n, payload in self._reports:
             sm, fields = self._sms[n], self._report.unpack(payload)
-            tenant = sm.running(fields["slot"], sent)
-            if sm.lost_since is None and tenant is not None:
-                self._leave(sm, tenant, fields["status"], sent)
+            block = sm.running(fields["slot"], sent)
+            if sm.lost_since is None and block is not None:
+                self._leave(sm, block, fields["status"], sent)
 
-    def _leave(self, sm: Account, tenant: Tenant, status: int, sent: int) -> None:
+    def _leave(self, sm: Account, block: HeldBlock, status: int, sent: int) -> None:
         """Enter a block's report, which was at the port in the cycle ``sent``."""
-        entry = tenant.entry
-        tenant.reported = entry.last_report = sent
+        entry = block.entry
+        block.reported = entry.last_report = sent
         sm.charge(entry.need, -1)
-        sm.free.append(tenant.slot)
+        sm.free.append(block.slot)
         killed = entry.place is not None and bool(self._places.kill >> entry.place & 1)
         state = State.FAULT
         if status == BlockStatus.OK:
@@ -336,7 +336,7 @@ class Ledger:
         self._end(entry, state)
         self._rare["a block reported ok while its place is killed"] += killed and state is State.OK
         self._rare["killed although nobody asked"] += status == BlockStatus.KILLED and not killed
-        self._rare["a report in the cycle of the offer's taking"] += tenant.taken == sent
+        self._rare["a report in the cycle of the offer's taking"] += block.taken == sent
         if state is State.FAULT:
             stopped = sent + self._timing.fault
             entry.kill(stopped)
@@ -372,7 +372,7 @@ class Ledger:
         self._demand(begun <= 1, f"{begun} blocks are offered in one cycle")
         return bool(begun)
 
-    def _offered(self, n: int, sm: Account, fields: Ports, words: Ports) -> Tenant:
+    def _offered(self, n: int, sm: Account, fields: Ports, words: Ports) -> HeldBlock:
         """Check and enter a block in the first cycle of its offer."""
         ticket, slot = words["ticket"], fields["slot"]
         entry = self._open.get(ticket)
@@ -385,16 +385,16 @@ class Ledger:
         self._check_others(who, entry)
         if entry.first_offer is None:
             entry.first_offer = self._now
-        tenant = Tenant(entry, slot)
+        block = HeldBlock(entry, slot)
         sm.offers += 1
-        sm.tenants[slot] = tenant
+        sm.blocks[slot] = block
         sm.charge(entry.need, 1)
         entry.offered += 1
         entry.tally[State.OPEN] += 1
         self._counts["blocks open"] += 1
         if sm.lost_since is not None:
-            self._write_off(tenant, sm.lost_since)
-        return tenant
+            self._lose_block(block, sm.lost_since)
+        return block
 
     def _check_order(self, who: str, entry: Entry, fields: Ports) -> None:
         """Check that the offer has the launch's next block, and that the launch may go on."""
@@ -417,8 +417,8 @@ class Ledger:
             late = self._now > sm.lost_since - 1 + self._timing.offer
             self._demand(not late, f"{who}: the SM is lost")
             return
-        before = sm.tenants.get(slot)
-        self._demand(before is None or not before.lives, f"{who}: the slot is held")
+        before = sm.blocks.get(slot)
+        self._demand(before is None or not before.is_held, f"{who}: the slot is held")
         in_order = self._config.reclaim == "in_order"
         want = sm.offers % self._config.block_slots if in_order else sm.free.popleft()
         self._demand(slot == want, f"{who}: slot {want} has been free longest")

@@ -183,7 +183,7 @@ class Entry:
 
 
 @dataclass(eq=False)
-class Tenant:
+class HeldBlock:
     """A block on an SM.
 
     Attributes
@@ -207,7 +207,7 @@ class Tenant:
     lost: bool = False
 
     @property
-    def lives(self) -> bool:
+    def is_held(self) -> bool:
         """Whether the block is neither reported nor lost."""
         return self.reported is None and not self.lost
 
@@ -222,12 +222,12 @@ class Account:
 
     Attributes
     ----------
-    tenants : dict
+    blocks : dict
         The last block of each slot. A block stays here after its end, until the slot is offered
         again.
     used : list of five int
         How much of each resource is taken by the blocks that have not ended.
-    standing : Tenant or None
+    standing : HeldBlock or None
         The block whose offer is valid and not taken.
     free : deque of int
         The free slots; the one that has been free longest is first.
@@ -238,9 +238,9 @@ class Account:
     """
 
     def __init__(self, slots: int) -> None:
-        self.tenants: dict[int, Tenant] = {}
+        self.blocks: dict[int, HeldBlock] = {}
         self.used = [0] * len(RESOURCES)
-        self.standing: Tenant | None = None
+        self.standing: HeldBlock | None = None
         self.free = deque(range(slots))
         self.offers = 0
         self.lost_since: int | None = None
@@ -249,22 +249,22 @@ class Account:
         """Add a block's need to ``used`` (``sign`` 1), or subtract it (-1)."""
         self.used = [used + sign * one for used, one in zip(self.used, need, strict=True)]
 
-    def running(self, slot: int, cycle: int) -> Tenant | None:
+    def running(self, slot: int, cycle: int) -> HeldBlock | None:
         """Return a slot's block if it has not ended, and was taken in ``cycle`` or before."""
-        tenant = self.tenants.get(slot)
-        if tenant is None or not tenant.lives or tenant.taken is None:
+        block = self.blocks.get(slot)
+        if block is None or not block.is_held or block.taken is None:
             return None
-        return tenant if tenant.taken <= cycle else None
+        return block if block.taken <= cycle else None
 
-    def living(self) -> Iterator[Tenant]:
+    def living(self) -> Iterator[HeldBlock]:
         """Yield the blocks that have not ended."""
-        return (tenant for tenant in self.tenants.values() if tenant.lives)
+        return (block for block in self.blocks.values() if block.is_held)
 
     def silent(self, entry: Entry, till: int) -> bool:
         """Tell whether a block of a launch was not reported by the cycle ``till``."""
         return any(
-            tenant.entry is entry
-            and not tenant.lost
-            and (tenant.reported is None or tenant.reported > till)
-            for tenant in self.tenants.values()
+            block.entry is entry
+            and not block.lost
+            and (block.reported is None or block.reported > till)
+            for block in self.blocks.values()
         )

@@ -101,7 +101,7 @@ class Places:
         if beside is not None:
             self._beside.setdefault(beside.ticket, set()).add(cycle)
 
-    def began_beside(self, entry: Entry) -> set[int]:
+    def kills_beside(self, entry: Entry) -> set[int]:
         """Return the cycles in which a kill of the other place began beside a launch.
 
         The cycles are forgotten: a second call returns an empty set.

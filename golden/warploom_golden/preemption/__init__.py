@@ -6,7 +6,7 @@ this folder call it the patent. Page: ``docs/preemption/preemption.md``.
 
 from warploom_golden.preemption.idempotence import is_idempotent
 from warploom_golden.preemption.kernel_queue import KernelQueue
-from warploom_golden.preemption.model import Host, PreemptionModel, StandsStill
+from warploom_golden.preemption.model import Host, NoEventLeft, PreemptionModel
 from warploom_golden.preemption.parameters import QueueLatency, QueueParameters
 from warploom_golden.replay.event_dispatcher import SmBehaviour
 
@@ -17,6 +17,6 @@ __all__ = [
     "QueueLatency",
     "QueueParameters",
     "SmBehaviour",
-    "StandsStill",
+    "NoEventLeft",
     "is_idempotent",
 ]

@@ -10,7 +10,7 @@ from warploom_golden.replay.event_state import Integers
 from warploom_spec import Config
 
 
-class StandsStill(RuntimeError):
+class NoEventLeft(RuntimeError):
     """Launches wait for their final record, and no event can come any more."""
 
 
@@ -92,7 +92,7 @@ class PreemptionModel:
 
         Raises
         ------
-        StandsStill
+        NoEventLeft
             If no event can come any more, and a ticket has no final record.
         """
         end, cycle = None, 0
@@ -103,4 +103,4 @@ class PreemptionModel:
             cycle, end, _ = self.dispatcher.advance(cycle, wake)
             self.cycle = cycle
         if until == NEVER and not self.queue.is_empty:
-            raise StandsStill("nothing can happen any more although tickets have no final record")
+            raise NoEventLeft("nothing can happen any more although tickets have no final record")

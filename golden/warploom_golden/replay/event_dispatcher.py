@@ -298,13 +298,13 @@ class EventDispatcher:
             The next cycle; the end of a launch that left its place in the cycle before, if any;
             whether a launch started or an SM was lost.
         """
-        ended, news = NONE, False
-        while cycle < until and ended == NONE and not news and not self.is_full:
+        ended, other_change = NONE, False
+        while cycle < until and ended == NONE and not other_change and not self.is_full:
             self._look_ahead()
-            cycle, ended, news = advance(
+            cycle, ended, other_change = advance(
                 self._state, self._lengths, self._offers, self._reports, cycle, until
             )
-        return cycle, None if ended == NONE else self._end(cycle - 1, ended), news
+        return cycle, None if ended == NONE else self._end(cycle - 1, ended), other_change
 
     def _end(self, loaded: int, number: int) -> End:
         place = self._state.places[number]

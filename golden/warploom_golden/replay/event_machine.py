@@ -47,20 +47,20 @@ from warploom_golden.replay.event_sms import (
     begin_kill,
     count_taken,
     hold,
-    leave_lost,
     process,
+    remove_lost_blocks,
     send,
     take_up,
 )
 from warploom_golden.replay.event_state import Integers, State
 from warploom_golden.replay.event_stops import (
-    ask_kill,
     give_up,
-    gone_from,
     is_taken_back,
     load,
     lose,
     next_alarm,
+    note_if_gone,
+    request_kill,
     take_back,
 )
 
@@ -126,7 +126,7 @@ def act(s: State, cycle: int) -> int:
             continue
         if place.occupied and place.kill_at == cycle:
             begin_kill(s, number, cycle)
-        gone_from(s, number, cycle)
+        note_if_gone(s, number, cycle)
     return taken_back
 
 
@@ -164,7 +164,7 @@ def forget_head(s: State, cycle: int) -> None:
     number = s.head
     if s.places[number].stop_at + 2 <= cycle:
         s.head = NONE
-        gone_from(s, number, cycle + 1)
+        note_if_gone(s, number, cycle + 1)
 
 
 @inlined
@@ -200,7 +200,7 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
         row[0], row[1] = number, slot
     s.decided += 1
     if place.next == place.kill_block:
-        ask_kill(s, s.head, offered)
+        request_kill(s, s.head, offered)
     place.started = min(place.started, cycle)
     place.out += 1
     place.next += 1
@@ -285,7 +285,7 @@ def run_cycle(
     if ended == NONE:
         ended = load(s, cycle)
     if rings:
-        leave_lost(s, cycle)
+        remove_lost_blocks(s, cycle)
         s.alarm = next_alarm(s, cycle)
     busy |= entrant != NONE or ended != NONE or lost
     return cycle + 1 if busy else next_event(s, cycle), ended, started or lost
@@ -327,9 +327,9 @@ def advance(
         happen any more by itself. The place that a launch left in the cycle before, or `NONE`.
         Whether a launch started, or an SM was lost.
     """
-    ended, news = NONE, False
-    while cycle < until and ended == NONE and not news and s.decided < s.pause:
-        event, ended, news = run_cycle(s, lengths, offers, reports, cycle)
+    ended, other_change = NONE, False
+    while cycle < until and ended == NONE and not other_change and s.decided < s.pause:
+        event, ended, other_change = run_cycle(s, lengths, offers, reports, cycle)
         event = min(event, until)
         # Nothing changes in the cycles between.
         between = event - cycle - 1
@@ -338,4 +338,4 @@ def advance(
         elif event < NEVER and s.held:
             s.stall_order += between
         cycle = event
-    return cycle, ended, news
+    return cycle, ended, other_change

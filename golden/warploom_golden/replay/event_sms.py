@@ -23,7 +23,7 @@ from warploom_golden.replay.event_constants import (
 from warploom_golden.replay.event_contention import load_from_next, progress_to, reached, unload
 from warploom_golden.replay.event_placement import give_back
 from warploom_golden.replay.event_state import Integers, Slot, State
-from warploom_golden.replay.event_stops import gone_from, stop_from
+from warploom_golden.replay.event_stops import note_if_gone, stop_from
 
 
 # --- what an SM holds ----------------------------------------------------------------------------
@@ -173,11 +173,11 @@ def leave(s: State, number: int, slot: int, cycle: int) -> None:
     if block.out:
         block.out = False
         s.places[block.place].out -= 1
-        gone_from(s, block.place, cycle + 1)
+        note_if_gone(s, block.place, cycle + 1)
 
 
 @inlined
-def leave_lost(s: State, cycle: int) -> None:
+def remove_lost_blocks(s: State, cycle: int) -> None:
     """Let the blocks of SMs that are lost for so long be out no longer, from the next cycle on."""
     for n in range(s.rules.sms):
         if s.sms[n].lost_at + s.rules.loss_kill - 2 != cycle:
@@ -187,7 +187,7 @@ def leave_lost(s: State, cycle: int) -> None:
             if block.place != NONE and block.out:
                 block.out = False
                 s.places[block.place].out -= 1
-                gone_from(s, block.place, cycle + 1)
+                note_if_gone(s, block.place, cycle + 1)
 
 
 @inlined

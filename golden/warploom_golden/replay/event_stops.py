@@ -22,7 +22,7 @@ def stop_from(s: State, number: int, cycle: int, kill: bool) -> None:
 
 
 @inlined
-def ask_kill(s: State, number: int, offered: int) -> None:
+def request_kill(s: State, number: int, offered: int) -> None:
     """Stop a launch by way of LaunchPath: the stop is valid in the cycle after an offer was taken.
 
     It transfers as soon as the one before has left the register, is looked at in the next cycle,
@@ -136,7 +136,7 @@ def give_up(s: State, cycle: int) -> bool:
 
 # --- ends ----------------------------------------------------------------------------------------
 @inlined
-def gone_from(s: State, number: int, cycle: int) -> None:
+def note_if_gone(s: State, number: int, cycle: int) -> None:
     """Note that a launch is gone from a cycle on, if it is: its end is loaded soon."""
     place = s.places[number]
     if place.out > 0 or place.load != NEVER or not place.occupied:

@@ -10,7 +10,7 @@ from warploom_golden.stealing.algorithm import Item
 
 
 @dataclass(frozen=True)
-class Spend:
+class Delay:
     """Let cycles pass; ``on`` names the step that takes them, for timelines and sums."""
 
     cycles: int
@@ -33,4 +33,4 @@ class Park:
     """Wait until any worker pushes a task, or until the last part of a task is done."""
 
 
-Request = Spend | Ring | Park
+Request = Delay | Ring | Park

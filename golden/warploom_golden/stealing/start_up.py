@@ -10,7 +10,7 @@ MAPPINGS: Final = ("one_to_one", "one_to_many")
 
 
 @dataclass(frozen=True)
-class Seat:
+class Assignment:
     """What the host gives one worker before it starts.
 
     Attributes
@@ -27,11 +27,13 @@ class Seat:
     units: tuple[int, ...]
 
 
-def seats(workers: int, units: int, mapping: str, cpu_cores: int | None = None) -> list[Seat]:
+def assignments(
+    workers: int, units: int, mapping: str, cpu_cores: int | None = None
+) -> list[Assignment]:
     """Share CPU cores and units among the workers; their counts of units differ by at most one.
 
     Patent US 11,340,942 B2 says: where units do not divide evenly, one worker has fewer than the
-    others. For 5 units on 4 workers no such division exists (`one_has_fewer`). So here the first
+    others. For 5 units on 4 workers no such division exists (`patent_counts`). So here the first
     ``units % workers`` workers have one unit more.
 
     Parameters
@@ -67,12 +69,12 @@ def seats(workers: int, units: int, mapping: str, cpu_cores: int | None = None) 
     for worker in range(workers):
         count = small + (worker < larger)
         used = count if mapping == "one_to_many" else 1
-        found.append(Seat(worker, worker, tuple(range(taken, taken + used))))
+        found.append(Assignment(worker, worker, tuple(range(taken, taken + used))))
         taken += count
     return found
 
 
-def one_has_fewer(workers: int, units: int) -> list[int] | None:
+def patent_counts(workers: int, units: int) -> list[int] | None:
     """Return each worker's count of units by the patent's rule; None if no counts follow the rule.
 
     The rule: all workers have the same count, but the last one may have fewer.

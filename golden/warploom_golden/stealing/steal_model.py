@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from warploom_golden.stealing.algorithm import Algorithm, Item, Result
 from warploom_golden.stealing.costs import Costs
-from warploom_golden.stealing.requests import Park, Request, Ring, Spend
-from warploom_golden.stealing.start_up import seats
+from warploom_golden.stealing.requests import Delay, Park, Request, Ring
+from warploom_golden.stealing.start_up import assignments
 from warploom_golden.stealing.task import Task
 from warploom_golden.stealing.task_queue import TaskQueue
 from warploom_golden.stealing.victims import make_victims
@@ -66,7 +66,7 @@ class StealOptions:
             raise WarploomError(f"steal is {self.steal!r}; legal: {', '.join(STEALS)}")
         if self.max_nesting < 0:
             raise WarploomError(f"nesting is {self.max_nesting}; legal: 0 or more")
-        seats(self.workers, self.units, self.mapping)
+        assignments(self.workers, self.units, self.mapping)
         make_victims(self.victims, 0, self.seed)
         TaskQueue(self.queue)
 
@@ -119,7 +119,7 @@ class StealRun:
     slices: list[Slice]
 
 
-def crew(
+def root_and_workers(
     algorithm: Algorithm, options: StealOptions, wake: Callable[[], None]
 ) -> tuple[Task, list[Worker]]:
     """Return the root task, which stands in worker 0's queue, and all workers.
@@ -146,8 +146,8 @@ def crew(
     )
     shared.queues[0].push(root)
     workers = [
-        Worker(seat, shared, make_victims(options.victims, seat.worker, options.seed))
-        for seat in seats(options.workers, options.units, options.mapping)
+        Worker(assignment, shared, make_victims(options.victims, assignment.worker, options.seed))
+        for assignment in assignments(options.workers, options.units, options.mapping)
     ]
     return root, workers
 
@@ -182,8 +182,8 @@ class StealModel:
         self._algorithm = algorithm
         self._costs = options.costs
         self._fails = fails
-        self._root, self._workers = crew(algorithm, options, self._wake)
-        self._lives: list[Steps] = [worker.life() for worker in self._workers]
+        self._root, self._workers = root_and_workers(algorithm, options, self._wake)
+        self._runs: list[Steps] = [worker.run() for worker in self._workers]
         self._agenda: list[tuple[int, int, int, Any]] = []
         self._parked: dict[int, int] = {}
         self._now = 0
@@ -214,10 +214,10 @@ class StealModel:
     def _step(self, worker: int, answer: Any) -> None:
         """Let a worker go on to its next request."""
         try:
-            request: Request = self._lives[worker].send(answer)
+            request: Request = self._runs[worker].send(answer)
         except StopIteration:
             return
-        if isinstance(request, Spend):
+        if isinstance(request, Delay):
             self._note(worker, self._now, self._now + request.cycles, request.on)
             self._resume_at(self._now + request.cycles, worker, None)
         elif isinstance(request, Ring):

@@ -6,8 +6,8 @@ from typing import Any
 
 from warploom_golden.stealing.algorithm import Algorithm
 from warploom_golden.stealing.costs import Costs
-from warploom_golden.stealing.requests import Park, Request, Ring, Spend
-from warploom_golden.stealing.start_up import Seat
+from warploom_golden.stealing.requests import Delay, Park, Request, Ring
+from warploom_golden.stealing.start_up import Assignment
 from warploom_golden.stealing.task import Task
 from warploom_golden.stealing.task_queue import TaskQueue
 from warploom_golden.stealing.victims import VictimPolicy
@@ -57,7 +57,7 @@ class Worker:
 
     Parameters
     ----------
-    seat : Seat
+    assignment : Assignment
         The worker's number and units.
     shared : Shared
         What all workers share.
@@ -74,17 +74,17 @@ class Worker:
         The most tasks that were nested at once, counted as for ``max_nesting``.
     """
 
-    def __init__(self, seat: Seat, shared: Shared, victims: VictimPolicy):
-        self.seat = seat
+    def __init__(self, assignment: Assignment, shared: Shared, victims: VictimPolicy):
+        self.assignment = assignment
         self._shared = shared
         self._victims = victims
-        self._queue = shared.queues[seat.worker]
+        self._queue = shared.queues[assignment.worker]
         self._nested = 0
         self.steals = self.attempts = 0
         self.splits = self.leaves = self.rounds = 0
         self.deepest = 0
 
-    def life(self) -> Steps:
+    def run(self) -> Steps:
         """Take tasks until the root is done."""
         root = self._shared.root
         while not root.done:
@@ -97,7 +97,7 @@ class Worker:
     def _take(self, may_steal: bool) -> Generator[Request, Any, Task | None]:
         """Pop a task, or try once to steal one; return None if the worker got no task."""
         if len(self._queue):
-            yield Spend(self._shared.costs.pop, "pop")
+            yield Delay(self._shared.costs.pop, "pop")
             # A thief may have taken the last task during the pop.
             return self._queue.pop() if len(self._queue) else None
         if may_steal and any(len(queue) for queue in self._shared.queues):
@@ -108,7 +108,9 @@ class Worker:
     def _steal(self) -> Generator[Request, Any, Task | None]:
         """Try one victim; return the first task, and put further ones into the thief's queue."""
         queues = self._shared.queues
-        victim = queues[self._victims.choose(self.seat.worker, [len(queue) for queue in queues])]
+        victim = queues[
+            self._victims.choose(self.assignment.worker, [len(queue) for queue in queues])
+        ]
         wanted = -(-len(victim) // 2) if self._shared.steal_half else 1
         first = yield from self._steal_one(victim)
         while first is not None and (wanted := wanted - 1) > 0 and not self._queue.is_full:
@@ -120,7 +122,7 @@ class Worker:
 
     def _steal_one(self, victim: TaskQueue) -> Generator[Request, Any, Task | None]:
         self.attempts += 1
-        yield Spend(self._shared.costs.steal, "steal")
+        yield Delay(self._shared.costs.steal, "steal")
         if not len(victim):
             return None
         self.steals += 1
@@ -130,8 +132,8 @@ class Worker:
 
     def _run(self, task: Task) -> Steps:
         shared = self._shared
-        task.owner = self.seat.worker
-        yield Spend(shared.costs.test, "test")
+        task.owner = self.assignment.worker
+        yield Delay(shared.costs.test, "test")
         if shared.algorithm.is_leaf(task.item) != shared.source_cutoff:
             yield from self._run_leaf(task)
         else:
@@ -142,7 +144,7 @@ class Worker:
     def _run_leaf(self, task: Task) -> Steps:
         """Ring the doorbells of the worker's units and wait for all of them."""
         algorithm = self._shared.algorithm
-        units = self.seat.units
+        units = self.assignment.units
         parts = [task.item] if len(units) == 1 else algorithm.leaf_parts(task.item, len(units))
         self.leaves += 1
         self.rounds += len(parts)
@@ -152,21 +154,21 @@ class Worker:
         if len(parts) == 1 or code:
             task.finish(None if code else results[0], code)
             return
-        yield Spend(algorithm.join_cycles(task.item), "join")
+        yield Delay(algorithm.join_cycles(task.item), "join")
         task.finish(algorithm.join(task.item, results), 0)
 
     def _run_parts(self, task: Task) -> Steps:
         """Split, push, work on while the parts are not done, join."""
         shared = self._shared
         self.splits += 1
-        yield Spend(shared.costs.split, "split")
+        yield Delay(shared.costs.split, "split")
         parts = task.split_into(shared.algorithm.split(task.item))
         # Push in reverse: the first part is at the bottom and popped first, as in serial execution.
         for part in reversed(parts):
             if self._queue.is_full:
                 yield from self._run(part)
                 continue
-            yield Spend(shared.costs.push, "push")
+            yield Delay(shared.costs.push, "push")
             self._queue.push(part)
             shared.wake()
         while task.waits_for:
@@ -174,7 +176,7 @@ class Worker:
         if code := task.failure:
             task.finish(None, code)
             return
-        yield Spend(shared.algorithm.join_cycles(task.item), "join")
+        yield Delay(shared.algorithm.join_cycles(task.item), "join")
         task.finish(shared.algorithm.join(task.item, task.results), 0)
 
     def _work_while_waiting(self, waiting: Task) -> Steps:

@@ -36,7 +36,7 @@ def run(options: ReplayOptions) -> int:
     whole = bool(options.timeline or options.report)
     jobs = [prepare(path, config, options, flip, whole=whole) for path in options.traces]
     for job in jobs:
-        for said in job.trace.said():
+        for said in job.trace.notes():
             Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)
     _remove_old_files(options)
     console = table_console()

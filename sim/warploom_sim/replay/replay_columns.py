@@ -77,7 +77,7 @@ def launch_columns(
         code=code,
         grid=_whole([launch.grid for launch in launches], 3),
         block=_whole([launch.block for launch in launches], 3),
-        takes=_whole([_takes(launch, config) for launch in launches], 5),
+        takes=_whole([_block_needs(launch, config) for launch in launches], 5),
         length=_whole([launch.arguments for launch in launches]),
     )
 
@@ -105,7 +105,7 @@ def no_figures(count: int) -> dict[str, Integers]:
 def _ends(offers: Table, reports: Table) -> Integers:
     """Return the cycle of each offer's report: the k-th report of a slot is its k-th offer's."""
     ends = _filled(len(offers["cycle"]))
-    offered, reported = _turns(offers), _turns(reports)
+    offered, reported = _slot_uses(offers), _slot_uses(reports)
     _, at_offers, at_reports = np.intersect1d(
         offered, reported, assume_unique=True, return_indices=True
     )
@@ -113,7 +113,7 @@ def _ends(offers: Table, reports: Table) -> Integers:
     return ends
 
 
-def _turns(table: Table) -> Integers:
+def _slot_uses(table: Table) -> Integers:
     """Return a number for each event that says its slot, and which of the slot's events it is."""
     slot = (_signed(table["sm"]) << 16) + _signed(table["slot"])
     order = np.lexsort((table["cycle"], slot))
@@ -133,7 +133,7 @@ def _launch_of(tickets: NDArray[np.uint64], events: Events) -> Integers:
     return rows[tickets.astype(np.int64)]
 
 
-def _takes(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
+def _block_needs(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
     """Return what one block takes, in the order of ``RESOURCES``."""
     count = warps(launch.block, config.warp_size)
     return 1, count, count * launch.warp_registers, launch.shared, launch.barriers

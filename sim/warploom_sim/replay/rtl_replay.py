@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from warploom_golden.replay.event_model import Events
 from warploom_sim.build_cache import build_root
-from warploom_sim.kept_folders import hold, let_go, remove_old
+from warploom_sim.kept_folders import hold, release_folder, remove_old
 from warploom_sim.replay import axi_run, recount, replay_figures, replay_words, sent_launches
 from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
 from warploom_sim.replay.bench import replay_bench_build
@@ -79,7 +79,7 @@ def run_one(replay: Job) -> Outcome:
     finally:  # after Ctrl-C as well: the run is no more
         if not wanted:
             _remove(folder)
-            let_go(folder)
+            release_folder(folder)
     if wanted:
         remove_old(folder.parent, KEPT_RUNS)
     return outcome

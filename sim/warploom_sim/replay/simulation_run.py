@@ -15,7 +15,7 @@ import numpy as np
 
 from warploom_golden.replay.event_model import Events
 from warploom_sim.cosim import simulators
-from warploom_sim.failure import POLITE, how_it_ended, is_full
+from warploom_sim.failure import STOP_SIGNALS, how_it_ended, is_full
 from warploom_sim.replay import replay_waves
 from warploom_sim.replay.bench import axi_bench
 from warploom_sim.replay.bench.records import (
@@ -74,10 +74,10 @@ def model_process(job: ModelJob, folder: Path) -> Iterator[Process]:
     command = [sys.executable, "-m", "warploom_sim.replay.model_run", job.to_json()]
     with (folder / LOG).open("w") as log:
         settings = {"cwd": folder, "env": environment, "stderr": log}
-        yield from _until_left(command, stdout=subprocess.PIPE, **settings)
+        yield from _ended_on_exit(command, stdout=subprocess.PIPE, **settings)
 
 
-def _until_left(command: Sequence[str], **settings: Any) -> Iterator[Process]:
+def _ended_on_exit(command: Sequence[str], **settings: Any) -> Iterator[Process]:
     """Start a process, give it away, and end it if it still runs when it is not needed any more.
 
     Ctrl-C in the middle of the start waits until the process is known, or nobody would end it.
@@ -99,14 +99,14 @@ def _end(process: Process) -> None:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Let Ctrl-C, and what else is `POLITE`, come at the end of this block."""
+    """Let Ctrl-C, and what else is `STOP_SIGNALS`, come at the end of this block."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread gets them
         return
     came: list[int] = []
     before = {
         number: signal.signal(number, lambda number, frame: came.append(number))
-        for number in POLITE
+        for number in STOP_SIGNALS
         if signal.getsignal(number) is not signal.SIG_IGN  # which the process is to ignore, too
     }
     try:
@@ -166,7 +166,7 @@ def simulation_process(
     if simulator == "icarus":
         command.append("-fst")
     with (folder / LOG).open("w") as log:
-        yield from _until_left(
+        yield from _ended_on_exit(
             command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT
         )
 

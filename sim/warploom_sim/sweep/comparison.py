@@ -64,7 +64,7 @@ def prepare_comparison(request: Request, folder: Path) -> Job:
     if request.strict:
         for trace in read.values():
             trace.refuse_ignored_waits()
-    notes = [said for trace in read.values() for said in trace.said()]
+    notes = [said for trace in read.values() for said in trace.notes()]
     job = Job(runs, rows, results, made_by, notes)
     # Policies change nothing about the launches.
     kinds = {

@@ -107,13 +107,13 @@ def _difference(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 def as_json(pairs: Sequence[Pair], first: Path, second: Path) -> dict[str, Any]:
     """Return all differences as JSON holds them."""
     traces = [
-        {"trace": pair.trace, "cycles": _three(*pair.cycles), "launches": pair.launches}
+        {"trace": pair.trace, "cycles": _with_difference(*pair.cycles), "launches": pair.launches}
         for pair in pairs
     ]
     return {"a": str(first), "b": str(second), "traces": traces}
 
 
-def _three(a: int, b: int) -> dict[str, int]:
+def _with_difference(a: int, b: int) -> dict[str, int]:
     return {"a": a, "b": b, "change": b - a}
 
 

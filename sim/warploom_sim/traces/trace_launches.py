@@ -52,7 +52,7 @@ def make_launches(
                 launch.grid, launch.block, launch.registers, launch.shared_bytes, config
             )
         except WarploomError as error:
-            said = f"{error}; it is a launch of {_said(launch)}"
+            said = f"{error}; it is a launch of {_described(launch)}"
             raise trace.place(launch).refuse(said) from error
         result.append(
             replace(
@@ -90,7 +90,7 @@ def arrival_cycles(trace: Trace, time_scale: Fraction, count: int | None = None)
     return arrivals
 
 
-def _said(launch: KernelLaunch) -> str:
+def _described(launch: KernelLaunch) -> str:
     """Return what decides about a launch, as the trace says it."""
     return (
         f"grid {launch.grid}, block {launch.block}, {launch.registers} registers a thread,"
@@ -132,7 +132,7 @@ def base_length(trace: Trace, launch: KernelLaunch, time_scale: Fraction) -> int
     resident = resident_blocks(launch, device)
     if resident == 0:
         raise trace.place(launch).refuse(
-            f"not one block fits an SM of the recorded {device.name}: {_said(launch)}"
+            f"not one block fits an SM of the recorded {device.name}: {_described(launch)}"
         )
     waves = max(1, -(-launch.blocks // (device.sms * resident)))
     length = round(Fraction(launch.duration) * CLOCK_MHZ / waves * time_scale)

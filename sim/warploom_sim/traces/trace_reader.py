@@ -147,7 +147,7 @@ class Trace:
         """Return where a launch stands in the file, for messages."""
         return event_place(self.path, launch.event, launch.name)
 
-    def said_left_out(self) -> str:
+    def left_out_note(self) -> str:
         """Return in one line which kernels are not among the launches; "" if all are."""
         first = self.first_left_out
         if first is None:
@@ -158,11 +158,11 @@ class Trace:
             f" recorded for them; the first is event {first.event} ({shown(first.name)})"
         )
 
-    def said(self) -> list[str]:
+    def notes(self) -> list[str]:
         """Return, a line each, all that a replay of this trace leaves out."""
-        return [*filter(None, [self.said_left_out()]), *self.said_passed_over()]
+        return [*filter(None, [self.left_out_note()]), *self.ignored_notes()]
 
-    def said_passed_over(self) -> list[str]:
+    def ignored_notes(self) -> list[str]:
         """Return, a line each, what a replay leaves out beside kernels: event waits, copies."""
         lines = []
         if self.waits.count:

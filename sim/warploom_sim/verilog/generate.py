@@ -103,10 +103,10 @@ def generate(
 
 def count_of_files(blocks: Sequence[str], configs: Sequence[str]) -> int:
     """Return how many files `generate` writes."""
-    return len(configs) * (sum(len(_stems(name)) for name in blocks) + 1)
+    return len(configs) * (sum(len(_file_stems(name)) for name in blocks) + 1)
 
 
-def _stems(name: str) -> list[str]:
+def _file_stems(name: str) -> list[str]:
     """Return the names of the files of a block, without their endings."""
     return [name, name + packed_wrapper.SUFFIX] if name == packed_wrapper.BLOCK else [name]
 
@@ -137,7 +137,7 @@ def _generate_one(
         raise WarploomError(done.stderr.strip())
     if done.returncode:
         raise ProgramError(f"generating {path} failed:\n{done.stderr.strip()}")
-    files = [_generated(stem, made, path.with_name(f"{stem}.v")) for stem in _stems(name)]
+    files = [_generated(stem, made, path.with_name(f"{stem}.v")) for stem in _file_stems(name)]
     for file in files:
         report(file)
     return files

@@ -64,11 +64,11 @@ def share(text: str) -> str:
     ports = {name: _number_ports(module) for name, module in modules.items()}
     for module in modules.values():
         _rename_connections(module, ports)
-    while twins := _twins(modules):
-        for name in twins:
+    while duplicates := _duplicates(modules):
+        for name in duplicates:
             del modules[name]
         for module in modules.values():
-            _retarget(module, twins)
+            _retarget(module, duplicates)
     return "".join(
         "\n".join([*module.attributes, f"module {name}", *module.lines, "end\n"])
         for name, module in modules.items()
@@ -123,16 +123,16 @@ def _rename_connections(module: _Module, ports: dict[str, dict[str, str]]) -> No
             module.lines[k] = f"    connect {names.get(port, port)} {rest}"
 
 
-def _twins(modules: dict[str, _Module]) -> dict[str, str]:
+def _duplicates(modules: dict[str, _Module]) -> dict[str, str]:
     """Return for each module that is written like an earlier one the name of that one."""
     first: dict[str, str] = {}
-    twins = {}
+    duplicates = {}
     for name, module in modules.items():
         content = _content(module)
         if content in first:
-            twins[name] = first[content]
+            duplicates[name] = first[content]
         first.setdefault(content, name)
-    return twins
+    return duplicates
 
 
 def _content(module: _Module) -> str:
@@ -161,9 +161,9 @@ def _content(module: _Module) -> str:
     return "\n".join([*module.attributes, *sorted(ports), *others])
 
 
-def _retarget(module: _Module, twins: dict[str, str]) -> None:
+def _retarget(module: _Module, duplicates: dict[str, str]) -> None:
     """Make instances of what is gone instances of its twin."""
     for k, line in enumerate(module.lines):
         if line.startswith("  cell "):
             kind, name = line.removeprefix("  cell ").split(" ")
-            module.lines[k] = f"  cell {twins.get(kind, kind)} {name}"
+            module.lines[k] = f"  cell {duplicates.get(kind, kind)} {name}"

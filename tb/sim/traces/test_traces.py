@@ -355,11 +355,11 @@ def test_kernels_without_a_launch_call_are_left_out_and_named(tmp_path: Path) ->
     loaded = trace_reader.load(path, strict=False)
     assert [launch.name for launch in loaded.launches] == ["kernel1", "kernel2"]
     assert loaded.left_out == loaded.summary()["left_out"] == 2
-    assert loaded.said_left_out() == (
+    assert loaded.left_out_note() == (
         f"{path}: 2 of 4 kernels left out: no launch call is recorded for them;"
         ' the first is event 4 ("kernel9")'
     )
-    assert trace_reader.load(write(tmp_path, document())).said_left_out() == ""
+    assert trace_reader.load(write(tmp_path, document())).left_out_note() == ""
 
 
 def test_a_trace_without_any_launch_call_is_refused(tmp_path: Path) -> None:

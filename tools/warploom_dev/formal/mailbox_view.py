@@ -112,11 +112,11 @@ class OneSection:
         self._b, self._bells, dut = b, bells, bells.dut
         self.number = b.constant(_SECTION_BITS, "section")
         self.has_unit = b.value(self.number == 0, "has_unit")
-        self.rings = self._mine(bells.rings)
-        self.judge = self._mine(bells.judge)
+        self.rings = self._of_section(bells.rings)
+        self.judge = self._of_section(bells.judge)
         opens = bells.opens
         launches = b.value(self.judge & bells.launches, "its_launch")
-        aborts = self._mine(bells.aborts)
+        aborts = self._of_section(bells.aborts)
         judged = b.before(self.judge & opens & ~launches & ~aborts, "judged")
         kept = b.register(1, "kept_running")
         #: Its unit has its task.
@@ -134,7 +134,7 @@ class OneSection:
         #: It was judged in the cycle before and complete at its end.
         self.verdict = b.value(judged & ~self.begins, "verdict")
 
-    def _mine(self, of_each: list[Any]) -> Any:
+    def _of_section(self, of_each: list[Any]) -> Any:
         """Return the value of the followed section; 0 of one that is not there."""
         return self._b.value(
             Cat(one & (self.number == k) for k, one in enumerate(of_each)).any(),

@@ -54,7 +54,7 @@ def site_links(text: str, uri: str, root: Path, address: str) -> str:
     """
     folder = posixpath.dirname(in_repository(uri))
 
-    def led(link: re.Match[str]) -> str:
+    def redirected(link: re.Match[str]) -> str:
         picture, words, target = link.groups()
         path, mark, heading = target.partition("#")
         if not path or re.match(r"[a-z]+:", target):
@@ -71,7 +71,8 @@ def site_links(text: str, uri: str, root: Path, address: str) -> str:
         return words
 
     return "".join(
-        part if code else _LINK.sub(led, part) for code, part in _parts(text, code_lines(text))
+        part if code else _LINK.sub(redirected, part)
+        for code, part in _parts(text, code_lines(text))
     )
 
 

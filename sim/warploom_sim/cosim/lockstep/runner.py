@@ -18,7 +18,7 @@ from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep import amaranth_runner, cocotb_runner, events
 from warploom_sim.cosim.lockstep.case import Case
 from warploom_sim.cosim.lockstep.checker import Failure, Outcome, Session
-from warploom_sim.kept_folders import hold, let_go, remove_old
+from warploom_sim.kept_folders import hold, release_folder, remove_old
 
 #: So many failures' waveforms are kept, and runs that go on side by side with them.
 KEPT_FAILURES = 64
@@ -206,7 +206,7 @@ def _run_group(cases: Sequence[Case], simulator: str, waves: bool) -> list[Resul
         print(_mismatch(ran[-1], simulator, failure), file=sys.stderr, flush=True)
         raise _with_waveform(ran, simulator, failure, folder)
     shutil.rmtree(folder)
-    let_go(folder)
+    release_folder(folder)
     if failure is not None:
         raise LockstepError(ran[-1], simulator, failure, repeat_command(ran, simulator))
     results = []

@@ -94,7 +94,7 @@ def run(
     return Run(latencies, summary(latencies) | _costs(model, host))
 
 
-def alone(low: Workload, setting: Setting, ahead: int | None = None) -> int:
+def low_launches_alone(low: Workload, setting: Setting, ahead: int | None = None) -> int:
     """Return the cycles that all low launches take once, without urgent launches.
 
     ``ahead`` has the same meaning as in `run`.

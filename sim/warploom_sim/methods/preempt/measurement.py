@@ -101,7 +101,7 @@ def run(options: PreemptOptions) -> None:
         total = len(names) * count + len(xsched.LEVELS) * level_count
         task = progress.add_task("low launches alone", total=total)
         figures = _figures(options)
-        figures["normal"] = normal = _normal(workload, _setting(options, Fraction(1)))
+        figures["normal"] = normal = _without_urgent(workload, _setting(options, Fraction(1)))
         setting = _setting(options, options.distance * normal["cycles"] / len(workload.low))
         for number, name in enumerate(names):
             progress.update(task, description=name)
@@ -138,7 +138,7 @@ def _run_one(
     if name == IN_ORDER:
         machine = dataclasses.replace(setting.config, reclaim="in_order")
         setting = dataclasses.replace(setting, config=machine)
-    chosen = workload.in_mode(mode, options.idempotent, options.seed)
+    chosen = workload.with_mode(mode, options.idempotent, options.seed)
     return measure.run(chosen, setting, tell=tell)
 
 
@@ -152,7 +152,7 @@ def load(options: PreemptOptions) -> Workload:
     """
     found = [trace_reader.load(path) for path in options.traces]
     for trace in found:
-        for said in trace.said():
+        for said in trace.notes():
             click.echo(said, err=True)
     if len(found) == 2 and options.urgent is None:
         low, urgent = found
@@ -192,10 +192,10 @@ def _figures(options: PreemptOptions) -> dict[str, Any]:
     }
 
 
-def _normal(workload: Workload, setting: Setting) -> dict[str, Any]:
+def _without_urgent(workload: Workload, setting: Setting) -> dict[str, Any]:
     """Return the cycles of the low launches alone: with the queue, without it, and synchronous."""
-    cycles = measure.alone(workload, setting)
-    synchronous = measure.alone(workload, setting, ahead=1)
+    cycles = measure.low_launches_alone(workload, setting)
+    synchronous = measure.low_launches_alone(workload, setting, ahead=1)
     without = event_model.run(workload.low, setting.config, setting.seed)
     return {
         "cycles": cycles,

@@ -31,7 +31,7 @@ class Workload:
     urgent: tuple[LaunchDescriptor, ...]
     low_kernels: tuple[str, ...]
 
-    def in_mode(self, mode: Mode, share: Fraction, seed: int) -> "Workload":
+    def with_mode(self, mode: Mode, share: Fraction, seed: int) -> "Workload":
         """Return the workload with the low launches in a mode, and with idempotent kernels drawn.
 
         Parameters

@@ -66,7 +66,7 @@ def levels(setting: Setting, tell: Callable[[int], None]) -> dict[str, dict[str,
     result = {}
     for level in LEVELS:
         mode = Mode.RESET if level == "reset" else Mode.WAIT
-        chosen = workload.in_mode(mode, Fraction(1), setting.seed)
+        chosen = workload.with_mode(mode, Fraction(1), setting.seed)
         if level == "same queue":
             chosen = chosen.in_one_queue()
         figures = run(chosen, setting, ahead=COMMANDS, tell=tell).figures

@@ -14,8 +14,8 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from warploom_golden.stealing import Costs, StealOptions, make_algorithm
 from warploom_golden.stealing.algorithm import Algorithm, Item, Result
-from warploom_golden.stealing.requests import Park, Request, Ring, Spend
-from warploom_golden.stealing.steal_model import crew
+from warploom_golden.stealing.requests import Delay, Park, Request, Ring
+from warploom_golden.stealing.steal_model import root_and_workers
 from warploom_golden.stealing.worker import Worker
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
 from warploom_sim.json_file import write_json
@@ -185,13 +185,13 @@ class Host:
         return [int.from_bytes(answer.data[4 * k : 4 * k + 4], "little") for k in range(words)]
 
 
-class Crew:
+class Workers:
     """Workers as coroutines: the golden model's, their requests carried out in clock cycles."""
 
     def __init__(self, host: Host, clock: Any, algorithm: Algorithm, options: StealOptions):
         self._host, self._clock = host, clock
         self._changed = Event()
-        self.root, self.workers = crew(algorithm, options, self._wake)
+        self.root, self.workers = root_and_workers(algorithm, options, self._wake)
 
     def _wake(self) -> None:
         self._changed.set()
@@ -199,12 +199,12 @@ class Crew:
 
     async def run(self) -> None:
         """Run every worker until the root is joined."""
-        lives = [cocotb.start_soon(self._life(worker)) for worker in self.workers]
-        for life in lives:
-            await life
+        runs = [cocotb.start_soon(self._run(worker)) for worker in self.workers]
+        for run in runs:
+            await run
 
-    async def _life(self, worker: Worker) -> None:
-        steps = worker.life()
+    async def _run(self, worker: Worker) -> None:
+        steps = worker.run()
         answer = None
         while True:
             try:
@@ -212,7 +212,7 @@ class Crew:
             except StopIteration:
                 return
             answer = None
-            if isinstance(request, Spend):
+            if isinstance(request, Delay):
                 await _cycles(self._clock, request.cycles)
             elif isinstance(request, Ring):
                 answer = await self._ring(request)
@@ -250,7 +250,7 @@ async def _steal(dut: Any, plan: dict[str, Any]) -> dict[str, Any]:
         cocotb.start_soon(unit.run())
     start = get_sim_time("ns")
     host = Host(master, dut.clk, algorithm, memory, config.cores_per_unit)
-    team = Crew(host, dut.clk, algorithm, options)
+    team = Workers(host, dut.clk, algorithm, options)
     await _cycles(dut.clk, options.costs.start_up)
     await team.run()
     makespan = int((get_sim_time("ns") - start) // PERIOD_NS)

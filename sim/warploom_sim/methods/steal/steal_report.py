@@ -15,7 +15,7 @@ from warploom_golden.stealing import (
 )
 from warploom_golden.stealing.algorithm import Algorithm
 from warploom_golden.stealing.costs import SYNCS
-from warploom_golden.stealing.start_up import seats
+from warploom_golden.stealing.start_up import assignments
 from warploom_sim.plots import new_figure, write_figure
 from warploom_sim.views.timeline import TrackSlice, write_timeline
 
@@ -60,7 +60,7 @@ def run_once(name: str, size: int | None, options: StealOptions) -> tuple[StealR
     """
     algorithm = make_algorithm(name, options.seed, size)
     run = StealModel(algorithm, options).run()
-    most_units = len(seats(options.workers, options.units, options.mapping)[0].units)
+    most_units = len(assignments(options.workers, options.units, options.mapping)[0].units)
     least = bounds(algorithm, options.costs, units=most_units)
     one = _makespan(algorithm, options, workers=1, units=1)
     static = static_makespan(algorithm, options.costs, options.workers, most_units)

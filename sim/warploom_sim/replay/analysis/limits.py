@@ -122,12 +122,12 @@ def rate_by_time_scale(replay: Replay, limits: Limits) -> float:
     fill the SMs. Counted is the time under ``rate`` of launches whose blocks are shorter than that,
     but would not be at their recorded length.
     """
-    made = made_short(replay.launches, replay.config, replay.settings.time_scale)
+    made = shortened_by_scale(replay.launches, replay.config, replay.settings.time_scale)
     counts = (limits.limit == LIMITS.index("rate")) & made[limits.launch]
     return float(limits.length[counts].sum() / limits.cycles)
 
 
-def made_short(launches: Launches, config: Config, scale: Fraction) -> NDArray[np.bool_]:
+def shortened_by_scale(launches: Launches, config: Config, scale: Fraction) -> NDArray[np.bool_]:
     """Tell whose blocks are shorter than there are places, but not at their recorded length."""
     places = np.minimum(launches.blocks, config.sms * fits(launches, config))
     recorded = launches.length * float(1 / scale)

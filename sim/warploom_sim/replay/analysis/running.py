@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from warploom_golden.replay.event_model import Events, Piece, joined
-from warploom_sim.replay.analysis.limits import LIMITS, Gone, LimitFinder, made_short
+from warploom_sim.replay.analysis.limits import LIMITS, Gone, LimitFinder, shortened_by_scale
 from warploom_sim.replay.replay_columns import launch_columns, no_figures
 from warploom_sim.replay.replay_figures import cycles
 from warploom_sim.replay.replay_result import NEVER, Integers, Launches
@@ -158,5 +158,5 @@ class RunFigures:
 
     def rate_by_time_scale(self, scale: Fraction) -> float:
         """Return for which part of the run the dispatch rate limits for the time scale's sake."""
-        made = made_short(self.launches, self._config, scale)
+        made = shortened_by_scale(self.launches, self._config, scale)
         return float(self._rate[made].sum() / self.cycles)

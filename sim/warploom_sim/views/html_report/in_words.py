@@ -30,7 +30,7 @@ _HELPS: Final = {
 }
 
 
-def what_limits(replay: Replay, shares: Mapping[str, float]) -> list[str]:
+def limit_sentences(replay: Replay, shares: Mapping[str, float]) -> list[str]:
     """Return sentences on what limits a run, the limit that held longest first.
 
     Parameters

@@ -14,7 +14,7 @@ from warploom_sim.replay.analysis.limits import LABELS, Limits, find_limits, rat
 from warploom_sim.replay.analysis.over_time import OverTime, over_time
 from warploom_sim.replay.replay_result import Launches, Replay
 from warploom_sim.views.html_report import charts
-from warploom_sim.views.html_report.in_words import what_limits
+from warploom_sim.views.html_report.in_words import limit_sentences
 from warploom_spec import RESOURCES, Config
 from warploom_spec.extras import need
 
@@ -104,7 +104,7 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "replay": replay,
         "shares": {name: share for name, share in shares.items() if share},
         "styles": charts.STYLES,
-        "words": what_limits(replay, shares),
+        "words": limit_sentences(replay, shares),
         "by_scale": by_scale,
         "recorded": _recorded(run.recorded),
         "charts": _charts(found, limits, worst, replay.launches),

@@ -42,7 +42,7 @@ def bench(fault: str | None = None) -> FormalBench:
     }
     b.drive(
         dut,
-        i__payload=_blurred(given, dut) if fault == "blurred" else given,
+        i__payload=_with_wrong_shape(given, dut) if fault == "blurred" else given,
         release__valid=seen.get(fault or "", release),
         finished=1 if fault == "eager" else finished,
     )
@@ -69,7 +69,7 @@ def bench(fault: str | None = None) -> FormalBench:
     return b.close()
 
 
-def _blurred(given: Any, dut: ConfigFilter) -> Value:
+def _with_wrong_shape(given: Any, dut: ConfigFilter) -> Value:
     """Return what a block sees that mistakes a shape while an answer stands."""
     value: Value = given.as_value() ^ (dut.done.valid << given.shape()["dx"].offset)
     return value[: len(given.as_value())]
