@@ -13,9 +13,14 @@ from warploom.dispatch import BlockDispatcher
 from warploom.dispatch._resident_places import ResidentPlaces
 from warploom.dispatch.placement import freed_first as freed_first_rtl
 from warploom.dispatch.placement.freed_first import FreedFirst as FreedFirstRtl
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_golden.dispatch.placement.freed_first import FreedFirst
 
+#: In the model's `choose`: a block by the queue, the table's position, the pointer behind it.
+BY_QUEUE = "if head is not None and eligible[head]:\n    return head"
+BY_TABLE = "position = first_from([eligible[sm] for sm in self.table], self._table_pointer)"
+ON = "self._table_pointer = (position + 1) % len(self.table)"
 MOVES = "self._entry_pointer = (entering + 1) % len(self._waiting)"
 FOLLOWING = "Cat(C(0, 1), Mux(some_ahead, ahead_up_to, up_to))"
 STAYING = f'Mux(some_ahead, ahead_up_to, up_to) if name == "waiting" else {FOLLOWING}'
@@ -46,6 +51,22 @@ RTL = {
     ),
     "freed_first: the rotating pointer stays while nothing is resident": (
         Change(FreedFirstRtl, "_queue", "waiting, enters)", "waiting, enters & self.resident)"),
+    ),
+    "freed_first: the table's pointer moves with every block": (
+        Rewrite(
+            *(FreedFirstRtl, "choose", "self.decided & ~head_fits"),
+            "self.decided",
+        ),
+    ),
+    "freed_first: the table's pointer stays while the queue holds an entry": (
+        Rewrite(
+            FreedFirstRtl,
+            "choose",
+            "[head_fits.eq((self.eligible & at_head).any()),"
+            " use_table.eq(self.decided & ~head_fits)]",
+            "[head_fits.eq((self.eligible & at_head).any()),"
+            " use_table.eq(self.decided & ~at_head.any())]",
+        ),
     ),
     "order_table: the second position that does not exist is told": (
         Change(
@@ -104,6 +125,24 @@ WRONG = {
     "freed_first: the rotating pointer stays while nothing is resident": (
         freed_first.test_the_rotating_pointer_outlives_a_launch_and_moves_with_what_enters_in_vain,
         (Change(FreedFirst, "tick", MOVES, f"if resident:\n            {MOVES}"),),
+    ),
+    "freed_first: the table's pointer moves with every block": (
+        freed_first.test_the_table_s_pointer_stays_while_blocks_go_by_the_queue,
+        (
+            Rewrite(
+                *(FreedFirst, "choose", BY_QUEUE),
+                BY_QUEUE.replace("return", f"{BY_TABLE}; {ON}; return"),
+            ),
+        ),
+    ),
+    "freed_first: the table's pointer stays while the queue holds an entry": (
+        freed_first.test_the_table_s_pointer_moves_while_the_queue_is_not_empty,
+        (
+            Rewrite(
+                *(FreedFirst, "choose", ON),
+                f"if not self._queue:\n    {ON}",
+            ),
+        ),
     ),
     "order_table: the second position that does not exist is told": (
         freed_first.test_a_swap_s_refusal_names_its_first_position_that_does_not_exist,

@@ -6,8 +6,10 @@ import pytest
 
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
+from tb.support.planted import plant
 from tb.support.record import Sender, record
 from warploom.host.bus_port import BusPort
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import BusPort as Model
 from warploom_sim.cosim.lockstep import Case, run
 from warploom_spec import host_packets
@@ -216,6 +218,24 @@ def test_refused_accesses_are_answered_slverr_and_counted(port):
     assert seen.transfers("axil__b") == [(3, SLVERR)]
     assert seen.transfers("axil__r") == [(3, READ_ANSWER.pack({"data": 0, "resp": SLVERR}))]
     assert seen.port("refused")[:5] == [0, 0, 0, 2, 2]
+
+
+@pytest.mark.parametrize("kind", [BusPort, Model], ids=["rtl", "model"])
+def test_the_count_of_refused_accesses_wraps(kind, monkeypatch):
+    """It begins one below its wrap; a write and a read are refused in 2, a read in 3."""
+    begins = "self._refused = 0xFFFFFFFF"
+    late = [Rewrite(BusPort, "__init__", "Out(32)", "Out(32, init=0xFFFFFFFF)")]
+    plant(monkeypatch, [*late, Rewrite(Model, "reset", "self._refused = 0", begins)])
+    seen = play(
+        kind(TINY),
+        writes=[address(1)],
+        words=[data(1)],
+        reads=[address(1)] * 2,
+        axil__aw__hold=lambda cycle: cycle < 1,
+        write_refused=lambda cycle: cycle == 2,
+        answer=lambda cycle: ANSWER.pack({"refused": 1, "data": 55}),
+    )
+    assert seen.port("refused")[:6] == [0xFFFFFFFF] * 3 + [1, 2, 2]
 
 
 def test_nothing_is_counted_without_an_access(port):

@@ -4,8 +4,10 @@ import pytest
 
 from tb.host.test_execution_unit import SHORT, TIMEOUT, make
 from tb.support.dispatch_configs import config_of
+from tb.support.planted import plant
 from tb.support.record import made, record
 from warploom.host.execution_unit import ExecutionUnit
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import ExecutionUnit as Model
 from warploom_sim.cosim.lockstep import Case, run
 from warploom_spec import host_packets
@@ -176,6 +178,24 @@ def test_no_part_becomes_valid_after_the_last_cycle(unit, taken, parts):
     assert DONE.unpack(seen.port("done")[LAST + 2])["assigned"] == (1 << parts) - 1
 
 
+#: Cores that arrive in time, and the lowest of the others, of four.
+LATE_CORES = {0b0000: 0, 0b1111 ^ 0b1000: 3, 0b0101: 1, 0b0011: 2, 0b0001: 1, 0b1110: 0}
+
+
+@pytest.mark.parametrize("in_time", LATE_CORES)
+def test_a_time_out_names_the_lowest_core_that_is_late(unit, in_time):
+    seen = play(unit, run={0: task(parts=4)}, arrived=held(in_time, 6, LAST + 2))
+    lowest = LATE_CORES[in_time]
+    assert dones(seen) == {LAST + 2: (HostError.CORE_TIMEOUT, lowest, 0, in_time, 0b1111, 1)}
+
+
+def test_a_core_that_got_no_part_is_not_late(unit):
+    """Parts go to cores 1 and 2. Core 2 is late; cores 0 and 3 have nothing to do."""
+    run_word = task(parts=2, skip_primary=1)
+    seen = play(unit, run={0: run_word}, arrived=held(0b0010, 6, LAST + 2))
+    assert dones(seen) == {LAST + 2: (HostError.CORE_TIMEOUT, 2, 0, 0b0010, 0b0110, 1)}
+
+
 def test_missing_cores_arrive_late_one_by_one(unit):
     seen = play(
         unit,
@@ -250,6 +270,22 @@ def test_task_numbers_wrap(unit):
     assert numbers == [*range(1, 256), 0, 1]
 
 
+#: The counter begins three below its end.
+LATE_STRAYS = (
+    Rewrite(ExecutionUnit, "__init__", "Out(STRAY_BITS)", "Out(STRAY_BITS, init=0xFFFC)"),
+    Rewrite(Model, "reset", "self._strays = 0", "self._strays = 0xFFFC"),
+)
+
+
+@pytest.mark.parametrize("kind", [ExecutionUnit, Model], ids=["rtl", "model"])
+def test_strays_stay_at_the_highest_value(kind, monkeypatch):
+    """A level of a core without a part rises in every second cycle."""
+    plant(monkeypatch, LATE_STRAYS)
+    seen = play(made(kind, CONFIG), 16, arrived=dict.fromkeys(range(1, 16, 2), 1))
+    counts = [0xFFFC, 0xFFFC, 0xFFFD, 0xFFFD, 0xFFFE, 0xFFFE]
+    assert seen.port("strays") == counts + [0xFFFF] * 10
+
+
 class Flicker:
     """A level that rises in every second cycle, of a core without a part."""
 
@@ -268,7 +304,7 @@ def at_its_highest(inputs, outputs):
 
 
 @pytest.mark.deep
-def test_strays_stay_at_the_highest_value(seed):
+def test_strays_count_to_the_highest_value_and_stay(seed):
     many = Case(
         make=make,
         params={"config": SHORT},

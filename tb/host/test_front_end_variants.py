@@ -1,4 +1,4 @@
-"""FrontEnd with SMs that cannot kill, and without indices: beside its model, and its map."""
+"""FrontEnd with SMs that cannot kill, without indices, with several units: beside its model."""
 
 from dataclasses import replace
 
@@ -14,6 +14,7 @@ from warploom_spec import PRESETS, WarploomError, layouts
 from warploom_spec.host_registers import config_crc, registers
 
 NO_KILL = f"{TINY},sm_kill=False"
+SEVERAL_UNITS = f"{NO_KILL},units=3,sections=4"
 NO_INDICES = f"{TINY},index_memory_warps=0"
 NEITHER = f"{NO_INDICES},sm_kill=False"
 
@@ -28,7 +29,7 @@ def test_equals_its_model_on_verilator(config, seed):
     assert not total["both kills"]
 
 
-@pytest.mark.parametrize("config", [NO_KILL, NO_INDICES])
+@pytest.mark.parametrize("config", [SEVERAL_UNITS, NO_INDICES])
 def test_equals_its_model_on_amaranth(config, seed):
     run([case(config, seed, 600)], "amaranth")
 

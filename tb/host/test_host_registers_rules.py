@@ -7,13 +7,25 @@ import pytest
 from tb.host.commands import ALL, ANSWER, READ, WRITE
 from tb.host.test_host_registers import ERROR, ODD, TINY
 from tb.support.dispatch_configs import config_of
+from tb.support.planted import plant
 from tb.support.record import made, record
 from warploom.host.host_registers import HostRegisters
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import HostRegisters as Model
 from warploom_spec import STALL_CAUSES, layouts
 from warploom_spec.host_registers import config_crc, register_addresses
 
 KINDS = pytest.mark.parametrize("kind", [HostRegisters, Model], ids=["rtl", "model"])
+
+
+#: ERROR_COUNT begins two below its wrap.
+LATE_COUNT = (
+    Rewrite(
+        *(HostRegisters, "_errors", 'Signal(32, name="errors")'),
+        'Signal(32, name="errors", init=0xFFFFFFFE)',
+    ),
+    Rewrite(Model, "reset", "self._error_count = 0", "self._error_count = 0xFFFFFFFE"),
+)
 
 
 def silent(config):
@@ -201,6 +213,93 @@ def test_records_raise_the_interrupt_from_their_threshold_on(kind, threshold, le
     assert seen.cycles("irq")[0] == 5 + least
     masked = play(kind, write={0: wr("IRQ_ENABLE", 14)}, records=records)
     assert masked.cycles("irq") == []
+
+
+@KINDS
+@pytest.mark.parametrize("bit", range(16))
+def test_every_bit_of_the_threshold_counts(kind, bit):
+    """20 records wait, all that can: a threshold of bits 0 to 4 is reached."""
+    for threshold in (1 << bit, 1 << bit | 1):
+        seen = play(
+            kind,
+            write={0: wr("IRQ_THRESHOLD", threshold)},
+            records=dict.fromkeys(range(16), 20),
+            read={4: rd("IRQ_THRESHOLD"), 5: rd("IRQ_STATUS")},
+        )
+        assert answers(seen) == {4: threshold, 5: int(bit <= 4)}
+
+
+@KINDS
+def test_the_threshold_outlives_a_soft_reset(kind):
+    """Begun in 3, over from 6 on: 5 records are still too few, and 6 are enough."""
+    seen = play(
+        kind,
+        20,
+        write={0: wr("IRQ_THRESHOLD", 6), 1: wr("IRQ_ENABLE", 1), 3: wr("CONTROL", 1)},
+        idle=dict.fromkeys(range(20), 1),
+        records=dict.fromkeys(range(12), 5) | dict.fromkeys(range(12, 20), 6),
+        read={8: rd("IRQ_THRESHOLD"), 9: rd("STATE")},
+    )
+    assert seen.cycles("restart") == [5]
+    assert answers(seen) == {8: 6, 9: 0x10000}
+    assert seen.cycles("irq") == list(range(13, 20))
+
+
+@KINDS
+@pytest.mark.parametrize("bit", range(9))
+def test_a_stream_is_refused_by_every_bit_that_its_number_has_not(kind, bit):
+    """Streams have 4 bits, the register 8: 16, 32, 64 and 128 are refused, 256 is stream 0."""
+    seen = play(kind, write={2: wr("CLEAR_STREAM", 1 << bit | 1)})
+    refused = 4 <= bit < 8
+    assert seen.cycles("write_refused") == ([2] if refused else [])
+    assert seen.cycles("clear_stream_valid") == ([] if refused else [3])
+    assert seen.port("clear_stream")[3] == (0 if refused else (1 << bit | 1) & 0xF)
+
+
+@KINDS
+def test_stream_128_is_mended_where_there_is_one(kind):
+    config = replace(TINY, stream_bits=8)
+    seen = play(kind, config=config, write={2: wr("CLEAR_STREAM", 128, config=config)})
+    assert seen.cycles("write_refused") == []
+    assert (seen.cycles("clear_stream_valid"), seen.port("clear_stream")[3]) == ([3], 128)
+
+
+#: Inputs that a register shows whole, and their widths.
+WHOLE = {
+    "REFUSED": ("refused", 32),
+    **{f"STALL_{cause.upper()}": (f"stall_{cause}", 32) for cause in STALL_CAUSES},
+    "DISPATCHER_ERRORS": ("dispatch_error_count", 16),
+    "STRAYS0": ("strays__0", 16),
+    "INDEX_ERRORS": ("index_error_count", 16),
+}
+
+
+@KINDS
+@pytest.mark.parametrize("name", WHOLE)
+def test_every_bit_of_a_counter_is_shown(kind, name):
+    port, width = WHOLE[name]
+    values = [1 << bit for bit in range(width)] + [(1 << width) - 1]
+    cycles = range(4, 4 + len(values))
+    seen = play(
+        *(kind, 40),
+        read=dict.fromkeys(cycles, rd(name)),
+        **{port: dict(zip(cycles, values, strict=True))},
+    )
+    assert list(answers(seen).values()) == values
+
+
+@KINDS
+def test_error_count_wraps(kind, monkeypatch):
+    """It begins two below its wrap; in 5 both blocks give a record."""
+    plant(monkeypatch, LATE_COUNT)
+    seen = play(
+        kind,
+        dispatch_error={4: AN_ERROR, 5: AN_ERROR, 7: AN_ERROR},
+        index_error={5: AN_ERROR},
+        read={cycle: rd("ERROR_COUNT") for cycle in range(4, 10)},
+    )
+    found = [0xFFFFFFFE, 0xFFFFFFFF, 1, 1, 2, 2]
+    assert list(answers(seen).values()) == found
 
 
 AN_ERROR = ERROR.pack({"valid": 1, "code": 21, "argument": 0xABCD})

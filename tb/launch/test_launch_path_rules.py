@@ -18,6 +18,9 @@ from tb.support.path_rules import (
     records,
     unknown_stops,
 )
+from tb.support.planted import plant_timing
+from warploom.launch._launch_path_ports import launch_path_ports
+from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import ErrorCode, Fate, timing
 
 pytestmark = RTL_AND_MODEL
@@ -324,6 +327,17 @@ def test_a_stop_that_meets_its_launch_s_end_is_no_error(block, sent, unknown):
     assert unknown_stops(recording) == unknown
     assert recording.port("error_count")[-1] == len(unknown)
     assert not any(recording.port("dispatch_error"))
+
+
+def test_the_count_of_unknown_stops_stays_at_its_highest_value(block, monkeypatch):
+    # Of 3 bits instead of 16. Ten stops name a launch that never was.
+    plant_timing(monkeypatch, launch_path_ports, Model, error_counter_bits=3)
+    stops = {cycle: {"ticket": 9} for cycle in range(20, 50, 3)}
+    recording = path_run([], 60, block=block, stops=stops)
+    assert unknown_stops(recording) == [cycle + 2 for cycle in stops]
+    counts = [recording.port("error_count")[cycle + 2] for cycle in stops]
+    assert counts == [1, 2, 3, 4, 5, 6, 7, 7, 7, 7]
+    assert recording.port("error_count")[-1] == 7
 
 
 @pytest.mark.parametrize("ticket", [1, 2])

@@ -9,6 +9,7 @@ from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.launch import LaunchPath
 from warploom.launch._launch_streams import LaunchStreams
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import LaunchPath as Model
 from warploom_spec import ErrorCode
 
@@ -24,7 +25,23 @@ def streams(old: str, new: str) -> Change:
     return Change(LaunchStreams, "elaborate", old, new)
 
 
+COUNTS = "self._error_count = min(self._error_count + 1, highest)"
+
 WRONG = {
+    "the count of unknown stops wraps": WrongRule(
+        rules.test_the_count_of_unknown_stops_stays_at_its_highest_value,
+        (
+            Rewrite(
+                *(LaunchPath, "_stop", "nowhere & ~self.error_count.all()"),
+                "nowhere",
+            ),
+            Rewrite(
+                *(Model, "_follow_stop", COUNTS),
+                "self._error_count = (self._error_count + 1) % (highest + 1)",
+            ),
+        ),
+        (pytest.MonkeyPatch,),
+    ),
     "a stream that breaks and is mended in one cycle is sound": WrongRule(
         rules.test_a_stream_that_breaks_and_is_mended_in_one_cycle_is_broken,
         (

@@ -1,5 +1,6 @@
 """IndexReadArbiter beside its model, and its page's cycles on both."""
 
+import sys
 from collections import deque
 
 import pytest
@@ -8,7 +9,9 @@ from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
 from tb.support.record import Sender, record
+from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.sm_side import IndexReadArbiter
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.sm_side import IndexReadArbiter as Model
 from warploom_sim.cosim.lockstep import Case, LockstepError, Pace, run
 from warploom_spec import layouts
@@ -214,6 +217,21 @@ def test_sms_take_turns_from_the_pointer_on(arbiter):
     assert seen.port("data_valid")[3:9] == [1, 2, 4, 1, 2, 4]
 
 
+@pytest.mark.parametrize(
+    ("alone", "order"), [(0, (1, 2, 0)), (1, (2, 0, 1)), (2, (0, 1, 2))], ids=["0", "1", "2"]
+)
+def test_the_pointer_moves_on_from_an_sm_that_asks_alone(arbiter, alone, order):
+    """One SM asks in 0 while nobody else waits; all three ask in 5."""
+    requests = {n: [asked(n + 1)] for n in range(3)}
+    requests[alone] = [asked(9), asked(alone + 1)]
+    hold = {n: range(5) for n in range(3)} | {alone: range(1, 5)}
+    seen = play(arbiter, requests, **{f"request__{n}__hold": hold[n] for n in range(3)})
+    assert seen.transfers("read") == [
+        (2, asked(9)),
+        *((7 + k, asked(n + 1)) for k, n in enumerate(order)),
+    ]
+
+
 def test_two_of_an_sm_wait_and_the_third_is_refused(arbiter):
     """The memory takes nothing: two stand in the output queue, two in the SM's."""
     seen = play(arbiter, {0: range(1, 9)}, read__ready=())
@@ -225,3 +243,26 @@ def test_nothing_is_taken_while_closing_and_what_is_here_goes_on(arbiter):
     assert seen.transfers("request__0") == [(0, 1), (1, 2), (8, 3)]
     assert [cycle for cycle, _ in seen.transfers("read")] == [2, 3, 10]
     assert seen.cycles("idle") == [0, 5, 6, 7, 8, 12, 13]
+
+
+STAYS = "self._pointer = (chosen + 1) % self._sms"
+
+
+def test_a_pointer_that_stays_where_nobody_else_waits_is_found(monkeypatch):
+    wrong = WrongRule(
+        lambda block, *arguments: test_the_pointer_moves_on_from_an_sm_that_asks_alone(
+            block(config_of(THREE)), *arguments
+        ),
+        (
+            Rewrite(
+                *(IndexReadArbiter, "_turn", "has.any() & entry.ready"),
+                "has.any() & entry.ready & (has & (has - 1)).any()",
+            ),
+            Rewrite(
+                *(Model, "tick", STAYS),
+                f"if any(one for n, one in enumerate(self._requests) if n != chosen):\n    {STAYS}",
+            ),
+        ),
+        (1, (2, 0, 1)),
+    )
+    demand_found(wrong, (IndexReadArbiter, Model), sys.modules[__name__], monkeypatch)

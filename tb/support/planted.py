@@ -6,6 +6,7 @@ The files stay as they are, and so does the Verilog that is made of them anywher
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,8 @@ def plant(monkeypatch: pytest.MonkeyPatch, changes: Iterable[Change]) -> None:
         monkeypatch.setattr(change.owner, change.name, change.made())
 
 
-def plant_timing(monkeypatch: pytest.MonkeyPatch, *owners: type, **changes: int) -> None:
-    """Let the modules of some classes see another `timing` until the test is over."""
+def plant_timing(monkeypatch: pytest.MonkeyPatch, *owners: Any, **changes: int) -> None:
+    """Let the modules of some classes or functions see another `timing` until the test is over."""
     forget_simulations(monkeypatch)
     for owner in owners:
         module = sys.modules[owner.__module__]

@@ -8,11 +8,26 @@ import textwrap
 
 import pytest
 
-from tb.host import test_driver_wrong_rules
+from tb.dispatch import test_block_dispatcher_wrong_rules
+from tb.host import (
+    test_driver_wrong_rules,
+    test_execution_unit_wrong_rules,
+    test_front_end_units,
+    test_host_registers_wrong_rules,
+    test_mailbox_queues_wrong_rules,
+)
+from tb.launch import test_launch_path_wrong_rules
+from tb.support.wrong_rules import WrongRule
 from warploom_dev.planted import planted
 from warploom_dev.rewrite import Rewrite
 
 LIMIT = 10
+#: Modules whose rules are planted by their structure.
+PLANTED = (
+    *(test_driver_wrong_rules, test_execution_unit_wrong_rules, test_front_end_units),
+    *(test_host_registers_wrong_rules, test_mailbox_queues_wrong_rules),
+    *(test_block_dispatcher_wrong_rules, test_launch_path_wrong_rules),
+)
 
 
 class Adder:
@@ -24,6 +39,11 @@ class Adder:
 
     def shown(self, total):
         return [total, total]
+
+
+class Doubler(Adder):
+    def add(self, first, second):
+        return super().add(first + second, 0)
 
 
 def change(old, new, name="add"):
@@ -42,6 +62,11 @@ def test_an_expression_or_statements_are_replaced():
     assert added(change("a = b + c\nif a > LIMIT:\n    a = LIMIT", "a = b")) == [4, 4]
     assert added(change("[a, a]", "[a]", "shown")) == [10]
     assert added(change("a + b", "a"), change("self.shown(a)", "a")) == 4
+
+
+def test_a_method_finds_its_super_class():
+    with planted([Rewrite(Doubler, "add", "a + b", "a - b")]):
+        assert Doubler().add(4, 8) == [-4, -4]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +107,21 @@ def demand_fits_other_names(changes):
         one.rewritten(ast.unparse(others), known)
 
 
-def test_the_changes_fit_a_source_with_other_names_of_all_locals():
-    changes = [rule[-1] for rule in test_driver_wrong_rules.WRONG.values()]
-    demand_fits_other_names(changes)
+def rewrites_in(found):
+    """Yield the rewrites among planted rules, however these are kept."""
+    if isinstance(found, Rewrite):
+        yield found
+    elif isinstance(found, WrongRule):
+        yield from rewrites_in(found.changes)
+    elif isinstance(found, dict):
+        yield from rewrites_in(list(found.values()))
+    elif isinstance(found, list | tuple):
+        for one in found:
+            yield from rewrites_in(one)
+
+
+@pytest.mark.parametrize("planted_in", PLANTED, ids=lambda module: module.__name__.split(".")[-1])
+def test_the_planted_rules_fit_a_source_with_other_names_of_all_locals(planted_in):
+    found = [*rewrites_in(planted_in.WRONG), *rewrites_in(getattr(planted_in, "RTL", ()))]
+    assert found
+    demand_fits_other_names(found)

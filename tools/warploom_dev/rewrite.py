@@ -51,31 +51,42 @@ class Rewrite(Change):
         tree = ast.parse(source)
         old, new = ast.parse(self.old).body, ast.parse(self.new).body
         fixed = {*known, *vars(builtins), "self"}
-        found = list(_fits(tree, old, fixed))
+        whole = [statement for statement in (*old, *new) if not isinstance(statement, ast.Expr)]
+        pattern = old if whole or len(old) != 1 or len(new) != 1 else _value(old)
+        found = list(_fits(tree, pattern, fixed))
         where = f"{self.owner.__name__}.{self.name}"
         assert len(found) == 1, f"{where} has {self.old!r} {len(found)}x"
         [(place, renames)] = found
-        _put(place, old, [_Renamed(renames).visit(statement) for statement in new])
+        renamed = [_Renamed(renames).visit(statement) for statement in new]
+        _put(place, pattern, renamed)
+        _NamedSuper(self.owner.__name__).visit(tree)
         return ast.unparse(ast.fix_missing_locations(tree))
 
 
 #: A field of a node, and the index in it if it is a list.
 _Place = tuple[ast.AST, str, int | None]
+#: Statements, or one expression.
+_Pattern = list[ast.stmt] | ast.expr
 
 
-def _fits(tree: ast.AST, old: list[ast.stmt], fixed: set[str]) -> Iterator[tuple[_Place, Renames]]:
-    """Yield where the statements, or the expression that they are, fit, and the locals there."""
-    single = old[0].value if len(old) == 1 and isinstance(old[0], ast.Expr) else None
+def _value(statements: list[ast.stmt]) -> ast.expr:
+    """Return the expression that a statement is."""
+    [statement] = statements
+    assert isinstance(statement, ast.Expr)
+    return statement.value
+
+
+def _fits(tree: ast.AST, old: _Pattern, fixed: set[str]) -> Iterator[tuple[_Place, Renames]]:
+    """Yield where statements or an expression fit, and the locals there."""
     for node in ast.walk(tree):
         for field, value in ast.iter_fields(node):
             for index, part in enumerate(value) if isinstance(value, list) else [(None, value)]:
                 renames: Renames = {}
-                if single is not None:
-                    fits = _alike(single, part, fixed, renames)
-                else:
+                if isinstance(old, list):
                     here = value[index : index + len(old)] if index is not None else []
-                    fits = _alike(old, here, fixed, renames)
-                if fits:
+                else:
+                    here = part
+                if _alike(old, here, fixed, renames):
                     yield (node, field, index), renames
 
 
@@ -98,18 +109,14 @@ def _alike(one: Any, other: Any, fixed: set[str], renames: Renames) -> bool:
     )
 
 
-def _put(place: _Place, old: list[ast.stmt], new: list[ast.stmt]) -> None:
+def _put(place: _Place, old: _Pattern, new: list[ast.stmt]) -> None:
     node, field, index = place
-    where = getattr(node, field)
-    if len(old) == 1 and isinstance(old[0], ast.Expr):
-        [statement] = new
-        assert isinstance(statement, ast.Expr)
-        if index is None:
-            setattr(node, field, statement.value)
-        else:
-            where[index] = statement.value
-    elif index is not None:
-        where[index : index + len(old)] = new
+    if index is None:
+        setattr(node, field, _value(new))
+    elif isinstance(old, list):
+        getattr(node, field)[index : index + len(old)] = new
+    else:
+        getattr(node, field)[index] = _value(new)
 
 
 class _Renamed(ast.NodeTransformer):
@@ -121,3 +128,17 @@ class _Renamed(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.Name:
         """Rename one name."""
         return ast.Name(self._renames.get(node.id, node.id), node.ctx)
+
+
+class _NamedSuper(ast.NodeTransformer):
+    """Gives ``super()`` its arguments: outside its class a method cannot find them."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Fill in one call, and those inside it."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+            node.args = [ast.Name(self._owner, ast.Load()), ast.Name("self", ast.Load())]
+        return node

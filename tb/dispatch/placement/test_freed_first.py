@@ -55,6 +55,32 @@ def test_the_table_s_pointer_moves_on_from_the_sm_that_was_found_past_the_last_o
     assert given(recording) == [0, 1, 2, 0, 1, 2]
 
 
+#: Two blocks fill an SM. Launch 1 has blocks on SMs 0, 1 and 2 by the table, whose pointer then
+#: stands at 3. Launch 2 comes in 30, after reports of launch 1's blocks. No SM is used until 60: by
+#: then it is known how blocks of both launches fit beside each other.
+THREE_THEN = [launch(1, FREED, gx=3, barriers=2), launch(2, FREED, gx=3, stream=1, barriers=2)]
+LATER = {"launch__hold": lambda cycle: int(0 < cycle < 30)}
+
+
+def test_the_table_s_pointer_stays_while_blocks_go_by_the_queue(block):
+    # SM 1 is freed: the first block goes to it by the queue, the others by the table, from 3 on.
+    levels = LATER | reporting(1, (20, 0))
+    recording = drive(block, THREE_THEN, 80, FREED, enable=used(15, 60), **levels)
+    assert given(recording) == [0, 1, 2, 1, 3, 0]
+
+
+def test_the_table_s_pointer_moves_while_the_queue_is_not_empty(block):
+    # SMs 1 and 2 are freed, and SM 1 is out of use. Its entry is dropped while that of SM 2 waits:
+    # the table gives SM 3. Then the queue gives SM 2, and the table goes on behind SM 3.
+    levels = LATER | reporting(1, (20, 0)) | reporting(2, (24, 0))
+
+    def without_sm_1(now: int) -> int:
+        return used(15, 60)(now) & (0b1111 if now < 15 else 0b1101)
+
+    recording = drive(block, THREE_THEN, 80, FREED, enable=without_sm_1, **levels)
+    assert given(recording) == [0, 1, 2, 3, 2, 0]
+
+
 def test_of_sms_freed_in_one_cycle_the_first_behind_the_last_one_to_enter_is_first(block):
     # SM 2 is freed alone: the rotating pointer stands at 3 when the others are, all in one cycle.
     sent = [launch(config=FREED, gx=8, **WHOLE)]

@@ -1,0 +1,65 @@
+"""Mailbox's queues and its first verdict, wrong in RTL and model alike: each is found."""
+
+import pytest
+
+from tb.host import mailbox_script
+from tb.host import test_mailbox_queues as queues
+from tb.host import test_mailbox_rules as rules
+from tb.support.record import made
+from tb.support.wrong_rules import WrongRule, demand_found
+from warploom.host._launch_answers import LaunchAnswers
+from warploom.host.mailbox import Mailbox
+from warploom_dev.rewrite import Rewrite
+from warploom_golden.host import Mailbox as Model
+
+SENDS = 'self._stops.append(self._stop.pack({"ticket": ticket, "drain": 0}))'
+REFUSALS = """(
+    (disconnected, HostError.DISCONNECTED),
+    (~known, HostError.BAD_OPCODE),
+    ((is_run | leaves) & ~mine.any(), HostError.NO_UNIT),
+    (is_run & (mine & self.missing).any(), HostError.CORE_MISSING),
+    (is_run & too_many, HostError.BAD_SPLIT),
+    (too_large, HostError.FIELD_RANGE),
+)"""
+DISCONNECTED = """if has_unit and self._disconnected[number]:
+    return Verdict(HostError.DISCONNECTED)
+"""
+UNKNOWN = """if opcode not in list(Opcode) or (opcode in LAUNCH_COMMANDS and not self._launches):
+    return Verdict(HostError.BAD_OPCODE)
+"""
+FOR_TWO = ("(disconnected,", "(disconnected & known,")
+
+
+def boxed(test, config):
+    """Return the test of a mailbox, RTL or model, as one that makes it."""
+    return lambda block, *arguments: test(made(block, config), *arguments)
+
+
+WRONG = {
+    "BAD_OPCODE comes before DISCONNECTED": WrongRule(
+        boxed(rules.test_disconnected_is_told_before_anything_else, rules.TINY),
+        (
+            Rewrite(Mailbox, "_judge", REFUSALS, REFUSALS.replace(*FOR_TWO)),
+            Rewrite(Model, "_verdict", DISCONNECTED + UNKNOWN, UNKNOWN + DISCONNECTED),
+        ),
+        (3,),
+    ),
+    "the queue of stops is one place short": WrongRule(
+        boxed(queues.test_every_section_aborts_while_no_stop_is_taken, queues.CONFIG),
+        (
+            Rewrite(
+                *(LaunchAnswers, "elaborate", "SyncFIFO(width=TICKET_BITS, depth=self._sections)"),
+                "SyncFIFO(width=TICKET_BITS, depth=self._sections - 1)",
+            ),
+            Rewrite(
+                *(Model, "_serve", SENDS),
+                f"if len(self._stops) < self._config.sections - 1:\n    {SENDS}",
+            ),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", WRONG)
+def test_a_rule_wrong_in_rtl_and_model_alike_is_found(rule, monkeypatch):
+    demand_found(WRONG[rule], (Mailbox, Model), mailbox_script, monkeypatch)
