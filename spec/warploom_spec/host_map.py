@@ -36,6 +36,8 @@ class Word:
         Its fields; their ``word`` is 0. Bits without a name read 0.
     acts : bool
         Whether a write does something at once: it must have all its strobes.
+    read_only : tuple[str, ...]
+        Names of fields that a write never changes, whatever the register's access is.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Word:
     meaning: str
     fields: tuple[WordField, ...]
     acts: bool = False
+    read_only: tuple[str, ...] = ()
 
 
 def bits(

@@ -183,7 +183,15 @@ def _control() -> tuple[Word, ...]:
         Word("CONTROL", 0x018, "wo", "starts a soft reset", (reset,), acts=True),
         Word("STATE", 0x01C, "ro", "soft reset and epoch", (running, epoch)),
         Word("IRQ_ENABLE", 0x020, "rw", "which bits of IRQ_STATUS raise `irq`", flags),
-        Word("IRQ_STATUS", 0x024, "w1c", "what happened; bit 0 is a level", flags, acts=True),
+        Word(
+            "IRQ_STATUS",
+            0x024,
+            "w1c",
+            "what happened; bit 0 is a level",
+            flags,
+            acts=True,
+            read_only=("records",),
+        ),
         _value("IRQ_THRESHOLD", 0x028, "rw", "records that raise bit 0 of IRQ_STATUS", 16),
     )
 

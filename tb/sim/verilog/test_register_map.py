@@ -247,6 +247,10 @@ def compiled_registers(path):
 ACCESS = {"ro": (True, False), "rw": (True, True), "wo": (False, True), "w1c": (True, True)}
 
 
+#: Fields of a register that a host writes, which no write changes.
+LEVELS = {"IRQ_STATUS": "records"}
+
+
 def expected_registers(config):
     words = {word.name: (word.offset, word) for word in registers(config)}
     for section in range(config.sections):
@@ -255,7 +259,14 @@ def expected_registers(config):
     return {
         name: (
             address,
-            {f.name: (f.low, f.high, *ACCESS[word.access]) for f in word.fields},
+            {
+                f.name: (
+                    f.low,
+                    f.high,
+                    *ACCESS["ro" if f.name == LEVELS.get(name) else word.access],
+                )
+                for f in word.fields
+            },
         )
         for name, (address, word) in words.items()
     }
@@ -268,9 +279,13 @@ def test_systemrdl_is_compiled_and_equals_the_map_address_by_address(text, tmp_p
     assert compiled_registers(path) == expected_registers(config_of(text))
 
 
-def test_a_moved_register_and_an_overlap_are_found(tmp_path):
+def test_a_moved_register_an_overlap_and_a_level_that_is_written_are_found(tmp_path):
     text = system_rdl(preset("tiny"), "tiny")
     path = tmp_path / "warploom_host.rdl"
+    level = 'field { sw = r; hw = w; desc = "RECORDS >= max(1, IRQ_THRESHOLD); a level"; }'
+    assert text.count(level) == 1
+    path.write_text(text.replace(level, level.replace("sw = r;", "sw = rw;")))
+    assert compiled_registers(path) != expected_registers(preset("tiny"))
     path.write_text(text.replace("} RECORDS @ 0x30;", "} RECORDS @ 0x38;"))
     assert compiled_registers(path) != expected_registers(preset("tiny"))
     path.write_text(text.replace("} RECORDS @ 0x30;", "} RECORDS @ 0x20;"))

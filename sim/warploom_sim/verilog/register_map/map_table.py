@@ -31,7 +31,7 @@ def _words(words: Iterable[Word], place: str) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- |"
     for word in words:
         fields = [
-            f"{field.name} [{_places(field)}]"
+            f"{field.name} [{_places(field)}]{' (ro)' * (field.name in word.read_only)}"
             for field in word.fields
             if field.name != "value" or field.bits < 32
         ]

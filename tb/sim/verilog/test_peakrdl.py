@@ -1,0 +1,115 @@
+"""PeakRDL's generators take the exported SystemRDL, and what they make has the map's numbers."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from warploom_sim.verilog.register_map import c_header, system_rdl
+from warploom_spec import preset
+from warploom_spec.host_commands import COMMANDS
+from warploom_spec.host_map import SECTION_WORDS
+from warploom_spec.host_registers import register_addresses
+
+CONFIG = preset("tiny")
+ADDRESSES = register_addresses(CONFIG)
+
+
+@pytest.fixture(scope="module")
+def rdl(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rdl") / "warploom_host.rdl"
+    path.write_text(system_rdl(CONFIG, "tiny"))
+    return path
+
+
+def made(rdl, out, *arguments):
+    """Run one generator, which says nothing if nothing is wrong; return what it wrote."""
+    command = [str(Path(sys.executable).parent / "peakrdl"), arguments[0], str(rdl)]
+    done = subprocess.run(
+        [*command, *arguments[1:], "-o", str(out)], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return out
+
+
+def test_html_has_every_register(rdl, tmp_path):
+    folder = made(rdl, tmp_path / "html", "html")
+    text = "".join(path.read_text() for path in (folder / "data").glob("*.js*"))
+    assert (folder / "index.html").exists()
+    assert [name for name in ADDRESSES if f'"{name}"' not in text] == []
+
+
+def test_the_c_structure_has_the_map_s_addresses(rdl, tmp_path):
+    """Compiled beside our own header: each member stands at the address of its macro."""
+    made(rdl, tmp_path / "peakrdl.h", "c-header")
+    (tmp_path / "warploom_host.h").write_text(c_header(CONFIG, "tiny"))
+    pairs = [(name, f"WARPLOOM_{name}_ADDRESS") for name in ADDRESSES]
+    pairs += [
+        (f"SECTION[1].{word.name}", f"warploom_section(1, WARPLOOM_SECTION_{word.name}_OFFSET)")
+        for word in SECTION_WORDS
+    ]
+    checks = "".join(
+        f"    if (offsetof(warploom_t, {member}) != {address}) return {number};\n"
+        for number, (member, address) in enumerate(pairs, 1)
+    )
+    (tmp_path / "check.c").write_text(
+        '#include <stddef.h>\n#include "peakrdl.h"\n#include "warploom_host.h"\n'
+        f"int main(void)\n{{\n{checks}    return 0;\n}}\n"
+    )
+    subprocess.run(["cc", "-std=gnu11", "check.c", "-o", "check"], cwd=tmp_path, check=True)
+    assert subprocess.run([tmp_path / "check"]).returncode == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name.lower())
+def test_a_command_s_words_are_an_addrmap_of_their_own(rdl, tmp_path, command):
+    layout = COMMANDS[command](CONFIG)
+    top = f"warploom_{layout.name}"
+    text = made(rdl, tmp_path / "peakrdl.h", "c-header", "--top", top).read_text()
+    found = dict(re.findall(r"^#define (\w+_bm) (\w+)$", text, re.MULTILINE))
+    expected = {
+        f"{top.upper()}__T{number}__{field.name.upper()}_bm": (1 << field.bits) - 1 << field.low
+        for number in range(layout.words)
+        for field in layout.in_word(number)
+    }
+    assert {name: int(mask, 16) for name, mask in found.items()} == expected
+    if layout.name == "launch":
+        assert found["WARPLOOM_LAUNCH__T10__BARRIERS_bm"] == "0x3f000000"
+
+
+def test_ip_xact_has_every_address_and_a_level_is_read_only(rdl, tmp_path):
+    tree = ElementTree.parse(made(rdl, tmp_path / "map.xml", "ip-xact"))
+    space = re.match(r"\{.*\}", tree.getroot().tag)
+    assert space
+
+    def texts(node, name):
+        return [part.text for part in node.iter(f"{space[0]}{name}")]
+
+    listed = {}
+    fields = {}
+    for register in tree.iter(f"{space[0]}register"):
+        listed[texts(register, "name")[0]] = int(texts(register, "addressOffset")[0][2:], 16)
+        for field in register.iter(f"{space[0]}field"):
+            name = texts(register, "name")[0], texts(field, "name")[0]
+            fields[name] = texts(field, "access")[0], texts(field, "modifiedWriteValue")
+    assert ADDRESSES.items() <= listed.items()
+    assert fields["IRQ_STATUS", "records"] == ("read-only", [])
+    assert fields["IRQ_STATUS", "error"] == ("read-write", ["oneToClear"])
+
+
+def test_a_register_block_lets_no_write_clear_the_level(rdl, tmp_path):
+    folder = made(rdl, tmp_path / "block", "regblock", "--cpuif", "axi4-lite-flat")
+    text = (folder / "warploom.sv").read_text()
+    # Where the block keeps a field, a write's data may change it.
+    kept = set(re.findall(r"field_storage\.IRQ_STATUS\.(\w+)\.value <=", text))
+    assert kept == {"error", "sm_lost", "reset_done"}
+
+
+def test_uvm_has_the_access_of_each_field(rdl, tmp_path):
+    text = made(rdl, tmp_path / "map.sv", "uvm").read_text()
+    body = re.search(r"class warploom__IRQ_STATUS .*?endclass", text, re.DOTALL)
+    assert body
+    access = dict(re.findall(r"this\.(\w+)\.configure\(this, 1, \d, \"(\w+)\"", body[0]))
+    assert access == {"records": "RO", "error": "W1C", "sm_lost": "W1C", "reset_done": "W1C"}
