@@ -15,7 +15,18 @@ from warploom_spec.host_map import SECTION_WORDS
 from warploom_spec.host_registers import register_addresses
 
 CONFIG = preset("tiny")
+FULL = "0xffffffff"
 ADDRESSES = register_addresses(CONFIG)
+#: Some fields of each command as the page has them, by PeakRDL's name of their mask.
+LITERAL = {
+    "run": {"WARPLOOM_RUN__T2__LARGER_bm": "0xff00", "WARPLOOM_RUN__T7__ARGUMENTS_HIGH_bm": FULL},
+    "launch": {
+        "WARPLOOM_LAUNCH__T5__STREAM_bm": "0xff0000",
+        "WARPLOOM_LAUNCH__T8__DY_bm": "0x3ff800",
+        "WARPLOOM_LAUNCH__T10__BARRIERS_bm": "0x3f000000",
+    },
+    "abort": {"WARPLOOM_ABORT__T0__OPCODE_bm": "0xff", "WARPLOOM_ABORT__T1__TICKET_bm": FULL},
+}
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +86,24 @@ def test_a_command_s_words_are_an_addrmap_of_their_own(rdl, tmp_path, command):
         for field in layout.in_word(number)
     }
     assert {name: int(mask, 16) for name, mask in found.items()} == expected
-    if layout.name == "launch":
-        assert found["WARPLOOM_LAUNCH__T10__BARRIERS_bm"] == "0x3f000000"
+    assert LITERAL[layout.name].items() <= found.items()
+
+
+def test_the_map_has_the_words_of_a_record(rdl, tmp_path):
+    text = made(rdl, tmp_path / "peakrdl.h", "c-header").read_text()
+    found = dict(re.findall(r"^#define WARPLOOM__(RECORD\d__\w+)_bm (\w+)$", text, re.MULTILINE))
+    assert found == {
+        "RECORD0__TICKET": "0xffffffff",
+        "RECORD1__CODE": "0xff",
+        "RECORD1__FATE": "0x700",
+        "RECORD1__KIND": "0x3800",
+        "RECORD1__KILLS": "0x1c000",
+        "RECORD1__DRAINED": "0x20000",
+        "RECORD2__CYCLES": "0xffffffff",
+        "RECORD3__DETAIL0": "0xffffffff",
+        "RECORD4__DETAIL1": "0xffffffff",
+        "RECORD5__DETAIL2": "0xffffffff",
+    }
 
 
 def test_ip_xact_has_every_address_and_a_level_is_read_only(rdl, tmp_path):
