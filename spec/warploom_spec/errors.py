@@ -26,6 +26,11 @@ class BlockStatus(IntEnum):
     FAULT = 1
     KILLED = 2
 
+    @classmethod
+    def of(cls, number: int) -> "BlockStatus":
+        """Return the status that a report's number stands for: one without a name is a fault."""
+        return cls(number) if number in list(cls) else cls.FAULT
+
 
 class Stop(IntEnum):
     """How a launch is stopped; a higher value wins."""

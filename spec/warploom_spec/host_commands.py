@@ -12,6 +12,7 @@ from warploom_spec.config import (
     SHARED_FIELD_BITS,
     Config,
 )
+from warploom_spec.errors import WarploomError
 from warploom_spec.queue import FinalFate, RecordKind
 from warploom_spec.word_layout import WordField, WordLayout
 
@@ -111,12 +112,35 @@ def abort_words(config: Config) -> WordLayout:
     return WordLayout("abort", TASK_WORDS, (*_HEAD, ticket))
 
 
-#: Layouts of the commands that need more than word 0.
+#: Layouts of the commands that need more than word 0, and the commands that do not.
 COMMANDS: Final[dict[Opcode, Callable[[Config], WordLayout]]] = {
     Opcode.RUN: run_words,
     Opcode.LAUNCH: launch_words,
     Opcode.ABORT: abort_words,
 }
+SHORT_COMMANDS: Final = (Opcode.NOP, Opcode.DISCONNECT)
+#: Commands that need an execution unit in their section, and commands that need a launch path.
+UNIT_COMMANDS: Final = (Opcode.RUN, Opcode.DISCONNECT)
+LAUNCH_COMMANDS: Final = (Opcode.LAUNCH, Opcode.ABORT)
+
+
+def check_commands() -> None:
+    """Demand that every opcode is in exactly one of `COMMANDS` and `SHORT_COMMANDS`.
+
+    Raises
+    ------
+    WarploomError
+        Names the opcode, the two lists and their file.
+    """
+    for opcode in Opcode:
+        if (opcode in COMMANDS) == (opcode in SHORT_COMMANDS):
+            raise WarploomError(
+                f"opcode {opcode.name} is in {'both' if opcode in COMMANDS else 'none'} of COMMANDS"
+                " and SHORT_COMMANDS; legal: one of them (spec/warploom_spec/host_commands.py)"
+            )
+
+
+check_commands()
 
 
 def record_words(config: Config) -> WordLayout:

@@ -86,7 +86,7 @@ WRONG = {
         "has no record",
     ),
     "a fault is none": (
-        Change(Reports, "_is_fault", "return status != BlockStatus.OK", "return False"),
+        Change(Reports, "_is_fault", "return True", "return False"),
         "FINISHED, code 0: of",
     ),
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from warploom_golden.dispatch.grid_walker import Place3, Walk
 from warploom_spec.config import Config
@@ -38,6 +39,18 @@ class Need:
         most = min(size // n for n, size in zip(amounts, sizes, strict=True) if n)
         limiting = tuple((most + 1) * n > size for n, size in zip(amounts, sizes, strict=True))
         return cls(amounts, most, limiting)
+
+
+def stopped_fate(stop: Stop) -> Fate:
+    """Return the fate of a launch with blocks that were offered and blocks that were not."""
+    match stop:
+        case Stop.KILL:
+            return Fate.KILLED
+        case Stop.DRAIN | Stop.NONE:
+            # Without a stop the launch is not gone yet, and nobody reads its verdict.
+            return Fate.DRAINED
+        case _:
+            assert_never(stop)
 
 
 @dataclass(eq=False, slots=True)
@@ -126,7 +139,7 @@ class Place:
             return Fate.FINISHED, ErrorCode.OK
         if not self.started:
             return Fate.SKIPPED, ErrorCode.OK
-        return (Fate.KILLED if self.stop is Stop.KILL else Fate.DRAINED), ErrorCode.OK
+        return stopped_fate(self.stop), ErrorCode.OK
 
     def record(self) -> dict[str, int]:
         """Return the fields of ``layouts.dispatch_end``."""

@@ -1,6 +1,7 @@
 """What SMs report to BlockDispatcher's cycle model."""
 
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from warploom_golden.dispatch.calendar import Calendar
 from warploom_golden.dispatch.sm.sm import Block, Sm
@@ -68,10 +69,10 @@ class Reports:
             if block is None:
                 continue
             block.reported = block.place.last_report = cycle - 1
-            status = self._packet.unpack(payload)["status"]
+            status = BlockStatus.of(self._packet.unpack(payload)["status"])
             if self._is_fault(block, status, errors):
                 self._fault(block, cycle - 1, calendar)
-            elif status == BlockStatus.KILLED:
+            elif status is BlockStatus.KILLED:
                 block.place.any_killed = True
             found.append(block)
         return found
@@ -86,14 +87,20 @@ class Reports:
             errors.append((ErrorCode.REPORT_NOT_RUNNING, sm.number))
         return block
 
-    def _is_fault(self, block: Block, status: int, errors: list[Error]) -> bool:
+    def _is_fault(self, block: Block, status: BlockStatus, errors: list[Error]) -> bool:
         """Tell whether a report is a fault; `KILLED` is one if nobody asked for it."""
-        if status == BlockStatus.KILLED:
-            asked = self._kill >> block.place.number & 1
-            if not asked:
-                errors.append((ErrorCode.KILL_NOT_ASKED, block.sm.number))
-            return not asked
-        return status != BlockStatus.OK
+        match status:
+            case BlockStatus.OK:
+                return False
+            case BlockStatus.FAULT:
+                return True
+            case BlockStatus.KILLED:
+                asked = self._kill >> block.place.number & 1
+                if not asked:
+                    errors.append((ErrorCode.KILL_NOT_ASKED, block.sm.number))
+                return not asked
+            case _:
+                assert_never(status)
 
     def _fault(self, block: Block, sent: int, calendar: Calendar) -> None:
         """Let a fault kill its launch."""

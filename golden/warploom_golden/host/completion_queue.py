@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Mapping
+from typing import assert_never
 
 from warploom_spec import layouts
 from warploom_spec.config import Config
@@ -9,14 +10,6 @@ from warploom_spec.errors import Fate
 from warploom_spec.host_commands import record_words
 from warploom_spec.queue import FinalFate
 from warploom_spec.word_layout import WORD_BITS
-
-FATES = {
-    Fate.FINISHED: FinalFate.FINISHED,
-    Fate.KILLED: FinalFate.ABORTED,
-    Fate.DRAINED: FinalFate.ABORTED,
-    Fate.SKIPPED: FinalFate.ABORTED,
-    Fate.ABORTED: FinalFate.ABORTED,
-}
 
 
 class CompletionQueue:
@@ -73,5 +66,17 @@ class CompletionQueue:
         return sum(word << WORD_BITS * k for k, word in enumerate(words))
 
 
-def _final_fate(fate: int) -> FinalFate:
-    return FATES.get(Fate(fate), FinalFate.FAILED) if fate in list(Fate) else FinalFate.FAILED
+def _final_fate(number: int) -> FinalFate:
+    """Return what a host reads as fate (2); a number that is no fate counts as a failure."""
+    if number not in list(Fate):
+        return FinalFate.FAILED
+    fate = Fate(number)
+    match fate:
+        case Fate.FINISHED:
+            return FinalFate.FINISHED
+        case Fate.KILLED | Fate.DRAINED | Fate.SKIPPED | Fate.ABORTED:
+            return FinalFate.ABORTED
+        case Fate.FAILED:
+            return FinalFate.FAILED
+        case _:
+            assert_never(fate)

@@ -3,12 +3,15 @@
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from warploom_spec import host_packets, layouts
 from warploom_spec.config import Config
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
+    LAUNCH_COMMANDS,
     TASK_WORDS,
+    UNIT_COMMANDS,
     Opcode,
     abort_words,
     command_words,
@@ -25,8 +28,6 @@ from warploom_spec.host_map import (
 )
 
 ALL_STROBES = 0b1111
-#: Commands that a mailbox without a launch path does not know.
-LAUNCH_COMMANDS = (Opcode.LAUNCH, Opcode.ABORT)
 #: Words that a unit's cores write.
 CORE_WORDS = tuple(f"RESULT{8 + k}" for k in range(RESULT_WORDS))
 
@@ -216,37 +217,49 @@ class Mailbox:
         section = self._sections[number]
         if verdict is not None:
             section.complete({"ERROR": verdict.code | verdict.argument << 16})
-            if verdict.code == HostError.OK and opcode == Opcode.DISCONNECT:
+            if verdict.code == HostError.OK and opcode is Opcode.DISCONNECT:
                 self._disconnected[number] = 1
-        elif opcode == Opcode.RUN:
-            self._runs[number] = self._task(number)
-        else:
-            section.awaits = True
-            if opcode == Opcode.LAUNCH:
+            return
+        match opcode:
+            case Opcode.RUN:
+                self._runs[number] = self._task(number)
+            case Opcode.LAUNCH:
+                section.awaits = True
                 self._launched.append(number)
-            else:
+            case Opcode.ABORT:
+                section.awaits = True
                 ticket = self._abort_words.unpack(self._tasks[number])["ticket"]
                 self._aborting.append(number)
                 self._stops.append(self._stop.pack({"ticket": ticket, "drain": 0}))
+            case None | Opcode.NOP | Opcode.DISCONNECT:
+                raise AssertionError(f"{opcode!r} completes at once")
+            case _:
+                assert_never(opcode)
 
     def _verdict(self, number: int, missing: int) -> Verdict | None:
         """Rule 5: return what a command completes with at once; None if it is handed on."""
         opcode, has_unit = self._opcode(number), number < self._config.units
         if has_unit and self._disconnected[number]:
             return Verdict(HostError.DISCONNECTED)
-        if opcode not in list(Opcode) or (opcode in LAUNCH_COMMANDS and not self._launches):
+        if opcode is None or (opcode in LAUNCH_COMMANDS and not self._launches):
             return Verdict(HostError.BAD_OPCODE)
-        if opcode == Opcode.NOP:
-            return Verdict(HostError.OK)
-        if opcode == Opcode.ABORT:
-            return None
-        if opcode == Opcode.LAUNCH:
-            word = self._too_large(number)
-            return None if word is None else Verdict(HostError.FIELD_RANGE, word)
-        if not has_unit:
+        if opcode in UNIT_COMMANDS and not has_unit:
             return Verdict(HostError.NO_UNIT)
-        if opcode == Opcode.DISCONNECT:
-            return Verdict(HostError.OK)
+        match opcode:
+            case Opcode.NOP | Opcode.DISCONNECT:
+                return Verdict(HostError.OK)
+            case Opcode.ABORT:
+                return None
+            case Opcode.LAUNCH:
+                word = self._too_large(number)
+                return None if word is None else Verdict(HostError.FIELD_RANGE, word)
+            case Opcode.RUN:
+                return self._judge_task(number, missing)
+            case _:
+                assert_never(opcode)
+
+    def _judge_task(self, number: int, missing: int) -> Verdict | None:
+        """Rule 5 (d), (e) and (g) for a RUN."""
         if missing >> number & 1:
             return Verdict(HostError.CORE_MISSING)
         cores = self._config.cores_per_unit - int(self._skips_primary(number))
@@ -254,8 +267,10 @@ class Mailbox:
             return Verdict(HostError.BAD_SPLIT)
         return None if self._parts(number) else Verdict(HostError.OK)
 
-    def _opcode(self, number: int) -> int:
-        return self._head.unpack(self._tasks[number])["opcode"]
+    def _opcode(self, number: int) -> Opcode | None:
+        """Return a section's command; None if the page's table has no such opcode."""
+        opcode = self._head.unpack(self._tasks[number])["opcode"]
+        return Opcode(opcode) if opcode in list(Opcode) else None
 
     def _skips_primary(self, number: int) -> bool:
         return bool(self._head.unpack(self._tasks[number])["flags"] & FLAG_SKIP_PRIMARY)
@@ -293,7 +308,7 @@ class Mailbox:
     def _sent_launch(self, inputs: Mapping[str, int]) -> int | None:
         """Rule 8: return the packed ``launch_descriptor`` that is sent in this cycle."""
         number = self._judged
-        if number is None or inputs["closed"] or self._opcode(number) != Opcode.LAUNCH:
+        if number is None or inputs["closed"] or self._opcode(number) is not Opcode.LAUNCH:
             return None
         if self._verdict(number, inputs["missing"]) is not None:
             return None

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from warploom_golden.oracles.axil_bus import Access, AxilBus
 from warploom_golden.oracles.ledger import LedgerError
-from warploom_golden.oracles.ledger_entry import State
+from warploom_golden.oracles.ledger_entry import State, reported_state
 from warploom_spec import layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import BlockStatus, ErrorCode
@@ -347,11 +347,8 @@ class HostLedger:
         if block is None or block.ended or not block.taken:
             return
         block.ended = True
-        state = State.FAULT
-        if fields["status"] == BlockStatus.OK:
-            state = State.OK
-        elif fields["status"] == BlockStatus.KILLED and kill >> block.place & 1:
-            state = State.KILLED
+        killed = bool(kill >> block.place & 1)
+        state = reported_state(BlockStatus.of(fields["status"]), killed)
         block.launch.states[State.OPEN] -= 1
         block.launch.states[state] += 1
 

@@ -4,7 +4,14 @@ from collections import deque
 from collections.abc import Mapping
 from typing import NoReturn
 
-from warploom_golden.oracles.ledger_entry import Account, Coordinates, Entry, HeldBlock, State
+from warploom_golden.oracles.ledger_entry import (
+    Account,
+    Coordinates,
+    Entry,
+    HeldBlock,
+    State,
+    reported_state,
+)
 from warploom_golden.oracles.ledger_places import Places
 from warploom_golden.oracles.stalls import Stalls
 from warploom_spec import layouts
@@ -328,11 +335,7 @@ class Ledger:
         sm.charge(entry.need, -1)
         sm.free.append(block.slot)
         killed = entry.place is not None and bool(self._places.kill >> entry.place & 1)
-        state = State.FAULT
-        if status == BlockStatus.OK:
-            state = State.OK
-        elif status == BlockStatus.KILLED and killed:
-            state = State.KILLED
+        state = reported_state(BlockStatus.of(status), killed)
         self._end(entry, state)
         self._rare["a block reported ok while its place is killed"] += killed and state is State.OK
         self._rare["killed although nobody asked"] += status == BlockStatus.KILLED and not killed

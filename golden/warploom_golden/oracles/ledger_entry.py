@@ -4,9 +4,10 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from typing import assert_never
 
 from warploom_spec import RESOURCES
-from warploom_spec.errors import ErrorCode, Fate, Stop
+from warploom_spec.errors import BlockStatus, ErrorCode, Fate, Stop
 
 #: Place (bx, by, bz) of a block in its grid, or a grid's size.
 Coordinates = tuple[int, int, int]
@@ -20,6 +21,19 @@ class State(Enum):
     FAULT = auto()
     KILLED = auto()
     LOST = auto()
+
+
+def reported_state(status: BlockStatus, killed: bool) -> State:
+    """Return the state of a block after its report; ``killed``: its place is being killed."""
+    match status:
+        case BlockStatus.OK:
+            return State.OK
+        case BlockStatus.FAULT:
+            return State.FAULT
+        case BlockStatus.KILLED:
+            return State.KILLED if killed else State.FAULT
+        case _:
+            assert_never(status)
 
 
 @dataclass(eq=False)
@@ -177,9 +191,19 @@ class Entry:
         if self.tally[State.KILLED]:
             return [Fate.KILLED]
         # A second stop may have come too late to act: either stop's fate is possible.
-        killed = Fate.KILLED if self.may_kill else Fate.DRAINED
-        fates = {Stop.KILL: killed, Stop.DRAIN: Fate.DRAINED}
-        return [fate for stop, fate in fates.items() if stop in self.stops]
+        return [self._fate_of(stop) for stop in sorted(self.stops, reverse=True)]
+
+    def _fate_of(self, stop: Stop) -> Fate:
+        """Return the fate that a stop leads to."""
+        match stop:
+            case Stop.KILL:
+                return Fate.KILLED if self.may_kill else Fate.DRAINED
+            case Stop.DRAIN:
+                return Fate.DRAINED
+            case Stop.NONE:
+                raise AssertionError("no stop is none that the ledger notes")
+            case _:
+                assert_never(stop)
 
 
 @dataclass(eq=False)

@@ -22,8 +22,6 @@ from warploom_spec.queue import PRIORITIES, FinalFate, Mode, QueueCode
 
 #: A command's ticket (0: none) and code (0: accepted).
 Answer = tuple[int, int]
-#: The state of a launch that left the dispatcher unfinished, by its fate there.
-_SUSPENDED = {Fate.KILLED: State.KILLED, Fate.DRAINED: State.DRAINED}
 #: The stop that the dispatcher gets for a started launch, by the launch's mode.
 _STOPS = {Mode.RESET: Stop.KILL, Mode.DRAIN: Stop.DRAIN, Mode.WAIT: Stop.NONE}
 #: The failures that break a launch's stream.
@@ -320,7 +318,7 @@ class KernelQueue:
         self.path.release(launch, cycle)
         self._count(launch, fate)
         launch.kills += fate is Fate.KILLED
-        launch.leave(_SUSPENDED.get(fate, launch.suspended), next_block)
+        launch.leave(launch.state_after(fate), next_block)
         offered, held = (end.offered, end.held) if end else (0, 0)
         self.put_back.append(PutBack(cycle, launch.ticket, fate, next_block, offered, held))
 

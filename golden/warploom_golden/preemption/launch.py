@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import assert_never
 
 from warploom_golden.replay.event_filter import Accepted
-from warploom_spec import LaunchDescriptor
+from warploom_spec import Fate, LaunchDescriptor
 from warploom_spec.queue import Mode
 
 
@@ -99,6 +100,20 @@ class Launch:
         self.state, self.next_block = state, next_block
         self.place = self.presented = self.accepted = self.timeout_at = None
         self.preempted = self.stopping = self.killing = False
+
+    def state_after(self, fate: Fate) -> State:
+        """Return the state of a launch that left the dispatcher, or was taken back before it."""
+        match fate:
+            case Fate.KILLED:
+                return State.KILLED
+            case Fate.DRAINED:
+                return State.DRAINED
+            case Fate.SKIPPED:
+                return self.suspended
+            case Fate.FINISHED | Fate.FAILED | Fate.ABORTED:
+                raise AssertionError(f"a launch that is {fate.name} does not run again")
+            case _:
+                assert_never(fate)
 
     def effective_mode(self, max_kills: int) -> Mode:
         """Return how a preemption stops the launch once it has started: reset, drain or wait.

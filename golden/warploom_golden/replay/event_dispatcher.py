@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Final
+from typing import Final, assert_never
 
 import numpy as np
 
@@ -281,10 +281,16 @@ class EventDispatcher:
         place, acts = self._state.places[number], cycle + self._timing.stop
         if take_back:
             place.skip_at = min(int(place.skip_at), acts)
-        if how is not Stop.NONE:
-            place.stop_at = min(int(place.stop_at), acts)
-        if how is Stop.KILL:
-            place.kill_at = min(int(place.kill_at), acts)
+        match how:
+            case Stop.NONE:
+                pass
+            case Stop.DRAIN:
+                place.stop_at = min(int(place.stop_at), acts)
+            case Stop.KILL:
+                place.stop_at = min(int(place.stop_at), acts)
+                place.kill_at = min(int(place.kill_at), acts)
+            case _:
+                assert_never(how)
         self._state.alarm = min(int(self._state.alarm), acts)
 
     def advance(self, cycle: int, until: int) -> tuple[int, End | None, bool]:

@@ -2,7 +2,7 @@
 
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
@@ -14,8 +14,11 @@ from warploom.lib.bits import number_of
 from warploom.lib.unnamed import UNNAMED, unnamed_write_port
 from warploom_spec import Config, host_packets, layouts
 from warploom_spec.host_commands import (
+    COMMANDS,
     FLAG_SKIP_PRIMARY,
+    LAUNCH_COMMANDS,
     TASK_WORDS,
+    UNIT_COMMANDS,
     Opcode,
     abort_words,
     launch_words,
@@ -265,9 +268,13 @@ class Mailbox(wiring.Component):
 
     def _used_words(self) -> list[int]:
         """Return the words of the task register that some command here looks at."""
-        makers = [run_words, *((launch_words, abort_words) if self._launches else ())]
-        fields = [field for make in makers for field in make(self._config).fields]
+        layouts_here = (make for opcode, make in COMMANDS.items() if self._knows(opcode))
+        fields = [field for make in layouts_here for field in make(self._config).fields]
         return sorted({piece.word for field in fields for piece in field.pieces()})
+
+    def _knows(self, opcode: Opcode) -> bool:
+        """Return whether a command is known here: without a launch path some are not."""
+        return self._launches or opcode not in LAUNCH_COMMANDS
 
     def _task(self, m: Module, section: Value, words: "dict[int, memory.Memory]") -> Signal:
         """Return the task register of the section that was written to in the cycle before."""
@@ -304,17 +311,33 @@ class Mailbox(wiring.Component):
         too_large: Value = C(0, 1)
         argument = Signal(host_packets.FAILURE_BITS, name="verdict_argument")
         if self._launches:
-            elsewhere = is_opcode[Opcode.LAUNCH] | is_opcode[Opcode.ABORT]
+            elsewhere = reduce(or_, (is_opcode[opcode] for opcode in LAUNCH_COMMANDS))
             too_large = is_opcode[Opcode.LAUNCH] & self._too_large(m, task, argument)
-        known = is_opcode[Opcode.NOP] | is_run | leaves | elsewhere
+        here = (is_opcode[opcode] for opcode in Opcode if opcode not in LAUNCH_COMMANDS)
+        known = reduce(or_, here) | elsewhere
+        needs_unit = reduce(or_, (is_opcode[opcode] for opcode in UNIT_COMMANDS))
         disconnected = (mine & self.disconnected).any()
+
+        def own(opcode: Opcode) -> tuple[tuple[Value, HostError], ...]:
+            """Return what refuses this command beside what refuses any."""
+            match opcode:
+                case Opcode.NOP | Opcode.ABORT | Opcode.DISCONNECT:
+                    return ()
+                case Opcode.RUN:
+                    return (
+                        (is_run & (mine & self.missing).any(), HostError.CORE_MISSING),
+                        (is_run & too_many, HostError.BAD_SPLIT),
+                    )
+                case Opcode.LAUNCH:
+                    return ((too_large, HostError.FIELD_RANGE),)
+                case _:
+                    assert_never(opcode)
+
         refusals: tuple[tuple[Value, HostError], ...] = (
             (disconnected, HostError.DISCONNECTED),
             (~known, HostError.BAD_OPCODE),
-            ((is_run | leaves) & ~mine.any(), HostError.NO_UNIT),
-            (is_run & (mine & self.missing).any(), HostError.CORE_MISSING),
-            (is_run & too_many, HostError.BAD_SPLIT),
-            (too_large, HostError.FIELD_RANGE),
+            (needs_unit & ~mine.any(), HostError.NO_UNIT),
+            *(refusal for opcode in Opcode for refusal in own(opcode)),
         )
         code = Signal(host_packets.HOST_CODE_BITS, name=UNNAMED)
         runs = Signal(name=UNNAMED)
