@@ -70,7 +70,7 @@ typedef struct {
 typedef struct {
     uint32_t ticket;
     uint32_t fate; /* WARPLOOM_FATE_* */
-    uint32_t code; /* 0, or why it failed */
+    uint32_t code; /* 0, or the reason of the failure */
     uint32_t kind, kills, drained;
     uint32_t cycles; /* from its first offer to its last report */
 } warploom_record;

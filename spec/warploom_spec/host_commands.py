@@ -38,7 +38,7 @@ FLAG_SKIP_PRIMARY: Final = 1
 
 _HEAD: Final = (
     WordField("opcode", 0, 0, 8, "the command", Opcode),
-    WordField("flags", 0, 8, 8, "RUN: bit 0 keeps the primary core out"),
+    WordField("flags", 0, 8, 8, "RUN: bit 0 = 1: no part for the primary core"),
     WordField("parameter", 0, 16, 16, "not used by these commands"),
 )
 
@@ -151,10 +151,10 @@ def record_words(config: Config) -> WordLayout:
         RECORD_WORDS,
         (
             WordField("ticket", 0, 0, 32, "ticket"),
-            WordField("code", 1, 0, 8, "0, or why it failed", AnyCode),
+            WordField("code", 1, 0, 8, "0, or the reason of the failure", AnyCode),
             WordField("fate", 1, 8, 3, "0 finished, 1 aborted, 2 failed", FinalFate),
             WordField("kind", 1, 11, 3, "0 launch", RecordKind),
-            WordField("kills", 1, 14, 3, "how often it was killed to make way"),
+            WordField("kills", 1, 14, 3, "how often a preemption killed it"),
             WordField("drained", 1, 17, 1, "1: mode reset was treated as drain"),
             WordField("cycles", 2, 0, 32, "first offer to last report"),
             *(WordField(f"detail{k}", 3 + k, 0, 32, "by kind; 0 of a launch") for k in range(3)),

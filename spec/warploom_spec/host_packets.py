@@ -128,7 +128,7 @@ def unit_done(config: Config) -> Packet:
             Field("valid", 1, "1 for one cycle"),
             Field("status", config.cores_per_unit, "cores whose part succeeded"),
             Field("assigned", config.cores_per_unit, "cores that got a part"),
-            Field("code", HOST_CODE_BITS, "0, or why it failed", AnyCode),
+            Field("code", HOST_CODE_BITS, "0, or the reason of the failure", AnyCode),
             Field("core", CORE_BITS, "the core that the code speaks of"),
             Field("argument", FAILURE_BITS, "the core's own code"),
             Field("task", TASK_NUMBER_BITS, "the task's number"),

@@ -187,7 +187,7 @@ def _control() -> tuple[Word, ...]:
             "IRQ_STATUS",
             0x024,
             "w1c",
-            "what happened; bit 0 is a level",
+            "events that happened; bit 0 is a level",
             flags,
             acts=True,
             read_only=("records",),
@@ -253,7 +253,7 @@ def _streams_and_units(config: Config) -> tuple[Word, ...]:
     second = bits("second", 8, 8, "the other position")
     swap = Word("ORDER_SWAP", 0x074, "wo", "swaps two SMs' turns", (first, second), acts=True)
     return (
-        Word("CLEAR_STREAM", 0x070, "wo", "mends a broken stream", (stream,), acts=True),
+        Word("CLEAR_STREAM", 0x070, "wo", "clears a broken stream", (stream,), acts=True),
         *((swap,) if config.has_order_table else ()),
         Word(
             "UNIT_RESET",

@@ -284,7 +284,7 @@ def _end(config: Config) -> tuple[Field, ...]:
     return (
         Field("ticket", TICKET_BITS, "ticket"),
         Field("fate", FATE_BITS, "warploom_spec.Fate", Fate),
-        Field("code", ERROR_CODE_BITS, "0, or why it failed", AnyCode),
+        Field("code", ERROR_CODE_BITS, "0, or the reason of the failure", AnyCode),
         Field("cycles", CYCLES_BITS, "first offer to last report"),
         *_axes("next_", config.grid_bits, "next block of a drained launch, else 0"),
     )

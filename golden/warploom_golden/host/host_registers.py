@@ -60,7 +60,7 @@ class HostRegisters:
         self._lost_before = 0
         self._resetting = self._restart = False
         self._unit_reset = 0
-        self._stream_mended: int | None = None
+        self._stream_cleared: int | None = None
         self._swapped: int | None = None
         self._epoch = 0
         self._enable = self._all_sms
@@ -125,8 +125,8 @@ class HostRegisters:
         """Rule 3: what the registers that act do in this cycle."""
         values: Values = {
             "pop": int(performed == "RECORD_POP" and data & 1),
-            "clear_stream": self._stream_mended or 0,
-            "clear_stream_valid": int(self._stream_mended is not None),
+            "clear_stream": self._stream_cleared or 0,
+            "clear_stream_valid": int(self._stream_cleared is not None),
             "unit_reset": self._unit_reset,
         }
         if self._config.has_order_table:
@@ -136,7 +136,7 @@ class HostRegisters:
 
     def _note_actions(self, performed: str | None, data: int) -> None:
         """Rule 3: what other blocks hear in the next cycle."""
-        self._stream_mended = data & 0xFF if performed == "CLEAR_STREAM" else None
+        self._stream_cleared = data & 0xFF if performed == "CLEAR_STREAM" else None
         swap = {"first": data & 0xFF, "second": data >> 8 & 0xFF}
         self._swapped = self._swap.pack(swap) if performed == "ORDER_SWAP" else None
 

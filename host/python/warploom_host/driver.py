@@ -66,7 +66,7 @@ class Outcome:
     Attributes
     ----------
     code, core, argument : int
-        0, or why it failed; the core and the number that this speaks of.
+        0, or the reason of the failure; the core, and a number that the code explains.
     ticket : int
         Of a launch; 0: none.
     succeeded, parts : int
@@ -95,7 +95,7 @@ class Record:
     fate : int
         0 finished, 1 aborted, 2 failed.
     code : int
-        0, or why it failed.
+        0, or the reason of the failure.
     cycles : int
         From its first offer to its last report.
     kind, kills, drained : int
