@@ -16,9 +16,10 @@ from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_model import Events, Piece, Table
 from warploom_sim.failure import ProgramError, is_full
 from warploom_sim.replay.analysis.running import KEPT, RunningFigures
-from warploom_sim.replay.bench.records import record_packets
+from warploom_sim.replay.bench.records import index_read_packet, record_packets
 from warploom_sim.replay.event_comparison import Comparing, Comparison, Parts
 from warploom_sim.replay.event_files import EventFile
+from warploom_sim.replay.index_reads import IndexReads
 from warploom_sim.replay.model_run import read_piece
 from warploom_sim.replay.simulation_run import End, Process, failure, read_end
 from warploom_spec import Config
@@ -170,6 +171,7 @@ def follow(
     again: Callable[[], Parts],
     report: Callable[[int], object],
     *,
+    reads: IndexReads | None = None,
     whole: bool = False,
     flip: Flip | None = None,
 ) -> Followed:
@@ -189,6 +191,8 @@ def follow(
         Returns the model's events once more: they say where a mismatch is.
     report : callable
         Told how many blocks were offered so far.
+    reads : IndexReads or None
+        Gets the SMs' index reads; None: they are not looked at.
     whole : bool
         Keep all of the RTL's events.
     flip : Flip or None
@@ -203,7 +207,7 @@ def follow(
     WarploomError
         If the event of which a bit is to be flipped does not come.
     """
-    follower = _Follower(model, folder, model_folder, config, figures, whole, flip)
+    follower = _Follower(model, folder, model_folder, config, figures, reads, whole, flip)
     try:
         follower.run(simulation, report)
         return follower.finish(again)
@@ -221,6 +225,7 @@ class _Follower:
         model_folder: Path,
         config: Config,
         figures: RunningFigures,
+        reads: IndexReads | None,
         whole: bool,
         flip: Flip | None,
     ):
@@ -228,7 +233,9 @@ class _Follower:
         self._figures = figures
         packets = record_packets(config)
         self._files = {kind: EventFile(folder / f"{kind}.bin", packets[kind]) for kind in packets}
-        for file in self._files.values():
+        self._reads = reads
+        self._read_file = EventFile(folder / "reads.bin", index_read_packet(config))
+        for file in (*self._files.values(), self._read_file):
             file.gives_back = True
         if flip:
             self._files[flip.kind].flip(flip.number, flip.bit)
@@ -250,6 +257,7 @@ class _Follower:
                     over = False
                     self._take(kind, table)
                     self._catch_up(0)
+            over = self._take_reads() and over
             report(self._recorded.counts["offers"])
             if simulation.returncode is None:
                 time.sleep(POLL)
@@ -261,6 +269,8 @@ class _Follower:
             for kind, file in self._files.items():
                 # A run that is given up may offer a block while its files are closed.
                 self._take(kind, file.finish(counted=not end.stopped))
+            if self._reads:
+                self._reads.add(self._read_file.finish(counted=not end.stopped))
         except ProgramError as error:
             if is_full(self._folder):
                 full = f"{error}; no space left on the disk of {self._folder}"
@@ -269,6 +279,14 @@ class _Follower:
         self._catch_up(NEVER)
         compared = self._comparing.finish(end.stalls, self._stalls, again)
         return Followed(compared, self._recorded, end)
+
+    def _take_reads(self) -> bool:
+        """Take the index reads that came since the last time; tell whether there were none."""
+        none = True
+        while self._reads and (table := self._read_file.read()):
+            none = False
+            self._reads.add(table)
+        return none
 
     def _check_model(self) -> None:
         if self._model.poll():

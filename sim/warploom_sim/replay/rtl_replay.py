@@ -18,11 +18,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from warploom_golden.replay.event_model import Events
 from warploom_sim.build_cache import build_root
 from warploom_sim.kept_folders import hold, release_folder, remove_old
-from warploom_sim.replay import axi_run, recount, replay_figures, replay_words, sent_launches
+from warploom_sim.replay import (
+    axi_run,
+    host_reads,
+    recount,
+    replay_figures,
+    replay_words,
+    sent_launches,
+)
 from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
 from warploom_sim.replay.bench import replay_bench_build
 from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.event_comparison import Comparison
+from warploom_sim.replay.index_reads import IndexReads
 from warploom_sim.replay.launch_figures import launch_figures
 from warploom_sim.replay.model_run import ModelJob
 from warploom_sim.replay.replay_checks import lost_errors, shortfalls, unread
@@ -104,10 +112,14 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     names = [launch.name for launch in replay.trace.launches]
     make = axi_run.SettledFigures if options.host == "axi" else RunningFigures
     figures = make(replay.launches, names, replay.config, replay.arrivals)
-    followed = _run_both(replay, simulation, rtl_folder, model_folder, figures)
+    reads = IndexReads(replay.launches, replay.config) if replay.config.makes_indices else None
+    followed = _run_both(replay, simulation, rtl_folder, model_folder, figures, reads)
     if options.wave_cycles:
         check_reached(rtl_folder, options.wave_cycles)
-    outcome = _judge(replay, followed, figures, rtl_folder)
+    outcome = _judge(replay, followed, figures, reads, rtl_folder)
+    if reads:
+        outcome.figures["index_reads_compared"] = reads.compared
+        outcome.figures["mismatches"] += reads.wrong
     if options.host == "axi":
         cost = _host_figures(outcome.figures, followed.recorded.counts["answers"], replay)
         outcome.figures.update(cost)
@@ -135,6 +147,7 @@ def _run_both(
     rtl_folder: Path,
     model_folder: Path,
     figures: RunningFigures,
+    reads: IndexReads | None,
 ) -> Followed:
     """Run RTL and model side by side and compare, with a progress bar over the blocks."""
     options, config = replay.options, replay.config
@@ -192,6 +205,7 @@ def _run_both(
             figures,
             lambda: (piece.events for piece in model_pieces(replay, again)),
             lambda offered: progress.update(task, completed=offered),
+            reads=reads,
             whole=replay.whole,
             flip=replay.flip,
         )
@@ -223,11 +237,19 @@ def _misread(replay: Job, rtl_folder: Path) -> list[str]:
     )
 
 
-def _judge(replay: Job, followed: Followed, figures: RunningFigures, rtl_folder: Path) -> Outcome:
+def _judge(
+    replay: Job,
+    followed: Followed,
+    figures: RunningFigures,
+    reads: IndexReads | None,
+    rtl_folder: Path,
+) -> Outcome:
     """Demand that all was equal, and that enough was compared."""
     compared, recorded, end = followed.comparison, followed.recorded, followed.end
     rtl = recorded.events(end.stalls)
+    heard = None
     if replay.options.host == "axi":
+        heard = host_reads.read(rtl_folder, rtl.tables["answers"], rtl.tables["ended"])
         rtl = axi_run.settled(rtl)
         compared.compared["answers"] -= recorded.counts["answers"] - len(
             rtl.tables["answers"]["cycle"]
@@ -241,12 +263,18 @@ def _judge(replay: Job, followed: Followed, figures: RunningFigures, rtl_folder:
     problems += shortfalls(compared, replay.demanded, rtl, recorded.offered)
     problems += lost_errors(rtl, end.error_counts, replay.config)
     problems += _misread(replay, rtl_folder)
+    problems += reads.problems(replay.demanded.blocks) if reads else []
+    problems += heard.problems if heard else []
     # A run that went wrong has no offers and reports that belong together.
     found = None if problems else figures.finish()
     result = None
     if replay.whole and not problems:
         result = result_of(replay, rtl, replay.options.simulator)
-    return Outcome(_figures(replay, rtl, recorded.counts, compared, found), problems, result)
+    given = _figures(replay, rtl, recorded.counts, compared, found)
+    if heard:
+        given |= {"records_compared": heard.records, "results_compared": heard.results}
+        given["mismatches"] += heard.wrong
+    return Outcome(given, problems, result)
 
 
 def _figures(

@@ -28,6 +28,7 @@ from warploom_sim.replay.bench.records import (
 )
 from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.event_files import EventFile
+from warploom_sim.replay.index_reads import SHARE
 from warploom_sim.replay.model_run import ModelJob
 from warploom_sim.replay.request import ReplayOptions
 from warploom_sim.replay.sent_launches import LAUNCH_FILE
@@ -150,6 +151,7 @@ def simulation_process(
         "silence_limit": SILENCE_LIMIT + 2 * longest * slowdown(config, knee),
         "offer_limit": 1000 + 2 * sum(x * y * z for x, y, z in (n.grid for n in launches)),
         "drain": DRAIN + 2 * config.max_warps,
+        "index_reads": SHARE,
     }
     if axi and options and options.forced_fault in axi_bench.FAULTS:
         values["host_fault"] = axi_bench.FAULTS[options.forced_fault]

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from warploom_sim.replay.bench.connect import connect
+from warploom_sim.replay.bench.records import ANSWER, LOOKED, POPPED, TRESPASS
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, host_packets
 from warploom_spec.host_commands import INLINE_WORD, Opcode, launch_words
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
@@ -34,6 +36,7 @@ def launch_lines(launches: Sequence[LaunchDescriptor], config: Config) -> Iterat
 def axi_host(config: Config) -> Iterator[str]:
     """Yield the lines of the bench that connect the host."""
     addresses = {word.name: word.offset for word in registers(config)}
+    named = ("ID", "IRQ_ENABLE", "IRQ_STATUS", "IRQ_THRESHOLD", "RECORDS", "RECORD_POP", "REFUSED")
     parameters = {
         "WORDS": task_words(config),
         "SECTION_BASE": SECTION_BASE,
@@ -41,14 +44,19 @@ def axi_host(config: Config) -> Iterator[str]:
         "TASK": OFFSETS["T0"],
         "DOORBELL": OFFSETS["DOORBELL"],
         "ERROR": OFFSETS["ERROR"],
-        "RECORDS": addresses["RECORDS"],
-        "RECORD_POP": addresses["RECORD_POP"],
+        "RESULT": OFFSETS["RESULT0"],
+        **{name: addresses[name] for name in named},
+        "RECORD": addresses["RECORD0"],
         **{code.name: int(code) for code in AGAIN},
+        "ANSWER": ANSWER,
+        "POPPED": POPPED,
+        "LOOKED": LOOKED,
+        "TRESPASS": TRESPASS,
     }
     answer = host_packets.bus_read_answer(config).offsets
     ports = {
-        "clk": "clk",
-        "rst": "rst",
+        **{name: name for name in ("clk", "rst", "cycle", "irq")},
+        "heard": "file_heard",
         **{f"{c}{p}": f"axil__{c}__{p}" for c in ("aw", "w", "ar") for p in ("valid", "ready")},
         "awaddr": "host_awaddr",
         "wdata": "host_wdata",
@@ -60,15 +68,17 @@ def axi_host(config: Config) -> Iterator[str]:
         "rresp": f"axil__r__payload[{answer['resp']} +: 2]",
         "done": "host_done",
         "launches": "launches",
+        "count": "count_heard",
     }
     yield "  wire [31:0] launches, host_wdata;"
     yield "  wire [15:0] host_awaddr, host_araddr;"
     yield "  wire host_done;"
+    yield "  wire [63:0] count_heard;"
     # A launch is never early, and all strobes are set.
     yield "  wire launch_early = 0;"
     yield "  assign axil__aw__payload = {3'd0, host_awaddr};"
     yield "  assign axil__ar__payload = {3'd0, host_araddr};"
     yield "  assign axil__w__payload = {4'hf, host_wdata};"
     yield "  assign axil__b__ready = 1, axil__r__ready = 1;"
-    yield f"  axi_host #({', '.join(f'.{name}({value})' for name, value in parameters.items())})"
-    yield f"  host ({', '.join(f'.{name}({what})' for name, what in ports.items())});"
+    yield f"  axi_host #({connect(parameters)})"
+    yield f"  host ({connect(ports)});"

@@ -20,6 +20,13 @@ STALLS: Final = tuple(f"stall_{cause}" for cause in STALL_CAUSES)
 ERROR_COUNTS: Final = ("dispatch_error_count", "index_error_count", "error_count")
 #: Why a run stopped, by the code in its end record.
 FINISHED, SILENT, TOO_MANY = range(3)
+#: What a host's record holds. ``ANSWER``: a section's ERROR and RESULT0. ``POPPED``: RECORD0 to
+#: RECORD5. ``LOOKED``: RECORDS, IRQ_STATUS, the threshold written, ``irq`` before and after.
+#: ``TRESPASS``: REFUSED, the response to a write that the map does not have, REFUSED, ``irq``.
+ANSWER, POPPED, LOOKED, TRESPASS = range(1, 5)
+#: What is wrong with an index read: the block was reported without this warp, and it had time;
+#: data came that the SM had not asked for.
+LACKS, UNASKED = 1, 2
 #: What a closing record has for a cycle: an event file's last record, followed by nothing.
 CLOSED: Final = 2**64 - 1
 
@@ -49,6 +56,27 @@ def end_packet() -> Packet:
     stalls = (Field(name, 32, "stalled cycles") for name in STALLS)
     errors = (Field(name, 32, "error records") for name in ERROR_COUNTS)
     return Packet("end", (_CYCLE, Field("reason", 32, "why it stopped"), *stalls, *errors))
+
+
+def index_read_packet(config: Config) -> Packet:
+    """Return the layout of the file of the SMs' index reads."""
+    return Packet(
+        "reads",
+        (
+            _CYCLE,
+            _SM,
+            _TICKET,
+            Field("warp", 16, "warp of the block"),
+            Field("wrong", 16, "`LACKS` or `UNASKED`, else 0"),
+            *layouts.index_data(config).fields,
+        ),
+    )
+
+
+def heard_packet() -> Packet:
+    """Return the layout of the file of all that a host reads; `ANSWER` and the others say what."""
+    words = (Field(f"word{k}", 32, "what `kind` says") for k in range(6))
+    return Packet("heard", (_CYCLE, Field("kind", 16, "what was read"), *words))
 
 
 def sent_packet() -> Packet:

@@ -6,11 +6,13 @@ file ends with a closing record, which holds the count. It stops by itself.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from warploom_sim.replay import replay_waves
 from warploom_sim.replay.bench.axi_bench import axi_host
+from warploom_sim.replay.bench.connect import connect
+from warploom_sim.replay.bench.index_read_bench import index_readers
 from warploom_sim.replay.bench.records import (
     CLOSED,
     ERROR_COUNTS,
@@ -19,6 +21,8 @@ from warploom_sim.replay.bench.records import (
     STALLS,
     TOO_MANY,
     end_packet,
+    heard_packet,
+    index_read_packet,
     record_packets,
     record_words,
     sent_packet,
@@ -33,7 +37,10 @@ Port = tuple[str, str, int]
 #: Knee of a run without contention: above every number of warps.
 NO_KNEE: Final = (1 << 31) - 1
 #: Ports that the bench drives; the other inputs are idle, and ready.
-DRIVEN: Final = {"direct": ("launch__", "report__", "stop__"), "axi": ("axil__", "report__")}
+DRIVEN: Final = {
+    "direct": ("launch__", "report__", "stop__", "read__"),
+    "axi": ("axil__", "report__", "read__"),
+}
 
 
 def bench_text(ports: Sequence[Port], config: Config, host: str = "direct") -> str:
@@ -57,6 +64,7 @@ def bench_text(ports: Sequence[Port], config: Config, host: str = "direct") -> s
         axi_host(config) if axi else _source(config),
         () if axi else _killer(config),
         *(_sm_core(sm, config) for sm in range(config.sms)),
+        index_readers(config, host) if config.makes_indices else (),
         _dut(ports, host),
         _stop_task(config, host),
         _recorder(config, host),
@@ -70,7 +78,7 @@ def _head() -> Iterator[str]:
     yield "module bench (input clk);"
     yield "  reg rst;"
     yield "  reg [63:0] cycle;"
-    yield "  reg [31:0] resets, seed, knee;"
+    yield "  reg [31:0] resets, seed, knee, index_reads;"
 
 
 def _wires(ports: Sequence[Port], host: str) -> Iterator[str]:
@@ -89,14 +97,25 @@ def _packets(config: Config, host: str) -> dict[str, Packet]:
     return record_packets(config) | ({"sent": sent_packet()} if host == "axi" else {})
 
 
+def _written_elsewhere(config: Config, host: str) -> dict[str, Packet]:
+    """Return the packets of what the SMs' readers and the host write themselves."""
+    reads = {"reads": index_read_packet(config)} if config.makes_indices else {}
+    return reads | ({"heard": heard_packet()} if host == "axi" else {})
+
+
 def _files(config: Config, host: str) -> Iterator[str]:
     """Open a file for each kind of event, in the current directory."""
-    packets = _packets(config, host) | {"end": end_packet()}
+    packets = {
+        **_packets(config, host),
+        **_written_elsewhere(config, host),
+        "end": end_packet(),
+    }
     yield f"  integer {', '.join(f'file_{kind}' for kind in packets)};"
     yield "  initial begin"
     yield "    rst = 1; cycle = 0; resets = 0;"
     yield '    if (!$value$plusargs("seed=%d", seed)) seed = 0;'
     yield f'    if (!$value$plusargs("knee=%d", knee)) knee = {NO_KNEE};'
+    yield '    if (!$value$plusargs("index_reads=%d", index_reads)) index_reads = 0;'
     for kind in packets:
         yield f'    file_{kind} = $fopen("{kind}.bin", "wb");'
     yield "  end"
@@ -133,7 +152,7 @@ def _killer(config: Config) -> Iterator[str]:
         ports |= {name: name for name in (f"taken_{place}", f"blocks_{place}")}
         ports[f"ticket_{place}"] = f"{stands}[{words.offsets['ticket']} +: 32]"
         ports[f"launch_{place}"] = f"{stands}[{words.offsets['code']} +: 32]"
-    yield f"  launch_killer killer ({_connect(ports)});"
+    yield f"  launch_killer killer ({connect(ports)});"
 
 
 def _sm_core(sm: int, config: Config) -> Iterator[str]:
@@ -174,12 +193,8 @@ def _sm_core(sm: int, config: Config) -> Iterator[str]:
     }
     for place, (port, (field, bits)) in itertools.product(range(PLACES), fields.items()):
         ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: {bits}]"
-    yield f"  sm_core #({_connect(parameters)})"
-    yield f"  sm_{sm} ({_connect(ports)});"
-
-
-def _connect(connections: Mapping[str, object]) -> str:
-    return ", ".join(f".{name}({what})" for name, what in connections.items())
+    yield f"  sm_core #({connect(parameters)})"
+    yield f"  sm_{sm} ({connect(ports)});"
 
 
 def _dut(ports: Sequence[Port], host: str) -> Iterator[str]:
@@ -192,7 +207,7 @@ def _dut(ports: Sequence[Port], host: str) -> Iterator[str]:
             connections[name] = "1'b1"
         else:
             connections[name] = f"{{{bits}{{1'b{int(name == 'enable')}}}}}"
-    yield f"  {DUTS[host]} dut ({_connect(connections)});"
+    yield f"  {DUTS[host]} dut ({connect(connections)});"
 
 
 def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
@@ -274,7 +289,7 @@ def _stop_task(config: Config, host: str) -> Iterator[str]:
     yield f"  initial begin {' '.join(f'count_{kind} = 0;' for kind in packets)} end"
     yield "  task stop(input [31:0] reason);"
     yield "    begin"
-    for packet in packets.values():
+    for packet in (packets | _written_elsewhere(config, host)).values():
         yield from _close(packet)
     yield f"      {_fwrite(end_packet(), f'{final}, reason')}"
     yield f"      $fclose(file_{end_packet().name});"

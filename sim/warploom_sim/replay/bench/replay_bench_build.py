@@ -26,6 +26,8 @@ GENERATOR: Final = (
     "replay/bench/replay_bench_verilog.py",
     "replay/replay_waves.py",
     "replay/bench/axi_bench.py",
+    "replay/bench/connect.py",
+    "replay/bench/index_read_bench.py",
     "replay/bench/observed_front_end.py",
     "replay/bench/records.py",
     "verilog/portable_verilog.py",
@@ -116,7 +118,7 @@ def _rtl_sources() -> Iterator[Path]:
 
 def _bench_sources(simulator: str, host: str) -> list[Path]:
     # The package comes before those that use it.
-    names = ["mix.v", "sm_core.v"]
+    names = ["mix.v", "sm_core.v", "index_reader.v", "index_read_turns.v"]
     names += ["axi_host.v"] if host == "axi" else ["launch_source.v", "launch_killer.v"]
     names.append("clock.v" if simulator == "icarus" else "clock.cpp")
     return [SOURCES / name for name in names]

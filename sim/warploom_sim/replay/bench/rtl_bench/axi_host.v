@@ -1,6 +1,7 @@
 // A host on AXI4-Lite that launches what a file holds (section and words of the task register a
-// line, hexadecimal), one launch after the other: docs/replay/replay.md has the sequence. Outputs
-// are registers; B and R are always taken.
+// line, hexadecimal), one launch after the other, and reads what the core tells it. All that it
+// reads goes into an event file. docs/replay/replay.md has the sequence. Outputs are registers; B
+// and R are always taken.
 module axi_host #(
     // Words of the task register that it writes, from T0 on.
     parameter WORDS = 20,
@@ -10,16 +11,35 @@ module axi_host #(
     parameter TASK = 0,
     parameter DOORBELL = 0,
     parameter ERROR = 0,
+    parameter RESULT = 0,
+    parameter ID = 0,
+    parameter IRQ_ENABLE = 0,
+    parameter IRQ_STATUS = 0,
+    parameter IRQ_THRESHOLD = 0,
     parameter RECORDS = 0,
     parameter RECORD_POP = 0,
+    parameter RECORD = 0,
+    parameter REFUSED = 0,
     // Codes after which the doorbell is rung again.
     parameter QUEUE_FULL = 0,
     parameter COMPLETION_FULL = 0,
-    // Cycles before it is rung again.
-    parameter PAUSE = 64
+    // Records that raise the interrupt while launches are sent; then one does.
+    parameter THRESHOLD = 3,
+    // Cycles before the doorbell is rung again, and before `irq` shows what was popped.
+    parameter PAUSE = 64,
+    parameter SETTLE = 8,
+    // Kinds of what it reads.
+    parameter ANSWER = 0,
+    parameter POPPED = 0,
+    parameter LOOKED = 0,
+    parameter TRESPASS = 0
 ) (
     input clk,
     input rst,
+    input [63:0] cycle,
+    // File descriptor of the event file.
+    input [31:0] heard,
+    input irq,
     output reg awvalid,
     input awready,
     output reg [15:0] awaddr,
@@ -34,25 +54,34 @@ module axi_host #(
     input rvalid,
     input [31:0] rdata,
     input [1:0] rresp,
-    // Every launch was accepted, or refused for good.
+    // Every launch was accepted, or refused for good, and every record was popped.
     output reg done,
-    output reg [31:0] launches
+    output reg [31:0] launches,
+    // Records of the event file.
+    output reg [63:0] count
 );
-  localparam FETCH = 0, WRITE = 1, RING = 2, RUNG = 3, POLL = 4, LOOK = 5, COUNT = 6, POP = 7;
-  localparam WAIT = 8, DONE = 9, STUCK = 10;
+  localparam ENABLE = 0, FETCH = 1, WRITE = 2, RING = 3, RUNG = 4, POLL = 5, LOOK = 6, TICKET = 7;
+  localparam SETTLED = 8, COUNT = 9, STATUS = 10, READ = 11, POP = 12, WAIT = 13, IRQ = 14;
+  localparam BEFORE = 15, STRAY = 16, AFTER = 17, DONE = 18, STUCK = 19;
 
-  reg [3:0] state;
+  reg [4:0] state;
   reg [32767:0] name;
   reg [32*WORDS-1:0] line;
   reg [15:0] number;
   // Writes without a response, records to pop, cycles to wait.
   integer pending, records, left, next, word, found, file, fault;
-  // The launch was refused because a queue is full.
-  reg again;
+  // Records that will come, and that were popped.
+  integer accepted, popped;
+  // The launch was refused because a queue is full; all launches were sent.
+  reg again, sent;
+  // What was read: words, the interrupt when RECORDS was asked for, the threshold.
+  reg [31:0] read_0, read_1, read_2, read_3, read_4, threshold;
+  reg irq_before;
   wire [15:0] section = SECTION_BASE + SECTION_BYTES * number;
   // The next write may stand in the next cycle.
   wire free = (!awvalid | awready) & (!wvalid | wready);
-  wire refused = (bvalid & bresp != 0) | (rvalid & rresp != 0);
+  // The access outside the map is to be refused; no other.
+  wire refused = (bvalid & bresp != 0 & state != STRAY) | (rvalid & rresp != 0);
 
   task write(input [15:0] address, input [31:0] value);
     begin
@@ -71,15 +100,28 @@ module axi_host #(
     end
   endtask
 
+  task hear(input [15:0] kind, input [31:0] w0, input [31:0] w1, input [31:0] w2,
+            input [31:0] w3, input [31:0] w4, input [31:0] w5);
+    begin
+      $fwrite(heard, "%u", {48'd0, w5, w4, w3, w2, w1, w0, kind, cycle});
+      count = count + 1;
+    end
+  endtask
+
   initial begin
-    state = FETCH;
-    {awvalid, wvalid, arvalid, done, again} = 0;
+    state = ENABLE;
+    {awvalid, wvalid, arvalid, done, again, sent, irq_before} = 0;
     {awaddr, wdata, araddr, number, line} = 0;
+    {read_0, read_1, read_2, read_3, read_4} = 0;
+    threshold = THRESHOLD;
     pending = 0;
     records = 0;
     left = 0;
     next = 0;
     word = 0;
+    accepted = 0;
+    popped = 0;
+    count = 0;
     if (!$value$plusargs("host_fault=%d", fault)) fault = 0;
     if (!$value$plusargs("launches=%d", launches)) launches = 0;
     file = 0;
@@ -93,11 +135,20 @@ module axi_host #(
       if (arready) arvalid <= 0;
       if (bvalid) pending = pending - 1;
       case (state)
+        ENABLE:
+          if (free) begin
+            write(word == 0 ? IRQ_THRESHOLD : IRQ_ENABLE, word == 0 ? threshold : 1);
+            word = word + 1;
+            if (word == 2) state <= sent ? SETTLED : FETCH;
+            left = SETTLE;
+          end
         FETCH: begin
           found = next < launches ? $fscanf(file, "%h %h", number, line) : 0;
           next = next + 1;
           word = 0;
-          state <= found == 2 ? WRITE : DONE;
+          sent = found != 2;
+          threshold = sent ? 1 : THRESHOLD;
+          state <= sent ? ENABLE : WRITE;
         end
         WRITE:
           if (free) begin
@@ -123,30 +174,107 @@ module axi_host #(
           end
         LOOK:
           if (rvalid) begin
+            read_0 = rdata;
             again = rdata[7:0] == QUEUE_FULL || rdata[7:0] == COMPLETION_FULL;
             // Planted fault 2: a launch that was refused is forgotten.
             if (fault == 2) again = 0;
-            read(RECORDS);
-            state <= COUNT;
+            read(section + RESULT);
+            state <= TICKET;
+          end
+        TICKET:
+          if (rvalid) begin
+            hear(ANSWER, read_0, rdata, 0, 0, 0, 0);
+            if (read_0[7:0] == 0) accepted = accepted + 1;
+            left = 1;
+            state <= SETTLED;
+          end
+        // `irq` shows what was popped before; RECORDS may be asked for.
+        SETTLED:
+          if (free & pending == 0) begin
+            left = left - 1;
+            if (left <= 0) begin
+              irq_before = irq;
+              read(RECORDS);
+              state <= COUNT;
+            end
           end
         COUNT:
           if (rvalid) begin
+            read_0 = rdata;
             records = rdata;
-            state <= POP;
+            read(IRQ_STATUS);
+            state <= STATUS;
+          end
+        STATUS:
+          if (rvalid) begin
+            hear(LOOKED, read_0, rdata, threshold, irq_before, irq, 0);
+            word = 0;
+            if (records != 0) begin
+              read(RECORD);
+              state <= READ;
+            end else begin
+              left = PAUSE;
+              state <= again ? WAIT : !sent ? FETCH : IRQ;
+            end
+          end
+        READ:
+          if (rvalid) begin
+            case (word)
+              0: read_0 = rdata;
+              1: read_1 = rdata;
+              2: read_2 = rdata;
+              3: read_3 = rdata;
+              4: read_4 = rdata;
+              default: begin
+                hear(POPPED, read_0, read_1, read_2, read_3, read_4, rdata);
+                write(RECORD_POP, 1);
+                popped = popped + 1;
+                records = records - 1;
+                state <= POP;
+              end
+            endcase
+            word = word + 1;
+            if (word != 6) read(RECORD + 4 * word);
           end
         POP:
-          if (free & records != 0) begin
-            write(RECORD_POP, 1);
-            records = records - 1;
-          end else if (free & pending == 0) begin
+          if (free & pending == 0) begin
+            word = 0;
             left = PAUSE;
-            state <= again ? WAIT : FETCH;
+            if (records != 0) begin
+              read(RECORD);
+              state <= READ;
+            end else state <= again ? WAIT : !sent ? FETCH : IRQ;
           end
         WAIT: begin
           left = left - 1;
           if (left == 0) state <= RING;
         end
-        DONE: done <= next > launches;
+        // All launches were sent: the interrupt tells of the records that are left.
+        IRQ: begin
+          left = SETTLE;
+          if (popped == accepted) begin
+            read(REFUSED);
+            state <= BEFORE;
+          end else if (irq) state <= SETTLED;
+        end
+        BEFORE:
+          if (rvalid) begin
+            read_0 = rdata;
+            write(ID, 0);
+            state <= STRAY;
+          end
+        STRAY:
+          if (bvalid) begin
+            read_1 = bresp;
+            read(REFUSED);
+            state <= AFTER;
+          end
+        AFTER:
+          if (rvalid) begin
+            hear(TRESPASS, read_0, read_1, rdata, irq, 0, 0);
+            state <= DONE;
+          end
+        DONE: done <= 1;
         default: ;
       endcase
       if (refused) begin

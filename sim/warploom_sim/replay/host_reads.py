@@ -1,0 +1,178 @@
+"""What a replay's host read of the core, against what the core's launches did.
+
+The words are packed here by the register map's page, not by `warploom_spec`: a word that register
+map, RTL and drivers have wrong alike is found.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from warploom_golden.replay.event_model import Table
+from warploom_sim.replay.bench.records import (
+    ANSWER,
+    LOOKED,
+    POPPED,
+    TRESPASS,
+    heard_packet,
+)
+from warploom_sim.replay.event_files import EventFile
+from warploom_spec import Fate
+
+#: The host's file, in the folder of its run.
+HEARD: Final = "heard.bin"
+#: `fate` in a record's word 1: finished; aborted; failed.
+_FATES: Final = {
+    Fate.FINISHED: 0,
+    Fate.KILLED: 1,
+    Fate.DRAINED: 1,
+    Fate.SKIPPED: 1,
+    Fate.ABORTED: 1,
+    Fate.FAILED: 2,
+}
+#: The response SLVERR.
+_SLVERR: Final = 2
+_WORDS: Final = 6
+
+
+class HostReads:
+    """Compares what the host read with the answers and records of the launches.
+
+    Parameters
+    ----------
+    heard : dict of str to array
+        The host's file: cycle, kind, and six words a row.
+    answers, ended : dict of str to array
+        LaunchPath's answers, refusals for a full queue among them, and its final records; both were
+        compared with the model's.
+
+    Attributes
+    ----------
+    records, results : int
+        Final records of which all six words are right, and launches of which ERROR and RESULT0 are.
+    problems : list of str
+        What is wrong, in words: the first record, the first launch, the first look at the interrupt
+        and the refused access.
+    wrong : int
+        Records, launches and looks that are wrong or lack.
+    """
+
+    def __init__(self, heard: Table, answers: Table, ended: Table):
+        words = np.stack([heard[f"word{k}"] for k in range(_WORDS)], axis=1).astype(np.int64)
+        self._cycles, self._kinds = heard["cycle"], heard["kind"]
+        self._words = words
+        self.wrong, self.problems = 0, list[str]()
+        self.results = self._agree("launch", ("ERROR", "RESULT0"), ANSWER, _answers(answers))
+        names = tuple(f"RECORD{k}" for k in range(_WORDS))
+        self.records = self._agree("record", names, POPPED, _records(ended))
+        self._look()
+        self._trespass()
+
+    def _of(self, kind: int) -> tuple[np.ndarray, np.ndarray]:
+        rows = self._kinds == kind
+        return self._cycles[rows], self._words[rows]
+
+    def _agree(
+        self, what: str, names: Sequence[str], kind: int, wanted: Sequence[Sequence[int]]
+    ) -> int:
+        """Compare the words of one kind in order; return how many rows are right."""
+        cycles, words = self._of(kind)
+        right = 0
+        for number, (row, want) in enumerate(zip(words.tolist(), wanted, strict=False)):
+            differing = [
+                f"{name} {got:#x} instead of {asked:#x}"
+                for name, got, asked in zip(names, row, want, strict=False)
+                if got != asked
+            ]
+            right += not differing
+            if differing:
+                self._note(
+                    f"{what} {number} that the host read (cycle {int(cycles[number]):,}):"
+                    f" {', '.join(differing)}"
+                )
+        if len(words) != len(wanted):
+            self._note(f"the host read {len(words):,} {what}s instead of {len(wanted):,}")
+        return right
+
+    def _look(self) -> None:
+        """Hold `irq` and IRQ_STATUS against RECORDS, which only the host's own pops make smaller.
+
+        RECORDS is at least what `irq` said before; IRQ_STATUS and `irq`, which are looked at
+        afterwards, are at least what RECORDS says.
+        """
+        cycles, words = self._of(LOOKED)
+        for cycle, (records, status, threshold, before, after, _) in zip(
+            cycles.tolist(), words.tolist(), strict=True
+        ):
+            enough = records >= max(1, threshold)
+            wrong = []
+            if before and not enough:
+                wrong.append("`irq` was 1")
+            if enough and not after:
+                wrong.append("`irq` is 0")
+            if enough and not status & 1:
+                wrong.append("IRQ_STATUS has bit 0 at 0")
+            if status >> 1:
+                wrong.append(f"IRQ_STATUS is {status:#x}: no error happened, no SM was lost")
+            if wrong:
+                self._note(
+                    f"in cycle {cycle:,} RECORDS is {records:,}, the threshold {threshold:,}, and"
+                    f" {', '.join(wrong)}"
+                )
+        if not len(words):
+            self._note("the host never read RECORDS")
+
+    def _trespass(self) -> None:
+        """Hold the one access that the map does not have, at the end, against REFUSED."""
+        _, words = self._of(TRESPASS)
+        if len(words) != 1:
+            self._note(f"the host wrote ID {len(words)} times instead of once")
+            return
+        before, response, after, irq, *_ = words[0].tolist()
+        if (before, response, after) != (0, _SLVERR, 1):
+            self._note(
+                f"REFUSED {before}, then a write to ID with response {response}, then REFUSED"
+                f" {after}; wanted 0, {_SLVERR}, 1"
+            )
+        if irq:
+            self._note("`irq` is 1 after the last record was popped")
+
+    def _note(self, problem: str) -> None:
+        self.wrong += 1
+        if self.wrong == 1:
+            self.problems.append(problem)
+
+
+def read(folder: Path, answers: Table, ended: Table) -> HostReads:
+    """Read the host's file and compare.
+
+    Raises
+    ------
+    ProgramError
+        If the file is not whole.
+    """
+    file = EventFile(folder / HEARD, heard_packet())
+    parts = [*iter(file.read, None), file.finish()]
+    heard = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return HostReads(heard, answers, ended)
+
+
+def _answers(answers: Table) -> list[tuple[int, int]]:
+    """Return ERROR and RESULT0 of each answer: code, core 0, argument; ticket or 0."""
+    codes, arguments = answers["code"].tolist(), answers["argument"].tolist()
+    tickets = answers["ticket"].tolist()
+    return [
+        (code | argument << 16, ticket)
+        for code, argument, ticket in zip(codes, arguments, tickets, strict=True)
+    ]
+
+
+def _records(ended: Table) -> list[tuple[int, ...]]:
+    """Return the six words of each final record."""
+    columns = (ended[name].tolist() for name in ("ticket", "code", "fate", "cycles"))
+    return [
+        (ticket, code | _FATES[Fate(fate)] << 8, cycles, 0, 0, 0)
+        for ticket, code, fate, cycles in zip(*columns, strict=True)
+    ]

@@ -1,0 +1,275 @@
+"""What a replay's SMs and its host read back of the hardware, with faults that they alone see."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb.sim.replay.test_arrivals_replay import equal_figures, sim
+from tb.support.seeded_faults import plant_in_replays
+from tb.support.trace_files import call, document, kernel, write
+from warploom.host import BusPort, CompletionQueue, HostRegisters, Mailbox
+from warploom.index import IndexMemory
+from warploom.sm_side.index_read_arbiter import IndexReadArbiter
+from warploom_dev.planted import Change
+from warploom_sim.replay import simulation_run
+from warploom_sim.replay.bench.records import ANSWER, LACKS, LOOKED, POPPED, TRESPASS, UNASKED
+from warploom_sim.replay.host_reads import HostReads
+from warploom_sim.replay.index_reads import IndexReads
+from warploom_spec import LaunchDescriptor, preset
+
+TINY = ("--sim", "icarus", "--config", "tiny")
+AXI = ("--host", "axi")
+CONFIG = preset("tiny")
+
+
+LAUNCHES, BLOCKS = 6, 3
+
+
+def flat(microseconds: float = 4.0) -> dict[str, Any]:
+    """Return a trace of a few launches of blocks of 4 warps each."""
+    shape = {"grid": [BLOCKS, 1, 1], "block": [8, 2, 2]}
+    kernels = [kernel(n, ts=1000.0 + n, **shape) | {"dur": microseconds} for n in range(LAUNCHES)]
+    return document() | {"traceEvents": [*(call(n, float(n)) for n in range(LAUNCHES)), *kernels]}
+
+
+@pytest.fixture
+def trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the trace; every block is read."""
+    monkeypatch.setattr(simulation_run, "SHARE", 1)
+    return write(tmp_path, flat())
+
+
+def test_what_is_read_back_is_counted(tmp_path: Path, trace: Path) -> None:
+    direct = equal_figures(tmp_path, trace, *TINY)
+    host = equal_figures(tmp_path, trace, *TINY, *AXI)
+    # A reader holds two blocks at once, so some are passed over.
+    for figures in (direct, host):
+        assert 4 * LAUNCHES <= figures["index_reads_compared"] <= 4 * BLOCKS * LAUNCHES
+    assert (host["records_compared"], host["results_compared"]) == (LAUNCHES, host["doorbells"])
+
+
+#: A fault that only an index read shows, and what is said of it.
+INDEX_FAULTS = {
+    "never_written": (
+        Change(IndexMemory, "_store", "writer.en.eq(self.write.valid)", "writer.en.eq(0)"),
+        ": mask 0 instead of ",
+    ),
+    "never_answered": (
+        Change(IndexMemory, "elaborate", "room & ~stalled)", "0)"),
+        "the block was reported, and this warp had not come",
+    ),
+    "another_row": (
+        Change(IndexMemory, "elaborate", "request.address + request.warp", "request.address"),
+        ", lane ",
+    ),
+}
+
+
+def some(faults: dict[str, Any], always: str) -> list[Any]:
+    """Return the names of faults: one always, the others in the deep run."""
+    marks = {name: () if name == always else pytest.mark.deep for name in faults}
+    return [pytest.param(name, marks=marks[name]) for name in faults]
+
+
+@pytest.mark.parametrize("fault", some(INDEX_FAULTS, "never_written"))
+def test_a_fault_in_the_index_memory_is_found_by_the_sms_reads_alone(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    change, said = INDEX_FAULTS[fault]
+    if fault == "never_answered":  # longer than a reader waits for all warps of a block
+        write(tmp_path, flat(25.0))
+    plant_in_replays(monkeypatch, [change], tmp_path)
+    result, figures = sim(tmp_path, trace, *TINY)
+    assert (result.exit_code, figures["verdict"]) == (1, "different")
+    assert "wrong index reads; the first: ticket " in result.stdout
+    assert said in " ".join(result.stdout.split())
+    assert figures["mismatches"] > 0
+
+
+@pytest.mark.deep
+def test_data_of_another_sm_is_found(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a host each SM has a port of its own: the answers go to the wrong one."""
+    change = Change(
+        *(IndexReadArbiter, "_answer", "self.data_valid.eq(asked & "),
+        "self.data_valid.eq(asked[::-1] & ",
+    )
+    plant_in_replays(monkeypatch, [change], tmp_path)
+    result, figures = sim(tmp_path, trace, *TINY, *AXI)
+    assert (result.exit_code, figures["verdict"]) == (1, "different")
+    assert "data that nobody had asked for" in " ".join(result.stdout.split())
+
+
+#: A fault that only the host sees, and what is said of it.
+HOST_FAULTS = {
+    "cycles": (
+        Change(
+            CompletionQueue, "elaborate", '"cycles": ended.cycles', '"cycles": ended.cycles[1:]'
+        ),
+        "record 0 that the host read",
+    ),
+    "fate": (
+        Change(CompletionQueue, "elaborate", "FinalFate.FINISHED", "FinalFate.ABORTED"),
+        "RECORD1 0x100 instead of 0x0",
+    ),
+    "ticket": (
+        Change(Mailbox, "_keep_tickets", "reader.addr.eq(", "reader.addr.eq(1 ^ "),
+        "RESULT0 0x0 instead of 0x1",
+    ),
+    "level": (
+        Change(HostRegisters, "_interrupt", "self.records >= threshold", "self.records != 0"),
+        "the threshold 3, and `irq` was 1",
+    ),
+    "status": (
+        Change(HostRegisters, "_interrupt", ": status,", ": status[1:],"),
+        "IRQ_STATUS has bit 0 at 0",
+    ),
+    "refused": (
+        Change(BusPort, "elaborate", "self.refused + refused_write", "self.refused"),
+        "REFUSED 0, then a write to ID with response 2, then REFUSED 0; wanted 0, 2, 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", some(HOST_FAULTS, "fate"))
+def test_a_fault_in_what_the_host_reads_is_found(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    change, said = HOST_FAULTS[fault]
+    plant_in_replays(monkeypatch, [change], tmp_path)
+    result, figures = sim(tmp_path, trace, *TINY, *AXI)
+    assert (result.exit_code, figures["verdict"]) == (1, "different")
+    assert said in " ".join(result.stdout.split())
+
+
+@pytest.mark.deep
+def test_an_interrupt_that_never_comes_ends_the_run(
+    tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change = Change(HostRegisters, "_interrupt", "self.irq.eq((status & enable).any())", "[]")
+    plant_in_replays(monkeypatch, [change], tmp_path)
+    result, figures = sim(tmp_path, trace, *TINY, *AXI)
+    assert (result.exit_code, figures["verdict"]) == (1, "different")
+    assert "nothing happened any more although launches wait" in " ".join(result.stdout.split())
+
+
+# --- the comparisons themselves, with literal words ----------------------------------------------
+
+
+def table(**columns: list[Any]) -> dict[str, np.ndarray]:
+    return {name: np.array(column, np.uint64) for name, column in columns.items()}
+
+
+#: Launch 1 finished after 300 cycles, launch 2 failed with code 17, launch 3 was refused (code 9).
+ANSWERS = table(cycle=[10, 20, 30], ticket=[1, 2, 0], code=[0, 0, 9], argument=[0, 0, 5])
+ENDED = table(cycle=[400, 500], ticket=[1, 2], code=[0, 17], fate=[0, 4], cycles=[300, 280])
+HEARD = [
+    (12, ANSWER, 0, 1, 0, 0, 0, 0),
+    (22, ANSWER, 0, 2, 0, 0, 0, 0),
+    (32, ANSWER, 0x5_0009, 0, 0, 0, 0, 0),
+    (40, LOOKED, 0, 0, 3, 0, 0, 0),
+    (510, LOOKED, 2, 1, 1, 1, 1, 0),
+    (520, POPPED, 1, 0x000, 300, 0, 0, 0),
+    (530, POPPED, 2, 0x211, 280, 0, 0, 0),
+    (540, TRESPASS, 0, 2, 1, 0, 0, 0),
+]
+
+
+def heard(rows: list[tuple[int, ...]]) -> HostReads:
+    names = ("cycle", "kind", *(f"word{k}" for k in range(6)))
+    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return HostReads(table(**columns), ANSWERS, ENDED)
+
+
+def test_what_the_pages_say_is_right() -> None:
+    reads = heard(HEARD)
+    assert (reads.problems, reads.wrong, reads.records, reads.results) == ([], 0, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("row", "word"),
+    [(2, 0), (2, 1), *((row, word) for row in (5, 6) for word in range(6))]
+    + [(7, word) for word in range(4)],
+)
+def test_each_word_that_means_something_is_looked_at(row: int, word: int) -> None:
+    rows = list(HEARD)
+    values = list(rows[row])
+    values[2 + word] ^= 1
+    rows[row] = tuple(values)
+    assert heard(rows).wrong == 1
+
+
+@pytest.mark.parametrize(
+    ("records", "status", "threshold", "before", "after"),
+    [
+        (0, 0, 1, 1, 0),  # no record, and the interrupt was there
+        (2, 0, 3, 1, 1),  # too few
+        (3, 1, 3, 0, 0),  # enough, and no interrupt
+        (3, 0, 3, 0, 1),  # enough, and the status does not say so
+        (0, 2, 3, 0, 0),  # an error
+        (0, 4, 3, 0, 0),  # a lost SM
+        (0, 8, 3, 0, 0),  # a soft reset
+    ],
+)
+def test_a_wrong_look_at_the_interrupt_is_found(
+    records: int, status: int, threshold: int, before: int, after: int
+) -> None:
+    rows = list(HEARD)
+    rows[4] = (510, LOOKED, records, status, threshold, before, after, 0)
+    assert heard(rows).wrong == 1
+
+
+@pytest.mark.parametrize("row", [0, 5, 7])
+def test_what_was_not_read_is_missed(row: int) -> None:
+    assert heard([*HEARD[:row], *HEARD[row + 1 :]]).wrong
+
+
+def reads_of(
+    warp: int, word: int, mask: int, ticket: int = 1, wrong: int = 0
+) -> dict[str, np.ndarray]:
+    """Return one index read of a launch of 8 x 2 x 2 threads on ``tiny``, lane 0 first."""
+    row = table(cycle=[100], sm=[1], ticket=[ticket], warp=[warp], wrong=[wrong])
+    bits = CONFIG.word_bits * CONFIG.warp_size
+    words = [word >> 64 * k & (1 << 64) - 1 for k in range(-(-bits // 64))]
+    return row | {"words": np.array([words], np.uint64), "mask": np.array([mask], np.uint64)}
+
+
+def packed(warp: int) -> int:
+    """Return the words of a warp of 8 x 2 x 2 threads, by hand: 3 bits of x, 1 of y, 1 of z."""
+    word = 0
+    for lane in range(CONFIG.warp_size):
+        thread = warp * CONFIG.warp_size + lane
+        x, y, z = thread % 8, thread // 8 % 2, thread // 16
+        word |= (x | y << 3 | z << 4) << CONFIG.word_bits * lane
+    return word
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, ""),
+        (
+            {"word": packed(3) ^ 1 << CONFIG.word_bits},
+            "ticket 1, warp 3, SM 1, cycle 100, lane 1: ",
+        ),
+        ({"mask": 1}, "mask 1 instead of "),
+        ({"warp": 40}, "has 4 warps"),
+        ({"ticket": 2}, "there is no such ticket"),
+        ({"wrong": LACKS}, "this warp had not come"),
+        ({"wrong": UNASKED}, "SM 1, cycle 100: data that nobody had asked for"),
+    ],
+)
+def test_an_index_read_is_held_against_a_division_by_hand(given: dict[str, int], said: str) -> None:
+    reads = IndexReads([LaunchDescriptor(grid=(4, 1, 1), block=(8, 2, 2))], CONFIG)
+    right = {"warp": 3, "word": packed(3), "mask": (1 << CONFIG.warp_size) - 1}
+    reads.add(reads_of(**(right | given)))
+    assert said in reads.first and bool(said) == bool(reads.wrong) == bool(reads.problems(4))
+
+
+def test_a_long_run_without_an_answered_read_is_refused() -> None:
+    reads = IndexReads([LaunchDescriptor(grid=(4, 1, 1), block=(8, 2, 2))], CONFIG)
+    assert reads.problems(1023) == []
+    assert reads.problems(1024) == ["not one index read of 1,024 blocks was answered"]
