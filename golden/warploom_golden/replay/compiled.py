@@ -1,7 +1,7 @@
 """Functions that Numba compiles to machine code.
 
-Integers are 64 bits wide and wrap, and indices are not checked. With ``NUMBA_DISABLE_JIT=1`` all of
-it stays plain Python, some hundred times slower, for a debugger.
+Integers are 64 bits wide and wrap, and indices are not checked. Other threads run meanwhile. With
+``NUMBA_DISABLE_JIT=1`` all of it stays plain Python, some hundred times slower, for a debugger.
 """
 
 import hashlib
@@ -23,10 +23,10 @@ def compiled(function: Function) -> Function:
     is the default value of a parameter: Numba keeps a result for each such value.
     """
     try:
-        return cast(Function, numba.njit(cache=True)(function))
+        return cast(Function, numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:
         # There is no folder to keep it in: neither beside the file nor in the user's home.
-        return cast(Function, numba.njit(function))
+        return cast(Function, numba.njit(nogil=True)(function))
 
 
 def inlined(function: Function) -> Function:

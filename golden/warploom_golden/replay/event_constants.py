@@ -3,7 +3,9 @@
 from typing import Final
 
 #: A cycle that never comes.
-NEVER: Final = 1 << 54
+NEVER: Final = 1 << 52
+#: When a slot without a block is due: later than `NEVER`, as progress grows faster than cycles.
+NOT_DUE: Final = 1 << 55
 #: No SM, no place, no stream, no block.
 NONE: Final = -1
 #: Placement policies.
@@ -21,8 +23,8 @@ POLICY_NUMBERS: Final = {
 PREDICTED_POLICIES: Final = tuple(POLICY_NUMBERS)
 PREDICTED_IN: Final = "replay/event_placement.py"
 #: A key of a tournament is a cycle, and below it the number of a slot or an SM.
-SLOT_BITS: Final = 6
-SM_BITS: Final = 8
+SLOT_BITS: Final = 7
+SM_BITS: Final = 10
 SLOT_MASK: Final = (1 << SLOT_BITS) - 1
 SM_MASK: Final = (1 << SM_BITS) - 1
 #: Rows of the logs of offers and reports, which have a column for each block.
@@ -32,6 +34,10 @@ SLOT: Final = 2
 TICKET: Final = 3
 BLOCK: Final = 4
 STATUS: Final = 3
+#: What the model's state has room for: more than any hardware, for machines that do not exist.
+MOST_SMS: Final = 1 << SM_BITS
+MOST_SLOTS: Final = 1 << SLOT_BITS
+MOST_PLACES: Final = 4096
 #: Cycles from a launch's transfer, beside the most blocks that fit, until its limit is known.
 LIMIT_KNOWN: Final = 3
 #: Resources by number.

@@ -4,27 +4,36 @@ Follows ``docs/replay/contention.md``. Compiled as a part of ``event_machine``.
 """
 
 from warploom_golden.replay.compiled import inlined
-from warploom_golden.replay.event_constants import NEVER, WARPS
+from warploom_golden.replay.contention import ONE
+from warploom_golden.replay.event_constants import NEVER, NOT_DUE, WARPS
 from warploom_golden.replay.event_state import Slot, State
+
+
+@inlined
+def rate(s: State, load: int) -> int:
+    """Return how far each block of an SM comes in a cycle: never 0, whatever the load."""
+    if load <= s.rules.knee:
+        return ONE
+    return max(ONE * s.rules.knee // load, 1)
 
 
 @inlined
 def progress_to(s: State, number: int, cycle: int) -> None:
     """Bring an SM's progress to a cycle, up to which it held the same warps."""
     sm = s.sms[number]
-    sm.progress += (cycle - sm.since) * s.rates[sm.load]
+    sm.progress += (cycle - sm.since) * rate(s, sm.load)
     sm.since = cycle
 
 
 @inlined
 def reached(s: State, number: int, target: int) -> int:
     """Return the first cycle, of those that come, in which an SM's progress reaches a target."""
-    if target == NEVER:
+    if target == NOT_DUE:
         return NEVER
     sm = s.sms[number]
-    rate = s.rates[sm.load]
+    each = rate(s, sm.load)
     ahead: int = max(target - sm.progress, 0)
-    cycle: int = sm.since + (ahead + rate - 1) // rate
+    cycle: int = sm.since + (ahead + each - 1) // each
     return cycle
 
 

@@ -1,5 +1,6 @@
 """The event model's run: launches in by way of `EventFront`, what happens to their blocks out."""
 
+import heapq
 from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Final
@@ -9,6 +10,8 @@ from warploom_golden.replay.event_dispatcher import End, EventDispatcher
 from warploom_golden.replay.event_front import EventFront, Waiting
 from warploom_golden.replay.event_state import Integers
 from warploom_golden.replay.kills import kill_block
+from warploom_golden.replay.machine import Machine
+from warploom_golden.replay.queued_ahead import QueuedAhead
 from warploom_spec import Config, Fate, LaunchDescriptor
 
 #: Offers, or reports, of which a piece is made.
@@ -34,10 +37,12 @@ class EventDispatch:
         Of each launch the first cycle in which it may be sent, in rising order; None: any cycle.
     transfers : sequence of int or None
         As for `EventFront`.
+    machine : Machine or None
+        What the launches run on; None: what the configuration says.
 
     Attributes
     ----------
-    front : EventFront
+    front : EventFront or QueuedAhead
         Answers and decisions.
     words : list of tuple
         (cycle, place, ticket, launch number) of each launch that became resident.
@@ -54,14 +59,27 @@ class EventDispatch:
         knee: int | None = None,
         arrivals: Sequence[int] | None = None,
         transfers: Sequence[int] | None = None,
+        machine: Machine | None = None,
     ):
+        machine = machine or Machine.of(config)
         self._launches = launches
         self._seed = seed
         self._kill_every = kill_every
-        self._resident: list[Waiting | None] = [None, None]
+        self._resident: dict[int, Waiting] = {}
+        self._free = list(range(machine.place_count))
         self._given = transfers is not None
-        self.front = EventFront(launches, config, arrivals=arrivals, transfers=transfers)
-        self._dispatcher = EventDispatcher(config, seed, knee=knee, drained=PIECE)
+        self.front: EventFront | QueuedAhead
+        if machine.ahead:
+            self.front = QueuedAhead(launches, config)
+        else:
+            self.front = EventFront(
+                launches,
+                config,
+                arrivals=[cycle * machine.speed for cycle in arrivals] if arrivals else None,
+                transfers=transfers,
+                bounded=machine.places is not None,
+            )
+        self._dispatcher = EventDispatcher(config, seed, knee=knee, drained=PIECE, machine=machine)
         self.words: list[tuple[int, int, int, int]] = []
         self.ended: list[tuple[int, int, Fate, int]] = []
 
@@ -99,16 +117,16 @@ class EventDispatch:
                 self._end(end, cycle - 1)
             if self._dispatcher.is_full:
                 yield cycle
-        if any(self._resident) or not (self.front.drained or self._given):
+        if self._resident or not (self.front.drained or self._given):
             raise RuntimeError("the event model stands still while launches wait")
         yield NEVER
 
     def _hand_over(self, cycle: int) -> None:
         """Step the front; the launch that it hands over occupies the lowest free place."""
-        number = 1 if self._resident[0] else 0
-        waiting = self.front.step(cycle, self._resident[number] is None)
+        waiting = self.front.step(cycle, bool(self._free))
         if waiting is None:
             return
+        number = heapq.heappop(self._free)
         launch = self._launches[waiting.number]
         kill = kill_block(self._seed, launch.code, prod(launch.grid), self._kill_every)
         self._dispatcher.hand_over(cycle, number, launch, waiting.ticket, kill=kill)
@@ -117,8 +135,7 @@ class EventDispatch:
 
     def _end(self, end: End, loaded: int) -> None:
         """Take note that the end of the launch in a place was loaded in a cycle."""
-        waiting = self._resident[end.place]
-        assert waiting is not None
+        waiting = self._resident.pop(end.place)
+        heapq.heappush(self._free, end.place)
         self.ended.append((loaded + 2, waiting.ticket, end.fate, end.cycles))
         self.front.end(loaded, waiting.entries)
-        self._resident[end.place] = None

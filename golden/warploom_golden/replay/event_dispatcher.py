@@ -1,25 +1,28 @@
-"""The event model's dispatcher and SMs: two places, stops in, ends out."""
+"""The event model's dispatcher and SMs: launches and stops in, ends out."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from math import prod
 from typing import Final, assert_never
 
 import numpy as np
 
-from warploom_golden.oracles.index_reference import warps
 from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_golden.replay.block_length import block_lengths, grid_places
-from warploom_golden.replay.contention import block_work, rate
+from warploom_golden.replay.contention import block_work
 from warploom_golden.replay.event_constants import (
     NEVER,
     NONE,
+    NOT_DUE,
     POLICY_NUMBERS,
     PREDICTED_IN,
     SLOT_BITS,
+    SLOTS,
     SM_BITS,
 )
 from warploom_golden.replay.event_machine import advance
 from warploom_golden.replay.event_state import Integers, Place, Rules, State, record
+from warploom_golden.replay.machine import Machine, block_needs
 from warploom_spec import (
     RESOURCES,
     Config,
@@ -27,7 +30,6 @@ from warploom_spec import (
     Fate,
     LaunchDescriptor,
     Stop,
-    capacities,
     timing,
 )
 
@@ -106,6 +108,8 @@ class EventDispatcher:
     knee : int or None
         With contention: warps that an SM runs at full speed; every SM then reports, and at once.
         None: blocks take as long on a full SM as alone.
+    machine : Machine or None
+        What there is to dispatch on; None: what the configuration says.
 
     Raises
     ------
@@ -121,20 +125,24 @@ class EventDispatcher:
         log: int = 0,
         knee: int | None = None,
         drained: int | None = None,
+        machine: Machine | None = None,
     ):
         self._config = config
+        self._machine = machine or Machine.of(config)
         self._knee = knee
         self._seed = seed
         self._sm = sm or SmBehaviour()
         self._timing = timing(config)
-        self._state = initial_state(config, self._sm, knee)
-        # For each place the lengths of its next blocks, its launch, and up to which block they are.
-        self._lengths = np.zeros((2, WINDOW), np.int64)
-        self._launches: list[LaunchDescriptor | None] = [None, None]
-        self._ready = [NEVER, NEVER]
+        self._state = initial_state(config, self._machine, self._sm, knee)
+        # Launches by place, and how many there are of each stream.
+        self._launches: dict[int, LaunchDescriptor] = {}
+        self._residents: Counter[int] = Counter()
+        # The lengths of the head's next blocks, and up to which block they are.
+        self._lengths = np.zeros(WINDOW, np.int64)
+        self._ready = NEVER
         self._drained = drained
         if drained is not None:
-            log = drained + AHEAD + config.sms * config.block_slots
+            log = drained + AHEAD + self._machine.sms * self._machine.sizes[SLOTS]
         self._offers = np.zeros((5, log), np.int64)
         self._reports = np.zeros((4, log), np.int64)
 
@@ -168,12 +176,12 @@ class EventDispatcher:
     @property
     def lost(self) -> list[int]:
         """Numbers of the lost SMs."""
-        return [n for n in range(self._config.sms) if self._state.sms[n].lost_at != NEVER]
+        return [n for n in range(self._machine.sms) if self._state.sms[n].lost_at != NEVER]
 
     @property
     def lost_count(self) -> int:
         """How many SMs are lost."""
-        return self._config.sms - int(self._state.alive)
+        return self._machine.sms - int(self._state.alive)
 
     @property
     def stalls(self) -> dict[str, int]:
@@ -214,12 +222,16 @@ class EventDispatcher:
         kill : int or None
             Number of the block after whose offer the launch is stopped by a kill.
         """
-        place = self._state.places[number]
+        state = self._state
+        place = state.places[number]
         place.occupied = True
         place.since = cycle
         place.ticket = ticket
         place.stream = launch.stream
-        place.awaits = launch.stream if launch.after_previous else NONE
+        waits = launch.after_previous and self._machine.ordered
+        place.awaits = launch.stream if waits else NONE
+        place.ahead = self._residents[launch.stream] if waits else 0
+        self._residents[launch.stream] += 1
         self._set_need(place, launch)
         place.first = place.next = first
         place.end = prod(launch.grid)
@@ -228,41 +240,38 @@ class EventDispatcher:
         place.fault_block = NONE if fault is None else fault
         _clear(place)
         self._launches[number] = launch
-        self._make_ready(number, first)
-        other = self._state.places[1 - number]
-        self._state.older = 1 - number if other.occupied else number
+        state.ages[state.residents] = number
+        state.residents += 1
+        state.all_held = False
 
     def _set_need(self, place: Place, launch: LaunchDescriptor) -> None:
         """Note what a launch's blocks take, how many fit on an SM, and what then is short."""
-        count = warps(launch.block, self._config.warp_size)
-        registers = count * launch.warp_registers
-        place.need[:] = need = (1, count, registers, launch.shared, launch.barriers)
-        pairs = list(zip(capacities(self._config).values(), need, strict=True))
+        place.need[:] = need = block_needs(launch, self._config)
+        pairs = list(zip(self._machine.sizes, need, strict=True))
         place.most = min(size // one for size, one in pairs if one)
         place.limiting[:] = [(place.most + 1) * one > size for size, one in pairs]
 
-    def _make_ready(self, number: int, first: int) -> None:
-        """Compute the lengths of the next blocks of the launch in a place."""
-        launch = self._launches[number]
-        assert launch is not None
+    def _make_ready(self, number: int) -> None:
+        """Compute the lengths of the next blocks of the launch in a place, the head's."""
+        launch, first = self._launches[number], int(self._state.places[number].next)
         stop = min(first + WINDOW, prod(launch.grid))
         places = grid_places(launch.grid, first, stop)
         lengths = block_lengths(self._seed, launch.code, launch.arguments, *places)
         made = lengths.astype(np.int64)
         if self._knee is not None:
             made = block_work(made, launch.address_space, self._knee)
-        self._lengths[number, : len(made)] = made
-        self._state.places[number].window = first
-        self._ready[number] = stop if stop < prod(launch.grid) else NEVER
+        self._lengths[: len(made)] = made * self._machine.speed
+        self._state.window = first
+        self._ready = stop if stop < prod(launch.grid) else NEVER
 
     def _look_ahead(self) -> None:
         """See to it that the next `AHEAD` blocks have lengths; let the machine stop after them."""
-        for number in range(2):
-            if self._ready[number] < NEVER:
-                next_block = int(self._state.places[number].next)
-                if next_block + AHEAD > self._ready[number]:
-                    self._make_ready(number, next_block)
-        self._state.pause = self._state.decided + AHEAD
+        state = self._state
+        head = int(state.head)
+        if head != NONE and (state.unready or state.places[head].next + AHEAD > self._ready):
+            self._make_ready(head)
+        state.unready = False
+        state.pause = state.decided + AHEAD
 
     def stop(self, cycle: int, number: int, how: Stop, take_back: bool = False) -> None:
         """Send a stop in a cycle to the launch in a place; it acts ``timing.stop`` cycles later.
@@ -306,13 +315,15 @@ class EventDispatcher:
         """
         ended, other_change = NONE, False
         while cycle < until and ended == NONE and not other_change and not self.is_full:
-            self._look_ahead()
-            cycle, ended, other_change = advance(
+            cycle, ended, other_change, stopped = advance(
                 self._state, self._lengths, self._offers, self._reports, cycle, until
             )
+            if stopped:
+                self._look_ahead()
         return cycle, None if ended == NONE else self._end(cycle - 1, ended), other_change
 
     def _end(self, loaded: int, number: int) -> End:
+        self._residents[self._launches.pop(number).stream] -= 1
         place = self._state.places[number]
         fate, code = judge(place, loaded)
         first_offer = place.started + self._timing.offer
@@ -346,39 +357,42 @@ def _clear(place: Place) -> None:
     place.out = place.killed = place.faults = place.held = 0
 
 
-def initial_state(config: Config, sm: SmBehaviour, knee: int | None) -> State:
-    """Return the state after reset."""
+def initial_state(
+    config: Config, machine: Machine, sm: SmBehaviour, knee: int | None = None
+) -> State:
+    """Return the state after reset. The memory of SMs that there are not is never touched."""
     fields = np.zeros(1, record(State))
-    sms = fields["sms"][0, : config.sms]
+    slots = machine.sizes[SLOTS]
+    sms = fields["sms"][0, : machine.sms]
     sms["room"] = 1
-    sms["free"] = tuple(capacities(config).values())
-    fields["sms"]["lost_at"] = fields["sms"]["silent_from"] = NEVER
+    sms["free"] = machine.sizes
+    sms["lost_at"] = sms["silent_from"] = NEVER
     for number, cycle in sm.silent_from.items():
         sms["silent_from"][number] = cycle
-    fields["slots"]["place"] = NONE
-    fields["fifo"][0, :, : config.block_slots] = range(config.block_slots)
-    fields["due"] = NEVER << SLOT_BITS
+    fields["slots"][0, : machine.sms, :slots]["place"] = NONE
+    fields["fifo"][0, : machine.sms, :slots] = range(slots)
+    fields["due"][0, : machine.sms, : 2 * slots] = NOT_DUE << SLOT_BITS
     fields["calendar"] = NEVER << SM_BITS
     state: State = fields.view(np.recarray)[0]
     for number in range(2):
         _clear(state.places[number])
     _set_rules(state.rules, config, sm)
-    state.rules.sharing = knee is not None
-    if knee is not None:
-        state.rates[:] = [rate(warps, knee) for warps in range(len(state.rates))]
-    state.head, state.known, state.rooms = NONE, NEVER, config.sms
-    state.alarm = state.dead_at = NEVER
-    state.flushed, state.alive = NONE, config.sms
+    state.rules.sms, state.rules.block_slots = machine.sms, slots
+    state.rules.at_once = machine.at_once
+    state.rules.in_order = config.reclaim == "in_order" and not machine.at_once
+    state.rules.knee = knee or 0
+    state.head, state.known, state.rooms = NONE, NEVER, machine.sms
+    state.pause = AHEAD
+    state.alarm = state.dead_at = state.load_at = NEVER
+    state.flushed, state.alive = NONE, machine.sms
     state.last_cycle = -NEVER
     return state
 
 
 def _set_rules(rules: Rules, config: Config, sm: SmBehaviour) -> None:
-    rules.sms, rules.block_slots = config.sms, config.block_slots
     rules.kill_timeout = config.kill_timeout
     check_predicted(config.policy, POLICY_NUMBERS, PREDICTED_IN)
     rules.policy = POLICY_NUMBERS[config.policy]
-    rules.in_order = config.reclaim == "in_order"
     rules.report_time = sm.report_time
     latencies = timing(config)
     for name in ("stage", "fit_table", "offer", "returns", "stop", "fault", "loss", "loss_kill"):

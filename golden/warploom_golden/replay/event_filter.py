@@ -23,6 +23,11 @@ class Entry:
     generated: int = -1
     order: int = -1
 
+    @property
+    def key(self) -> tuple[int, Dims, int]:
+        """Address, dimensions and warps."""
+        return self.address, self.dims, self.warps
+
     def overlaps(self, address: int, warps: int) -> bool:
         """Tell whether a region meets this entry's."""
         return max(self.address, address) < min(self.address + self.warps, address + warps)
@@ -62,6 +67,9 @@ class EventFilter:
     ----------
     config : Config
         Entries, reference bits; latencies by way of ``timing``.
+    bounded : bool
+        False: there are as many entries and references as are asked for, and no two configurations
+        overlap.
 
     Attributes
     ----------
@@ -69,10 +77,13 @@ class EventFilter:
         Last cycle in which something known already changes what may be accepted in the next one.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, bounded: bool = True):
         self._timing = timing(config)
+        self._bounded = bounded
         self._highest = (1 << config.reference_bits) - 1
         self._entries = [Entry() for _ in range(config.history_entries)]
+        # Of valid entries: their numbers by address, dimensions and warps.
+        self._numbers: dict[tuple[int, Dims, int], int] = {}
         self._accepted = 0
         self._setup_until = -1
         self._last_emitted = -1
@@ -86,28 +97,25 @@ class EventFilter:
             return None
         # The entries are judged on the state of the cycle before.
         self._count_releases(cycle - 1)
-        hit = next(
-            (
-                n
-                for n, e in enumerate(self._entries)
-                if e.valid and (e.address, e.dims, e.warps) == (address, dims, warps)
-            ),
-            None,
-        )
+        hit = self._numbers.get((address, dims, warps))
         if hit is None:
             return self._accept_miss(cycle, Entry(address, dims, warps, valid=True))
         entry = self._entries[hit]
-        if entry.generated >= cycle - 1 or entry.count == self._highest:
+        full = self._bounded and entry.count == self._highest
+        if entry.generated >= cycle - 1 or full:
             return None
         return self._answer(cycle, hit, cycle + 2, None)
 
     def _accept_miss(self, cycle: int, new: Entry) -> Accepted | None:
-        met = [e for e in self._entries if e.valid and e.overlaps(new.address, new.warps)]
-        victim = self._victim(cycle - 1)
-        busy = any(entry.held(cycle - 1) for entry in met)
-        if victim is None or busy or cycle <= self._setup_until:
+        if cycle <= self._setup_until:
             return None
-        for entry in met:
+        met = self._met(new)
+        victim = self._victim(cycle - 1)
+        if victim is None or any(entry.held(cycle - 1) for entry in met):
+            return None
+        for entry in [*met, self._entries[victim]]:
+            if entry.valid:
+                del self._numbers[entry.key]
             entry.valid = False
         t = self._timing
         moves = max(cycle + t.iterator_setup, self._last_emitted)
@@ -115,9 +123,19 @@ class EventFilter:
         first_write = moves + 1 + t.iterator_pipe + t.packer
         new.generated = first_write + new.warps - 1
         self._entries[victim] = new
+        self._numbers[new.key] = victim
         return self._answer(cycle, victim, new.generated, first_write)
 
+    def _met(self, new: Entry) -> list[Entry]:
+        """Return the valid entries whose region a new one meets."""
+        if not self._bounded:
+            return []
+        return [e for e in self._entries if e.valid and e.overlaps(new.address, new.warps)]
+
     def _victim(self, cycle: int) -> int | None:
+        if not self._bounded:
+            self._entries.append(Entry())
+            return len(self._entries) - 1
         for number, entry in enumerate(self._entries):
             if not entry.valid:
                 return number

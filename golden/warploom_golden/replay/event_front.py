@@ -62,6 +62,8 @@ class EventFront:
     transfers : sequence of int or None
         Cycles in which launches transfer, in rising order, whether or not there is room; None: each
         as soon as it may.
+    bounded : bool
+        False: queue, final records and index memory hold as much as comes.
 
     Attributes
     ----------
@@ -80,8 +82,10 @@ class EventFront:
         merged: Mapping[int, Sequence[IndexConfig]] | None = None,
         arrivals: Sequence[int] | None = None,
         transfers: Sequence[int] | None = None,
+        bounded: bool = True,
     ):
         self._launches = launches
+        self._bounded = bounded
         self._config = config
         self._timing = timing(config)
         self._merged = merged or {}
@@ -89,7 +93,7 @@ class EventFront:
         # Without merged launches there are no mapping tables either.
         tables = (1 << config.max_tables) - 1 if merged else 0
         self._verdicts = [judge(launch, config, tables) for launch in launches]
-        self._filter = EventFilter(config)
+        self._filter = EventFilter(config, bounded)
         self._transfers = None if transfers is None else deque(transfers)
         self._sent = 0
         self._refused_for_good = 0
@@ -155,6 +159,8 @@ class EventFront:
 
     def _full(self) -> int:
         """Return why no launch is accepted in this cycle, 0 if one is."""
+        if not self._bounded:
+            return 0
         if self._reserved >= self._timing.end_records:
             return ErrorCode.COMPLETION_FULL
         return ErrorCode.QUEUE_FULL if len(self._queue) >= self._timing.launch_queue else 0
@@ -173,7 +179,8 @@ class EventFront:
         """Tell whether a launch that is sent in the next cycle finds a place."""
         checking = sum(number is not None for number in self._pipe)
         queue = checking + len(self._queue) < self._timing.launch_queue
-        self._room = queue and checking + self._reserved < self._timing.end_records
+        records = checking + self._reserved < self._timing.end_records
+        self._room = (queue and records) or not self._bounded
 
     def _present(self, cycle: int) -> bool:
         """Present the next configuration while none is in flight; it transfers at once."""

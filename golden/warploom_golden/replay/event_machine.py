@@ -4,7 +4,7 @@ What stands here follows ``docs/dispatch/block_dispatcher.md``, and ``docs/repla
 the SMs: offers are taken at once, all SMs are in use. Time jumps from one cycle in which something
 happens to the next.
 
-Its parts stand in a file each: placement, SMs, stops and ends; this one has the two places, the
+Its parts stand in a file each: placement, SMs, stops and ends; this one has the places, the
 decision and the time. They are compiled together: ``SOURCES`` sees to it that a change of any of
 them is noticed.
 """
@@ -12,6 +12,7 @@ them is noticed.
 from typing import Final
 
 from warploom_golden.replay import (
+    contention,
     event_constants,
     event_contention,
     event_placement,
@@ -24,6 +25,7 @@ from warploom_golden.replay.event_constants import (
     BLOCK,
     CYCLE,
     FAULT,
+    FREED_FIRST,
     KILLED,
     LIMIT_KNOWN,
     NEVER,
@@ -66,6 +68,7 @@ from warploom_golden.replay.event_stops import (
 
 #: The files that are compiled together with this one.
 PARTS: Final = (
+    contention,
     event_constants,
     event_contention,
     event_placement,
@@ -76,57 +79,78 @@ PARTS: Final = (
 SOURCES: Final = source_number(*PARTS)
 
 
-# --- the two places ------------------------------------------------------------------------------
+# --- the places ----------------------------------------------------------------------------------
 @inlined
 def give(s: State, cycle: int) -> bool:
     """Give a launch to the walker; return whether one was given or will be by itself."""
-    was_held = s.held
+    if s.all_held:
+        s.stall_order += 1
+        return False
+    s.tries += 1
     s.held = False
     if cycle <= s.flushed:
         return True
-    for number in (s.older, 1 - s.older):
-        place, older = s.places[number], s.places[s.older]
-        if not place.occupied or place.walking or place.stop_at <= cycle:
+    stopped_now = False
+    for k in range(s.residents):
+        number = s.ages[k]
+        place = s.places[number]
+        if place.walking or place.stop_at <= cycle:
+            stopped_now |= not place.walking and place.stop_at == cycle
             continue
         if cycle < place.since + s.rules.stage - 1:
             return True
-        newer = number != s.older
-        if newer and place.awaits == older.stream:
+        if place.ahead > 0:
+            place.held_at = s.tries
             s.held = True
-            s.stall_order += 1
-            return False
-        first = cycle < place.since + s.rules.stage or (
-            not older.walking and older.stop_at == cycle
-        )
-        if was_held or first:
+            continue
+        first = cycle < place.since + s.rules.stage or stopped_now
+        if first or place.held_at == s.tries - 1:
             # It was not the candidate in the cycle before, or held by order then.
             return True
-        place.walking = True
-        s.head = number
-        # It is the head from the next cycle on, in which the SM that got a block in the cycle
-        # before this one has no room yet.
-        other = s.places[1 - number]
-        known = place.since + s.rules.fit_table + 2 * place.most
-        known += other.most if other.occupied else 0
-        fit(s, place.need, known <= cycle + 1, closed(s, cycle))
-        s.known = max(known, cycle + 2)
+        walk(s, number, cycle)
         return True
+    s.all_held = s.held
+    s.stall_order += 1 if s.held else 0
     return False
+
+
+@inlined
+def walk(s: State, number: int, cycle: int) -> None:
+    """Give the launch in a place to the walker: it is the head from the next cycle on.
+
+    In that cycle the SM that got a block in the cycle before this one has no room yet.
+    """
+    place = s.places[number]
+    place.walking = True
+    s.head = number
+    s.unready = True
+    beside = 0
+    for k in range(s.residents):
+        if s.ages[k] != number:
+            beside = max(beside, s.places[s.ages[k]].most)
+    known = place.since + s.rules.fit_table + 2 * place.most + beside
+    fit(s, place.need, known <= cycle + 1, closed(s, cycle))
+    s.known = max(known, cycle + 2)
 
 
 @inlined
 def act(s: State, cycle: int) -> int:
     """Let stops act that are seen from this cycle on; return the place of a launch taken back."""
     taken_back = NONE
-    for number in (s.older, 1 - s.older):
+    s.all_held = False
+    k = 0
+    while k < s.residents:
+        number: int = s.ages[k]
         place = s.places[number]
         if taken_back == NONE and is_taken_back(place, cycle):
+            # The next one stands in its turn now.
             take_back(s, number, cycle)
             taken_back = number
             continue
-        if place.occupied and place.kill_at == cycle:
+        if place.kill_at == cycle:
             begin_kill(s, number, cycle)
         note_if_gone(s, number, cycle)
+        k += 1
     return taken_back
 
 
@@ -179,10 +203,10 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
     block.reported = block.done = NEVER
     block.status = FAULT if place.next == place.fault_block else OK
     block.out = True
-    if s.rules.sharing:
-        block.work = lengths[s.head, place.next - place.window]
+    if s.rules.knee:
+        block.work = lengths[place.next - s.window]
     else:
-        due = offered + lengths[s.head, place.next - place.window]
+        due = offered + lengths[place.next - s.window]
         if place.kill_at <= cycle:
             # Killed already when it is offered.
             block.status = KILLED
@@ -195,7 +219,7 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
         offers[TICKET, s.offers] = place.ticket
         offers[BLOCK, s.offers] = place.next
         s.offers += 1
-    if s.rules.in_order or s.rules.sharing:
+    if s.rules.in_order or s.rules.knee:
         row = s.order[s.decided % len(s.order)]
         row[0], row[1] = number, slot
     s.decided += 1
@@ -228,20 +252,19 @@ def stall(s: State, shut: int, cycle: int, cycles: int) -> None:
 @inlined
 def resident(s: State, cycle: int) -> bool:
     """Tell whether a place is occupied and started, by the state at the start of a cycle."""
-    for number in range(2):
-        if s.places[number].occupied and s.places[number].started < cycle - 1:
-            return True
-    return False
+    started = NEVER
+    for k in range(s.residents):
+        started = min(started, s.places[s.ages[k]].started)
+    return started < cycle - 1
 
 
 @inlined
 def next_event(s: State, cycle: int) -> int:
     """Return the first cycle after this one in which something happens by itself."""
-    event: int = min(s.known, s.calendar[1] >> SM_BITS, s.places[0].load, s.places[1].load)
-    event = min(event, s.alarm)
+    event: int = min(s.known, s.calendar[1] >> SM_BITS, s.load_at, s.alarm)
     if s.processed < s.sent:
         event = min(event, s.pipe[s.processed % len(s.pipe), CYCLE] + s.rules.returns - 2)
-    if s.rules.sharing and s.taken < s.decided:
+    if s.rules.knee and s.taken < s.decided:
         row = s.order[s.taken % len(s.order)]
         event = min(event, s.slots[row[0], row[1]].offer)
     if s.rules.in_order and s.retired < s.decided:
@@ -265,7 +288,7 @@ def run_cycle(
         s.known = NEVER
         if s.head != NONE:
             fit(s, s.need, True, NONE)
-    was_resident = resident(s, cycle)
+    was_resident = s.rules.policy != FREED_FIRST or resident(s, cycle)
     entrant = entering(s)
     starting = s.head != NONE and s.places[s.head].started == NEVER
     decided = s.decided
@@ -277,8 +300,8 @@ def run_cycle(
     elif entrant != NONE:
         enter(s, entrant)
     busy |= process(s, cycle)
-    taker = take_up(s, cycle) if s.rules.sharing else NONE
-    send(s, reports, cycle)
+    taker = take_up(s, cycle) if s.rules.knee else NONE
+    busy |= send(s, reports, cycle)
     if taker != NONE:
         count_taken(s, cycle)
     busy |= give_up(s, cycle)
@@ -300,18 +323,19 @@ def advance(
     cycle: int,
     until: int,
     sources: int = SOURCES,
-) -> tuple[int, int, bool]:
+) -> tuple[int, int, bool, bool]:
     """Run from one cycle to another, or until a launch starts or leaves, or an SM is lost.
 
-    It also stops when as many blocks are decided as the state's ``pause`` says.
+    It also stops when as many blocks are decided as the state's ``pause`` says, and when it has a
+    new head, whose lengths do not stand ready.
 
     Parameters
     ----------
     s : State
         The state at the start of ``cycle``.
     lengths : array of int64
-        For each place how long the blocks of its launch hold their slots, with contention their
-        work, from block ``window`` on.
+        How long the blocks of the head's launch hold their slots, with contention their work, from
+        block ``window`` on.
     offers, reports : array of int64
         Logs, to be filled in as far as they have columns: rows `CYCLE`, `SM` and `SLOT`, of offers
         `TICKET` and `BLOCK`, of reports `STATUS`.
@@ -325,10 +349,16 @@ def advance(
     tuple
         The next cycle in which something may happen, ``until`` at most; `NEVER` when nothing can
         happen any more by itself. The place that a launch left in the cycle before, or `NONE`.
-        Whether a launch started, or an SM was lost.
+        Whether a launch started, or an SM was lost. Whether lengths must be made ready to go on.
     """
     ended, other_change = NONE, False
-    while cycle < until and ended == NONE and not other_change and s.decided < s.pause:
+    while (
+        cycle < until
+        and ended == NONE
+        and not other_change
+        and s.decided < s.pause
+        and not s.unready
+    ):
         event, ended, other_change = run_cycle(s, lengths, offers, reports, cycle)
         event = min(event, until)
         # Nothing changes in the cycles between.
@@ -338,4 +368,4 @@ def advance(
         elif event < NEVER and s.held:
             s.stall_order += between
         cycle = event
-    return cycle, ended, other_change
+    return cycle, ended, other_change, s.unready or s.decided >= s.pause

@@ -113,8 +113,7 @@ def pieces(
         refuses the configuration.
     """
     check(config, kill_every)
-    if len({launch.priority for launch in launches}) > 1:
-        raise WarploomError("priority differs between launches; legal: one value for all")
+    check_launches(launches)
 
     # Numba's import takes a while: whoever reads events alone goes without.
     from warploom_golden.replay.event_dispatch import EventDispatch
@@ -197,6 +196,18 @@ def check(config: Config, kill_every: int | None = None) -> None:
         raise WarploomError("index_memory_warps is 0; legal in a replay: 2 to 65536")
     if kill_every is not None and not config.sm_kill:
         raise WarploomError(f"kill_every is {kill_every}; legal with sm_kill = False: none")
+
+
+def check_launches(launches: Sequence[LaunchDescriptor]) -> None:
+    """Refuse launches that the model does not cover.
+
+    Raises
+    ------
+    WarploomError
+        If they differ in priority.
+    """
+    if len({launch.priority for launch in launches}) > 1:
+        raise WarploomError("priority differs between launches; legal: one value for all")
 
 
 def check_policy(config: Config) -> None:

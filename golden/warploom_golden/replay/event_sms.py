@@ -12,6 +12,7 @@ from warploom_golden.replay.event_constants import (
     KILLED,
     NEVER,
     NONE,
+    NOT_DUE,
     SLOT,
     SLOT_BITS,
     SLOT_MASK,
@@ -41,7 +42,7 @@ def enter_key(tournament: Integers, players: int, player: int, key: int) -> None
 def plan(s: State, number: int, cycle: int) -> None:
     """Find the cycle of an SM's next report, ``cycle`` or later, unless it is silent then."""
     due = s.due[number][1] >> SLOT_BITS
-    if s.rules.sharing:
+    if s.rules.knee:
         due = reached(s, number, due)
     planned = max(due, cycle)
     if planned >= s.sms[number].silent_from:
@@ -100,7 +101,7 @@ def begin_kill(s: State, number: int, cycle: int) -> None:
     for n in range(s.rules.sms):
         if s.sms[n].lost_at != NEVER:
             continue
-        if s.rules.sharing:
+        if s.rules.knee:
             progress_to(s, n, cycle)
         for k in range(s.rules.block_slots):
             slot = s.slots[n, k]
@@ -108,7 +109,7 @@ def begin_kill(s: State, number: int, cycle: int) -> None:
                 continue
             ended = max(cycle, slot.offer)
             due = ended + s.rules.report_time
-            if s.rules.sharing:
+            if s.rules.knee:
                 if slot.offer >= cycle:
                     # It is not taken yet.
                     continue
@@ -120,8 +121,12 @@ def begin_kill(s: State, number: int, cycle: int) -> None:
 
 
 @inlined
-def send(s: State, reports: Integers, cycle: int) -> None:
-    """Let each SM report one block that is due: the first due, then of the lowest slot."""
+def send(s: State, reports: Integers, cycle: int) -> bool:
+    """Let each SM report one block that is due: the first due, then of the lowest slot.
+
+    Returns whether the next cycle may differ for it.
+    """
+    sent = False
     while s.calendar[1] >> SM_BITS <= cycle:
         number = s.calendar[1] & SM_MASK
         slot = s.due[number][1] & SLOT_MASK
@@ -136,11 +141,16 @@ def send(s: State, reports: Integers, cycle: int) -> None:
             s.ignored += 1
         else:
             report(s, block, number, slot, cycle)
-        enter_key(s.due[number], s.rules.block_slots, slot, NEVER << SLOT_BITS | slot)
-        if s.rules.sharing:
+        enter_key(s.due[number], s.rules.block_slots, slot, NOT_DUE << SLOT_BITS | slot)
+        if s.rules.knee:
             unload(s, block, number, cycle)
         # One that is overdue waits for the next cycle.
         plan(s, number, cycle + 1)
+        if s.rules.at_once and s.sms[number].lost_at > cycle + 1:
+            leave(s, number, slot, cycle)
+            give_back(s, number, slot)
+        sent = True
+    return sent and s.rules.at_once
 
 
 @inlined
@@ -156,7 +166,7 @@ def report(s: State, block: Slot, number: int, slot: int, cycle: int) -> None:
     elif block.status == FAULT:
         place.faults += 1
         stop_from(s, block.place, cycle + s.rules.fault, True)
-    if not s.rules.in_order:
+    if not s.rules.in_order and not s.rules.at_once:
         row = s.pipe[s.sent % len(s.pipe)]
         row[CYCLE], row[SM], row[SLOT] = cycle, number, slot
         s.sent += 1

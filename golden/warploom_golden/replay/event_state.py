@@ -3,11 +3,9 @@
 The classes say what the fields of each record are; the records themselves are NumPy's.
 """
 
-from dataclasses import fields
 from typing import (
     Annotated,
     Any,
-    Final,
     Protocol,
     TypeVar,
     get_args,
@@ -18,16 +16,12 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_spec import RESOURCES, Config
+from warploom_golden.replay.event_constants import MOST_PLACES, MOST_SLOTS, MOST_SMS
+from warploom_spec import RESOURCES
 
 Integers = NDArray[np.int64]
 #: One amount of each resource.
 Amounts = Annotated[Integers, len(RESOURCES)]
-#: What `Config` allows at most.
-_MOST: Final = {field.name: field.metadata.get("high", 0) for field in fields(Config)}
-MOST_SMS: Final = _MOST["sms"]
-MOST_SLOTS: Final = _MOST["block_slots"]
-MOST_WARPS: Final = _MOST["warp_slots"]
 
 Row = TypeVar("Row", covariant=True)
 
@@ -51,14 +45,18 @@ class Rules:
 
     Attributes
     ----------
-    sms, block_slots, kill_timeout : int
+    sms, block_slots : int
+        Of the `Machine`.
+    kill_timeout : int
         As in `Config`.
     policy : int
         Placement policy, a constant of ``event_constants``.
     in_order : bool
         The reclaim policy.
-    sharing : bool
-        Blocks of one SM slow each other down.
+    at_once : bool
+        What a block took is free in the cycle after its report.
+    knee : int
+        With contention: warps that an SM runs at full speed. 0: blocks do not slow each other down.
     stage, fit_table, offer, returns, stop, fault, loss, loss_kill, end : int
         Latencies in cycles, as in ``timing``.
     report_time : int
@@ -70,7 +68,8 @@ class Rules:
     kill_timeout: int
     policy: int
     in_order: bool
-    sharing: bool
+    at_once: bool
+    knee: int
     stage: int
     fit_table: int
     offer: int
@@ -94,6 +93,9 @@ class Place:
         Cycle in which that was transferred.
     ticket, stream, awaits : int
         Of its launch; ``awaits`` is the stream that it waits for, `NONE` if it waits for none.
+    ahead, held_at : int
+        Older resident launches of the stream that it waits for; the last try to give a launch to
+        the walker that found some.
     need, limiting : Amounts
         What one of its blocks takes; 1 for each resource of which one block more than fit on an
         empty SM would take too much.
@@ -101,8 +103,6 @@ class Place:
         Most blocks that fit on an empty SM.
     first, next, end : int
         Numbers of the block that it began with, of the next one, and past the last one.
-    window : int
-        The block whose length is the first that stands ready.
     kill_block, fault_block : int
         Blocks by their numbers: with the offer of the one a kill is asked for, the other one
         reports a fault; `NONE` for none.
@@ -132,13 +132,14 @@ class Place:
     ticket: int
     stream: int
     awaits: int
+    ahead: int
+    held_at: int
     need: Amounts
     limiting: Amounts
     most: int
     first: int
     next: int
     end: int
-    window: int
     kill_block: int
     fault_block: int
     walking: bool
@@ -232,10 +233,19 @@ class State:
         What the configuration fixes.
     head : int
         Place of the launch whose block is next, `NONE` if none is.
-    older : int
-        Of two occupied places the one occupied earlier; of one that one.
+    residents : int
+        Occupied places.
+    tries : int
+        How often a launch for the walker was looked for.
+    all_held : bool
+        Stream order holds back every launch that was not given to the walker.
+    load_at : int
+        First cycle in which the end of a launch may be loaded.
+    window, unready : int, bool
+        The head's block whose length is the first that stands ready; whether those that stand ready
+        are not the head's.
     known : int
-        Cycle from which on it is known what fits beside an older launch's blocks.
+        Cycle from which on it is known what fits beside older launches' blocks.
     held : bool
         Stream order alone holds a launch back.
     alarm : int
@@ -273,8 +283,10 @@ class State:
         Cycles in which stream order alone held a launch back, and in which the port of the SM that
         had just got a block did.
     places, sms, slots : records
-        As their classes say; of slots one row an SM. There are as many as the largest
-        configuration has: a number is part of the type that functions are compiled for.
+        As their classes say; of slots one row an SM. There are as many as the largest machine has:
+        a number is part of the type that functions are compiled for.
+    ages : array
+        Numbers of the occupied places, the one occupied first at the front.
     due : array
         For each SM a tournament of its slots, by the cycle in which the block there is due; with
         contention by its target.
@@ -287,13 +299,16 @@ class State:
     pipe, order : array
         Rings: of reports that were sent, cycle, SM and slot; of blocks in order of decision, SM and
         slot.
-    rates : array
-        With contention alone: rate of an SM by the warps that it holds.
     """
 
     rules: Rules
     head: int
-    older: int
+    residents: int
+    tries: int
+    all_held: bool
+    load_at: int
+    window: int
+    unready: bool
     known: int
     held: bool
     alarm: int
@@ -325,7 +340,8 @@ class State:
     stalls: Amounts
     stall_order: int
     stall_offer: int
-    places: Annotated[Rows[Place], 2]
+    places: Annotated[Rows[Place], MOST_PLACES]
+    ages: Annotated[Integers, MOST_PLACES]
     sms: Annotated[Rows[Sm], MOST_SMS]
     slots: Annotated[Grid[Slot], MOST_SMS, MOST_SLOTS]
     due: Annotated[Integers, MOST_SMS, 2 * MOST_SLOTS]
@@ -334,7 +350,6 @@ class State:
     queue: Annotated[Integers, MOST_SMS * MOST_SLOTS]
     pipe: Annotated[Integers, 4 * MOST_SMS, 3]
     order: Annotated[Integers, MOST_SMS * MOST_SLOTS, 2]
-    rates: Annotated[Integers, MOST_WARPS + 1]
 
 
 def record(kind: type) -> np.dtype[np.void]:

@@ -53,10 +53,8 @@ def take_back(s: State, number: int, cycle: int) -> None:
 def next_alarm(s: State, cycle: int) -> int:
     """Return the first cycle after this one in which a stop acts or a time is over."""
     alarm = NEVER
-    for number in range(2):
-        place = s.places[number]
-        if not place.occupied:
-            continue
+    for k in range(s.residents):
+        place = s.places[s.ages[k]]
         if is_taken_back(place, cycle):
             alarm = cycle + 1
         for at in (place.skip_at, place.stop_at, place.kill_at, time_out(s, place)):
@@ -81,9 +79,9 @@ def time_out(s: State, place: Place) -> int:
 def lose(s: State, cycle: int) -> bool:
     """Lose the SMs that did not report a killed block in time; return whether one was lost."""
     before = s.alive
-    for number in range(2):
-        place = s.places[number]
-        if not place.occupied or cycle != time_out(s, place):
+    for k in range(s.residents):
+        number = s.ages[k]
+        if cycle != time_out(s, s.places[number]):
             continue
         for n in range(s.rules.sms):
             if s.sms[n].lost_at == NEVER and is_silent(s, n, number):
@@ -123,9 +121,10 @@ def give_up(s: State, cycle: int) -> bool:
     if s.dead_at > cycle:
         return False
     waits = False
-    for number in range(2):
+    for k in range(s.residents):
+        number = s.ages[k]
         place = s.places[number]
-        if not place.occupied or place.next == place.end or place.no_sm_at != NEVER:
+        if place.next == place.end or place.no_sm_at != NEVER:
             continue
         waits = True
         if place.since < cycle:
@@ -144,14 +143,17 @@ def note_if_gone(s: State, number: int, cycle: int) -> None:
     stopped = place.stop_at <= cycle and s.head != number
     if place.next == place.end or stopped:
         place.load = cycle + s.rules.end - 1
+        s.load_at = min(s.load_at, place.load)
 
 
 @inlined
 def load(s: State, cycle: int) -> int:
-    """Load the end of the older launch that is gone; return its place, or `NONE`."""
-    for number in (s.older, 1 - s.older):
-        place = s.places[number]
-        if place.load <= cycle:
+    """Load the end of the oldest launch that is gone; return its place, or `NONE`."""
+    if s.load_at > cycle:
+        return NONE
+    for k in range(s.residents):
+        number: int = s.ages[k]
+        if s.places[number].load <= cycle:
             leave_place(s, number)
             return number
     return NONE
@@ -159,7 +161,21 @@ def load(s: State, cycle: int) -> int:
 
 @inlined
 def leave_place(s: State, number: int) -> None:
-    """Free a place; the other one's launch, if there is one, is the older now."""
-    s.places[number].occupied = False
-    s.places[number].load = NEVER
-    s.older = 1 - number
+    """Free a place; launches that waited for its stream wait for one launch less."""
+    left = s.places[number]
+    left.occupied = False
+    left.load = s.load_at = NEVER
+    s.all_held = False
+    kept = 0
+    for k in range(s.residents):
+        other = s.ages[k]
+        if other == number:
+            continue
+        s.ages[kept] = other
+        kept += 1
+        place = s.places[other]
+        s.load_at = min(s.load_at, place.load)
+        # Only older ones count as ahead, and those of its own stream alone.
+        if kept <= k and place.awaits == left.stream:
+            place.ahead -= 1
+    s.residents = kept

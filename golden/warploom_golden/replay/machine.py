@@ -1,0 +1,131 @@
+"""What the event model runs on: a configuration's hardware, or that with one bound relaxed.
+
+The relaxations are those of ``docs/replay/replay.md``, 'Gains'.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from warploom_golden.oracles.index_reference import warps
+from warploom_golden.replay.event_constants import MOST_PLACES, MOST_SLOTS, MOST_SMS
+from warploom_spec import RESOURCES, Config, LaunchDescriptor, WarploomError, capacities
+
+#: The dispatcher's cycles in one of the blocks', where its rate is relaxed.
+SPEED: Final = 64
+#: Of the relaxations that need no number of the configuration: what they change.
+_CHANGES: Final[dict[str, dict[str, Any]]] = {
+    "order": {"ordered": False},
+    "places": {"places": None},
+    "rate": {"speed": SPEED},
+    "reclaim": {"at_once": True},
+    "ahead": {"ahead": True},
+}
+#: What can be relaxed, by name.
+RELAXATIONS: Final = ("sms", *RESOURCES, *_CHANGES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """SMs, and what stands before them. Its limits are the model's own, not those of `Config`.
+
+    Attributes
+    ----------
+    sms : int
+        SMs, up to ``event_constants.MOST_SMS``.
+    sizes : tuple of int
+        What an SM has of each of ``warploom_spec.RESOURCES``; up to ``event_constants.MOST_SLOTS``
+        block slots, any number of the others.
+    places : int or None
+        Launches that are resident at once, up to ``event_constants.MOST_PLACES``. Of more than two,
+        the walker gets the oldest one that stream order does not hold back. None: as many as there
+        are, with as many places in the queue, final records, references and entries of the history,
+        and an index memory in which no two configurations overlap.
+    ordered : bool
+        Launches wait for the earlier ones of their stream if they say so.
+    at_once : bool
+        What a block took is free in the cycle after its report, whatever the reclaim policy.
+    speed : int
+        Cycles of the front end in one cycle of blocks and arrivals.
+    ahead : bool
+        From reset on all launches stand in the queue, checked, with their indices made.
+
+    Raises
+    ------
+    WarploomError
+        If it has more SMs or block slots than the model.
+    """
+
+    sms: int
+    sizes: tuple[int, ...]
+    places: int | None = 2
+    ordered: bool = True
+    at_once: bool = False
+    speed: int = 1
+    ahead: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what the model has no room for."""
+        slots = self.sizes[RESOURCES.index("slots")]
+        for name, value, most in (("sms", self.sms, MOST_SMS), ("slots", slots, MOST_SLOTS)):
+            if not 1 <= value <= most:
+                raise WarploomError(f"{name} is {value}; legal in the event model: 1 to {most}")
+
+    @classmethod
+    def of(cls, config: Config) -> "Machine":
+        """Return the hardware of a configuration."""
+        return cls(sms=config.sms, sizes=tuple(capacities(config).values()))
+
+    @property
+    def place_count(self) -> int:
+        """Launches that are resident at once, at most."""
+        return MOST_PLACES if self.places is None else self.places
+
+
+def relaxed(config: Config, name: str, launches: Sequence[LaunchDescriptor]) -> Machine:
+    """Return a configuration's hardware with one bound relaxed.
+
+    Parameters
+    ----------
+    config : Config
+        The hardware.
+    name : str
+        One of `RELAXATIONS`.
+    launches : sequence of LaunchDescriptor
+        What is to run there. A resource without bound is as much of it as admits every block that
+        the others admit.
+
+    Raises
+    ------
+    WarploomError
+        If there is no such relaxation.
+    """
+    machine = Machine.of(config)
+    if name in RESOURCES:
+        number = RESOURCES.index(name)
+        sizes = list(machine.sizes)
+        sizes[number] = max(sizes[number], _most_taken(config, number, launches))
+        return replace(machine, sizes=tuple(sizes))
+    if name == "sms":
+        return replace(machine, sms=2 * config.sms)
+    if name not in _CHANGES:
+        raise WarploomError(f"relaxation is {name!r}; legal: {', '.join(RELAXATIONS)}")
+    return replace(machine, **_CHANGES[name])
+
+
+def _most_taken(config: Config, number: int, launches: Sequence[LaunchDescriptor]) -> int:
+    """Return how much of a resource the blocks on an SM take at most, by the bounds of the others.
+
+    Each block takes a slot and at least one warp.
+    """
+    if RESOURCES[number] == "slots":
+        return config.warp_slots
+    return config.block_slots * max(
+        (block_needs(launch, config)[number] for launch in launches), default=0
+    )
+
+
+def block_needs(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
+    """Return what one block of a launch takes of each of ``warploom_spec.RESOURCES``."""
+    count = warps(launch.block, config.warp_size)
+    return 1, count, count * launch.warp_registers, launch.shared, launch.barriers
