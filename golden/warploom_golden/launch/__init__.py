@@ -1,4 +1,4 @@
-"""Models of the blocks that own a launch from its ticket to its end record."""
+"""Models of the blocks that own a launch from its ticket to its final record."""
 
 from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.launch_path import LaunchPath

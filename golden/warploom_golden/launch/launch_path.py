@@ -1,4 +1,4 @@
-"""Cycle model of LaunchPath: owns a launch from ticket to end record."""
+"""Cycle model of LaunchPath: owns a launch from ticket to final record."""
 
 from collections import deque
 from collections.abc import Mapping

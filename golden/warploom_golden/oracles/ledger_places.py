@@ -59,7 +59,7 @@ class Places:
                 entry.place = place
 
     def find_by_record(self, outputs: Ports) -> None:
-        """Free a place in the first cycle in which its launch's end record is valid."""
+        """Free a place in the first cycle in which its launch's final record is valid."""
         if not outputs["ended__valid"]:
             return
         record = self._end.unpack(outputs["ended__payload"])

@@ -51,23 +51,6 @@ class FitTable(wiring.Component):
     ----------
     config : Config
         The SM's resources and slots.
-
-    Attributes
-    ----------
-    begun : In(2)
-        The place's launch is new, and ``needs`` says what its blocks take.
-    newest : In(1)
-        The place that got the last launch.
-    role : In(1)
-        The head's place.
-    needs : In(array of 2)
-        What one block of each place's launch takes.
-    none : Out(2)
-        By place: from the next cycle on it is known that not even one block fits (combinational).
-    lacks : Out(len(RESOURCES))
-        Of the head's launch: the resources that one block more than fit would lack; 0 until known.
-    news : Out(fit_news)
-        For all SMs.
     """
 
     begun: Signal
@@ -82,12 +65,21 @@ class FitTable(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # The place's launch is new, and `needs` says what its blocks take.
                 "begun": In(2),
+                # The place that got the last launch.
                 "newest": In(1),
+                # The head's place.
                 "role": In(1),
+                # What one block of each place's launch takes.
                 "needs": In(amounts(config)).array(2),
+                # By place: from the next cycle on it is known that not even one block fits
+                # (combinational).
                 "none": Out(2),
+                # Of the head's launch: the resources that one block more than fit would lack; 0
+                # until known.
                 "lacks": Out(len(RESOURCES)),
+                # For all SMs.
                 "news": Out(fit_news(config)),
             }
         )

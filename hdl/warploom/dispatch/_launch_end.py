@@ -1,4 +1,4 @@
-"""The end of a resident launch, and its end record."""
+"""The end of a resident launch, and its final record."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ class RecordWords(wiring.Signature):
 
 
 class LaunchEnd(wiring.Component):
-    """Make the end record of each place's launch, and free the place.
+    """Make the final record of each place's launch, and free the place.
 
     Vectors of 2 bits are indexed by place.
 
@@ -56,27 +56,6 @@ class LaunchEnd(wiring.Component):
     ----------
     config : Config
         The configuration.
-
-    Attributes
-    ----------
-    gone : In(2)
-        In the last cycle the launch had no block out and none left to place.
-    newest : In(1)
-        The place occupied last. Of two records that of the other place comes first.
-    entered : In(2)
-        The place became occupied at the end of the last cycle.
-    begun : In(2)
-        The launch's first block was decided in the last cycle.
-    reported : In(2)
-        A report that counts stood at the port three cycles ago.
-    flags : In(LaunchFlags)
-        The flags that decide the record's fate.
-    words : In(array of 2 RecordWords)
-        The values that the record copies.
-    ended : Out(stream of dispatch_end)
-        The record.
-    freed : Out(2)
-        The place is free at the end of the cycle.
     """
 
     gone: Signal
@@ -91,14 +70,25 @@ class LaunchEnd(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        vectors = ("gone", "entered", "begun", "reported")
         super().__init__(
             {
-                **{name: In(2) for name in vectors},
+                # In the last cycle the launch had no block out and none left to place.
+                "gone": In(2),
+                # The place became occupied at the end of the last cycle.
+                "entered": In(2),
+                # The launch's first block was decided in the last cycle.
+                "begun": In(2),
+                # A report that counts stood at the port three cycles ago.
+                "reported": In(2),
+                # The place occupied last. Of two records that of the other place comes first.
                 "newest": In(1),
+                # The flags that decide the record's fate.
                 "flags": In(LaunchFlags()),
+                # The values that the record copies.
                 "words": In(RecordWords(config)).array(2),
+                # The record.
                 "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
+                # The place is free at the end of the cycle.
                 "freed": Out(2),
             }
         )

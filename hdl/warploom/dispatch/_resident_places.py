@@ -44,7 +44,7 @@ class WalkerPort(wiring.Signature):
 
 
 class ResidentPlaces(wiring.Component):
-    """Hold at most two launches from their acceptance to their end record.
+    """Hold at most two launches from their acceptance to their final record.
 
     Vectors of 2 bits are indexed by place. A launch keeps its place, and the outputs that depend on
     it, from its acceptance until the place is occupied again. Rules: ``block_dispatcher.md``.
@@ -53,42 +53,6 @@ class ResidentPlaces(wiring.Component):
     ----------
     config : Config
         The configuration.
-
-    Attributes
-    ----------
-    launch, stop, ended, words, kill :
-        The dispatcher's ports.
-    boot : In(1)
-        No launch is taken.
-    walker : Out(WalkerPort)
-        The grid to walk next, and the walker's block.
-    role : Out(1)
-        The head's place.
-    shift : Out(1)
-        It becomes the other place at the end of the cycle.
-    active, wanted, barred : Out(1)
-        A head stands and is not stopped; it may be decided; it may not, because it is stopped or
-        fits nowhere.
-    none : In(2)
-        From the next cycle on: no block of the place's launch fits.
-    offered : Out
-        What offers take from the head's launch.
-    needs : Out(array of 2)
-        What one block needs.
-    begun : Out(2)
-        The place's launch is new in this cycle.
-    newest : Out(1)
-        The place occupied last.
-    events : In(SmEvents)
-        What happens on any SM. ``hits``, ``faulty`` and ``killed`` come a cycle later than of one.
-    all_lost : In(1)
-        No SM is left.
-    late : Out(2)
-        SMs with unreported blocks of the launch are lost at the end of the cycle.
-    resident : Out(1)
-        A launch has started and has not ended.
-    ordered : Out(1)
-        No head stands, and stream order alone holds a launch back.
     """
 
     launch: stream.Interface
@@ -122,27 +86,45 @@ class ResidentPlaces(wiring.Component):
         self._offered = data.StructLayout({name: offer[name].width for name, _ in self._copied})
         super().__init__(
             {
+                # The dispatcher's ports.
                 "launch": In(stream.Signature(layouts.dispatch_launch(config).layout())),
                 "stop": In(layouts.dispatch_stop(config).layout()),
                 "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
                 "words": Out(layouts.launch_words(config).layout()).array(2),
                 "kill": Out(2),
+                # No launch is taken.
                 "boot": In(1),
+                # The grid to walk next, and the walker's block.
                 "walker": Out(WalkerPort(config)),
+                # The head's place.
                 "role": Out(1),
+                # It becomes the other place at the end of the cycle.
                 "shift": Out(1),
+                # A head stands and is not stopped; it may be decided; it may not, because it is
+                # stopped or fits nowhere.
                 "active": Out(1),
                 "wanted": Out(1),
                 "barred": Out(1),
+                # From the next cycle on: no block of the place's launch fits.
                 "none": In(2),
+                # What offers take from the head's launch.
                 "offered": Out(self._offered),
+                # What one block needs.
                 "needs": Out(amounts(config)).array(2),
+                # The place's launch is new in this cycle.
                 "begun": Out(2),
+                # The place occupied last.
                 "newest": Out(1),
+                # What happens on any SM. `hits`, `faulty` and `killed` come a cycle later than of
+                # one.
                 "events": In(SmEvents()),
+                # No SM is left.
                 "all_lost": In(1),
+                # SMs with unreported blocks of the launch are lost at the end of the cycle.
                 "late": Out(2),
+                # A launch has started and has not ended.
                 "resident": Out(1),
+                # No head stands, and stream order alone holds a launch back.
                 "ordered": Out(1),
             }
         )

@@ -19,17 +19,6 @@ class RetireQueue(wiring.Component):
     ----------
     config : Config
         Depth is all SMs' slots together.
-
-    Attributes
-    ----------
-    push, sm, place : In
-        A block was decided in the last cycle, for that SM, of that place.
-    done : In(sms)
-        The SM's oldest block that is not retired may be retired.
-    retire : Out(sms)
-        That block is retired in this cycle (combinational).
-    retired : Out(array of sms of 2)
-        By place: it was retired in the last cycle.
     """
 
     push: Signal
@@ -43,11 +32,15 @@ class RetireQueue(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # A block was decided in the last cycle, for that SM, of that place.
                 "push": In(1),
                 "sm": In(config.sm_bits),
                 "place": In(1),
+                # The SM's oldest block that is not retired may be retired.
                 "done": In(config.sms),
+                # That block is retired in this cycle (combinational).
                 "retire": Out(config.sms),
+                # By place: it was retired in the last cycle.
                 "retired": Out(2).array(config.sms),
             }
         )

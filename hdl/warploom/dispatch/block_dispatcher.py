@@ -32,34 +32,6 @@ class BlockDispatcher(wiring.Component):
         SMs, their resources, policy and reclaim.
     kept : str, optional
         Clock domain of ``lost``, for a builder that resets the others without it.
-
-    Attributes
-    ----------
-    launch : In(stream of dispatch_launch)
-        Launches whose indices are decided.
-    ended : Out(stream of dispatch_end)
-        The end of a launch; of two that end in one cycle the older one's comes first.
-    stop : In(dispatch_stop)
-        For each place nothing, drain or kill. A decision in its cycle stands; a kill stays a kill.
-    enable : In(sms)
-        SMs that may get new blocks, one cycle later.
-    lost : Out(sms)
-        SMs that did not report a killed launch's blocks in time.
-    words : Out(array of 2 launch_words)
-        Launch words of each resident place.
-    offer : Out(array of sms streams of block_offer)
-        Blocks, two cycles after their decision.
-    report : In(array of sms streams of block_report)
-        Ends of blocks, always taken.
-    kill : Out(2)
-        Bit p: the launch of place p is being killed; two cycles after a stop.
-    order_table : In(stream of order_swap)
-        Of a policy with an order table: swap two positions while nothing is resident.
-    stall_order, stall_slots, stall_warps, stall_registers, stall_shared, stall_barriers, \
-stall_offer : Out(32)
-        Counters of stalled cycles by cause, three cycles later, wrapping.
-    error : Out(error_record), error_count : Out(16)
-        The lowest code of a cycle, then the lowest SM, four cycles later; their number, saturating.
     """
 
     def __init__(self, config: Config, *, kept: str = "sync") -> None:
@@ -68,20 +40,34 @@ stall_offer : Out(32)
         counter = timing(config).stall_counter_bits
         sms = config.sms
         ports: dict[str, Any] = {
+            # Launches whose indices are decided.
             "launch": In(stream.Signature(layouts.dispatch_launch(config).layout())),
+            # The end of a launch; of two that end in one cycle the older one's comes first.
             "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
+            # For each place nothing, drain or kill. A decision in its cycle stands; a kill stays a
+            # kill.
             "stop": In(layouts.dispatch_stop(config).layout()),
+            # SMs that may get new blocks, one cycle later.
             "enable": In(sms),
+            # SMs that did not report a killed launch's blocks in time.
             "lost": Out(sms),
+            # Launch words of each resident place.
             "words": Out(layouts.launch_words(config).layout()).array(PLACES),
+            # Blocks, two cycles after their decision.
             "offer": Out(stream.Signature(layouts.block_offer(config).layout())).array(sms),
+            # Ends of blocks, always taken.
             "report": In(stream.Signature(layouts.block_report(config).layout())).array(sms),
+            # Bit p: the launch of place p is being killed; two cycles after a stop.
             "kill": Out(PLACES),
+            # Counters of stalled cycles by cause, three cycles later, wrapping.
             **{f"stall_{cause}": Out(counter) for cause in STALL_CAUSES},
+            # The lowest code of a cycle, then the lowest SM, four cycles later; their number,
+            # saturating.
             "error": Out(layouts.error_record(config).layout()),
             "error_count": Out(timing(config).error_counter_bits),
         }
         if config.has_order_table:
+            # Swap two positions while nothing is resident.
             ports["order_table"] = In(stream.Signature(layouts.order_swap(config).layout()))
         super().__init__(ports)
 

@@ -17,18 +17,6 @@ class GridWalker(wiring.Component):
     ----------
     config : Config
         ``grid_bits`` are the coordinates' widths.
-
-    Attributes
-    ----------
-    i : Stream[grid_walk], in
-        A grid and the block to begin with, ``0 <= start < g`` in each axis. ``ready`` is
-        combinational: no grid is held, or the held one's last block transfers at ``o``.
-    o : Stream[walked_block], out
-        Valid one cycle after the grid was transferred, then in every cycle after a transfer: one
-        block a cycle, no bubble between two grids. Falls after ``flush`` alone.
-    flush : In(1)
-        Forgets the held grid. A grid that transfers at ``i`` in the same cycle is held all the
-        same, and a transfer at ``o`` in that cycle stands.
     """
 
     i: stream.Interface
@@ -39,8 +27,15 @@ class GridWalker(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # A grid and the block to begin with, `0 <= start < g` in each axis. `ready` is
+                # combinational: no grid is held, or the held one's last block transfers at `o`.
                 "i": In(stream.Signature(layouts.grid_walk(config).layout())),
+                # Valid one cycle after the grid was transferred, then in every cycle after a
+                # transfer: one block a cycle, no bubble between two grids. Falls after `flush`
+                # alone.
                 "o": Out(stream.Signature(layouts.walked_block(config).layout())),
+                # Forgets the held grid. A grid that transfers at `i` in the same cycle is held all
+                # the same, and a transfer at `o` in that cycle stands.
                 "flush": In(1),
             }
         )

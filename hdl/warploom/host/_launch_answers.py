@@ -18,21 +18,6 @@ class LaunchAnswers(wiring.Component):
     ----------
     config : Config
         ``sections``: each waits for one answer at most.
-
-    Attributes
-    ----------
-    section : In
-        The section whose command is judged.
-    launches, aborts, ticket : In
-        The section's launch is sent in this cycle; its abort of ``ticket`` is to be sent.
-    launch_answer, stop_answer : In
-        The launch path's answers, in the order of launches and of stops.
-    stop : Stream[launch_stop], out
-        The oldest stop, from the cycle after ``aborts`` on.
-    awaits : Out(sections)
-        The section waits for an answer. Registers.
-    launched, aborted : Out(sections)
-        The section is answered in this cycle (combinational in the answers).
     """
 
     section: Signal
@@ -51,14 +36,20 @@ class LaunchAnswers(wiring.Component):
         self._bits = max(1, (config.sections - 1).bit_length())
         super().__init__(
             {
+                # The section whose command is judged.
                 "section": In(self._bits),
+                # The section's launch is sent in this cycle; its abort of `ticket` is to be sent.
                 "launches": In(1),
                 "aborts": In(1),
                 "ticket": In(TICKET_BITS),
+                # The launch path's answers, in the order of launches and of stops.
                 "launch_answer": In(layouts.launch_answer(config).layout()),
                 "stop_answer": In(host_packets.stop_answer(config).layout()),
+                # The oldest stop, from the cycle after `aborts` on.
                 "stop": Out(stream.Signature(layouts.launch_stop(config).layout())),
+                # The section waits for an answer. Registers.
                 "awaits": Out(config.sections),
+                # The section is answered in this cycle (combinational in the answers).
                 "launched": Out(config.sections),
                 "aborted": Out(config.sections),
             }

@@ -23,23 +23,6 @@ class Outcome(wiring.Component):
         ``cores_per_unit``.
     has_unit : bool
         Whether a unit writes here; without one only ERROR exists.
-
-    Attributes
-    ----------
-    clear : In(1)
-        All words are 0 from the next cycle on.
-    interrupted : In(1)
-        ERROR is ``RESET`` from the next cycle on, all else 0; wins over ``done`` and ``result``.
-    answered, code, argument : In
-        The command completes with a code and its argument.
-    done, result : unit_done, unit_result, in
-        The unit's; unused without one.
-    doorbell : In(1)
-        The section's doorbell: while it is 1 the words of ``result`` read 0.
-    offset : In(7)
-        Word that is read.
-    word : Out(32)
-        That word (combinational); 0 for words that are not here.
     """
 
     clear: Signal
@@ -57,15 +40,23 @@ class Outcome(wiring.Component):
         self._config, self._has_unit = config, has_unit
         super().__init__(
             {
+                # All words are 0 from the next cycle on.
                 "clear": In(1),
+                # ERROR is `RESET` from the next cycle on, all else 0; wins over `done` and
+                # `result`.
                 "interrupted": In(1),
+                # The command completes with a code and its argument.
                 "answered": In(1),
                 "code": In(host_packets.HOST_CODE_BITS),
                 "argument": In(host_packets.FAILURE_BITS),
+                # The unit's; unused without one.
                 "done": In(host_packets.unit_done(config).layout()),
                 "result": In(host_packets.unit_result(config).layout()),
+                # The section's doorbell: while it is 1 the words of `result` read 0.
                 "doorbell": In(1),
+                # Word that is read.
                 "offset": In(7),
+                # That word (combinational); 0 for words that are not here.
                 "word": Out(32),
             }
         )

@@ -41,22 +41,6 @@ class BusPort(wiring.Component):
     ----------
     config : Config
         Unused: every configuration has the same bus.
-
-    Attributes
-    ----------
-    axil : AXI4-Lite, in
-        The host. Each ``ready`` is the state of a register.
-    write : bus_write, out
-        Pulse: this write commits now. One a cycle, from one cycle after the later of address and
-        data.
-    write_refused : In(1)
-        Combinational answer to ``write``: the response is SLVERR.
-    read : bus_read, out
-        Pulse: this read is sampled now.
-    answer : bus_answer, in
-        The result of the read of the cycle before; R is valid one cycle later.
-    refused : Out(32)
-        Refused accesses; wraps. A refused write counts one cycle later, a refused read two.
     """
 
     axil: Any
@@ -70,11 +54,19 @@ class BusPort(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # The host. Each `ready` is the state of a register.
                 "axil": In(axil_signature(config)),
+                # Pulse: this write commits now. One a cycle, from one cycle after the later of
+                # address and data.
                 "write": Out(host_packets.bus_write(config).layout()),
+                # Combinational answer to `write`: the response is SLVERR.
                 "write_refused": In(1),
+                # Pulse: this read is sampled now.
                 "read": Out(host_packets.bus_read(config).layout()),
+                # The result of the read of the cycle before; R is valid one cycle later.
                 "answer": In(host_packets.bus_answer(config).layout()),
+                # Refused accesses; wraps. A refused write counts one cycle later, a refused read
+                # two.
                 "refused": Out(32),
             }
         )

@@ -23,17 +23,6 @@ class CompletionQueue(wiring.Component):
     ----------
     config : Config
         ``queue_depth``: there are 4 of it plus 4 places.
-
-    Attributes
-    ----------
-    ended : Stream[end_record], in
-        LaunchPath's records. ``ready`` is the state of a register.
-    oldest : Out(words of record)
-        The oldest record, from two cycles after it came into an empty queue; 0 if there is none.
-    records : Out
-        Records here, from the cycle after they came.
-    pop : In(1)
-        Forget ``oldest``; the next one is shown in the next cycle if it came before the last cycle.
     """
 
     ended: stream.Interface
@@ -45,9 +34,15 @@ class CompletionQueue(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # LaunchPath's records. `ready` is the state of a register.
                 "ended": In(stream.Signature(layouts.end_record(config).layout())),
+                # The oldest record, from two cycles after it came into an empty queue; 0 if there
+                # is none.
                 "oldest": Out(record_words(config).layout()),
+                # Records here, from the cycle after they came.
                 "records": Out(range(config.records + 1)),
+                # Forget `oldest`; the next one is shown in the next cycle if it came before the
+                # last cycle.
                 "pop": In(1),
             }
         )

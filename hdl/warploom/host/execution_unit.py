@@ -28,33 +28,6 @@ class ExecutionUnit(wiring.Component):
     ----------
     config : Config
         ``cores_per_unit`` and ``core_timeout``.
-
-    Attributes
-    ----------
-    run : unit_run, in
-        Pulse: begin a task. Comes only while ``busy`` and ``missing`` are 0.
-    start : Stream[core_start], out
-        Parts, the first a cycle after ``run``, then one a cycle.
-    code, arguments : Out(64)
-        Code and arguments of the task, from the cycle after ``run`` on.
-    arrived, failed : In(cores)
-        Levels; ``failed`` wins.
-    failure : In(16)
-        Code of the lowest failed core.
-    result : Stream[core_result], in
-        Always taken; ignored while ``busy`` is 0.
-    release, cancel : Out(1)
-        Pulses: the barrier opens; the task is over.
-    reset : In(1)
-        Pulse; wins over everything in its cycle.
-    done : unit_done, out
-        Pulse, two cycles after the last arrival.
-    word : unit_result, out
-        Pulse, a cycle after ``result``.
-    busy, missing : Out(1)
-        A task runs; a core has not arrived since an earlier task's time-out.
-    strays : Out(16)
-        Arrivals of cores without a part; stays at its highest value.
     """
 
     run: "data.View[data.StructLayout]"
@@ -79,21 +52,33 @@ class ExecutionUnit(wiring.Component):
         self._cores = cores = config.cores_per_unit
         super().__init__(
             {
+                # Pulse: begin a task. Comes only while `busy` and `missing` are 0.
                 "run": In(host_packets.unit_run(config).layout()),
+                # Parts, the first a cycle after `run`, then one a cycle.
                 "start": Out(stream.Signature(host_packets.core_start(config).layout())),
+                # Code and arguments of the task, from the cycle after `run` on.
                 "code": Out(64),
                 "arguments": Out(64),
+                # Levels; `failed` wins.
                 "arrived": In(cores),
                 "failed": In(cores),
+                # Code of the lowest failed core.
                 "failure": In(host_packets.FAILURE_BITS),
+                # Always taken; ignored while `busy` is 0.
                 "result": In(stream.Signature(host_packets.core_result(config).layout())),
+                # Pulses: the barrier opens; the task is over.
                 "release": Out(1),
                 "cancel": Out(1),
+                # Pulse; wins over everything in its cycle.
                 "reset": In(1),
+                # Pulse, two cycles after the last arrival.
                 "done": Out(host_packets.unit_done(config).layout()),
+                # Pulse, a cycle after `result`.
                 "word": Out(host_packets.unit_result(config).layout()),
+                # A task runs; a core has not arrived since an earlier task's time-out.
                 "busy": Out(1),
                 "missing": Out(1),
+                # Arrivals of cores without a part; stays at its highest value.
                 "strays": Out(STRAY_BITS),
             }
         )

@@ -29,30 +29,6 @@ class FrontEnd(wiring.Component):
     ----------
     config : Config
         As for the parts.
-
-    Attributes
-    ----------
-    axil : AXI4-Lite, in
-        The host.
-    irq : Out(1)
-        The interrupt; a level.
-    cores : array of units
-        Each unit's port to its cores.
-    words : Out(array of 2 launch_words)
-        Launch words of each resident place.
-    offer : Out(array of sms streams of block_offer)
-        Blocks.
-    report : In(array of sms streams of block_report)
-        Ends of blocks, always taken.
-    kill : Out(2)
-        Bit p: the launch of place p is being killed.
-    read : In(array of sms streams of index_read)
-        Index reads.
-    data : Out(index_data)
-        Packed indices, common to all SMs.
-    data_valid : Out(sms)
-        ``data`` is for this SM in this cycle, and must be taken. These three are absent where
-        nothing makes indices.
     """
 
     axil: Any
@@ -72,8 +48,12 @@ class FrontEnd(wiring.Component):
         path = self._path.signature.members
         reads = (
             {
+                # Index reads.
                 "read": In(stream.Signature(layouts.index_read(config).layout())).array(config.sms),
+                # Packed indices, common to all SMs.
                 "data": Out(layouts.index_data(config).layout()),
+                # `data` is for this SM in this cycle, and must be taken. These three are absent
+                # where nothing makes indices.
                 "data_valid": Out(config.sms),
             }
             if config.makes_indices
@@ -81,9 +61,13 @@ class FrontEnd(wiring.Component):
         )
         super().__init__(
             {
+                # The host.
                 "axil": In(axil_signature(config)),
+                # The interrupt; a level.
                 "irq": Out(1),
+                # Each unit's port to its cores.
                 "cores": Out(cores_signature(config)).array(config.units),
+                # LaunchPath's: launch words and a kill bit of each place; blocks, and their ends.
                 **{name: path[name] for name in ("words", "offer", "report", "kill")},
                 **reads,
             }

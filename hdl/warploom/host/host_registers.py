@@ -33,45 +33,6 @@ class HostRegisters(wiring.Component):
     ----------
     config : Config
         All of it: CONFIG_CRC is made of every field.
-
-    Attributes
-    ----------
-    write : bus_write, in
-        A write that commits now.
-    write_refused : Out(1)
-        Combinational in ``write`` and the state.
-    read : bus_read, in
-        A read that is sampled now.
-    answer : bus_answer, out
-        A cycle after ``read``, with the state and the inputs in ``read``'s cycle.
-    irq : Out(1)
-        A level, a cycle after IRQ_STATUS.
-    oldest, records, pop : In, In, Out(1)
-        The completion queue's; ``pop`` is combinational in ``write``.
-    room, refused : In
-        The launch path's and the bus port's.
-    clear_stream, clear_stream_valid : Out
-        Mend a stream: a cycle after the write.
-    order_swap, order_swap_valid : Out
-        With ``config.has_order_table``: swap two SMs' turns, a cycle after the write.
-    unit_reset : Out(units)
-        A cycle after the write; all ones in a soft reset's first cycle.
-    busy, missing, disconnected : In(units)
-        The units' state.
-    strays : In(16), array of units
-        The units' counters.
-    enable : Out(sms)
-        SMs that get blocks; all ones after a reset.
-    lost : In(sms)
-        SMs that are lost.
-    stall_* : In(32)
-        The dispatcher's counters.
-    dispatch_error, dispatch_error_count, index_error, index_error_count : In
-        Error records and their counters.
-    idle : In(1)
-        Nothing is left that a soft reset must wait for.
-    resetting, restart : Out(1)
-        A soft reset is running; this is its last cycle.
     """
 
     write: "data.View[data.StructLayout]"
@@ -92,38 +53,55 @@ class HostRegisters(wiring.Component):
         units, sms, counts = config.units, config.sms, timing(config).error_counter_bits
         record = layouts.error_record(config).layout()
         swap = {
+            # With `config.has_order_table`: swap two SMs' turns, a cycle after the write.
             "order_swap": Out(layouts.order_swap(config).layout()),
             "order_swap_valid": Out(1),
         }
         index_errors = {"index_error": In(record), "index_error_count": In(counts)}
         super().__init__(
             {
+                # A write that commits now.
                 "write": In(host_packets.bus_write(config).layout()),
+                # Combinational in `write` and the state.
                 "write_refused": Out(1),
+                # A read that is sampled now.
                 "read": In(host_packets.bus_read(config).layout()),
+                # A cycle after `read`, with the state and the inputs in `read`'s cycle.
                 "answer": Out(host_packets.bus_answer(config).layout()),
+                # A level, a cycle after IRQ_STATUS.
                 "irq": Out(1),
+                # The completion queue's; `pop` is combinational in `write`.
                 "oldest": In(record_words(config).layout()),
                 "records": In(range(config.records + 1)),
                 "pop": Out(1),
+                # The launch path's and the bus port's.
                 "room": In(1),
                 "refused": In(32),
+                # Clear a broken stream: a cycle after the write.
                 "clear_stream": Out(config.stream_bits),
                 "clear_stream_valid": Out(1),
                 **(swap if config.has_order_table else {}),
+                # A cycle after the write; all ones in a soft reset's first cycle.
                 "unit_reset": Out(units),
+                # The units' state.
                 "busy": In(units),
                 "missing": In(units),
                 "disconnected": In(units),
+                # The units' counters.
                 "strays": In(STRAY_BITS).array(units),
-                # The stubs lack `init`.
+                # SMs that get blocks; all ones after a reset. (The stubs lack `init`.)
                 "enable": Out(sms, init=(1 << sms) - 1),  # type: ignore[call-arg]
+                # SMs that are lost.
                 "lost": In(sms),
+                # The dispatcher's counters.
                 **{f"stall_{cause}": In(32) for cause in STALL_CAUSES},
+                # Error records and their counters.
                 "dispatch_error": In(record),
                 "dispatch_error_count": In(counts),
                 **(index_errors if config.makes_indices else {}),
+                # Nothing is left that a soft reset must wait for.
                 "idle": In(1),
+                # A soft reset is running; this is its last cycle.
                 "resetting": Out(1),
                 "restart": Out(1),
             }

@@ -48,39 +48,6 @@ class Mailbox(wiring.Component):
     launches : bool, optional
         Whether there is a launch path behind it; without one the ports from ``launch`` on are
         absent.
-
-    Attributes
-    ----------
-    write : bus_write, in
-        A write that commits now.
-    write_refused : Out(1)
-        Combinational in ``write``, ``closed`` and the state.
-    read : bus_read, in
-        A read that is sampled now.
-    answer : bus_answer, out
-        A cycle after ``read``, with the state in ``read``'s cycle.
-    run : array of unit_run, out
-        Pulses, two cycles after a doorbell's write commits.
-    done : array of unit_done, in
-        Pulses: the section's doorbell is 0 in the next cycle.
-    result : array of unit_result, in
-        Pulses; one in the cycle of ``done`` still counts. The words read 0 until the doorbell is 0.
-    missing, unit_reset : In(units)
-        A core of the unit is missing; the unit is reset.
-    disconnected : Out(units)
-        The unit's section runs no commands.
-    launch, launch_valid : launch_descriptor, out, Out(1)
-        A launch, one cycle after its doorbell's write commits; combinational in ``closed``.
-    launch_answer, stop_answer : launch_answer, stop_answer, in
-        Pulses: the doorbell of the oldest section that waits for this answer is 0 in the next
-        cycle.
-    stop : Stream[launch_stop], out
-        An abort, two cycles after its doorbell's write commits, at the earliest.
-    closed : In(1)
-        A soft reset is running: accesses are refused, commands end with ``RESET``. An answer of the
-        launch path in the same cycle wins.
-    waiting : Out(1)
-        Some doorbell is 1 (state).
     """
 
     write: "data.View[data.StructLayout]"
@@ -99,25 +66,42 @@ class Mailbox(wiring.Component):
         self._bits = max(1, (config.sections - 1).bit_length())
         units = config.units
         launch_path = {
+            # A launch, one cycle after its doorbell's write commits; combinational in `closed`.
             "launch": Out(layouts.launch_descriptor(config).layout()),
             "launch_valid": Out(1),
+            # Pulses: the doorbell of the oldest section that waits for this answer is 0 in the next
+            # cycle.
             "launch_answer": In(layouts.launch_answer(config).layout()),
+            # An abort, two cycles after its doorbell's write commits, at the earliest.
             "stop": Out(stream.Signature(layouts.launch_stop(config).layout())),
             "stop_answer": In(host_packets.stop_answer(config).layout()),
+            # A soft reset is running: accesses are refused, commands end with `RESET`. An answer of
+            # the launch path in the same cycle wins.
             "closed": In(1),
+            # Some doorbell is 1 (state).
             "waiting": Out(1),
         }
         super().__init__(
             {
+                # A write that commits now.
                 "write": In(host_packets.bus_write(config).layout()),
+                # Combinational in `write`, `closed` and the state.
                 "write_refused": Out(1),
+                # A read that is sampled now.
                 "read": In(host_packets.bus_read(config).layout()),
+                # A cycle after `read`, with the state in `read`'s cycle.
                 "answer": Out(host_packets.bus_answer(config).layout()),
+                # Pulses, two cycles after a doorbell's write commits.
                 "run": Out(host_packets.unit_run(config).layout()).array(units),
+                # Pulses: the section's doorbell is 0 in the next cycle.
                 "done": In(host_packets.unit_done(config).layout()).array(units),
+                # Pulses; one in the cycle of `done` still counts. The words read 0 until the
+                # doorbell is 0.
                 "result": In(host_packets.unit_result(config).layout()).array(units),
+                # A core of the unit is missing; the unit is reset.
                 "missing": In(units),
                 "unit_reset": In(units),
+                # The unit's section runs no commands.
                 "disconnected": Out(units),
                 **(launch_path if launches else {}),
             }

@@ -37,19 +37,6 @@ class TaskUnits(wiring.Component):
     ----------
     config : Config
         ``sections``, ``units``, ``cores_per_unit``, ``core_timeout``.
-
-    Attributes
-    ----------
-    axil : AXI4-Lite, in
-        The host.
-    cores : array of units
-        Each unit's port to its cores.
-    unit_reset : In(units)
-        A unit is reset in this cycle.
-    busy, missing, disconnected : Out(units)
-        Each unit's state.
-    refused : Out(32)
-        Refused accesses; wraps.
     """
 
     axil: Any
@@ -65,12 +52,17 @@ class TaskUnits(wiring.Component):
         units = config.units
         super().__init__(
             {
+                # The host.
                 "axil": In(axil_signature(config)),
+                # Each unit's port to its cores.
                 "cores": Out(cores_signature(config)).array(units),
+                # A unit is reset in this cycle.
                 "unit_reset": In(units),
+                # Each unit's state.
                 "busy": Out(units),
                 "missing": Out(units),
                 "disconnected": Out(units),
+                # Refused accesses; wraps.
                 "refused": Out(32),
             }
         )

@@ -30,31 +30,6 @@ class History(wiring.Component):
     ----------
     config : Config
         ``history_entries``, ``reference_bits`` and the widths of a configuration.
-
-    Attributes
-    ----------
-    given : In
-        A configuration. It is registered in every cycle: an enable would wait for the late
-        ``ready``.
-    compare : In(1)
-        Compare what was given in the cycle before; 0 keeps the results.
-    kept : Out
-        The key that was compared last.
-    may_hit, may_miss, entry : Out
-        Judged in the cycle before: ``kept`` may be accepted as a hit, or as a miss; the entry that
-        it hits or replaces.
-    misses, hits : In(1)
-        ``kept`` is accepted as a miss, or as a hit, in this cycle.
-    new_miss, new_entry : In
-        A miss was accepted in the cycle before; the entry that was accepted in that cycle.
-    finished : In(1)
-        Ends the oldest generation.
-    unfinished : Out(1)
-        Some entry is generating.
-    release, release_valid : In
-        Gives a reference of this entry back.
-    unreferenced : Out(1)
-        The released entry has no references.
     """
 
     def __init__(self, config: Config) -> None:
@@ -62,20 +37,33 @@ class History(wiring.Component):
         key = layouts.index_config(config).layout()
         super().__init__(
             {
+                # A configuration. It is registered in every cycle: an enable would wait for the
+                # late `ready`.
                 "given": In(key),
+                # Compare what was given in the cycle before; 0 keeps the results.
                 "compare": In(1),
+                # The key that was compared last.
                 "kept": Out(key),
+                # Judged in the cycle before: `kept` may be accepted as a hit, or as a miss; the
+                # entry that it hits or replaces.
                 "may_hit": Out(1),
                 "may_miss": Out(1),
                 "entry": Out(config.entry_bits),
+                # `kept` is accepted as a miss, or as a hit, in this cycle.
                 "misses": In(1),
                 "hits": In(1),
+                # A miss was accepted in the cycle before; the entry that was accepted in that
+                # cycle.
                 "new_miss": In(1),
                 "new_entry": In(config.entry_bits),
+                # Ends the oldest generation.
                 "finished": In(1),
+                # Some entry is generating.
                 "unfinished": Out(1),
+                # Gives a reference of this entry back.
                 "release": In(config.entry_bits),
                 "release_valid": In(1),
+                # The released entry has no references.
                 "unreferenced": Out(1),
             }
         )
@@ -227,21 +215,20 @@ class History(wiring.Component):
 
 
 class _Unfinished(wiring.Component):
-    """The entries that are generating, in the order in which they will finish.
-
-    ``new`` adds the entry that was accepted in the cycle before. ``held`` (there is an entry) and
-    ``oldest`` are registers and do not include ``new``; ``any`` includes it. ``finished`` removes
-    the oldest entry, if there is one.
-    """
+    """The entries that are generating, in the order in which they will finish."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         super().__init__(
             {
+                # Adds the entry that was accepted in the cycle before.
                 "new": In(1),
                 "new_entry": In(config.entry_bits),
+                # Removes the oldest entry, if there is one.
                 "finished": In(1),
+                # There is an entry, or `new` adds one.
                 "any": Out(1),
+                # There is an entry, and the oldest one. Registers, without `new`.
                 "held": Out(1),
                 "oldest": Out(config.entry_bits),
             }
@@ -274,27 +261,20 @@ class Queue(wiring.Component):
         Width of an item.
     depth : int
         Places. A push with all of them held, and no pop, is lost.
-
-    Attributes
-    ----------
-    push, pushed : In
-        Puts an item behind the others, seen in ``held`` and ``first`` one cycle later.
-    pop : In(1)
-        Removes the first item; of an empty queue, the item that is pushed.
-    held : Out(depth)
-        Places taken, lowest first.
-    first : Out(bits)
-        The oldest item.
     """
 
     def __init__(self, bits: int, depth: int) -> None:
         self._depth = depth
         super().__init__(
             {
+                # Puts an item behind the others, seen in `held` and `first` one cycle later.
                 "push": In(1),
                 "pushed": In(bits),
+                # Removes the first item; of an empty queue, the item that is pushed.
                 "pop": In(1),
+                # Places taken, lowest first.
                 "held": Out(depth),
+                # The oldest item.
                 "first": Out(bits),
             }
         )

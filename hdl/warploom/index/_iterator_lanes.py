@@ -116,19 +116,6 @@ class Lanes(wiring.Component):
     ----------
     sizes : Sizes
         Widths.
-
-    Attributes
-    ----------
-    enable : In(1)
-        The stages move.
-    clear : In(1)
-        Equal to ``enable``, from a gate of its own: ``enable`` drives many registers and is late.
-    constants : In
-        The constants of the block whose warp is at ``base``.
-    base : In
-        A warp's first thread, see `base`.
-    lanes, mask : Out
-        The warp, six enabled edges later. The word of a lane without a thread is undefined.
     """
 
     enable: Signal
@@ -145,10 +132,17 @@ class Lanes(wiring.Component):
         self._sizes = sizes
         super().__init__(
             {
+                # The stages move.
                 "enable": In(1),
+                # Equal to `enable`, from a gate of its own: `enable` drives many registers and is
+                # late.
                 "clear": In(1),
+                # The constants of the block whose warp is at `base`.
                 "constants": In(constants(sizes)),
+                # A warp's first thread, see `base`.
                 "base": In(base(sizes)),
+                # The warp, six enabled edges later. The word of a lane without a thread is
+                # undefined.
                 "lanes": Out(sizes.warp * sizes.lane),
                 "mask": Out(sizes.warp),
             }

@@ -167,22 +167,6 @@ class Setup(wiring.Component):
     ----------
     config : Config
         Widths, ``warp_size``, ``step_from_host``.
-
-    Attributes
-    ----------
-    i : Stream[index_config], in
-        ``ready`` while the unit is empty (a register).
-    ripe : Out(1)
-        The constants are valid, from `timing.iterator_setup` cycles after the transfer until
-        ``take``.
-    single : Out(1)
-        ``ripe`` is 0, or the configuration has at most one warp (a register).
-    take : In(1)
-        The generation unit takes the constants.
-    address, warps : Out
-        The configuration's address and number of warps.
-    constants : Out
-        See `constants`.
     """
 
     i: stream.Interface
@@ -198,12 +182,19 @@ class Setup(wiring.Component):
         self._sizes = Sizes(config)
         super().__init__(
             {
+                # `ready` while the unit is empty (a register).
                 "i": In(stream.Signature(layouts.index_config(config).layout())),
+                # The constants are valid, from `timing.iterator_setup` cycles after the transfer
+                # until `take`.
                 "ripe": Out(1),
+                # `ripe` is 0, or the configuration has at most one warp (a register).
                 "single": Out(1),
+                # The generation unit takes the constants.
                 "take": In(1),
+                # The configuration's address and number of warps.
                 "address": Out(config.index_address_bits),
                 "warps": Out(config.warps_bits),
+                # See `constants`.
                 "constants": Out(constants(self._sizes)),
             }
         )

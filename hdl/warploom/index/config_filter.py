@@ -22,33 +22,6 @@ class ConfigFilter(wiring.Component):
     ----------
     config : Config
         ``history_entries``, ``reference_bits`` and the widths of a configuration.
-
-    Attributes
-    ----------
-    i : Stream[index_config], in
-        Configurations. ``ready`` is combinational: 0 with ``cancel``, else the lookup stage is
-        empty or being emptied.
-    cancel : In(1)
-        Empties the lookup stage. An acceptance in the same cycle comes first.
-    decision : Stream[index_decision], out
-        Hit or miss and entry, one cycle after the acceptance.
-    o : Stream[index_config], out
-        A missed configuration, in the cycle of its acceptance.
-    accepted : index_region, out
-        Pulse in the cycle of a miss's acceptance (combinational).
-    finished : In(1)
-        The oldest unfinished miss is wholly written.
-    done : Stream[index_decision], out
-        In order of acceptance: the indices stand in the memory. Valid in the cycle of ``finished``
-        (combinational), of a hit two cycles after its acceptance, at the earliest.
-    release : Stream[entry], in
-        Gives one reference back; ``ready`` is always 1. With an acceptance of the same entry in one
-        cycle the count stays.
-    error : error_record, out
-        ``RELEASE_UNREFERENCED`` one cycle after a release of an entry without references, also when
-        the entry is accepted in that cycle.
-    error_count : Out(16)
-        Error records so far; stays at its highest value.
     """
 
     i: stream.Interface
@@ -68,15 +41,30 @@ class ConfigFilter(wiring.Component):
         configuration = stream.Signature(layouts.index_config(config).layout())
         super().__init__(
             {
+                # Configurations. `ready` is combinational: 0 with `cancel`, else the lookup stage
+                # is empty or being emptied.
                 "i": In(configuration),
+                # Empties the lookup stage. An acceptance in the same cycle comes first.
                 "cancel": In(1),
+                # Hit or miss and entry, one cycle after the acceptance.
                 "decision": Out(decision),
+                # A missed configuration, in the cycle of its acceptance.
                 "o": Out(configuration),
+                # Pulse in the cycle of a miss's acceptance (combinational).
                 "accepted": Out(layouts.index_region(config).layout()),
+                # The oldest unfinished miss is wholly written.
                 "finished": In(1),
+                # In order of acceptance: the indices stand in the memory. Valid in the cycle of
+                # `finished` (combinational), of a hit two cycles after its acceptance, at the
+                # earliest.
                 "done": Out(decision),
+                # Gives one reference back; `ready` is always 1. With an acceptance of the same
+                # entry in one cycle the count stays.
                 "release": In(stream.Signature(unsigned(config.entry_bits))),
+                # `RELEASE_UNREFERENCED` one cycle after a release of an entry without references,
+                # also when the entry is accepted in that cycle.
                 "error": Out(layouts.error_record(config).layout()),
+                # Error records so far; stays at its highest value.
                 "error_count": Out(timing(config).error_counter_bits),
             }
         )
@@ -168,11 +156,9 @@ class ConfigFilter(wiring.Component):
 class _Answers(wiring.Component):
     """The queue of outstanding answers, oldest first, at most `timing.done_depth`.
 
-    ``new`` is 1 when a configuration was accepted in the cycle before; ``decision`` is its answer.
-    ``fills`` is 1 when the queue is full from the next cycle on. The answer of a hit can be given
-    from the second cycle after its acceptance on. Misses finish in their order, so a count of the
-    finished ones that were not taken tells whether the oldest answer can be given.
-    ``unfinished`` is 1 when ``finished`` belongs to a miss.
+    The answer of a hit can be given from the second cycle after its acceptance on. Misses finish in
+    their order, so a count of the finished ones that were not taken tells whether the oldest answer
+    can be given.
     """
 
     def __init__(self, config: Config) -> None:
@@ -180,11 +166,15 @@ class _Answers(wiring.Component):
         decision = layouts.index_decision(config).layout()
         super().__init__(
             {
+                # A configuration was accepted in the cycle before, and its answer.
                 "new": In(1),
                 "decision": In(decision),
+                # The queue is full from the next cycle on.
                 "fills": Out(1),
+                # The oldest unfinished miss is wholly written; `unfinished`: there is one.
                 "finished": In(1),
                 "unfinished": In(1),
+                # The oldest answer, until it is taken.
                 "done_valid": Out(1),
                 "done": Out(decision),
                 "done_ready": In(1),

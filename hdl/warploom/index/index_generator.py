@@ -23,18 +23,6 @@ class IndexGenerator(wiring.Component):
         See the four blocks.
     memory : bool
         Whether the component contains the index memory; else it ends with the stream ``write``.
-
-    Attributes
-    ----------
-    i, cancel, decision, done, release, error, error_count, accepted
-        ConfigFilter's. ``done`` of a miss comes in the cycle of its last write (combinational from
-        ``write.ready`` without memory).
-    write : Stream[packed_warp], out
-        Without memory: each packed warp; ``ready`` may stall at any time.
-    written : packed_warp, out
-        With memory: the warp that is written in a cycle with ``written_valid``.
-    read, data
-        With memory: IndexMemory's.
     """
 
     i: stream.Interface
@@ -59,13 +47,17 @@ class IndexGenerator(wiring.Component):
         index_read = stream.Signature(layouts.index_read(config).layout())
         index_data = stream.Signature(layouts.index_data(config).layout())
         behind = {
+            # The warp that is written in a cycle with `written_valid`.
             "written": Out(packed),
             "written_valid": Out(1),
+            # IndexMemory's.
             "read": In(index_read),
             "data": Out(index_data),
         }
         super().__init__(
             {
+                # ConfigFilter's. `done` of a miss comes in the cycle of its last write
+                # (combinational from `write.ready` without memory).
                 "i": In(stream.Signature(layouts.index_config(config).layout())),
                 "cancel": In(1),
                 "decision": Out(decision),
@@ -74,6 +66,7 @@ class IndexGenerator(wiring.Component):
                 "error": Out(layouts.error_record(config).layout()),
                 "error_count": Out(timing(config).error_counter_bits),
                 "accepted": Out(layouts.index_region(config).layout()),
+                # `write`: each packed warp; `ready` may stall at any time.
                 **(behind if memory else {"write": Out(stream.Signature(packed))}),
             }
         )

@@ -23,15 +23,6 @@ class IndexIterator(wiring.Component):
     ----------
     config : Config
         ``warp_size``, ``max_threads``, ``word_bits``, ``step_from_host``.
-
-    Attributes
-    ----------
-    i : Stream[index_config], in
-        A block shape. ``ready`` while the setup unit is empty.
-    o : Stream[index_lanes], out
-        One warp a cycle; the first `timing.iterator_setup` + 1 + `timing.iterator_pipe` cycles
-        after the transfer at ``i``. While a warp is refused everything but the setup unit stands
-        still.
     """
 
     i: stream.Interface
@@ -41,7 +32,11 @@ class IndexIterator(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # A block shape. `ready` while the setup unit is empty.
                 "i": In(stream.Signature(layouts.index_config(config).layout())),
+                # One warp a cycle; the first `timing.iterator_setup` + 1 + `timing.iterator_pipe`
+                # cycles after the transfer at `i`. While a warp is refused everything but the setup
+                # unit stands still.
                 "o": Out(stream.Signature(layouts.index_lanes(config).layout())),
             }
         )
@@ -154,18 +149,24 @@ class _Walk(wiring.Component):
         block = constants(self._sizes)
         super().__init__(
             {
+                # The unit moves on.
                 "enable": In(1),
+                # The setup unit has a block's constants; the unit loads them if it is enabled.
                 "ripe": In(1),
                 "loads": Out(1),
+                # The block's constants are taken at the end of this cycle.
                 "take": In(1),
+                # The setup unit's block.
                 "new_address": In(config.index_address_bits),
                 "new_warps": In(config.warps_bits),
                 "new_single": In(1),
                 "new": In(block),
+                # A warp; it is the block's first or last one; its address. Registers, but `valid`.
                 "valid": Out(1),
                 "first": Out(1),
                 "last": Out(1),
                 "address": Out(config.index_address_bits),
+                # The warp's block, and the position of its first thread.
                 "constants": Out(block),
                 "base": Out(base(self._sizes)),
             }

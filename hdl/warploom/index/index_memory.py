@@ -15,18 +15,6 @@ class IndexMemory(wiring.Component):
     ----------
     config : Config
         ``index_memory_warps``, ``warp_size``, ``word_bits``.
-
-    Attributes
-    ----------
-    accepted : index_region, in
-        Pulse: a region is about to be written.
-    write : Stream[packed_warp], in
-        One warp; ``ready`` is always 1. Each write shortens the oldest pending region by one warp.
-    read : Stream[index_read], in
-        ``ready`` is combinational in ``data.ready``, the request and the write of the same cycle: a
-        request for the warp being written is granted and gets the new data.
-    data : Stream[index_data], out
-        One cycle after the request was granted, until taken; all 0 for a warp that has no indices.
     """
 
     accepted: data.View
@@ -38,9 +26,16 @@ class IndexMemory(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # Pulse: a region is about to be written.
                 "accepted": In(layouts.index_region(config).layout()),
+                # One warp; `ready` is always 1. Each write shortens the oldest pending region by
+                # one warp.
                 "write": In(stream.Signature(layouts.packed_warp(config).layout())),
+                # `ready` is combinational in `data.ready`, the request and the write of the same
+                # cycle: a request for the warp being written is granted and gets the new data.
                 "read": In(stream.Signature(layouts.index_read(config).layout())),
+                # One cycle after the request was granted, until taken; all 0 for a warp that has no
+                # indices.
                 "data": Out(stream.Signature(layouts.index_data(config).layout())),
             }
         )

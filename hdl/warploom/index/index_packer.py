@@ -19,13 +19,6 @@ class IndexPacker(wiring.Component):
     ----------
     config : Config
         ``warp_size``, ``word_bits``.
-
-    Attributes
-    ----------
-    i : Stream[index_lanes], in
-        ``ready`` is combinational: no warp is refused at ``o`` in this cycle.
-    o : Stream[packed_warp], out
-        One cycle after ``i``, until taken.
     """
 
     i: stream.Interface
@@ -35,7 +28,9 @@ class IndexPacker(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # `ready` is combinational: no warp is refused at `o` in this cycle.
                 "i": In(stream.Signature(layouts.index_lanes(config).layout())),
+                # One cycle after `i`, until taken.
                 "o": Out(stream.Signature(layouts.packed_warp(config).layout())),
             }
         )
@@ -78,15 +73,6 @@ class IndexUnpacker(wiring.Component):
     ----------
     config : Config
         ``word_bits``.
-
-    Attributes
-    ----------
-    word : In(word_bits)
-        A packed index.
-    width_x, width_y, width_z : In
-        Bits of x, y and z in it.
-    index : thread_index, out
-        x, y and z.
     """
 
     word: Signal
@@ -98,11 +84,14 @@ class IndexUnpacker(wiring.Component):
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
+                # A packed index.
                 "word": In(config.word_bits),
+                # Bits of x, y and z in it.
                 **{
                     f"width_{axis}": In(bits)
                     for axis, bits in zip("xyz", WIDTH_FIELD_BITS, strict=True)
                 },
+                # x, y and z.
                 "index": Out(layouts.thread_index(config).layout()),
             }
         )

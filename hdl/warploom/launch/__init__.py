@@ -1,4 +1,4 @@
-"""A launch from its ticket to its end record."""
+"""A launch from its ticket to its final record."""
 
 from warploom.launch.launch_check import LaunchCheck
 from warploom.launch.launch_path import LaunchPath

@@ -41,9 +41,14 @@ def _index_error_ports(config: Config) -> dict[str, Any]:
 
 def _soft_reset_ports(config: Config) -> dict[str, Any]:
     return {
+        # A pulse: whether the stop that was looked at in the last cycle found its launch.
         "stop_answer": Out(host_packets.stop_answer(config).layout()),
+        # Refuse launches, take those back that wait, kill those that are resident.
         "closing": In(1),
+        # At the end of this cycle take the values of a reset; but tickets, records and lost SMs
+        # stay. A builder raises it while `closing` and, in the last cycle, `idle` are 1.
         "restart": In(1),
+        # No launch is here.
         "idle": Out(1),
     }
 
@@ -51,7 +56,7 @@ def _soft_reset_ports(config: Config) -> dict[str, Any]:
 def launch_path_ports(
     config: Config, dispatcher: Mapping[str, Any], *, soft_reset: bool
 ) -> dict[str, Any]:
-    """Return the ports as the members of a signature; their meaning stands in `LaunchPath`.
+    """Return LaunchPath's ports as the members of a signature.
 
     Parameters
     ----------
@@ -65,14 +70,24 @@ def launch_path_ports(
     counts = timing(config).error_counter_bits
     record = layouts.error_record(config).layout()
     return {
+        # Launches; `ready` is always 1.
         "launch": In(stream.Signature(layouts.launch_descriptor(config).layout())),
+        # Bit h - 1: mapping table h exists.
         "tables": In(config.max_tables),
-        # The stubs lack `init`.
+        # A launch that is sent in this cycle will not be refused because a queue is full. A
+        # register. (The stubs lack `init`.)
         "room": Out(1, init=1),  # type: ignore[call-arg]
+        # A pulse: a ticket or a refusal for each launch, in order, `timing.launch_check` + 1 cycles
+        # after the launch was taken.
         "answer": Out(layouts.launch_answer(config).layout()),
+        # Kill, drain or take back a launch. One that is handed over or accepted in the cycle in
+        # which its stop is looked at is looked at again in the next.
         "stop": In(stream.Signature(layouts.launch_stop(config).layout())),
+        # Clears a broken stream; a break in the same cycle wins.
         "clear_stream": In(stream.Signature(config.stream_bits)),
+        # One final record for each ticket; the dispatcher's before one from the queue.
         "ended": Out(stream.Signature(layouts.end_record(config).layout())),
+        # `STOP_UNKNOWN`, one cycle after its stop was looked at; the number of such errors.
         "error": Out(record),
         "error_count": Out(counts),
         **{name: dispatcher[name] for name in _DISPATCHER if name in dispatcher},

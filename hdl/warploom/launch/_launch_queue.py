@@ -123,10 +123,18 @@ class _Events:
 
 
 def _generator_ports(config: Config) -> dict[str, Any]:
+    """Return the ports that are absent where nothing makes indices.
+
+    Without them a launch is prepared as soon as it is here.
+    """
     return {
+        # Configuration to look up. `valid` may fall when its launch is taken back.
         "request": Out(stream.Signature(layouts.index_config(config).layout())),
+        # Take the configuration in flight back. A decision in the same cycle comes first.
         "cancel": Out(1),
+        # The index generator's decision, always taken.
         "decision": In(stream.Signature(layouts.index_decision(config).layout())),
+        # The launch that the decision belongs to.
         "decided_ticket": Out(TICKET_BITS),
     }
 
@@ -140,32 +148,6 @@ class LaunchQueue(wiring.Component):
         Widths; the depth is ``timing.launch_queue``, a power of two.
     soft_reset : bool, optional
         Whether there is a port ``take_all_back``.
-
-    Attributes
-    ----------
-    accepted : In(Acceptance)
-        A launch enters at the end of this cycle; only while not ``full``.
-    full : Out(1)
-        As many launches wait as there are places. A register.
-    request : Stream[index_config], out
-        Configuration to look up. ``valid`` may fall when its launch is taken back.
-    cancel : Out(1)
-        Take the configuration in flight back. A decision in the same cycle comes first.
-    decision : In(stream of index_decision)
-        The index generator's decision, always taken.
-    decided_ticket : Out
-        The launch that the decision belongs to. These four are absent where nothing makes indices;
-        a launch is then prepared as soon as it is here.
-    oldest : Out(OldestLaunch)
-        The oldest launch.
-    leave : In(1)
-        The oldest launch leaves.
-    state : In(StreamState)
-        Streams that are broken or mended.
-    search : In(TicketSearch)
-        Whether a launch is here; take it back.
-    take_all_back : In(1)
-        Every launch here is taken back.
     """
 
     accepted: Any
@@ -186,13 +168,20 @@ class LaunchQueue(wiring.Component):
         self._depth = timing(config).launch_queue
         super().__init__(
             {
+                # A launch enters at the end of this cycle; only while not `full`.
                 "accepted": In(Acceptance(config)),
+                # As many launches wait as there are places. A register.
                 "full": Out(1),
                 **(_generator_ports(config) if config.makes_indices else {}),
+                # The oldest launch.
                 "oldest": Out(OldestLaunch(config)),
+                # The oldest launch leaves.
                 "leave": In(1),
+                # Streams that are broken or cleared.
                 "state": In(StreamState(config)),
+                # Whether a launch is here; take it back.
                 "search": In(TicketSearch()),
+                # Every launch here is taken back.
                 **({"take_all_back": In(1)} if soft_reset else {}),
             }
         )

@@ -37,29 +37,6 @@ class LaunchStreams(wiring.Component):
         Number of streams and SMs.
     kept : str, optional
         Clock domain of the number of reserved records.
-
-    Attributes
-    ----------
-    next_stream, next_priority : In
-        The launch that asks in the next cycle.
-    lost : In(sms)
-        SMs that are lost.
-    queue_full : In(1)
-        The waiting queue is full.
-    refused : Out(1)
-        The launch that asks in this cycle is refused (on the state).
-    refusal : Out
-        The first code that refuses it, or 0. Later than ``refused``.
-    accept : In(1)
-        It is accepted in this cycle.
-    record, record_stream : In
-        A launch of that stream ends in this cycle.
-    taken : In(1)
-        A final record is taken in this cycle.
-    state : In(StreamState)
-        Streams that are broken or mended.
-    no_sm : Out(1)
-        Every SM was lost in the last cycle.
     """
 
     next_stream: Signal
@@ -81,17 +58,27 @@ class LaunchStreams(wiring.Component):
         self._kept = kept
         super().__init__(
             {
+                # The launch that asks in the next cycle.
                 "next_stream": In(bits),
                 "next_priority": In(config.priority_bits),
+                # SMs that are lost.
                 "lost": In(config.sms),
+                # The waiting queue is full.
                 "queue_full": In(1),
+                # The launch that asks in this cycle is refused (on the state).
                 "refused": Out(1),
+                # The first code that refuses it, or 0. Later than `refused`.
                 "refusal": Out(ERROR_CODE_BITS),
+                # It is accepted in this cycle.
                 "accept": In(1),
+                # A launch of that stream ends in this cycle.
                 "record": In(1),
                 "record_stream": In(bits),
+                # A final record is taken in this cycle.
                 "taken": In(1),
+                # Streams that are broken or cleared.
                 "state": In(StreamState(config)),
+                # Every SM was lost in the last cycle.
                 "no_sm": Out(1),
             }
         )

@@ -53,17 +53,6 @@ class LaunchCheck(wiring.Component):
     ----------
     config : Config
         The limits.
-
-    Attributes
-    ----------
-    i : Stream[launch_descriptor], in
-        Launches. ``ready`` is combinational: 0 while an answer stands at ``o`` and is not taken.
-    tables : In(max_tables)
-        Bit h - 1: mapping table h exists. Sampled in the cycle of the transfer.
-    o : Stream[checked_launch], out
-        The launch with error 0 and what was derived, or the lowest-numbered error that applies with
-        its argument and zeros; `timing.launch_check` enabled edges after the transfer, the
-        transfer's own included. One launch a cycle.
     """
 
     i: stream.Interface
@@ -75,8 +64,14 @@ class LaunchCheck(wiring.Component):
         self._checked = layouts.checked_launch(config).layout()
         super().__init__(
             {
+                # Launches. `ready` is combinational: 0 while an answer stands at `o` and is not
+                # taken.
                 "i": In(stream.Signature(layouts.launch_descriptor(config).layout())),
+                # Bit h - 1: mapping table h exists. Sampled in the cycle of the transfer.
                 "tables": In(config.max_tables),
+                # The launch with error 0 and what was derived, or the lowest-numbered error that
+                # applies with its argument and zeros; `timing.launch_check` enabled edges after the
+                # transfer, the transfer's own included. One launch a cycle.
                 "o": Out(stream.Signature(self._checked)),
             }
         )

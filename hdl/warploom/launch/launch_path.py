@@ -46,34 +46,6 @@ class LaunchPath(wiring.Component):
         The first launch's ticket, for tests of the tickets' wrap.
     soft_reset : bool, optional
         Whether there are the ports ``stop_answer``, ``closing``, ``restart`` and ``idle``.
-
-    Attributes
-    ----------
-    launch : Stream[launch_descriptor], in
-        Launches; ``ready`` is always 1.
-    room : Out(1)
-        A launch that is sent in this cycle finds a place. A register.
-    answer : launch_answer, out
-        A pulse: a ticket or a refusal for each launch, in order, `timing.launch_check` + 1 cycles
-        after the launch was taken.
-    stop : Stream[launch_stop], in
-        Kill, drain or take back a launch. One that is handed over or accepted in the cycle in which
-        its stop is looked at is looked at again in the next.
-    clear_stream : Stream[stream number], in
-        Mends a broken stream; a break in the same cycle wins.
-    ended : Stream[end_record], out
-        One final record for each ticket; the dispatcher's before one from the queue.
-    error : error_record, out, error_count : Out(16)
-        ``STOP_UNKNOWN``, one cycle after its stop was looked at.
-    stop_answer : stop_answer, out
-        A pulse: whether the stop that was looked at in the last cycle found its launch.
-    closing : In(1)
-        Refuse launches, take those back that wait, kill those that are resident.
-    restart : In(1)
-        At the end of this cycle take the values of a reset; but tickets, records and lost SMs stay.
-        A builder raises it while ``closing`` and, in the last cycle, ``idle`` are 1.
-    idle : Out(1)
-        No launch is here.
     """
 
     def __init__(

@@ -18,18 +18,6 @@ class ShiftQueue(wiring.Component):
         Of an entry.
     depth : int
         Entries, at least 2.
-
-    Attributes
-    ----------
-    i : Stream[shape], in
-        ``ready`` is 1 while fewer than ``depth`` entries are held (state).
-    o : Stream[shape], out
-        The oldest entry; valid one cycle after it came, at the earliest.
-    ready_next, valid_next : Out(1)
-        ``i.ready`` and ``o.valid`` of the next cycle, for a user that registers what follows from
-        them.
-    payload_next : Out(shape)
-        ``o.payload`` of the next cycle, where ``valid_next`` is 1.
     """
 
     i: stream.Interface
@@ -42,10 +30,15 @@ class ShiftQueue(wiring.Component):
         self._shape, self._depth = shape, depth
         super().__init__(
             {
+                # `ready` is 1 while fewer than `depth` entries are held (state).
                 "i": In(stream.Signature(shape)),
+                # The oldest entry; valid one cycle after it came, at the earliest.
                 "o": Out(stream.Signature(shape)),
+                # `i.ready` and `o.valid` of the next cycle, for a user that registers what follows
+                # from them.
                 "ready_next": Out(1),
                 "valid_next": Out(1),
+                # `o.payload` of the next cycle, where `valid_next` is 1.
                 "payload_next": Out(shape),
             }
         )

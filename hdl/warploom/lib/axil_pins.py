@@ -42,11 +42,6 @@ class AxilPins(wiring.Component):
     ----------
     core : Component
         With an AXI4-Lite port ``axil`` of streams.
-
-    Attributes
-    ----------
-    s_axil_awaddr, s_axil_awprot, s_axil_awvalid, s_axil_awready, ... : In, Out
-        The five channels.
     """
 
     def __init__(self, core: wiring.Component) -> None:

@@ -20,15 +20,6 @@ class WideCounters(wiring.Component):
         Their width, at least 3.
     ready : bool, optional
         They start at -1, all ones, instead of 0.
-
-    Attributes
-    ----------
-    step : In(number)
-        The counter is one more, modulo 2^bits, after this cycle.
-    restart : In(number)
-        The counter starts anew after this cycle, whatever ``step`` says.
-    values : Out(array of number)
-        The counters. Registers.
     """
 
     step: Signal
@@ -41,9 +32,11 @@ class WideCounters(wiring.Component):
         self._low = next(low for low in range(1, bits) if 2 * (bits - low + 1) <= 1 << low)
         super().__init__(
             {
+                # The counter is one more, modulo 2^bits, after this cycle.
                 "step": In(number),
+                # The counter starts anew after this cycle, whatever `step` says.
                 "restart": In(number),
-                # The stubs lack `init`.
+                # The counters. Registers. (The stubs lack `init`.)
                 "values": Out(bits, init=-1 if ready else 0).array(number),  # type: ignore[call-arg]
             }
         )

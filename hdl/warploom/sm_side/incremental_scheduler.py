@@ -20,25 +20,6 @@ class IncrementalScheduler(wiring.Component):
     ----------
     config : Config
         ``cores`` is C.
-
-    Attributes
-    ----------
-    i : Stream[schedule_request], in
-        A program. ``ready`` is combinational in ``read.ready`` and ``stall``: none is held, or its
-        last warp is granted to core 0 for the last time in this cycle.
-    stall : In(1)
-        Freezes the schedule in this cycle.
-    read : Stream[index_read], out
-        Core 0's next warp; ``valid`` is combinational in ``stall``.
-    data : Stream[index_data], in
-        The warp read, one cycle after its grant.
-    issue : warp_issue[C], out
-        The warp and instruction that each core runs in this cycle, decided in the step before.
-    word : index_data, out
-        Core 0's packed warp (combinational from ``data``), with ``issue[0].valid``.
-    finished : Out(1)
-        A program's last instruction runs in this cycle. For an empty program: one cycle after its
-        transfer.
     """
 
     i: stream.Interface
@@ -54,12 +35,22 @@ class IncrementalScheduler(wiring.Component):
         index_data = layouts.index_data(config).layout()
         super().__init__(
             {
+                # A program. `ready` is combinational in `read.ready` and `stall`: none is held, or
+                # its last warp is granted to core 0 for the last time in this cycle.
                 "i": In(stream.Signature(layouts.schedule_request(config).layout())),
+                # Freezes the schedule in this cycle.
                 "stall": In(1),
+                # Core 0's next warp; `valid` is combinational in `stall`.
                 "read": Out(stream.Signature(layouts.index_read(config).layout())),
+                # The warp read, one cycle after its grant.
                 "data": In(stream.Signature(index_data)),
+                # The warp and instruction that each core runs in this cycle, decided in the step
+                # before.
                 "issue": Out(layouts.warp_issue(config).layout()).array(config.cores),
+                # Core 0's packed warp (combinational from `data`), with `issue[0].valid`.
                 "word": Out(index_data),
+                # A program's last instruction runs in this cycle. For an empty program: one cycle
+                # after its transfer.
                 "finished": Out(1),
             }
         )

@@ -24,22 +24,6 @@ class IndexReadArbiter(wiring.Component):
     ----------
     config : Config
         ``sms``, and the widths of a read.
-
-    Attributes
-    ----------
-    request : Array of streams of index_read, in
-        One for each SM. ``ready`` is combinational in ``closing``; else the state of a register.
-    read : Stream[index_read], out
-        To the index memory. The sum is made here: ``address`` is the warp's row, ``warp`` is 0, and
-        ``index_warps`` is 1, or 0 for a warp that has no indices.
-    answered : In(1)
-        The index memory gives data in this cycle, and they are taken.
-    data_valid : Out(sms)
-        The data are this SM's; combinational in ``answered``.
-    closing : In(1)
-        Take no request in this cycle; those that are here go on.
-    idle : Out(1)
-        No request is here, and no data are on their way.
     """
 
     request: Any
@@ -54,11 +38,19 @@ class IndexReadArbiter(wiring.Component):
         read = stream.Signature(layouts.index_read(config).layout())
         super().__init__(
             {
+                # One for each SM. `ready` is combinational in `closing`; else the state of a
+                # register.
                 "request": In(read).array(config.sms),
+                # To the index memory. The sum is made here: `address` is the warp's row, `warp` is
+                # 0, and `index_warps` is 1, or 0 for a warp that has no indices.
                 "read": Out(read),
+                # The index memory gives data in this cycle, and they are taken.
                 "answered": In(1),
+                # The data are this SM's; combinational in `answered`.
                 "data_valid": Out(config.sms),
+                # Take no request in this cycle; those that are here go on.
                 "closing": In(1),
+                # No request is here, and no data are on their way.
                 "idle": Out(1),
             }
         )

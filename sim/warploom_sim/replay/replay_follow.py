@@ -153,7 +153,7 @@ class Followed:
     recorded : Recorded
         What is kept of the RTL's events.
     end : End
-        The RTL's end record.
+        The summary of the RTL's run.
     """
 
     comparison: Comparison
@@ -202,7 +202,7 @@ def follow(
     ------
     ProgramError
         If a process fails, at once: by which signal or with which status, and the last line of what
-        it said. If an event file is not whole, or there is no end record; says so if the disk is
+        it said. If an event file is not whole, or there is no summary; says so if the disk is
         full.
     WarploomError
         If the event of which a bit is to be flipped does not come.

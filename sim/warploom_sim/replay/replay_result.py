@@ -81,7 +81,7 @@ class Launches(_Columns):
     half_report : array of int64
         Cycle by which half of its blocks, rounded up, had been reported: the median block's end.
     end : array of int64
-        Cycle in which its end record transfers.
+        Cycle in which its final record transfers.
     blocks : array of int64
         Blocks that were offered.
     hit : array of bool

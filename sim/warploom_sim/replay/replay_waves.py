@@ -10,7 +10,7 @@ from typing import Final
 
 from vcd.gtkw import GTKWSave
 
-from warploom_sim.replay.bench.records import STALLS, end_record
+from warploom_sim.replay.bench.records import STALLS, run_summary
 from warploom_sim.replay.request import ReplayOptions
 from warploom_spec import Config, Packet, WarploomError, layouts
 
@@ -111,7 +111,7 @@ def view(config: Config) -> dict[str, list[Shown | Fields]]:
         ],
         "lost SMs": [Shown("lost", config.sms)],
         "stalls": [Shown(name, 32) for name in STALLS],
-        "end records": [
+        "final records": [
             Shown("ended__valid"),
             Fields(
                 "ended__payload", layouts.end_record(config), ("ticket", "fate", "code", "cycles")
@@ -150,7 +150,7 @@ def check_reached(folder: Path, cycles: tuple[int, int]) -> None:
     WarploomError
         Says in which cycle the run ended.
     """
-    last = int(end_record(folder / "end.bin")["cycle"][0])
+    last = int(run_summary(folder / "end.bin")["cycle"][0])
     if cycles[0] > last:
         raise WarploomError(
             f"wave_cycles is {cycles[0]}:{cycles[1]}, but the run ends in cycle {last}; legal: from"

@@ -23,8 +23,8 @@ from warploom_sim.replay.bench.records import (
     FINISHED,
     SILENT,
     STALLS,
-    end_record,
     record_packets,
+    run_summary,
 )
 from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.event_files import EventFile
@@ -194,7 +194,7 @@ def read_recorded(folder: Path, config: Config) -> Recorded:
     Raises
     ------
     ProgramError
-        If an event file is not whole, or there is no end record.
+        If an event file is not whole, or there is no summary.
     """
     end = read_end(folder / "end.bin")
     tables = {}
@@ -207,7 +207,7 @@ def read_recorded(folder: Path, config: Config) -> Recorded:
 
 @dataclass(frozen=True)
 class End:
-    """What a run's end record says.
+    """What a run's summary record says.
 
     Attributes
     ----------
@@ -225,14 +225,14 @@ class End:
 
 
 def read_end(path: Path) -> End:
-    """Read a run's end record.
+    """Read a run's summary record.
 
     Raises
     ------
     ProgramError
         If the file does not hold exactly one.
     """
-    end = end_record(path)
+    end = run_summary(path)
     why = _STOPPED.get(int(end["reason"][0]), "more blocks were offered than there are")
     return End(
         {name: int(end[name][0]) for name in STALLS},

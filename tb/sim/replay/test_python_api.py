@@ -142,7 +142,7 @@ def test_figures_follow_from_the_rows(trace: Path, seed: int) -> None:
         assert launches.tail[n] == ends.max() - sorted(ends)[(len(ends) - 1) // 2] >= 0
     for column in (launches.latency, launches.cycles, launches.tail):
         assert set(column[~finished]) == {NEVER}
-    # The end records count the same cycles.
+    # The final records count the same cycles.
     assert sorted(launches.cycles[finished]) == sorted(got.events.tables["ended"]["cycles"])
     sizes = capacities(got.config)
     for k, name in enumerate(RESOURCES):

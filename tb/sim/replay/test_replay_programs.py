@@ -129,7 +129,7 @@ def test_every_event_file_is_demanded_whole(recorded: Path, tmp_path: Path, kind
         simulation_run.read_recorded(folder, config)
 
 
-def test_a_run_ends_with_one_end_record(recorded: Path, tmp_path: Path) -> None:
+def test_a_run_ends_with_one_summary(recorded: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(recorded, tmp_path / "rtl")
     end = (folder / "end.bin").read_bytes()
     for records in (0, 2):

@@ -30,27 +30,6 @@ class PlacementPolicy(wiring.Component):
     ----------
     config : Config
         ``sms`` and the SM's resources.
-
-    Attributes
-    ----------
-    wanted : In(1)
-        A head stands that may be decided.
-    eligible : In(sms)
-        SMs that it may be decided for. This input is the latest of all.
-    placed : Out(sms)
-        The one that it is decided for in this cycle (combinational), if any.
-    decided : Out(1)
-        Whether there is one.
-    loads : In(array of sms)
-        With `READS_LOADS`: warps of the blocks that each SM holds.
-    freed : In(sms)
-        With `READS_RETURNS`: a block of the SM returned two cycles ago.
-    resident : In(1)
-        With `READS_RETURNS`: a launch has started and has not ended.
-    swap : In(stream of order_swap)
-        With ``config.has_order_table``: the dispatcher's port.
-    refused : Out(SwapErrors)
-        With ``config.has_order_table``: why the swap is refused.
     """
 
     #: The dispatcher adds up the warps on each SM.
@@ -72,14 +51,23 @@ class PlacementPolicy(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # A head stands that may be decided.
                 "wanted": In(1),
+                # SMs that it may be decided for. This input is the latest of all.
                 "eligible": In(config.sms),
+                # The one that it is decided for in this cycle (combinational), if any.
                 "placed": Out(config.sms),
+                # Whether there is one.
                 "decided": Out(1),
+                # With `READS_LOADS`: warps of the blocks that each SM holds.
                 "loads": In(config.warp_slots.bit_length()).array(config.sms),
+                # With `READS_RETURNS`: a block of the SM returned two cycles ago.
                 "freed": In(config.sms),
+                # With `READS_RETURNS`: a launch has started and has not ended.
                 "resident": In(1),
+                # With `config.has_order_table`: the dispatcher's port.
                 "swap": In(stream.Signature(layouts.order_swap(config).layout())),
+                # With `config.has_order_table`: why the swap is refused.
                 "refused": Out(SwapErrors(config)),
             }
         )

@@ -59,21 +59,6 @@ class SmCounts(wiring.Component):
     ----------
     config : Config
         ``block_slots``, ``reclaim``.
-
-    Attributes
-    ----------
-    placed : In(1)
-        A block was decided for the SM in the last cycle.
-    returned : In(2)
-        By place: a block returned; counted in the next cycle.
-    hits : In(2)
-        By place: a block was reported; counted in the next cycle.
-    news : In(LaunchNews)
-        The head's place, and how many blocks fit.
-    full : Out(1)
-        In the next cycle the SM has no room for the head (combinational).
-    held, out : Out(2)
-        By place: blocks that have not returned; blocks without a report that counts.
     """
 
     placed: Signal
@@ -88,11 +73,17 @@ class SmCounts(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # A block was decided for the SM in the last cycle.
                 "placed": In(1),
+                # By place: a block returned; counted in the next cycle.
                 "returned": In(2),
+                # By place: a block was reported; counted in the next cycle.
                 "hits": In(2),
+                # The head's place, and how many blocks fit.
                 "news": In(LaunchNews(config)),
+                # In the next cycle the SM has no room for the head (combinational).
                 "full": Out(1),
+                # By place: blocks that have not returned; blocks without a report that counts.
                 "held": Out(2),
                 "out": Out(2),
             }

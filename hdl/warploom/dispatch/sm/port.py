@@ -33,38 +33,6 @@ class SmPort(wiring.Component):
     ----------
     config : Config
         The SM's slots and resources, policy and reclaim.
-
-    Attributes
-    ----------
-    offer, report, enable : the dispatcher's ports.
-    boot : In(Boot)
-        Reports are ignored while it is active.
-    placed : In(1)
-        The head is decided for the SM in this cycle.
-    block : In(block_offer)
-        The block decided in the last cycle; its slot is not looked at.
-    news : In(LaunchNews)
-        The signals of the resident launches that are common to all SMs.
-    retire, retired : In
-        ``in_order``: the oldest block is retired in this cycle; by place, one was in the last.
-    warps, warps_placed : In
-        With a policy that reads loads: warps of one block of each place, of the block decided in
-        the last cycle.
-    eligible, in_use, closed : Out(1)
-        The head can be decided for the SM in this cycle; the SM is in use; it is not in use, or has
-        no room. The last two are registers.
-    lost : Out(1)
-        The SM is lost.
-    events : Out(SmEvents)
-        The SM's reports, and its loss, as events for the places.
-    returned : Out(2)
-        A block that returned two cycles ago, unless the SM is lost.
-    errors : Out(3)
-        Of a report three cycles ago: not running, killed unasked, from a lost SM.
-    done : Out(1)
-        ``in_order``: the oldest block may be retired.
-    load : Out
-        With a policy that reads loads: warps of the blocks that the SM holds.
     """
 
     def __init__(self, config: Config, *, kept: str = "sync") -> None:
@@ -74,29 +42,46 @@ class SmPort(wiring.Component):
         extra = {}
         if policy_class(config).READS_LOADS:
             extra = {
+                # With a policy that reads loads: warps of one block of each place, of the block
+                # decided in the last cycle.
                 "warps": In(config.warps_bits).array(2),
                 "warps_placed": In(config.warps_bits),
+                # With a policy that reads loads: warps of the blocks that the SM holds.
                 "load": Out(config.warp_slots.bit_length()),
             }
         super().__init__(
             {
+                # The dispatcher's ports of this SM.
                 "offer": Out(stream.Signature(block)),
                 "report": In(stream.Signature(layouts.block_report(config).layout())),
                 "enable": In(1),
+                # Reports are ignored while it is active.
                 "boot": In(Boot(config)),
+                # The head is decided for the SM in this cycle.
                 "placed": In(1),
+                # The block decided in the last cycle; its slot is not looked at.
                 "block": In(block),
+                # The signals of the resident launches that are common to all SMs.
                 "news": In(LaunchNews(config)),
+                # `in_order`: the oldest block is retired in this cycle; by place, one was in the
+                # last.
                 "retire": In(1),
                 "retired": In(2),
+                # The head can be decided for the SM in this cycle; the SM is in use; it is not in
+                # use, or has no room. The last two are registers.
                 "eligible": Out(1),
                 "in_use": Out(1),
                 # The stubs lack `init`.
                 "closed": Out(1, init=1),  # type: ignore[call-arg]
+                # The SM is lost.
                 "lost": Out(1),
+                # The SM's reports, and its loss, as events for the places.
                 "events": Out(SmEvents()),
+                # A block that returned two cycles ago, unless the SM is lost.
                 "returned": Out(2),
+                # Of a report three cycles ago: not running, killed unasked, from a lost SM.
                 "errors": Out(3),
+                # `in_order`: the oldest block may be retired.
                 "done": Out(1),
                 **extra,
             }

@@ -66,15 +66,6 @@ class SlotQueue(wiring.Component):
     ----------
     config : Config
         ``block_slots``.
-
-    Attributes
-    ----------
-    front : Out(slot_entry)
-        The slot that is given next (combinational, on the state), with its toggle.
-    pop : In(1)
-        The slot is given at the end of the cycle.
-    push, back : In
-        A slot enters at the end of the cycle. All slots fit.
     """
 
     front: "data.View[data.StructLayout]"
@@ -86,8 +77,11 @@ class SlotQueue(wiring.Component):
         self._config = config
         super().__init__(
             {
+                # The slot that is given next (combinational, on the state), with its toggle.
                 "front": Out(slot_entry(config)),
+                # The slot is given at the end of the cycle.
                 "pop": In(1),
+                # A slot enters at the end of the cycle. All slots fit.
                 "push": In(1),
                 "back": In(slot_entry(config)),
             }
@@ -124,13 +118,6 @@ class SlotRound(wiring.Component):
     ----------
     config : Config
         ``block_slots``.
-
-    Attributes
-    ----------
-    slot, toggle : Out
-        The slot that the pointer is at, and its lap's toggle. Registers.
-    step : In(1)
-        The pointer goes to the next slot at the end of the cycle.
     """
 
     slot: Signal
@@ -141,9 +128,11 @@ class SlotRound(wiring.Component):
         self._slots = config.block_slots
         super().__init__(
             {
+                # The slot that the pointer is at, and its lap's toggle. Registers.
                 "slot": Out(config.slot_bits),
                 # The stubs lack `init`.
                 "toggle": Out(1, init=1),  # type: ignore[call-arg]
+                # The pointer goes to the next slot at the end of the cycle.
                 "step": In(1),
             }
         )
@@ -168,27 +157,6 @@ class SmSlots(wiring.Component):
     ----------
     config : Config
         ``block_slots``, ``reclaim``.
-
-    Attributes
-    ----------
-    entered : In(1)
-        The boot enters ``slot`` in this cycle.
-    front : Out(slot_entry)
-        The slot that is given next, with the toggle that its block has.
-    pop : In(1)
-        The slot is given at the end of the cycle.
-    standing : In(StandingOffer)
-        The SM's offer.
-    slot : In(slot_bits)
-        The slot of the report that is looked up in this cycle; under ``entered`` the boot's.
-    runs, place : Out(1)
-        A block that was taken before this cycle runs in it; the block's place.
-    hit : In(1)
-        That block has ended.
-    retire : In(1)
-        ``in_order``: the oldest block is retired in this cycle.
-    done : Out(1)
-        ``in_order``: the oldest block that is not retired was reported two cycles ago or before.
     """
 
     entered: Signal
@@ -207,15 +175,26 @@ class SmSlots(wiring.Component):
         self._in_order = config.reclaim == "in_order"
         super().__init__(
             {
+                # The boot enters `slot` in this cycle.
                 "entered": In(1),
+                # The slot that is given next, with the toggle that its block has.
                 "front": Out(slot_entry(config)),
+                # The slot is given at the end of the cycle.
                 "pop": In(1),
+                # The SM's offer.
                 "standing": In(StandingOffer(config)),
+                # The slot of the report that is looked up in this cycle; under `entered` the
+                # boot's.
                 "slot": In(config.slot_bits),
+                # A block that was taken before this cycle runs in it; the block's place.
                 "runs": Out(1),
                 "place": Out(1),
+                # That block has ended.
                 "hit": In(1),
+                # `in_order`: the oldest block is retired in this cycle.
                 "retire": In(1),
+                # `in_order`: the oldest block that is not retired was reported two cycles ago or
+                # before.
                 "done": Out(1),
             }
         )

@@ -18,7 +18,7 @@ _TICKET: Final = Field("ticket", 32, "ticket")
 STALLS: Final = tuple(f"stall_{cause}" for cause in STALL_CAUSES)
 #: LaunchPath's counters of error records, by the ``source`` of a record in ``errors``.
 ERROR_COUNTS: Final = ("dispatch_error_count", "index_error_count", "error_count")
-#: Why a run stopped, by the code in its end record.
+#: Why a run stopped, by the code in its summary record.
 FINISHED, SILENT, TOO_MANY = range(3)
 #: What a host's record holds. ``ANSWER``: a section's ERROR and RESULT0. ``POPPED``: RECORD0 to
 #: RECORD5. ``LOOKED``: RECORDS, IRQ_STATUS, the threshold written, ``irq`` before and after.
@@ -89,8 +89,8 @@ def record_words(packet: Packet) -> int:
     return -(-packet.bits // WORD_BITS)
 
 
-def end_record(path: Path) -> Table:
-    """Return the record with which a run ended.
+def run_summary(path: Path) -> Table:
+    """Return a run's summary record, its last.
 
     Raises
     ------
