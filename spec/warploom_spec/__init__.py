@@ -12,7 +12,7 @@ from warploom_spec.errors import (
 )
 from warploom_spec.launch import LaunchDescriptor
 from warploom_spec.packet import Field, Packet
-from warploom_spec.resources import RESOURCES, STALL_CAUSES, capacities
+from warploom_spec.resources import RESOURCES, SM_RESOURCES, STALL_CAUSES, capacities
 from warploom_spec.timing import Timing, timing
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "EXPLANATIONS",
     "PRESETS",
     "RESOURCES",
+    "SM_RESOURCES",
     "STALL_CAUSES",
     "BlockStatus",
     "Config",

@@ -14,15 +14,11 @@ ORDER_TABLE_POLICIES: Final = ("freed_first",)
 RECLAIMS: Final = ("in_order", "out_of_order")
 WARP_SIZES: Final = (8, 16, 32, 64)
 
-# Field widths of a launch as it arrives, the same for every preset, so that a small
+# Widths of a launch's dimensions as it arrives, the same for every preset, so that a small
 # configuration can see and refuse what is too large for it.
 GRID_FIELD_BITS: Final = (31, 16, 16)
 BLOCK_FIELD_BITS: Final = (11, 11, 7)
 BLOCK_LIMITS: Final = (1024, 1024, 64)
-REGISTER_FIELD_BITS: Final = 9
-SHARED_FIELD_BITS: Final = 11
-BARRIER_FIELD_BITS: Final = 6
-MAX_BLOCK_BARRIERS: Final = 16
 
 
 def _int(default: int, low: int, high: int) -> int:

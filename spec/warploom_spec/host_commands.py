@@ -5,15 +5,10 @@ from enum import IntEnum
 from typing import Final
 
 from warploom_spec.codes import AnyCode
-from warploom_spec.config import (
-    BARRIER_FIELD_BITS,
-    BLOCK_FIELD_BITS,
-    REGISTER_FIELD_BITS,
-    SHARED_FIELD_BITS,
-    Config,
-)
+from warploom_spec.config import BLOCK_FIELD_BITS, Config
 from warploom_spec.errors import WarploomError
 from warploom_spec.queue import FinalFate, RecordKind
+from warploom_spec.resources import SM_RESOURCES
 from warploom_spec.word_layout import WordField, WordLayout
 
 #: Words of a task register; a launch's inline argument words begin at T12.
@@ -94,9 +89,11 @@ def launch_words(config: Config) -> WordLayout:
             WordField("dz", 8, 22, dz, "threads of the block in z"),
             WordField("index_address", 9, 0, 16, "first warp of its packed indices"),
             WordField("table", 9, 16, 3, "0, or the handle of a mapping table"),
-            WordField("warp_registers", 10, 0, REGISTER_FIELD_BITS, "register units of one warp"),
-            WordField("shared", 10, 10, SHARED_FIELD_BITS, "shared-memory units of one block"),
-            WordField("barriers", 10, 24, BARRIER_FIELD_BITS, "barriers of one block"),
+            *(
+                WordField(r.field.name, r.field.word, r.field.low, r.field.bits, r.meaning)
+                for r in SM_RESOURCES
+                if r.field
+            ),
             *(
                 WordField(f"inline{k}", INLINE_WORD + 2 * k, 0, 64, f"argument word {k}")
                 for k in range(config.inline_args)

@@ -1,10 +1,12 @@
 """A launch descriptor made from what a CUDA trace says."""
 
+import dataclasses
 from dataclasses import dataclass, replace
 
 from warploom_spec import layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import WarploomError
+from warploom_spec.resources import AMOUNT_FIELDS
 
 REGISTER_UNIT = 256
 SHARED_UNIT_BYTES = 128
@@ -99,9 +101,8 @@ class LaunchDescriptor:
         result = {
             name: int(getattr(self, name))
             for name in (
-                *("code", "arguments", "address_space", "index_address", "warp_registers"),
-                *("shared", "barriers", "stream", "after_previous", "priority", "idempotent"),
-                *("mode", "table"),
+                *("code", "arguments", "address_space", "index_address", *AMOUNT_FIELDS),
+                *("stream", "after_previous", "priority", "idempotent", "mode", "table"),
             )
         }
         for axis, g, d in zip("xyz", self.grid, self.block, strict=True):
@@ -113,3 +114,22 @@ class LaunchDescriptor:
     def pack(self, config: Config) -> int:
         """Return the descriptor's word; a value that does not fit its field is refused by name."""
         return layouts.launch_descriptor(config).pack(self.values(config))
+
+
+def check_amount_fields() -> None:
+    """Demand that `LaunchDescriptor` has an attribute for what a block takes of each resource.
+
+    Raises
+    ------
+    WarploomError
+        Names the attribute and the file.
+    """
+    attributes = {field.name for field in dataclasses.fields(LaunchDescriptor)}
+    for name in AMOUNT_FIELDS:
+        if name not in attributes:
+            raise WarploomError(
+                f"LaunchDescriptor has no attribute {name!r} (spec/warploom_spec/launch.py)"
+            )
+
+
+check_amount_fields()

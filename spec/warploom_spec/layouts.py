@@ -1,16 +1,10 @@
 """The packets that travel between blocks, as functions of the configuration."""
 
 from warploom_spec.codes import AnyCode
-from warploom_spec.config import (
-    BARRIER_FIELD_BITS,
-    BLOCK_FIELD_BITS,
-    GRID_FIELD_BITS,
-    REGISTER_FIELD_BITS,
-    SHARED_FIELD_BITS,
-    Config,
-)
+from warploom_spec.config import BLOCK_FIELD_BITS, GRID_FIELD_BITS, Config
 from warploom_spec.errors import ERROR_CODE_BITS, BlockStatus, Fate, Stop, WarploomError
 from warploom_spec.packet import Field, Packet
+from warploom_spec.resources import SM_RESOURCES
 
 TICKET_BITS = 32
 CYCLES_BITS = 32
@@ -68,9 +62,27 @@ def _last_mask(config: Config) -> Field:
     return Field("last_mask", config.warp_size, "lanes of a block's last warp that are threads")
 
 
-def _warp_registers(config: Config) -> Field:
-    """Of a launch that passed LaunchCheck: no warp of it needs more than an SM has."""
-    return Field("warp_registers", config.register_units.bit_length(), "register units of one warp")
+def _given_amounts() -> tuple[Field, ...]:
+    """What a block takes, as the host gives it."""
+    return tuple(Field(r.field.name, r.field.bits, r.meaning) for r in SM_RESOURCES if r.field)
+
+
+def _checked_amounts(config: Config) -> tuple[Field, ...]:
+    """Of a launch that passed LaunchCheck: no block of it takes more than an SM has."""
+    fields: list[Field] = []
+    for resource in SM_RESOURCES:
+        bits = resource.capacity(config).bit_length()
+        if resource.field and resource.field.of_warp:
+            fields.append(Field(resource.field.name, bits, resource.meaning))
+        if resource.field:
+            fields.append(Field(resource.name, bits, f"{resource.unit} of one block"))
+    return tuple(fields)
+
+
+def _amounts_for_sm(config: Config) -> tuple[Field, ...]:
+    """Those of a checked launch that SMs read."""
+    wanted = [r.field.name for r in SM_RESOURCES if r.field and r.field.for_sm]
+    return tuple(field for field in _checked_amounts(config) if field.name in wanted)
 
 
 def _if_indices(config: Config, bits: int) -> int:
@@ -104,9 +116,7 @@ def launch_descriptor(config: Config) -> Packet:
             *_axes("g", GRID_FIELD_BITS, "blocks of the grid"),
             *_axes("d", BLOCK_FIELD_BITS, "threads of the block"),
             Field("index_address", config.index_address_bits, "first warp of its packed indices"),
-            Field("warp_registers", REGISTER_FIELD_BITS, "register units of one warp"),
-            Field("shared", SHARED_FIELD_BITS, "shared-memory units of one block"),
-            Field("barriers", BARRIER_FIELD_BITS, "barriers of one block"),
+            *_given_amounts(),
             *_order(config),
         ),
     )
@@ -134,10 +144,7 @@ def _launch_body(config: Config) -> tuple[Field, ...]:
         _last_mask(config),
         *_widths(config),
         Field("index_address", config.index_address_bits, "first warp of its packed indices"),
-        _warp_registers(config),
-        Field("registers", config.register_units.bit_length(), "register units of one block"),
-        Field("shared", config.shared_units.bit_length(), "shared-memory units of one block"),
-        Field("barriers", config.barriers.bit_length(), "barriers of one block"),
+        *_checked_amounts(config),
         *_order(config),
     )
 
@@ -171,8 +178,7 @@ def launch_words(config: Config) -> Packet:
             Field("threads", config.threads_bits, "threads of one block, dx dy dz"),
             Field("warps", config.warps_bits, "warps launched and counted in the barrier"),
             _last_mask(config),
-            _warp_registers(config),
-            Field("shared", config.shared_units.bit_length(), "shared-memory units of one block"),
+            *_amounts_for_sm(config),
             *_widths(config),
         ),
     )

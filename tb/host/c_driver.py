@@ -6,6 +6,7 @@ from pathlib import Path
 
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import preset
+from warploom_spec.resources import AMOUNT_FIELDS
 
 HOST = Path(__file__).parents[2] / "host" / "c"
 FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffreestanding", "-O2")
@@ -60,7 +61,7 @@ class Launch(ctypes.Structure):
         ("arguments", ctypes.c_uint64),
         *_fields("address_space", "stream", "priority", "after_previous", "idempotent", "mode"),
         *_fields("gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table"),
-        *_fields("warp_registers", "shared", "barriers"),
+        *_fields(*AMOUNT_FIELDS),
         ("inline_args", ctypes.c_uint64 * max(1, CONFIG.inline_args)),
     ]
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from tb.host.c_driver import Refused
 from warploom_host import CommandFailed, HostDriver, HostTimeout
 from warploom_spec import LaunchDescriptor, WarploomError
+from warploom_spec.resources import AMOUNT_FIELDS
 
 BUS_ERROR, NOT_THERE, BUSY, WAITED, RANGE, EMPTY = -1, -2, -5, -6, -7, -8
 
@@ -99,7 +100,7 @@ def descriptor(inline, fields):
 def kernel(blocks=3, cycles=20, **fields):
     """Return a launch of blocks of one warp that take so many cycles each."""
     sizes = {"gx": blocks, "gy": 1, "gz": 1, "dx": 8, "dy": 1, "dz": 1}
-    needs = {"warp_registers": 1, "shared": 0, "barriers": 0, "after_previous": 1}
+    needs = dict.fromkeys(AMOUNT_FIELDS, 0) | {"warp_registers": 1, "after_previous": 1}
     return sizes | needs | {"code": cycles, "arguments": 0} | fields
 
 

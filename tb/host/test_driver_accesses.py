@@ -8,6 +8,7 @@ import pytest
 from tb.host.driver_hosts import TINY, c_host, python_host
 from tb.host.scripted_bus import ScriptedBus
 from warploom_spec.host_registers import config_crc
+from warploom_spec.resources import AMOUNT_FIELDS
 
 BUS_ERROR, NOT_THERE, OTHER_MAP, OTHER_CONFIG = -1, -2, -3, -4
 BUSY, WAITED, RANGE, EMPTY = -5, -6, -7, -8
@@ -18,8 +19,7 @@ CRC = config_crc(TINY)
 #: Every field of a launch at 0: word 0 has the opcode.
 NOTHING = dict.fromkeys(
     ("code", "arguments", "address_space", "stream", "priority", "after_previous", "idempotent")
-    + ("mode", "gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table", "warp_registers")
-    + ("shared", "barriers"),
+    + ("mode", "gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table", *AMOUNT_FIELDS),
     0,
 )
 

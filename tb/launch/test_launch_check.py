@@ -18,6 +18,7 @@ from warploom_golden.launch import LaunchCheck as Model
 from warploom_golden.oracles.index_reference import is_legal, last_mask, threads, warps, widths
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_spec import ErrorCode, LaunchDescriptor, layouts, preset, timing
+from warploom_spec.resources import AMOUNT_FIELDS
 
 CONFIGS = (
     "tiny",
@@ -189,7 +190,7 @@ def test_derived_fields_equal_the_reference(seed, name):
     assert (result["width_x"], result["width_y"], result["width_z"]) == tuple(widths(block))
     for name in (
         *("code", "gx", "gy", "gz", "dx", "dy", "dz"),
-        *("warp_registers", "shared", "barriers", "stream"),
+        *(*AMOUNT_FIELDS, "stream"),
     ):
         assert result[name] == fields[name]
 

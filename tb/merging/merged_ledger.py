@@ -4,7 +4,7 @@ from collections import Counter
 
 from warploom_golden.merging.mapping_table import MappingTable
 from warploom_golden.merging.merged_work import MergedWork
-from warploom_spec import Config, timing
+from warploom_spec import Config, capacities, timing
 
 
 def ran(work: MergedWork) -> Counter[tuple[int, tuple[int, int, int]]]:
@@ -56,13 +56,12 @@ def _judge_last(work: MergedWork, last_report: list[int]) -> None:
 
 def _judge_books(work: MergedWork, config: Config) -> None:
     """No SM is over-committed, no slot holds two blocks, from offer to report."""
-    sizes = [config.block_slots, config.warp_slots, config.register_units]
-    sizes += [config.shared_units, config.barriers]
+    sizes = [*capacities(config).values()]
     log, events = work.log, []
     for n, task in enumerate(work.tasks):
         events.append((log.reported[n], 0, n, work.amounts[task]))
         events.append((log.offered[n], 1, n, work.amounts[task]))
-    used = [[0] * 5 for _ in range(config.sms)]
+    used = [[0] * len(sizes) for _ in range(config.sms)]
     holder: dict[tuple[int, int], int] = {}
     for _, begins, n, amounts in sorted(events):
         sm, slot = log.sm[n], log.slot[n]

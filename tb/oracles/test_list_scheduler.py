@@ -8,9 +8,9 @@ from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.oracles import ListScheduler
-from warploom_golden.oracles.list_scheduler import Job, Placement
+from warploom_golden.oracles.list_scheduler import NEEDED, Job, Placement
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_spec import STALL_CAUSES, layouts
+from warploom_spec import STALL_CAUSES, capacities, layouts
 from warploom_spec.config import RECLAIMS
 from warploom_spec.timing import timing
 
@@ -55,7 +55,7 @@ class Machine:
         """Send a launch as soon as a place is free."""
         fields = dict.fromkeys((f.name for f in self._launch.fields), 0)
         fields |= dict(zip(("gx", "gy", "gz"), job.grid, strict=True))
-        fields |= dict(zip(("warps", "registers", "shared", "barriers"), job.need, strict=True))
+        fields |= dict(zip(NEEDED, job.need, strict=True))
         fields |= {"ticket": job.ticket, "stream": job.stream, "entries": 1}
         fields |= {"after_previous": int(job.after_previous)}
         self._waiting.append(self._launch.pack(fields))
@@ -141,16 +141,10 @@ class Machine:
 
 def needs(config):
     """Draw what a block takes: all of it fits an SM."""
-    sizes = (
-        min(config.max_warps, config.warp_slots),
-        config.register_units,
-        config.shared_units,
-        config.barriers,
-    )
-    low = (1, 0, 0, 0)
+    sizes = capacities(config) | {"warps": min(config.max_warps, config.warp_slots)}
     parts = [
         st.one_of(st.just(least), st.integers(least, size), st.integers(least, max(1, size // 4)))
-        for least, size in zip(low, sizes, strict=True)
+        for least, size in ((int(name == "warps"), sizes[name]) for name in NEEDED)
     ]
     return st.tuples(*parts)
 

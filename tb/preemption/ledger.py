@@ -19,7 +19,7 @@ OFFER = 2
 class Ticket:
     """A launch as the host was told of it.
 
-    ``need``: warps, register units, shared units, barriers of a block. ``accepted``: cycle.
+    ``need``: what a block takes beside its slot, in the order of `RESOURCES`. ``accepted``: cycle.
     """
 
     ticket: int
@@ -28,7 +28,7 @@ class Ticket:
     priority: int
     idempotent: bool
     waits: bool
-    need: tuple[int, int, int, int]
+    need: tuple[int, ...]
     accepted: int
     after_previous: bool = True
 
@@ -39,7 +39,7 @@ class Machine:
 
     sms: int
     slots: int
-    room: tuple[int, int, int, int]
+    room: tuple[int, ...]
 
 
 @dataclass

@@ -7,7 +7,8 @@ from tb.preemption.ledger import Books, Machine, Ticket
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.preemption import KernelQueue, PreemptionModel
 from warploom_golden.replay.event_constants import NEVER
-from warploom_spec import Config, LaunchDescriptor, preset
+from warploom_spec import Config, LaunchDescriptor, capacities, preset
+from warploom_spec.resources import block_amounts
 
 TINY = preset("tiny")
 WAIT = 3
@@ -69,7 +70,7 @@ def books(model: PreemptionModel, script: Script, config: Config = TINY) -> Book
     machine = Machine(
         config.sms,
         config.block_slots,
-        (config.warp_slots, config.register_units, config.shared_units, config.barriers),
+        tuple(capacities(config).values())[1:],
     )
     tickets = []
     closed = []
@@ -98,7 +99,6 @@ def books(model: PreemptionModel, script: Script, config: Config = TINY) -> Book
 
 def _ticket(ticket: int, cycle: int, launch: LaunchDescriptor, config: Config) -> Ticket:
     x, y, z = launch.grid
-    count = warps(launch.block, config.warp_size)
     return Ticket(
         ticket,
         x * y * z,
@@ -106,7 +106,7 @@ def _ticket(ticket: int, cycle: int, launch: LaunchDescriptor, config: Config) -
         launch.priority,
         bool(launch.idempotent),
         launch.mode == WAIT,
-        (count, count * launch.warp_registers, launch.shared, launch.barriers),
+        block_amounts(vars(launch), warps(launch.block, config.warp_size))[1:],
         cycle,
         bool(launch.after_previous),
     )

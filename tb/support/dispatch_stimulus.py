@@ -22,8 +22,6 @@ DRAIN, PATH_DRAIN = 700, 1200
 #: In them: what a launch takes beside its blocks, and an SM from one block to the next, in cycles,
 #: at most; and what is on the SMs before.
 LAUNCH_TAKES, BLOCK_TAKES, SETTLES = 60, 12, 100
-#: What a block takes at least, beside its warps.
-NOTHING = {"registers": 0, "shared": 0, "barriers": 0}
 
 
 class Chance:

@@ -4,11 +4,14 @@ import random
 from collections.abc import Iterator
 from math import prod
 
-from warploom_spec import Config, layouts
-from warploom_spec.config import BLOCK_FIELD_BITS, BLOCK_LIMITS, GRID_FIELD_BITS, MAX_BLOCK_BARRIERS
+from warploom_spec import RESOURCES, SM_RESOURCES, Config, capacities, layouts
+from warploom_spec.config import BLOCK_FIELD_BITS, BLOCK_LIMITS, GRID_FIELD_BITS
+from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
 #: The resource that a launch's blocks run out of first.
-THEMES = ("slots", "warps", "registers", "shared", "barriers", "mixed")
+THEMES = (*RESOURCES, "mixed")
+#: What a block takes at least: one warp.
+LEAST = dict.fromkeys(RESOURCES[1:], 0) | {"warps": 1}
 
 #: Blocks of a launch that comes to its end by itself in a short run, at most.
 FEW_BLOCKS = 64
@@ -19,16 +22,22 @@ def random_fields(rng: random.Random, names: Iterator[tuple[str, int]]) -> dict[
     return {name: rng.getrandbits(bits) for name, bits in names if bits}
 
 
+def _most_of_block(config: Config) -> dict[str, int]:
+    """Return the most that one block takes of each resource."""
+    most = {r.name: r.limit(config) for r in SM_RESOURCES if r.name != "slots"}
+    return most | {"warps": min(most["warps"], config.max_warps)}
+
+
+def _above(limit: int, bits: int) -> int:
+    """Return a value above a limit, if a field of so many bits holds one."""
+    return min(limit + 1, (1 << bits) - 1)
+
+
 def random_need(rng: random.Random, config: Config) -> dict[str, int]:
     """Return what one block takes: a lot of one resource and little else, or a bit of all."""
     theme = rng.choice(THEMES)
-    sizes = {
-        "warps": min(config.warp_slots, config.max_warps),
-        "registers": config.register_units,
-        "shared": config.shared_units,
-        "barriers": min(MAX_BLOCK_BARRIERS, config.barriers),
-    }
-    need = {"warps": 1, "registers": 0, "shared": 0, "barriers": 0}
+    sizes = _most_of_block(config)
+    need = dict(LEAST)
     for name, size in sizes.items():
         if theme == name:
             need[name] = rng.randint(max(1, size // 4), size)
@@ -42,14 +51,9 @@ def tight_need(rng: random.Random, config: Config, before: dict[str, int]) -> di
 
     So many blocks of it and some of another launch, each of which takes ``before``, just fit.
     """
-    sizes = {
-        "warps": config.warp_slots,
-        "registers": config.register_units,
-        "shared": config.shared_units,
-        "barriers": config.barriers,
-    }
-    most = {"warps": config.max_warps, "barriers": MAX_BLOCK_BARRIERS}
-    need = {"warps": 1, "registers": 0, "shared": 0, "barriers": 0}
+    sizes = {name: size for name, size in capacities(config).items() if name != "slots"}
+    most = _most_of_block(config)
+    need = dict(LEAST)
     # Mostly what the other launch takes, too.
     name = max(sizes, key=lambda name: before[name] / sizes[name])
     if rng.random() < 0.4:
@@ -58,13 +62,13 @@ def tight_need(rng: random.Random, config: Config, before: dict[str, int]) -> di
     if left <= 0 or rng.random() < 0.2:
         left = sizes[name]
     amount = left // rng.randint(1, config.block_slots) + rng.choice((0, 0, 1))
-    need[name] = max(need[name], min(amount, sizes[name], most.get(name, amount)))
+    need[name] = max(need[name], min(amount, most[name]))
     return need
 
 
 def tight_needs(rng: random.Random, config: Config) -> Iterator[dict[str, int]]:
     """Yield what the blocks of one launch after the other take: `tight_need` of the one before."""
-    need = {"warps": 1, "registers": 0, "shared": 0, "barriers": 0}
+    need = dict(LEAST)
     while True:
         need = tight_need(rng, config, need)
         yield need
@@ -227,8 +231,7 @@ def legal_launch(
     fields |= {
         "index_address": address if config.makes_indices else 0,
         "warp_registers": need["registers"] // warps,
-        "shared": need["shared"],
-        "barriers": need["barriers"],
+        **{resource.name: need[resource.name] for resource in BLOCK_AMOUNTS},
         "stream": rng.randrange(streams),
         "after_previous": int(rng.random() < 0.8),
         "table": 0,
@@ -248,8 +251,7 @@ def _limits(config: Config) -> list[tuple[str, int]]:
         ("dx", config.warp_size * config.warp_slots),
         ("index_address", config.index_memory_warps - 1),
         ("warp_registers", config.register_units),
-        ("shared", config.shared_units),
-        ("barriers", min(MAX_BLOCK_BARRIERS, config.barriers)),
+        *((resource.name, resource.limit(config)) for resource in BLOCK_AMOUNTS),
         ("table", 0),
     ]
 
@@ -263,7 +265,7 @@ def sharp_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> 
     result = dict(fields)
     if rng.random() < 0.7:
         result |= {f"{kind}{axis}": 1 for kind in "gd" for axis in "xyz"}
-        result |= dict.fromkeys(("index_address", "warp_registers", "shared", "barriers"), 0)
+        result |= dict.fromkeys(("index_address", *AMOUNT_FIELDS), 0)
     for name, limit in rng.sample(_limits(config), rng.choice((1, 1, 2, 3))):
         sharp = (1 << rng.randint(0, bits[name])) + rng.choice((0, 0, -1, limit, limit, limit))
         result[name] = min(sharp, (1 << bits[name]) - 1)
@@ -277,7 +279,7 @@ def limit_launches(rng: random.Random, config: Config) -> Iterator[dict[str, int
     """
     bits = {field.name: field.bits for field in layouts.launch_descriptor(config).fields}
     small = {f"{kind}{axis}": 1 for kind in "gd" for axis in "xyz"}
-    small |= dict.fromkeys(("index_address", "warp_registers", "shared", "barriers", "table"), 0)
+    small |= dict.fromkeys(("index_address", *AMOUNT_FIELDS, "table"), 0)
     cases = {
         (name, value)
         for name, limit in _limits(config)
@@ -327,8 +329,7 @@ def spoiled_launch(rng: random.Random, config: Config, fields: dict[str, int]) -
         # Without an index memory the field has no bits: a host's launch is refused for a 1.
         {"index_address": config.index_memory_warps - 1 if config.makes_indices else 1},
         {"warp_registers": config.register_units},
-        {"shared": min(config.shared_units + 1, 2047)},
-        {"barriers": min(MAX_BLOCK_BARRIERS, config.barriers) + 1},
+        *({r.name: _above(r.limit(config), r.field.bits)} for r in BLOCK_AMOUNTS),
         {"table": rng.randrange(1 << config.table_bits)},
     )
     result = dict(fields)

@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Iterator
 
-from tb.support.dispatch_stimulus import NOTHING, Ports
-from tb.support.launch_cases import legal_launch
+from tb.support.dispatch_stimulus import Ports
+from tb.support.launch_cases import LEAST, legal_launch
 from tb.support.path_stimulus import PathHost
 from tb.support.sm_behaviour import SmBehaviour
 from warploom_sim.cosim.lockstep import Context
@@ -39,7 +39,7 @@ class CrowdHost(PathHost):
         """Yield launches of one block of one warp."""
         while True:
             place = (4 * self.rng.randrange(3), (self.config.warp_size, 1, 1))
-            fields = legal_launch(self.rng, self.config, 1, False, place, NOTHING)
+            fields = legal_launch(self.rng, self.config, 1, False, place, LEAST)
             stream = self._cycle // TURN % self.streams
             unusual = self.rng.randrange(1, 1 << self.config.priority_bits)
             priority = stream ^ unusual * (self.rng.random() < UNUSUAL)

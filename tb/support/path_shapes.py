@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tb.support.dispatch_stimulus import NOTHING, Ports
+from tb.support.dispatch_stimulus import Ports
 from tb.support.index_cases import shuffled_shapes
-from tb.support.launch_cases import legal_launch
+from tb.support.launch_cases import LEAST, legal_launch
 from tb.support.path_stimulus import PathHost
 from tb.support.sm_behaviour import BehaviourSource, SmBehaviour
 from warploom_golden.oracles.index_reference import Dims, warps
@@ -88,7 +88,7 @@ class ShapesHost(PathHost):
 
     def _one_block(self, place: tuple[int, Dims], long: bool) -> int:
         """Return a launch of one block, which takes nothing but warps."""
-        fields = legal_launch(self.rng, self.config, self.streams - 1, False, place, NOTHING)
+        fields = legal_launch(self.rng, self.config, self.streams - 1, False, place, LEAST)
         fields |= {"gx": 1, "gy": 1, "gz": 1}
         if long:
             fields["stream"] = self.streams - 1

@@ -6,10 +6,11 @@ from dataclasses import replace
 from math import prod
 
 from tb.support.dispatch_configs import config_of
-from tb.support.dispatch_stimulus import NOTHING, PATH_DRAIN, Chance, Host, Ports
+from tb.support.dispatch_stimulus import PATH_DRAIN, Chance, Host, Ports
 from tb.support.index_cases import few_places, random_shape, reads_of, widest_shapes
 from tb.support.launch_cases import (
     FEW_BLOCKS,
+    LEAST,
     legal_launch,
     limit_launches,
     outlasts,
@@ -142,10 +143,10 @@ class PathHost(Host):
         memory = config.index_memory_warps or preset("tiny").index_memory_warps
         fitting = replace(config, max_threads=most, index_memory_warps=memory)
         while self._slim:
-            yield (4 * self.rng.randrange(3), (config.warp_size, 1, 1)), NOTHING
+            yield (4 * self.rng.randrange(3), (config.warp_size, 1, 1)), LEAST
         while self._broad:
             dims = self.rng.choice(((most, 1, 1), (most // 2, 2, 1)))
-            yield (self.rng.choice((0, config.index_memory_warps // 2)), dims), NOTHING
+            yield (self.rng.choice((0, config.index_memory_warps // 2)), dims), LEAST
         while self._shapes:
             dims = random_shape(self.rng, fitting)
             if self.rng.random() < 0.1:

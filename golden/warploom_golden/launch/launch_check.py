@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from warploom_spec import layouts
-from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS, Config
+from warploom_spec.config import BLOCK_LIMITS, Config
 from warploom_spec.errors import ErrorCode
+from warploom_spec.resources import SM_RESOURCES, block_amounts
 from warploom_spec.timing import timing
 
 
@@ -39,7 +40,12 @@ def refusals(
         yield from ((beyond, axis) for axis in range(3) if dims[axis] > limits[axis])
     bits = sum(index_widths(launch))
     warps = block_warps(launch, config)
-    for holds, code, argument in (
+    too_much = (
+        (amount > resource.limit(config), resource.refusal(), 0)
+        for resource, amount in zip(SM_RESOURCES, block_amounts(launch, warps), strict=True)
+        if resource.code
+    )
+    others = (
         (block[0] * block[1] * block[2] > config.max_threads, ErrorCode.THREADS, 0),
         (config.makes_indices and bits > config.word_bits, ErrorCode.INDEX_BITS, bits),
         (
@@ -47,16 +53,9 @@ def refusals(
             ErrorCode.INDEX_REGION,
             0,
         ),
-        (warps > config.warp_slots, ErrorCode.BLOCK_WARPS, 0),
-        (launch["warp_registers"] * warps > config.register_units, ErrorCode.BLOCK_REGISTERS, 0),
-        (launch["shared"] > config.shared_units, ErrorCode.BLOCK_SHARED, 0),
-        (
-            launch["barriers"] > min(MAX_BLOCK_BARRIERS, config.barriers),
-            ErrorCode.BLOCK_BARRIERS,
-            0,
-        ),
         (_table_unknown(launch["table"], tables, config), ErrorCode.TABLE_UNKNOWN, launch["table"]),
-    ):
+    )
+    for holds, code, argument in sorted((*others, *too_much), key=lambda error: error[1]):
         if holds:
             yield code, argument
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from warploom_golden.merging.task import Task
 from warploom_golden.oracles.index_reference import Dims
 from warploom_spec import Config, LaunchDescriptor
+from warploom_spec.resources import AMOUNT_FIELDS
 
 Integers = NDArray[np.int64]
 
@@ -86,8 +87,8 @@ class MappingTable:
     def launch(self, config: Config, handle: int = 1) -> LaunchDescriptor:
         """Return the one launch that runs the table.
 
-        The launch's block has as many threads as the largest task's. Registers, shared memory and
-        barriers are the maxima over the tasks, as in patent CN102708009A.
+        The launch's block has as many threads as the largest task's. What it takes of each resource
+        is the maximum over the tasks, as in patent CN102708009A.
 
         Parameters
         ----------
@@ -101,14 +102,13 @@ class MappingTable:
         WarploomError
             If a value does not fit its field.
         """
-        launches = [task.launch for task in self.tasks]
+        launches = [vars(task.launch) for task in self.tasks]
+        most = {name: max(launch[name] for launch in launches) for name in AMOUNT_FIELDS}
         made = LaunchDescriptor(
             grid=(1, 1, 1),
             block=(max(task.threads for task in self.tasks), 1, 1),
-            warp_registers=max(launch.warp_registers for launch in launches),
-            shared=max(launch.shared for launch in launches),
-            barriers=max(launch.barriers for launch in launches),
             table=handle,
+            **most,
         )
         made.pack(config)
         return made

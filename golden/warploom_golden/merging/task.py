@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from warploom_golden.oracles.index_reference import Dims, threads, warps
 from warploom_spec import Config, LaunchDescriptor, WarploomError
+from warploom_spec.resources import block_amounts
 
 #: The highest legal ``max_tasks``.
 MOST_TASKS = 64
@@ -89,6 +90,4 @@ class Task:
         tuple of int
             In the order of `warploom_spec.RESOURCES`.
         """
-        count = warps(self.launch.block, config.warp_size)
-        registers = count * self.launch.warp_registers
-        return 1, count, registers, self.launch.shared, self.launch.barriers
+        return block_amounts(vars(self.launch), warps(self.launch.block, config.warp_size))

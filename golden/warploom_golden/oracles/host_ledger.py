@@ -14,7 +14,7 @@ from warploom_spec.host_commands import Opcode, launch_words, record_words
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.host_registers import register_addresses
 from warploom_spec.queue import FinalFate
-from warploom_spec.resources import capacities
+from warploom_spec.resources import AMOUNT_FIELDS, block_amounts, capacities
 
 Ports = Mapping[str, int]
 
@@ -324,12 +324,9 @@ class HostLedger:
             both = command.keys() & launch.words.keys()
             if all(command[name] == launch.words[name] for name in both):
                 self._rung.remove(command)
-                warps = launch.words["warps"]
                 # A field that is not known counts as 0.
-                registers, shared, barriers = (
-                    command.get(name, 0) for name in ("warp_registers", "shared", "barriers")
-                )
-                launch.need = (1, warps, warps * registers, shared, barriers)
+                known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
+                launch.need = block_amounts(known, launch.words["warps"])
                 for n in range(self._config.sms):
                     self._check_room(n)
                 return

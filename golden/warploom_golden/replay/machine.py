@@ -10,6 +10,7 @@ from typing import Any, Final
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.event_constants import MOST_PLACES, MOST_SLOTS, MOST_SMS
 from warploom_spec import RESOURCES, Config, LaunchDescriptor, WarploomError, capacities
+from warploom_spec.resources import block_amounts
 
 #: The dispatcher's cycles in one of the blocks', where its rate is relaxed.
 SPEED: Final = 64
@@ -127,5 +128,4 @@ def _most_taken(config: Config, number: int, launches: Sequence[LaunchDescriptor
 
 def block_needs(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
     """Return what one block of a launch takes of each of ``warploom_spec.RESOURCES``."""
-    count = warps(launch.block, config.warp_size)
-    return 1, count, count * launch.warp_registers, launch.shared, launch.barriers
+    return block_amounts(vars(launch), warps(launch.block, config.warp_size))

@@ -9,13 +9,14 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from warploom_spec import Config, ErrorCode, layouts
-from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
+from warploom_spec.config import BLOCK_LIMITS
+from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
 #: Fields that leave as they came, cut to the width that the configuration needs.
 _KEPT: Final = (
     *("code", "arguments", "address_space"),
     *("gx", "gy", "gz", "dx", "dy", "dz", "index_address"),
-    *("warp_registers", "shared", "barriers"),
+    *AMOUNT_FIELDS,
     *("stream", "after_previous", "priority", "idempotent", "mode", "table"),
 )
 #: Fields of the answer that a refused launch has.
@@ -166,7 +167,7 @@ class LaunchCheck(wiring.Component):
         return _bit_length((size - 1)[: len(size)])
 
     def _plain_errors(self, launch: "data.View[data.StructLayout]", table_known: Value) -> Value:
-        """Return the errors that need no product: axis by axis, then shared, barriers, table."""
+        """Return the errors that need no product: axis by axis, the block's amounts, table."""
         config = self._config
         grid = [launch[f"g{axis}"] for axis in "xyz"]
         block = [launch[f"d{axis}"] for axis in "xyz"]
@@ -175,8 +176,7 @@ class LaunchCheck(wiring.Component):
             *(g > limit for g, limit in zip(grid, config.max_grid, strict=True)),
             *(d == 0 for d in block),
             *(d > limit for d, limit in zip(block, BLOCK_LIMITS, strict=True)),
-            launch.shared > config.shared_units,
-            launch.barriers > min(MAX_BLOCK_BARRIERS, config.barriers),
+            *(launch[r.name] > r.limit(config) for r in BLOCK_AMOUNTS),
             ~table_known,
         )
 
@@ -214,7 +214,8 @@ class LaunchCheck(wiring.Component):
         def axes(code: ErrorCode, bits: Value) -> tuple[ErrorCode, Value, Value]:
             return code, bits.any(), Mux(bits[0], 0, Mux(bits[1], 1, 2))
 
-        return [
+        amounts = zip(BLOCK_AMOUNTS, plain[12:-1], strict=True)
+        errors = [
             axes(ErrorCode.GRID_ZERO, plain[0:3]),
             axes(ErrorCode.GRID_RANGE, plain[3:6]),
             axes(ErrorCode.BLOCK_ZERO, plain[6:9]),
@@ -222,10 +223,10 @@ class LaunchCheck(wiring.Component):
             (ErrorCode.THREADS, too_many, none),
             *index_errors,
             (ErrorCode.BLOCK_WARPS, warps > config.warp_slots, none),
-            (ErrorCode.BLOCK_SHARED, plain[12], none),
-            (ErrorCode.BLOCK_BARRIERS, plain[13], none),
-            (ErrorCode.TABLE_UNKNOWN, plain[14], launch.table),
+            *((resource.refusal(), too_much, none) for resource, too_much in amounts),
+            (ErrorCode.TABLE_UNKNOWN, plain[-1], launch.table),
         ]
+        return sorted(errors, key=lambda error: error[0])
 
     def _first_error(
         self, m: Module, enabled: Value, errors: list[tuple[ErrorCode, Value, Value]]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_spec import STALL_CAUSES, Config, ErrorCode, LaunchDescriptor
-from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
+from warploom_spec.config import BLOCK_LIMITS
+from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
 
 @dataclass(frozen=True)
@@ -118,10 +119,10 @@ def refusal_codes(launches: Sequence[LaunchDescriptor], config: Config) -> NDArr
     """Return for each launch the lowest code that refuses it, or 0."""
     grid = np.array([launch.grid for launch in launches], np.int64).reshape(-1, 3)
     block = np.array([launch.block for launch in launches], np.int64).reshape(-1, 3)
-    names = ("index_address", "warp_registers", "shared", "barriers", "table")
-    address, registers, shared, barriers, table = (
-        np.array([getattr(launch, name) for launch in launches], np.int64) for name in names
-    )
+    column = {
+        name: np.array([getattr(launch, name) for launch in launches], np.int64)
+        for name in ("index_address", "table", *AMOUNT_FIELDS)
+    }
     threads = block.prod(axis=1)
     warps = (threads + config.warp_size - 1) // config.warp_size
     # Powers of two up to a dimension count the bits that its largest index needs.
@@ -134,14 +135,14 @@ def refusal_codes(launches: Sequence[LaunchDescriptor], config: Config) -> NDArr
         ErrorCode.BLOCK_RANGE: (block > BLOCK_LIMITS).any(axis=1),
         ErrorCode.THREADS: threads > config.max_threads,
         ErrorCode.INDEX_BITS: index_bits > config.word_bits,
-        ErrorCode.INDEX_REGION: address + warps > config.index_memory_warps,
+        ErrorCode.INDEX_REGION: column["index_address"] + warps > config.index_memory_warps,
         ErrorCode.BLOCK_WARPS: warps > config.warp_slots,
-        ErrorCode.BLOCK_REGISTERS: registers * warps > config.register_units,
-        ErrorCode.BLOCK_SHARED: shared > config.shared_units,
-        ErrorCode.BLOCK_BARRIERS: barriers > min(MAX_BLOCK_BARRIERS, config.barriers),
-        ErrorCode.TABLE_UNKNOWN: table != 0,
+        ErrorCode.BLOCK_REGISTERS: column["warp_registers"] * warps > config.register_units,
+        **{r.refusal(): column[r.name] > r.limit(config) for r in BLOCK_AMOUNTS},
+        ErrorCode.TABLE_UNKNOWN: column["table"] != 0,
     }
-    return np.select(list(grounds.values()), [int(code) for code in grounds], 0)
+    codes = sorted(grounds)
+    return np.select([grounds[code] for code in codes], [int(code) for code in codes], 0)
 
 
 def _warps_to_write(accepted: Sequence[LaunchDescriptor], config: Config) -> tuple[int, bool]:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.event_model import Events, Table
 from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches
-from warploom_spec import Config, LaunchDescriptor, timing
+from warploom_spec import RESOURCES, Config, LaunchDescriptor, timing
+from warploom_spec.resources import block_amounts
 
 
 def block_columns(events: Events) -> Blocks:
@@ -77,7 +78,7 @@ def launch_columns(
         code=code,
         grid=_whole([launch.grid for launch in launches], 3),
         block=_whole([launch.block for launch in launches], 3),
-        takes=_whole([_block_needs(launch, config) for launch in launches], 5),
+        takes=_whole([_block_needs(launch, config) for launch in launches], len(RESOURCES)),
         length=_whole([launch.arguments for launch in launches]),
     )
 
@@ -135,8 +136,7 @@ def _launch_of(tickets: NDArray[np.uint64], events: Events) -> Integers:
 
 def _block_needs(launch: LaunchDescriptor, config: Config) -> tuple[int, ...]:
     """Return what one block takes, in the order of ``RESOURCES``."""
-    count = warps(launch.block, config.warp_size)
-    return 1, count, count * launch.warp_registers, launch.shared, launch.barriers
+    return block_amounts(vars(launch), warps(launch.block, config.warp_size))
 
 
 def _whole(values: Sequence[Any], parts: int = 0) -> Integers:

@@ -11,6 +11,7 @@ from typing import Final
 from warploom_sim.replay.recount import Kernel
 from warploom_spec import Config, layouts
 from warploom_spec.host_commands import launch_words
+from warploom_spec.resources import AMOUNT_FIELDS
 
 #: The bench's file of launches, in the folder of its run.
 LAUNCH_FILE: Final = "launches.hex"
@@ -36,6 +37,7 @@ def demanded(kernels: Sequence[Kernel], config: Config) -> Iterator[dict[str, in
         yield {
             **dict(zip(("gx", "gy", "gz"), kernel.grid, strict=True)),
             **dict(zip(("dx", "dy", "dz"), kernel.block, strict=True)),
+            **dict.fromkeys(AMOUNT_FIELDS, 0),
             "warp_registers": -(-registers // _REGISTER_UNIT),
             "shared": -(-(bytes_ + _RESERVED_BYTES) // _SHARED_UNIT),
             "barriers": 1,

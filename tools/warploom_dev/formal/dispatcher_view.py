@@ -6,14 +6,15 @@ from typing import Any, Final
 from amaranth.hdl import C, Cat, Mux, Signal, Value
 
 from warploom_dev.formal.formal_bench import FormalBench
-from warploom_spec import BlockStatus, Config, Stop, timing
+from warploom_spec import BlockStatus, Config, Stop, capacities, timing
 from warploom_spec.layouts import PLACES as PLACE_COUNT
 from warploom_spec.layouts import STOP_BITS
+from warploom_spec.resources import BLOCK_AMOUNTS
 
 #: Free bits of a launch, if its fields are as wide. Of the ticket it is stated that words keep it,
 #: for which one is enough.
 FREE: Final = {
-    **dict.fromkeys(("ticket", "gz", "shared", "barriers", "index_address"), 0b1),
+    **dict.fromkeys(("ticket", "gz", *(r.name for r in BLOCK_AMOUNTS), "index_address"), 0b1),
     **dict.fromkeys(("gx", "gy", "warps", "registers"), 0b11),
     **dict.fromkeys(("stream", "after_previous", "width_x"), 0b1),
 }
@@ -40,12 +41,7 @@ BUGS: Final = {
 
 def capacity(config: Config) -> dict[str, int]:
     """Return what a block takes of an SM beside its slot, and how much of it there is."""
-    return {
-        "warps": config.warp_slots,
-        "registers": config.register_units,
-        "shared": config.shared_units,
-        "barriers": config.barriers,
-    }
+    return {name: size for name, size in capacities(config).items() if name != "slots"}
 
 
 def of_place(place: Value, of_each: Sequence[Any]) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from warploom_spec import Config, host_packets, layouts
+from warploom_spec import STALL_CAUSES, Config, host_packets, layouts
 from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
 from warploom_spec.timing import timing
@@ -11,8 +11,6 @@ from warploom_spec.timing import timing
 #: Port -> bits; a stream's valid and ready are counted with it.
 Ports = dict[str, int]
 Layout = Callable[[Config], Packet]
-
-STALLS: Final = ("order", "slots", "warps", "registers", "shared", "barriers", "offer")
 
 
 def _streams(config: Config, **ports: Layout) -> Ports:
@@ -101,7 +99,7 @@ def _sms(config: Config) -> Ports:
     return {
         **{name: config.sms * bits for name, bits in each.items()},
         **(table if config.has_order_table else {}),
-        **{f"stall_{cause}": bits for cause in STALLS},
+        **{f"stall_{cause}": bits for cause in STALL_CAUSES},
         "words": PLACES * layouts.launch_words(config).bits,
         "kill": PLACES,
         "enable": config.sms,

@@ -10,12 +10,15 @@ from warploom_golden.merging.task import Task
 from warploom_golden.oracles.index_reference import Dims, warps
 from warploom_sim.traces.trace_file import Place, shown
 from warploom_spec import Config, LaunchDescriptor, WarploomError
+from warploom_spec.resources import AMOUNT_FIELDS
 
 _MOST: Final = 2**31 - 1
 #: Longest block, in cycles.
 _LONGEST: Final = 2**26 - 1
+#: What a task takes beside registers and shared memory, which it gives as CUDA does.
+_AMOUNTS: Final = tuple(n for n in AMOUNT_FIELDS if n not in ("warp_registers", "shared"))
 _TASK_FIELDS: Final = (
-    *("name", "grid", "block", "cycles", "needs", "registers", "shared_bytes", "barriers"),
+    *("name", "grid", "block", "cycles", "needs", "registers", "shared_bytes", *_AMOUNTS),
     "weight",
 )
 _RUN_FIELDS: Final = ("task", "first", "last")
@@ -124,7 +127,7 @@ def _task(place: Place, number: int, values: Any, names: dict[str, int], config:
     grid, block = (place.triple(values, dims, _MOST) for dims in ("grid", "block"))
     if 0 in grid:
         raise place.refuse(f"'grid' is {list(grid)}: a task without blocks; legal: 1 and more")
-    given = {"registers": 0, "shared_bytes": 0, "barriers": 1} | values
+    given = {"registers": 0, "shared_bytes": 0} | values
     try:
         launch = LaunchDescriptor.from_cuda(
             grid,
@@ -137,8 +140,11 @@ def _task(place: Place, number: int, values: Any, names: dict[str, int], config:
             launch,
             code=number,
             arguments=place.integer(values, "cycles", 1, _LONGEST),
-            barriers=place.integer(given, "barriers"),
         )
+        amounts: dict[str, Any] = {
+            name: place.integer(values, name) for name in _AMOUNTS if name in values
+        }
+        launch = replace(launch, **amounts)
         launch.pack(config)
     except WarploomError as error:
         said = str(error)

@@ -10,8 +10,9 @@ from typing import Any, Final
 from warploom_sim.methods.preempt.measure import Setting, run
 from warploom_sim.methods.preempt.workload import LOW_PRIORITY, URGENT_PRIORITY, Workload
 from warploom_sim.traces.trace_launches import CLOCK_MHZ
-from warploom_spec import Config, LaunchDescriptor
+from warploom_spec import Config, LaunchDescriptor, capacities
 from warploom_spec.queue import Mode
+from warploom_spec.resources import block_amounts
 
 #: Number of commands in flight, and of blocks in each command.
 COMMANDS: Final = 8
@@ -27,13 +28,6 @@ LEVELS: Final = ("same queue", "wait", "reset")
 
 def commands(config: Config) -> Workload:
     """Return eight equal commands, and one short urgent command with a block for each SM."""
-    resident = min(
-        config.block_slots,
-        config.warp_slots // _WARPS,
-        config.register_units // (_WARPS * _WARP_REGISTERS),
-        config.barriers,
-    )
-    waves = -(-BLOCKS // (config.sms * resident))
     last = (1 << config.stream_bits) - 1
 
     def command(number: int, blocks: int, cycles: int, urgent: bool) -> LaunchDescriptor:
@@ -47,6 +41,10 @@ def commands(config: Config) -> Workload:
             priority=URGENT_PRIORITY if urgent else LOW_PRIORITY,
         )
 
+    takes = block_amounts(vars(command(0, 1, 1, False)), _WARPS)
+    sizes = capacities(config).values()
+    resident = min(size // one for size, one in zip(sizes, takes, strict=True) if one)
+    waves = -(-BLOCKS // (config.sms * resident))
     low = tuple(command(n, BLOCKS, COMMAND_CYCLES // waves, False) for n in range(COMMANDS))
     urgent = command(COMMANDS, config.sms, COMMAND_CYCLES // 100, True)
     return Workload(low, (urgent,), ("command",) * COMMANDS)

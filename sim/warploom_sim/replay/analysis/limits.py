@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_sim.replay.replay_result import NEVER, Integers, Launches, Replay
-from warploom_spec import RESOURCES, Config, capacities, timing
+from warploom_spec import RESOURCES, SM_RESOURCES, Config, capacities, timing
 
 #: Every limit, in the order of its number.
 LIMITS: Final = (
@@ -24,11 +24,7 @@ LIMITS: Final = (
 #: What each is called where people read it.
 LABELS: Final = {
     "rate": "dispatch rate",
-    "slots": "block slots",
-    "warps": "warps",
-    "registers": "registers",
-    "shared": "shared memory",
-    "barriers": "barriers",
+    **{resource.name: resource.label for resource in SM_RESOURCES},
     "reclaim": "reclaim",
     "order": "stream order",
     "places": "resident places",

@@ -14,7 +14,7 @@ from warploom_sim.replay.analysis.kernels import Blocker
 from warploom_sim.replay.analysis.limits import LABELS, LIMITS, Limits
 from warploom_sim.replay.analysis.over_time import Floats, OverTime, held_in_bins
 from warploom_sim.replay.replay_result import Integers
-from warploom_spec import RESOURCES
+from warploom_spec import RESOURCES, WarploomError
 from warploom_spec.extras import need
 
 #: Colour and hatching of each limit. Brightness and hatching tell limits apart in black and white.
@@ -32,6 +32,25 @@ STYLES: Final[dict[str, tuple[str, str]]] = {
     "arrivals": ("#c9ced6", "||||"),
     "nothing_left": ("#f1f3f6", ""),
 }
+
+
+def check_styles() -> None:
+    """Demand a colour and a hatching for every limit.
+
+    Raises
+    ------
+    WarploomError
+        Names the limit and the file.
+    """
+    for name in LIMITS:
+        if name not in STYLES:
+            raise WarploomError(
+                f"limit {name!r} has no colour and hatching in STYLES"
+                " (sim/warploom_sim/views/html_report/charts.py)"
+            )
+
+
+check_styles()
 _FILL: Final = "#1b3a5c"
 #: Most streams that are drawn apart; all other streams are drawn as one.
 _MOST_STREAMS: Final = 6

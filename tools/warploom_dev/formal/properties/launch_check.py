@@ -9,7 +9,8 @@ from warploom.launch import LaunchCheck
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_dev.planted import Change
 from warploom_spec import Config, ErrorCode, layouts, timing
-from warploom_spec.config import BLOCK_LIMITS, MAX_BLOCK_BARRIERS
+from warploom_spec.config import BLOCK_LIMITS
+from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
 CONFIG: Final = Config(
     warp_size=8,
@@ -33,7 +34,7 @@ FREE: Final = {
     "dz": 0b100_0111,
     **dict.fromkeys(("warp_registers", "shared"), 0b111),
     **dict.fromkeys(("index_address",), 0b1111),
-    **dict.fromkeys(("barriers",), 0b11111),
+    **{r.name: (1 << r.limit(CONFIG).bit_length()) - 1 for r in BLOCK_AMOUNTS},
     **dict.fromkeys(("table",), 0b11),
     **dict.fromkeys(("code", "arguments", "address_space", "mode"), 1),
     **dict.fromkeys(("stream", "after_previous", "priority", "idempotent"), 1),
@@ -46,8 +47,8 @@ _OF_PRODUCTS: Final = (
 #: Fields of the answer that are the launch's own.
 _OWN: Final = (
     *("code", "arguments", "address_space", "gx", "gy", "gz", "dx", "dy", "dz", "index_address"),
-    *("warp_registers", "shared", "barriers", "stream", "after_previous", "priority"),
-    *("idempotent", "mode", "table"),
+    *AMOUNT_FIELDS,
+    *("stream", "after_previous", "priority", "idempotent", "mode", "table"),
 )
 
 #: Seeded bugs in the block's source. ``warps``: a block's last, partial warp is forgotten.
@@ -213,7 +214,6 @@ def _errors(
     def limit(code: ErrorCode, broken: Value) -> tuple[ErrorCode, Value, Value]:
         return code, broken, C(0)
 
-    barriers = min(MAX_BLOCK_BARRIERS, config.barriers)
     return [
         axes(ErrorCode.GRID_ZERO, [g == 0 for g in grid]),
         axes(ErrorCode.GRID_RANGE, [g > n for g, n in zip(grid, config.max_grid, strict=True)]),
@@ -224,7 +224,6 @@ def _errors(
         limit(ErrorCode.INDEX_REGION, launch.index_address + warps > config.index_memory_warps),
         limit(ErrorCode.BLOCK_WARPS, warps > config.warp_slots),
         limit(ErrorCode.BLOCK_REGISTERS, registers > config.register_units),
-        limit(ErrorCode.BLOCK_SHARED, launch.shared > config.shared_units),
-        limit(ErrorCode.BLOCK_BARRIERS, launch.barriers > barriers),
+        *(limit(r.refusal(), launch[r.name] > r.limit(config)) for r in BLOCK_AMOUNTS),
         (ErrorCode.TABLE_UNKNOWN, ~known, launch.table),
     ]

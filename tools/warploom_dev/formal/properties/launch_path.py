@@ -6,8 +6,9 @@ from amaranth.hdl import Cat, Module, Signal, Value
 
 from warploom.launch import LaunchPath
 from warploom_dev.formal.formal_bench import FormalBench
-from warploom_spec import Config, ErrorCode, Fate, timing
+from warploom_spec import Config, ErrorCode, Fate, capacities, timing
 from warploom_spec.layouts import TICKET_BITS
+from warploom_spec.resources import AMOUNT_FIELDS
 
 CONFIG: Final = Config(
     sms=1,
@@ -33,17 +34,12 @@ CONFIG: Final = Config(
 #: units of, a block may need three: where it has one, a field of one bit cannot hold too much.
 FREE: Final = {
     "dx": 0b11001,
-    **dict.fromkeys(("warp_registers", "shared", "barriers"), 0b11),
+    **dict.fromkeys(AMOUNT_FIELDS, 0b11),
     **dict.fromkeys(("gx", "gy", "gz", "dy", "dz"), 0b1),
     **dict.fromkeys(("stream", "priority", "after_previous"), 0b1),
 }
 #: What a block takes of an SM, and how much of it there is.
-_CAPACITY: Final = {
-    "warps": CONFIG.warp_slots,
-    "registers": CONFIG.register_units,
-    "shared": CONFIG.shared_units,
-    "barriers": CONFIG.barriers,
-}
+_CAPACITY: Final = {name: size for name, size in capacities(CONFIG).items() if name != "slots"}
 #: Cycles that are searched of what is not proved for all time.
 BOUND: Final = 24
 #: Likewise of records: the second launch's is in the cycle before the last but one.
