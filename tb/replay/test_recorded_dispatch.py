@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
-from warploom_golden.replay.recorded_dispatch import (
-    CHANCE,
+from warploom_golden.replay.recorded_dispatch import CHANCE, RecordedDispatch, drawn_slots
+from warploom_golden.replay.recorded_grid import (
+    ENOUGH,
     PERIOD,
-    RecordedDispatch,
     RecordedGrid,
-    drawn_slots,
+    Turnaround,
+    fit,
+    paced,
     slots_taken,
-    turnaround,
 )
+from warploom_golden.replay.recorded_rounds import ROUND, RecordedRounds
 
 POLICIES = ("freed_first", "first_fit", "round_robin", "least_loaded")
 
@@ -97,29 +99,91 @@ def test_least_loaded_takes_the_emptier_sm():
     }
 
 
-def test_turnaround_is_found_beneath_a_jittering_timer():
-    draws = np.random.default_rng(1)
-    sms, waves, delay = 40, 30, 321.0
+def one_slot_each(sms, waves, delay, seed=1, timer=32):
+    """Return a recording of SMs of one slot, whose turnaround is ``delay(sm)``."""
+    draws = np.random.default_rng(seed)
     left, rows = np.zeros(sms), []
     for wave in range(waves):
-        for sm in draws.permutation(sms):
-            start = left[sm] + (delay if wave else 0)
+        for sm in draws.permutation(sms) if wave else range(sms):
+            start = left[sm] + (delay(sm) if wave else 0)
             left[sm] = start + draws.integers(4000, 9000)
             rows.append((int(sm), start, left[sm]))
-    rows.sort(key=lambda row: row[1])
-    names = {}
-    rounded = [
-        (names.setdefault(sm, len(names)), 32 * round(start / 32), 32 * round(end / 32))
-        for sm, start, end in rows
-    ]
-    assert turnaround(grid(1, *rounded)) == pytest.approx(delay, abs=20)
+    rows[sms:] = sorted(rows[sms:], key=lambda row: row[1])
+    return grid(1, *((sm, timer * round(a / timer), timer * round(b / timer)) for sm, a, b in rows))
+
+
+def test_turnaround_is_found_beneath_a_jittering_timer():
+    recorded = one_slot_each(40, 30, lambda sm: 321)
+    assert fit([recorded]).usual == pytest.approx(321, abs=20)
+    assert paced(recorded) == pytest.approx(321, abs=20)
+
+
+def test_an_sm_has_its_own_turnaround_if_it_ran_enough_blocks():
+    def delay(sm):
+        return 300 + 10 * (sm % 4)
+
+    found = fit([one_slot_each(8, ENOUGH + 1, delay, timer=1)])
+    assert found.by_sm == {sm: pytest.approx(delay(sm), abs=1) for sm in range(8)}
+    assert fit([one_slot_each(8, ENOUGH, delay, timer=1)]).by_sm == {}
+
+
+def test_turnaround_goes_by_the_gpus_own_numbers():
+    wanted = Turnaround(200, {7: 150, 9: 170})
+    named = RecordedGrid(1, TWO.sm, TWO.start, TWO.end, (9, 4))
+    assert wanted.of(named).tolist() == [170, 200]
+    assert wanted.of(TWO).tolist() == [200, 200]
 
 
 def test_turnaround_leaves_out_the_wait_for_the_launching_rate():
     # All SMs are left at once: the last of them waits for its turn, 99 launches long.
     first = [(sm, 0, 1000) for sm in range(100)]
     then = [(sm, 1500 + sm * PERIOD, 3000) for sm in range(100)]
-    assert turnaround(grid(1, *first, *then)) == pytest.approx(500, abs=1)
+    assert paced(grid(1, *first, *then)) == pytest.approx(500, abs=1)
+    assert fit([grid(1, *first, *then)]).usual == pytest.approx(500, abs=1)
+
+
+def test_a_recording_whose_blocks_wait_for_their_turn_tells_no_turnaround():
+    free = one_slot_each(4, 60, lambda sm: 300, timer=1)
+    loaded = one_slot_each(8, 60, lambda sm: 340, timer=1)
+    assert fit([free, loaded]).by_sm == fit([free]).by_sm
+    # SMs 4 to 7 ran in the loaded recording alone.
+    assert set(fit([free]).by_sm) == {0, 1, 2, 3}
+    assert fit([loaded]).usual == pytest.approx(340, abs=1)
+
+
+def rounds(*blocks, turnaround=100):
+    """Place the blocks behind the first wave in rounds."""
+    return RecordedRounds(grid(1, *blocks), turnaround, reports=True).run()
+
+
+def test_a_round_takes_every_sm_that_has_room_when_it_begins():
+    # SM 0 alone has room at 110. SM 2 and SM 1 have it before the next round, 16 ns later.
+    wave = ((0, 0, 10), (1, 0, 12), (2, 0, 11))
+    placed = rounds(*wave, (0, 110, 900), (1, 126, 900), (2, 126, 900))
+    assert placed.sm.tolist() == [0, 1, 2]
+    assert placed.start == pytest.approx([110, 110 + ROUND, 110 + ROUND + PERIOD])
+    assert placed.freed.tolist() == [10, 12, 11]
+
+
+def test_a_round_goes_on_behind_the_sm_that_got_the_last_block():
+    # The wave's last block is on SM 2, and 0 comes behind it; then SM 1 is left, and 2 before 0.
+    wave = ((0, 0, 10), (1, 0, 5), (2, 0, 10))
+    placed = rounds(*wave, (1, 105, 200), (2, 121, 200), (0, 121, 200), (2, 900, 901))
+    assert placed.sm.tolist() == [1, 2, 0, 1]
+
+
+def test_rounds_alone_take_the_recorded_lengths():
+    alone = RecordedRounds(TWO, 200, reports=False).run()
+    assert alone.sm.tolist() == [1, 0, 1]
+    assert alone.start == pytest.approx([500, 700, 1200])
+    assert alone.freed == pytest.approx([300, 500, 1000])
+
+
+def test_each_sm_has_its_own_turnaround_in_rounds():
+    wave = ((0, 0, 10), (1, 0, 10))
+    placed = rounds(*wave, (1, 110, 200), (0, 160, 200), turnaround=np.array([150.0, 100.0]))
+    assert placed.sm.tolist() == [1, 0]
+    assert placed.start == pytest.approx([110, 160])
 
 
 def test_chance_is_worse_than_a_policy_and_repeats():

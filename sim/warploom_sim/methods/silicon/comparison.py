@@ -1,29 +1,54 @@
 """One recording beside the golden dispatcher, policy by policy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from warploom_golden.replay.recorded_decisions import decisions
 from warploom_golden.replay.recorded_dispatch import (
     CHANCE,
-    LAUNCH_RATE,
+    Dispatched,
     RecordedDispatch,
+    drawn_slots,
+)
+from warploom_golden.replay.recorded_grid import (
+    LAUNCH_RATE,
     RecordedGrid,
     Times,
-    drawn_slots,
+    Turnaround,
     slots_taken,
-    turnaround,
 )
+from warploom_golden.replay.recorded_rounds import GPC_ROUNDS, RecordedRounds
+from warploom_sim.methods.silicon.verdict import NEAR, verdicts
 from warploom_spec.config import POLICIES
 
-#: Nanoseconds: two, three and four grains of the H200's timer.
-NEAR: Final = (64, 96, 128)
-#: What an H200 does.
-_OWN: Final = "freed_first"
-#: The same, then what it is compared with.
-RULES: Final = (_OWN, *(name for name in POLICIES if name != _OWN), CHANCE)
+#: The best rule known, the hardware's policies, and what they are compared with.
+RULES: Final = (GPC_ROUNDS, *POLICIES, CHANCE)
+#: SMs that are named where blocks are left over.
+_NAMED: Final = 5
+
+_Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A turnaround, and where it comes from.
+
+    Attributes
+    ----------
+    turnaround : Turnaround
+        For the recording's SMs.
+    source : str
+        ``others``: it is fitted on other recordings; ``itself``; ``given`` on the command line.
+    recordings : sequence of str
+        Those that it is fitted on.
+    """
+
+    turnaround: Turnaround
+    source: str
+    recordings: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -35,7 +60,7 @@ class Compared:
     figures : dict
         The figures that ``--json`` writes.
     recorded, modelled : array of float
-        Start of each block in nanoseconds, as recorded and by ``freed_first`` on its own.
+        Start of each block in nanoseconds, as recorded and by ``gpc_rounds`` on its own.
     """
 
     figures: dict[str, Any]
@@ -48,9 +73,7 @@ def work(grid: RecordedGrid) -> int:
     return (2 * len(RULES) - 1) * (len(grid.sm) - grid.first_wave)
 
 
-def compare(
-    name: str, grid: RecordedGrid, fixed: float | None, advance: Callable[[int], None]
-) -> Compared:
+def compare(name: str, grid: RecordedGrid, fitted: Fitted, advance: _Advance) -> Compared:
     """Place a recording's blocks by every rule, with its reports and with its lengths alone.
 
     Parameters
@@ -59,32 +82,29 @@ def compare(
         The recording's name.
     grid : RecordedGrid
         The recorded blocks.
-    fixed : float, optional
-        Turnaround in nanoseconds; by default the one that explains the recording best.
+    fitted : Fitted
+        Turnaround of the SMs.
     advance : function
         Called with the number of blocks placed since it was called last.
     """
     wave = grid.first_wave
-    delay = turnaround(grid) if fixed is None else fixed
-    taken, lengths = slots_taken(grid), (grid.end - grid.start)[wave:]
-    rules, modelled = {}, grid.start
+    delay = fitted.turnaround.of(grid)
+    taken, decided = slots_taken(grid), decisions(grid, delay)
+    rules, modelled, left_over = {}, grid.start, np.zeros(0, np.int64)
     for rule in RULES:
         if rule == CHANCE:
             predicted = drawn_slots(grid)
         else:
-            predicted = RecordedDispatch(grid, rule, delay, reports=True).run(advance).freed
-        alone = RecordedDispatch(grid, rule, delay, reports=False).run(advance)
+            predicted = _placed(grid, rule, delay, True, advance).freed
+        alone = _placed(grid, rule, delay, False, advance)
         distance = np.abs(predicted - taken)
-        makespan = max(grid.end[:wave].max(), (alone.start + lengths).max(initial=0))
-        if rule == RULES[0]:
+        if rule == GPC_ROUNDS:
             modelled = np.concatenate((grid.start[:wave], alone.start))
+            left_over = grid.sm[wave:][distance > NEAR[1]]
         rules[rule] = {
-            "near": {
-                str(limit): float(np.mean(distance <= limit)) if len(distance) else None
-                for limit in NEAR
-            },
-            "makespan_ns": float(makespan),
-            "makespan_error": float(makespan / grid.end.max() - 1) if grid.end.max() else 0.0,
+            "near": {str(limit): _share(distance <= limit) for limit in NEAR},
+            "same_sm": decided.same_sm.get(rule),
+            **_makespan(grid, alone),
         }
     figures = {
         "recording": name,
@@ -92,10 +112,47 @@ def compare(
         "sms": grid.sms,
         "slots": grid.slots,
         "first_wave": wave,
-        "turnaround_ns": delay,
-        "turnaround": "measured" if fixed is None else "given",
+        "turnaround_ns": float(np.median(delay)),
+        "turnaround": fitted.source,
+        "fitted_on": list(fitted.recordings),
         "blocks_per_ns": LAUNCH_RATE,
         "makespan_ns": float(grid.end.max()),
+        "decisions": decided.count,
+        "waiting": decided.waiting,
+        "possible": decided.possible,
+        "early": decided.early,
+        "left_over": {
+            "blocks": len(left_over),
+            "sms": len(np.unique(left_over)),
+            "most": _most(grid, np.bincount(left_over, minlength=grid.sms)),
+        },
+        "missed_by_sm": _most(grid, decided.missed),
         "rules": rules,
     }
-    return Compared(figures, grid.start, modelled)
+    return Compared({**figures, "verdicts": verdicts(figures)}, grid.start, modelled)
+
+
+def _placed(
+    grid: RecordedGrid, rule: str, delay: Times, reports: bool, advance: _Advance
+) -> Dispatched:
+    if rule == GPC_ROUNDS:
+        return RecordedRounds(grid, delay, reports).run(advance)
+    return RecordedDispatch(grid, rule, delay, reports).run(advance)
+
+
+def _share(hits: Any) -> float | None:
+    return float(np.mean(hits)) if len(hits) else None
+
+
+def _makespan(grid: RecordedGrid, alone: Dispatched) -> dict[str, float]:
+    wave, recorded = grid.first_wave, float(grid.end.max())
+    ends = alone.start + (grid.end - grid.start)[wave:]
+    makespan = float(max(grid.end[:wave].max(), ends.max(initial=0)))
+    error = makespan / recorded - 1 if recorded else 0.0
+    return {"makespan_ns": makespan, "makespan_error": error}
+
+
+def _most(grid: RecordedGrid, values: Any) -> dict[str, float]:
+    """Return the SMs with the largest values above 0, by the GPU's own number."""
+    order = np.argsort(-values, kind="stable")[:_NAMED]
+    return {str(grid.name(sm)): float(values[sm]) for sm in order.tolist() if values[sm] > 0}

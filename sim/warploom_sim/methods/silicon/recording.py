@@ -2,6 +2,7 @@
 
 Two lines of header, then a row a block, as ``silicon/record_blocks.cu`` writes them: the grid's
 dimensions and the blocks that an SM holds, the columns' names, the blocks in order of their number.
+With the columns of the SMs' clocks times are finer than the GPU's timer.
 """
 
 import csv
@@ -14,16 +15,21 @@ from typing import Final
 
 import numpy as np
 
-from warploom_golden.replay.recorded_dispatch import RecordedGrid
+from warploom_golden.replay.recorded_grid import RecordedGrid
+from warploom_sim.methods.silicon.clocks import by_clocks
 from warploom_spec import WarploomError
 from warploom_spec.config import Config
 
 #: Columns that a recording has at least.
 COLUMNS: Final = ("block", "bx", "by", "bz", "sm", "start_ns", "end_ns")
+#: Columns that it may have, both or none.
+CLOCKS: Final = ("start_clock", "end_clock")
 _GRID: Final = re.compile(r"\bgrid=(\d{1,10}),(\d{1,10}),(\d{1,10})\b")
 _SLOTS: Final = re.compile(r"\bresident_blocks_per_sm=(\d{1,6})\b")
 #: Largest number that a row may hold: an hour, in nanoseconds.
 _MOST: Final = 3_600_000_000_000
+#: The same for a clock: a year at 2 GHz.
+_MOST_CYCLES: Final = 2**56
 
 
 def load(path: Path) -> RecordedGrid:
@@ -46,9 +52,13 @@ def load(path: Path) -> RecordedGrid:
     names: dict[int, int] = {}
     sms = [names.setdefault(sm, len(names)) for sm in blocks[:, 0].tolist()]
     _check_sms(path, len(names))
-    first = int(blocks[:, 1].min())
-    start, end = (blocks[:, column] - first for column in (1, 2))
-    return RecordedGrid(slots, np.array(sms), start.astype(float), end.astype(float))
+    sm, stamps = np.array(sms), blocks[:, 1:3].T.ravel()
+    if blocks.shape[1] > 3:
+        times = by_clocks(np.tile(sm, 2), stamps, blocks[:, 3:].T.ravel())
+    else:
+        times = (stamps - stamps.min()).astype(float)
+    start, end = np.split(times, 2)
+    return RecordedGrid(slots, sm, start, np.maximum(start, end), tuple(names))
 
 
 def _header(path: Path, line: str) -> tuple[tuple[int, int, int], int]:
@@ -71,19 +81,21 @@ def _header(path: Path, line: str) -> tuple[tuple[int, int, int], int]:
 
 
 def _rows(path: Path, lines: list[str], grid: tuple[int, int, int]) -> Iterator[tuple[int, ...]]:
-    """Yield SM, start and end of each block; refuse what does not belong to the grid."""
+    """Yield a block's SM, start and end, and its clocks; refuse what does not fit the grid."""
     count = grid[0] * grid[1] * grid[2]
     reader = csv.reader(lines)
     columns = next(reader, [])
     if missing := [name for name in COLUMNS if name not in columns]:
         raise WarploomError(f"{path}, line 2: no column {missing[0]}; legal: {', '.join(COLUMNS)}")
-    at = {name: columns.index(name) for name in COLUMNS}
+    clocks = CLOCKS if all(name in columns for name in CLOCKS) else ()
+    at = {name: columns.index(name) for name in (*COLUMNS, *clocks)}
     seen = 0
     for row in reader:
         where = f"{path}, line {reader.line_num + 1}"
         if len(row) != len(columns):
             raise WarploomError(f"{where}: {len(row)} fields; legal: {len(columns)}, as in line 2")
         block, x, y, z, sm, start, end = (_number(where, name, row[at[name]]) for name in COLUMNS)
+        cycles = [_number(where, name, row[at[name]], _MOST_CYCLES) for name in clocks]
         if seen == count:
             raise WarploomError(f"{where}: a row too many; legal: {count}, the blocks of the grid")
         place = (seen % grid[0], seen // grid[0] % grid[1], seen // grid[0] // grid[1])
@@ -94,15 +106,19 @@ def _rows(path: Path, lines: list[str], grid: tuple[int, int, int]) -> Iterator[
             )
         if end < start:
             raise WarploomError(f"{where}: end_ns is {end}; legal: start_ns ({start}) or more")
+        if cycles and cycles[1] < cycles[0]:
+            raise WarploomError(
+                f"{where}: end_clock is {cycles[1]}; legal: start_clock ({cycles[0]}) or more"
+            )
         seen += 1
-        yield sm, start, end
+        yield sm, start, end, *cycles
     if seen != count:
         raise WarploomError(f"{path}: {seen} rows; legal: {count}, the blocks of the grid")
 
 
-def _number(where: str, name: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) <= _MOST):
-        raise WarploomError(f"{where}: {name} is {text!r}; legal: 0 to {_MOST}")
+def _number(where: str, name: str, text: str, most: int = _MOST) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= most):
+        raise WarploomError(f"{where}: {name} is {text!r}; legal: 0 to {most}")
     return int(text)
 
 
