@@ -235,7 +235,7 @@ def test_an_illegal_table_may_run_where_everything_has_room() -> None:
         run(table, machine, "gate")
 
 
-def stands_still_by_block_id(rng: random.Random) -> bool:
+def deadlocks_by_block_id(rng: random.Random) -> bool:
     """Run a permuted table with the last block by merged id, then by block id."""
     machine = config(sms=rng.randint(1, 4), block_slots=rng.randint(1, 2))
     tasks = random_tasks(rng, rng.randint(1, 6))
@@ -256,14 +256,14 @@ def test_who_is_last_by_block_id_deadlocks_and_by_merged_id_never_does(seed: int
     By block id it may be dispatched early, and hold the slot that a block whose tag it waits for
     needs.
     """
-    assert sum(stands_still_by_block_id(random.Random(f"{seed}-{k}")) for k in range(200)) > 20
+    assert sum(deadlocks_by_block_id(random.Random(f"{seed}-{k}")) for k in range(200)) > 20
 
 
 @pytest.mark.deep
-def test_the_page_says_how_many_of_two_thousand_stand_still() -> None:
+def test_the_page_says_how_many_of_two_thousand_deadlock() -> None:
     page = Path(__file__).parents[2] / "docs" / "merging" / "merged_kernels.md"
-    stuck = sum(stands_still_by_block_id(random.Random(k)) for k in range(2000))
-    assert f": {stuck} of 2,000 random runs stand still" in page.read_text()
+    stuck = sum(deadlocks_by_block_id(random.Random(k)) for k in range(2000))
+    assert f": {stuck} of 2,000 random runs deadlock" in page.read_text()
 
 
 # --- what CN102708009A does otherwise ------------------------------------------------------------
