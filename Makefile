@@ -8,10 +8,12 @@ SHELL := /bin/bash
 SETUP := scripts/bootstrap.sh
 BIN := .venv/bin
 
-# Options of `make sim`, handed on when set.
-OPTIONS := SIM CONFIG TRACE LAUNCHES POLICY RECLAIM SET SEED TIME_SCALE ARRIVALS HOST CONTENTION \
-    KNEE KILL_EVERY DEVICE STRICT WAVES WAVE_CYCLES TIMELINE REPORT CHECK \
-    SEEDS ARGS
+# Options of `warploom sim`, handed on when set: KILL_EVERY=3 is --kill-every 3. A test holds the
+# lists to the fields of ReplayRequest.
+VALUES := SIM CONFIG POLICY RECLAIM TIME_SCALE CONTENTION KNEE ARRIVALS ALLOCATOR KILL_EVERY \
+    LAUNCHES SEED DEVICE HOST WAVE_CYCLES JSON LAUNCHES_CSV TIMELINE REPORT
+FLAGS := STRICT WAVES
+OPTIONS := $(VALUES) $(FLAGS) SET TRACE CHECK SEEDS ARGS
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -29,28 +31,19 @@ $(if $(UNKNOWN),$(error variable $(UNKNOWN) is unknown; the nearest is $(NEAREST
 # One word for the shell, whatever is in it.
 quoted = '$(subst ','\'',$(1))'
 option = $(if $($(1)),--$(2) $(call quoted,$($(1))))
-SIM_OPTIONS = $(call option,SIM,sim) $(call option,CONFIG,config) \
-    $(call option,LAUNCHES,launches) $(call option,POLICY,policy) \
-    $(call option,RECLAIM,reclaim) $(foreach field,$(SET),--set $(call quoted,$(field))) \
-    $(call option,SEED,seed) $(call option,TIME_SCALE,time-scale) \
-    $(call option,ARRIVALS,arrivals) $(call option,HOST,host) \
-    $(call option,CONTENTION,contention) $(call option,KNEE,knee) \
-    $(call option,KILL_EVERY,kill-every) $(call option,DEVICE,device) \
-    $(if $(filter-out 0,$(STRICT)),--strict) \
-    $(call option,TIMELINE,timeline) $(call option,REPORT,report) \
-    $(if $(filter-out 0,$(WAVES)),--waves) $(call option,WAVE_CYCLES,wave-cycles)
+flag = $(shell printf %s $(name) | tr A-Z_ a-z-)
+SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(flag)))) \
+    $(foreach field,$(SET),--set $(call quoted,$(field))) \
+    $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
 .PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate bench lint types \
     test test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "Options: make sim [TRACE=FILE] [SIM=verilator|icarus] [CONFIG=tiny|default|large]"
-	@echo "  [LAUNCHES=N] [POLICY=first_fit|round_robin|least_loaded|freed_first]"
-	@echo "  [RECLAIM=in_order|out_of_order] [SET='sms=4 block_slots=16'] [SEED=N] [TIME_SCALE=1/32]"
-	@echo "  [ARRIVALS=none|trace] [HOST=direct|axi] [CONTENTION=none|sharing] [KNEE=16]"
-	@echo "  [KILL_EVERY=N] [DEVICE=N] [STRICT=1] [WAVES=1] [WAVE_CYCLES=A:B]"
-	@echo "  [TIMELINE=run.pftrace] [REPORT=run.html] [ARGS=...]"
+	@echo "Options: make sim [TRACE=FILE] [SET='sms=4 block_slots=16'] [ARGS=...], and any of these;"
+	@echo "  make sim ARGS=--help has their values: KILL_EVERY=3 is --kill-every 3, WAVES=1 is --waves"
+	@echo "$(addsuffix =...,$(VALUES)) $(addsuffix =1,$(FLAGS))" | fold -s -w 94 | sed 's/^/  /'
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make test-seeds [SEEDS=50] [SEED=N] [ARGS=tb/index]"
 	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"

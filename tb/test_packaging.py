@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from warploom_sim.replay.option_kinds import Flag
+from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.request_fields import Surface, options
+
 # One worker, so that the wheel is built and installed once.
 pytestmark = pytest.mark.xdist_group("packaging")
 ROOT = Path(__file__).parents[1]
@@ -329,6 +333,26 @@ def test_a_second_set_up_only_compares_stamps() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+#: Lists of options in the Makefile, by the list's name.
+OPTIONS = {
+    found[1]: found[2].replace("\\\n", " ").split()
+    for found in re.finditer(
+        r"^(VALUES|FLAGS) := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
+}
+
+
+def test_make_takes_every_option_of_a_replay() -> None:
+    taken = {
+        one.variable: isinstance(one.kind, Flag)
+        for name, one in options(ReplayRequest).items()
+        if not one.hidden and Surface.SIM not in one.refused and name != "settings"
+    }
+    flags = {name for name, is_flag in taken.items() if is_flag}
+    listed = {name: set(names) for name, names in OPTIONS.items()}
+    assert listed == {"VALUES": taken.keys() - flags, "FLAGS": flags}
+
+
 def test_make_help_lists_every_target() -> None:
     text = (ROOT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
@@ -351,30 +375,16 @@ def test_make_refuses_a_variable_that_nothing_reads(given: str, nearest: str) ->
 
 def test_make_hands_on_what_is_set_and_nothing_else() -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    given = [
-        "SIM=icarus",
-        "CONFIG=tiny",
-        "LAUNCHES=3",
-        "POLICY=first_fit",
-        "RECLAIM=in_order",
-        "SET=sms=4 grid_bits=16,8,8",
-        "SEED=7",
-        "TIME_SCALE=1/64",
-        "ARRIVALS=trace",
-        "HOST=direct",
-        "WAVES=1",
-        "WAVE_CYCLES=3:9",
-        "TRACE=it's one trace.json",
-        "ARGS=--json f.json b.json",
-    ]
-    all_set = quiet("make", "-n", "sim", *given, cwd=ROOT, env=clean, check=True).stdout
-    expected = "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
-    expected += " --set sms=4 --set grid_bits=16,8,8"
-    expected += (
-        " --seed 7 --time-scale 1/64 --arrivals trace --host direct --waves --wave-cycles 3:9"
-    )
-    expected += " --json f.json b.json"
-    words = shlex.split(all_set.split("warploom sim ")[1])
-    assert words == [*expected.split(), "it's one trace.json"]
+    given = {name: f"{name} of it" for name in OPTIONS["VALUES"]}
+    more = ["SET=sms=4 grid_bits=16,8,8", "WAVES=1", "STRICT=yes", "TRACE=it's one trace.json"]
+    more.append("ARGS=--help f.json b.json")
+    words = [f"{name}={value}" for name, value in given.items()]
+    all_set = quiet("make", "-n", "sim", *words, *more, cwd=ROOT, env=clean, check=True).stdout
+    expected = []
+    for name, value in given.items():
+        expected += [f"--{name.lower().replace('_', '-')}", value]
+    expected += ["--set", "sms=4", "--set", "grid_bits=16,8,8", "--strict", "--waves"]
+    expected += ["--help", "f.json", "b.json", "it's one trace.json"]
+    assert shlex.split(all_set.split("warploom sim ")[1]) == expected
     none_set = quiet("make", "-n", "sim", "WAVES=0", cwd=ROOT, env=clean, check=True).stdout
     assert none_set.split("warploom sim")[1].split() == []

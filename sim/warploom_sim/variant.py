@@ -21,6 +21,26 @@ class Variant:
 
 
 def variant(name: str, settings: Sequence[str] = ()) -> Variant:
+    """Return a preset with fields set, as `with_settings` does, and its name.
+
+    Raises
+    ------
+    WarploomError
+        If `with_settings` refuses them, or the name gets too long.
+    """
+    base, config = preset(name), with_settings(name, settings)
+    differing = [field for field in vars(base) if getattr(config, field) != getattr(base, field)]
+    parts = [f"{field}_{shown(getattr(config, field), '_')}" for field in differing]
+    made = "-".join([name, *parts])
+    if len(made.encode()) > LONGEST:
+        raise WarploomError(
+            f"{len(parts)} fields are changed, whose names and values make {len(made.encode())}"
+            f" bytes of a folder's name; legal: up to {LONGEST}"
+        )
+    return Variant(made, config)
+
+
+def with_settings(name: str, settings: Sequence[str]) -> Config:
     """Return a preset with fields set.
 
     Parameters
@@ -33,7 +53,7 @@ def variant(name: str, settings: Sequence[str] = ()) -> Variant:
     Raises
     ------
     WarploomError
-        If a preset, a field or a value is none, a field is set twice, or the name gets too long.
+        If a preset, a field or a value is none, or a field is set twice.
     """
     base = preset(name)
     changes: dict[str, Any] = {}
@@ -42,16 +62,17 @@ def variant(name: str, settings: Sequence[str] = ()) -> Variant:
         if field in changes:
             raise WarploomError(f"{field} is set twice: to {changes[field]} and {value}")
         changes[field] = value
-    config = dataclasses.replace(base, **changes)
-    differing = [field for field in vars(base) if getattr(config, field) != getattr(base, field)]
-    parts = [f"{field}_{shown(getattr(config, field), '_')}" for field in differing]
-    made = "-".join([name, *parts])
-    if len(made.encode()) > LONGEST:
-        raise WarploomError(
-            f"{len(parts)} fields are changed, whose names and values make {len(made.encode())}"
-            f" bytes of a folder's name; legal: up to {LONGEST}"
-        )
-    return Variant(made, config)
+    return dataclasses.replace(base, **changes)
+
+
+def settings_of(name: str, config: Config) -> tuple[str, ...]:
+    """Return the settings that make a configuration of a preset, each ``FIELD=VALUE``."""
+    base = vars(preset(name))
+    return tuple(
+        f"{field}={shown(value, ',')}"
+        for field, value in vars(config).items()
+        if value != base[field]
+    )
 
 
 def shown(value: Any, between: str = " ") -> str:
@@ -75,4 +96,4 @@ def _value(text: str, kind: type) -> Any:
         return tuple(_value(part, int) for part in text.split(","))
     if kind is bool:
         return {"True": True, "False": False}.get(text, text)
-    return int(text) if kind is int and re.fullmatch(r"-?[0-9]{1,9}", text) else text
+    return int(text) if kind is int and re.fullmatch(r"-?[0-9]{1,10}", text) else text

@@ -7,7 +7,8 @@ from pathlib import Path
 from warploom_golden.replay import event_model
 from warploom_sim.replay import replay_figures
 from warploom_sim.replay.replay_columns import block_columns, block_figures, launch_columns
-from warploom_sim.replay.replay_result import Replay, Settings
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import Config, LaunchDescriptor
 
 
@@ -21,9 +22,7 @@ def model_replay(
     events = event_model.run(launches, config, seed, arrivals=arrivals)
     blocks = block_columns(events)
     names = [f"kernel {number}" for number in range(len(launches))]
-    settings = Settings(
-        trace=Path("made.json"), launches=None, time_scale=Fraction(1), seed=seed, simulator=None
-    )
+    settings = ReplayRequest(traces=(Path("made.json"),), time_scale=Fraction(1), seed=seed)
     return Replay(
         launches=launch_columns(
             events, block_figures(blocks, len(launches)), launches, names, config, arrivals

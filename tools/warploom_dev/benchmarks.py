@@ -23,6 +23,7 @@ from warploom_sim.failure import ProgramError
 from warploom_sim.replay import expected
 from warploom_sim.replay.bench import replay_bench_build
 from warploom_sim.replay.replay_job import MOST_BLOCKS
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.simulation_run import failure, read_recorded, simulation_process
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
@@ -143,11 +144,12 @@ def _replay(trace: Path, simulator: str) -> float:
     config = preset(CONFIG)
     launches = _launches(trace, REPLAYED[simulator])
     simulation = replay_bench_build.build(config, simulator)
+    request = ReplayRequest(traces=(trace,), rtl=True, simulator=simulator)
     folder = build_root() / "benchmarks" / uuid.uuid4().hex
     folder.mkdir(parents=True)
     try:
         began = time.perf_counter()
-        with simulation_process(simulation, launches, config, simulator, 1, folder) as running:
+        with simulation_process(simulation, launches, config, request, folder) as running:
             failed = running.wait()
         if failed:
             raise ProgramError(failure(simulator, failed, folder))

@@ -8,13 +8,15 @@ from warploom_sim.cosim import simulators
 from warploom_sim.json_file import write_json
 from warploom_sim.replay import rtl_replay
 from warploom_sim.replay.launch_figures import write_launches_csv
-from warploom_sim.replay.replay_job import config_of, flip_of, prepare
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.model_input import config_of
+from warploom_sim.replay.replay_job import flip_of, prepare
+from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.request_fields import new_files
 from warploom_sim.screen import table_console
 from warploom_sim.views import replay_table, replay_views
 
 
-def run(options: ReplayOptions) -> int:
+def run(request: ReplayRequest) -> int:
     """Replay traces one after the other, print what came of them, write ``--json``.
 
     Returns
@@ -29,16 +31,17 @@ def run(options: ReplayOptions) -> int:
     ProgramError
         If the simulator or the model fails.
     """
-    config = config_of(options)
-    simulators.require(options.simulator)
-    replay_views.check(options)
-    flip = flip_of(options, config)
-    whole = bool(options.timeline or options.report)
-    jobs = [prepare(path, config, options, flip, whole=whole) for path in options.traces]
+    config = config_of(request)
+    assert request.simulator
+    simulators.require(request.simulator)
+    replay_views.check(request)
+    flip = flip_of(request, config)
+    whole = bool(request.timeline or request.report)
+    jobs = [prepare(config, request.of(path), flip, whole=whole) for path in request.traces]
     for job in jobs:
         for said in job.trace.notes():
             Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)
-    _remove_old_files(options)
+    _remove_old_files(request)
     console = table_console()
     outcomes = []
     for job in jobs:
@@ -46,23 +49,23 @@ def run(options: ReplayOptions) -> int:
         replay_table.show(console, outcome.figures, outcome.problems)
         outcomes.append(outcome)
     verdict = _verdict_of_all(outcomes)
-    if options.json:
-        _write_json(options.json, outcomes, verdict)
-    if options.launches_csv and verdict != rtl_replay.DIFFERENT:
+    if request.json:
+        _write_json(request.json, outcomes, verdict)
+    if request.launches_csv and verdict != rtl_replay.DIFFERENT:
         rows = [(one.figures["trace"], one.figures["per_launch"]) for one in outcomes]
-        write_launches_csv(options.launches_csv, rows)
-    elif options.launches_csv:
-        console.print(f"{options.launches_csv} not written: RTL and model differ", style="red")
-    for line in replay_views.write(options, outcomes):
+        write_launches_csv(request.launches_csv, rows)
+    elif request.launches_csv:
+        console.print(f"{request.launches_csv} not written: RTL and model differ", style="red")
+    for line in replay_views.write(request, outcomes):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return int(verdict != rtl_replay.EQUAL)
 
 
-def _remove_old_files(options: ReplayOptions) -> None:
+def _remove_old_files(request: ReplayRequest) -> None:
     """Remove what an earlier run wrote where this one will: a run that fails leaves none of it."""
-    for path in (options.json, options.launches_csv, options.timeline, options.report):
+    for path in new_files(request).values():
         # A device or a pipe stays.
-        if path and path.is_file():
+        if path.is_file():
             path.unlink()
 
 

@@ -4,13 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import STALL_CAUSES, Config, ErrorCode, LaunchDescriptor
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
+
+_WITHOUT_OPTIONS: Final = ReplayRequest(traces=())
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,7 @@ class Expected:
 def count(
     launches: Sequence[LaunchDescriptor],
     config: Config,
-    seed: int = 0,
-    kill_every: int | None = None,
+    request: ReplayRequest = _WITHOUT_OPTIONS,
 ) -> Expected:
     """Count what the launches demand of a configuration.
 
@@ -78,10 +81,8 @@ def count(
         What is sent.
     config : Config
         The configuration.
-    seed : int
-        The replay's seed, which says after which block a launch is killed.
-    kill_every : int or None
-        Launches of this number, twice this number and so on are killed; None: no one.
+    request : ReplayRequest
+        Options of the replay: which launches are killed, and its seed after which of their blocks.
     """
     codes = refusal_codes(launches, config)
     refused = Counter(ErrorCode(int(code)).name for code in codes[codes > 0])
@@ -91,18 +92,18 @@ def count(
         launches=len(launches),
         refused=dict(sorted(refused.items(), key=lambda item: ErrorCode[item[0]])),
         blocks=sum(prod(launch.grid) for launch in accepted),
-        least_blocks=tuple(_least_blocks(launch, seed, kill_every) for launch in accepted),
+        least_blocks=tuple(_least_blocks(launch, request) for launch in accepted),
         warps=warps,
         warps_exact=exact,
     )
 
 
-def _least_blocks(launch: LaunchDescriptor, seed: int, kill_every: int | None) -> int:
+def _least_blocks(launch: LaunchDescriptor, request: ReplayRequest) -> int:
     """Return how many blocks of a launch are offered at least."""
-    blocks = prod(launch.grid)
-    if not kill_every or launch.code == 0 or launch.code % kill_every:
+    blocks, every = prod(launch.grid), request.kill_every
+    if not every or launch.code == 0 or launch.code % every:
         return blocks
-    word = _mixed(_mixed(seed ^ launch.code))
+    word = _mixed(_mixed(request.seed ^ launch.code))
     return 1 + (word * blocks >> 32)
 
 

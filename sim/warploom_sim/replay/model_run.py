@@ -11,7 +11,6 @@ import struct
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -19,9 +18,10 @@ import numpy as np
 
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events, Piece
-from warploom_sim.replay.request import ALLOCATORS
+from warploom_sim.replay.model_input import arrivals_of, event_pieces, launches_of
+from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.request_fields import told
 from warploom_sim.traces import trace_reader
-from warploom_sim.traces.trace_launches import arrival_cycles, make_launches
 from warploom_spec import Config
 
 _HEAD: Final = struct.Struct("<QQ")
@@ -31,56 +31,39 @@ _HEAD: Final = struct.Struct("<QQ")
 class ModelJob:
     """All that the model may know."""
 
-    trace: Path
+    #: With the options that the model may know; all others are those of no request.
+    request: ReplayRequest
     config: Config
-    launches: int | None
-    time_scale: Fraction
-    seed: int
-    kill_every: int | None = None
-    knee: int | None = None
-    device: int | None = None
-    arrivals: bool = False
-    allocator: str = ALLOCATORS[0]
     #: File of the cycles in which a host's launches transferred, 64 bits each.
     transfers: Path | None = None
 
     def to_json(self) -> str:
         """Return the job as text."""
-        plain = {"trace": str(self.trace), "time_scale": str(self.time_scale)}
-        plain |= {"transfers": str(self.transfers)} if self.transfers else {}
-        return json.dumps(asdict(self) | plain)
+        job: dict[str, Any] = {"trace": str(self.request.trace), "config": asdict(self.config)}
+        job |= {"request": told(self.request)}
+        return json.dumps(job | ({"transfers": str(self.transfers)} if self.transfers else {}))
 
     @classmethod
     def from_json(cls, text: str) -> "ModelJob":
         """Return the job that was written as text."""
         job = json.loads(text)
+        transfers = job.get("transfers")
         return cls(
-            trace=Path(job["trace"]),
+            request=ReplayRequest(traces=(Path(job["trace"]),), **job["request"]),
             config=config_of(job["config"]),
-            launches=job["launches"],
-            time_scale=Fraction(job["time_scale"]),
-            seed=job["seed"],
-            kill_every=job["kill_every"],
-            knee=job["knee"],
-            device=job["device"],
-            arrivals=job["arrivals"],
-            allocator=job["allocator"],
-            transfers=Path(job["transfers"]) if job["transfers"] else None,
+            transfers=Path(transfers) if transfers else None,
         )
 
     def run(self) -> Iterator[Piece]:
         """Yield what the model expects, in pieces."""
-        trace = trace_reader.load(self.trace, device=self.device, strict=False)
-        launches = make_launches(trace, self.config, self.time_scale, self.launches, self.allocator)
-        arrivals = None
-        if self.arrivals:
-            arrivals = arrival_cycles(trace, self.time_scale, self.launches)
+        request = self.request
+        trace = trace_reader.load(request.trace, device=request.device, strict=False)
+        launches = launches_of(trace, self.config, request)
         transfers = None
         if self.transfers:
             transfers = np.fromfile(self.transfers, "<u8").tolist()
-        return event_model.pieces(
-            launches, self.config, self.seed, self.kill_every, self.knee, arrivals, transfers
-        )
+        arrivals = arrivals_of(trace, request)
+        return event_pieces(launches, self.config, request, arrivals, transfers)
 
 
 def config_of(fields: Mapping[str, Any]) -> Config:

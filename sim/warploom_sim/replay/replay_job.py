@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from warploom_golden.replay import event_model
@@ -11,14 +10,13 @@ from warploom_sim.replay import expected, replay_figures
 from warploom_sim.replay.bench import axi_bench
 from warploom_sim.replay.bench.records import record_packets
 from warploom_sim.replay.expected import Expected
+from warploom_sim.replay.model_input import arrivals_of, event_pieces, launches_of
 from warploom_sim.replay.replay_columns import block_columns, block_figures, launch_columns
 from warploom_sim.replay.replay_follow import Flip
-from warploom_sim.replay.replay_result import Replay, Settings
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.replay_result import Replay
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces import trace_reader
-from warploom_sim.traces.trace_launches import arrival_cycles, make_launches
 from warploom_sim.traces.trace_reader import Trace
-from warploom_sim.variant import variant
 from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, WarploomError
 
 #: Most blocks of a replay whose events are kept: they take some gigabytes of memory.
@@ -33,37 +31,36 @@ class Job:
     launches: list[LaunchDescriptor]
     demanded: Expected
     config: Config
-    options: ReplayOptions
+    request: ReplayRequest
     flip: Flip | None = None
     arrivals: list[int] | None = None
     whole: bool = False
 
 
 def prepare(
-    path: Path,
     config: Config,
-    options: ReplayOptions,
+    request: ReplayRequest,
     flip: Flip | None = None,
     *,
     whole: bool = True,
 ) -> Job:
-    """Read a trace and make its launches.
+    """Read the trace of a request for one, and make its launches.
 
     Raises
     ------
     WarploomError
         If the trace is refused, or is to be kept whole and has more than `MOST_BLOCKS` blocks.
     """
-    trace = trace_reader.load(path, device=options.device, strict=options.strict)
-    if options.strict:
+    trace = trace_reader.load(request.trace, device=request.device, strict=request.strict)
+    if request.strict:
         trace.refuse_ignored_waits()
-    return prepare_launches(trace, config, options, flip, whole=whole)
+    return prepare_launches(trace, config, request, flip, whole=whole)
 
 
 def prepare_launches(
     trace: Trace,
     config: Config,
-    options: ReplayOptions,
+    request: ReplayRequest,
     flip: Flip | None = None,
     *,
     whole: bool = True,
@@ -76,35 +73,18 @@ def prepare_launches(
         If a launch is refused, or the job is to be kept whole and has more than `MOST_BLOCKS`
         blocks.
     """
-    launches = make_launches(trace, config, options.time_scale, options.launches, options.allocator)
-    demanded = expected.count(launches, config, options.seed, options.kill_every)
+    launches = launches_of(trace, config, request)
+    demanded = expected.count(launches, config, request)
     if whole and demanded.blocks > MOST_BLOCKS:
         raise WarploomError(
             f"{trace.path}: {demanded.blocks:,} blocks whose events are to be kept; legal: up to"
             f" {MOST_BLOCKS:,} (choose fewer launches, or warploom sim without timeline and report)"
         )
-    arrivals = None
-    if options.arrivals == "trace":
-        arrivals = arrival_cycles(trace, options.time_scale, options.launches)
-    return Job(trace, launches, demanded, config, options, flip, arrivals, whole)
+    arrivals = arrivals_of(trace, request)
+    return Job(trace, launches, demanded, config, request, flip, arrivals, whole)
 
 
-def config_of(options: ReplayOptions) -> Config:
-    """Return the preset with the policies and fields that the options put in their place.
-
-    Raises
-    ------
-    WarploomError
-        If the model does not cover the configuration.
-    """
-    chosen = {"policy": options.policy, "reclaim": options.reclaim}
-    policies = [f"{field}={value}" for field, value in chosen.items() if value]
-    config = variant(options.config, (*policies, *options.settings)).config
-    event_model.check(config, options.kill_every)
-    return config
-
-
-def flip_of(options: ReplayOptions, config: Config) -> Flip | None:
+def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
     """Return the event bit to flip, if the planted fault is ``event.<kind>.<number>.<bit>``.
 
     Raises
@@ -112,8 +92,8 @@ def flip_of(options: ReplayOptions, config: Config) -> Flip | None:
     WarploomError
         If it names no bit of an event and no fault of the host.
     """
-    fault = options.forced_fault
-    of_host = tuple(axi_bench.FAULTS) if options.host == "axi" else ()
+    fault = request.forced_fault
+    of_host = tuple(axi_bench.FAULTS) if request.host == "axi" else ()
     if fault is None or fault in of_host:
         return None
     kinds = record_packets(config)
@@ -130,29 +110,19 @@ def flip_of(options: ReplayOptions, config: Config) -> Flip | None:
 
 def model_pieces(job: Job, transfers: Sequence[int] | None = None) -> Iterator[Piece]:
     """Yield what the golden event model makes of a job, in this process."""
-    options = job.options
-    return event_model.pieces(
-        job.launches,
-        job.config,
-        options.seed,
-        options.kill_every,
-        options.model_knee,
-        job.arrivals,
-        transfers,
-    )
+    return event_pieces(job.launches, job.config, job.request, job.arrivals, transfers)
 
 
 def model_alone(job: Job) -> Replay:
     """Return what the golden event model makes of a job, in this process."""
     events = event_model.joined([piece.events for piece in model_pieces(job)])
-    return result_of(job, events, None)
+    return result_of(job, events)
 
 
-def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
+def result_of(job: Job, events: Events) -> Replay:
     """Return a run's events as columns."""
     blocks = block_columns(events)
     names = [launch.name for launch in job.trace.launches]
-    options = job.options
     return Replay(
         launches=launch_columns(
             events,
@@ -166,17 +136,7 @@ def result_of(job: Job, events: Events, simulator: str | None) -> Replay:
         stalls={cause: events.stalls[f"stall_{cause}"] for cause in STALL_CAUSES},
         cycles=replay_figures.cycles(events),
         config=job.config,
-        settings=Settings(
-            trace=job.trace.path,
-            launches=options.launches,
-            time_scale=options.time_scale,
-            seed=options.seed,
-            kill_every=options.kill_every,
-            arrivals=options.arrivals,
-            host=options.host,
-            knee=options.model_knee,
-            simulator=simulator,
-        ),
+        settings=job.request,
         events=events,
         event_waits_ignored=job.trace.waits.count,
     )

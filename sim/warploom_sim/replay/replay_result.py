@@ -3,14 +3,13 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.replay.event_model import Events
+from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import RESOURCES, Config, Fate, capacities
 from warploom_spec.extras import need
 
@@ -162,44 +161,6 @@ class Blocks(_Columns):
     end: Integers
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """How a replay can be repeated, beside its `Config`.
-
-    Attributes
-    ----------
-    trace : Path
-        The recording.
-    launches : int or None
-        Only the first launches of the trace; None is all of them.
-    time_scale : Fraction
-        Block lengths are the recorded ones times this.
-    seed : int
-        Seeds the jitter of the block lengths, and after which block a launch is killed.
-    kill_every : int or None
-        Launches of this number, twice this number and so on were killed; None: no one.
-    arrivals : str
-        Whether launches arrived at the times of their recorded calls (``trace``) or one after the
-        other (``none``).
-    host : str
-        Who sent the launches: a source (``direct``), or a host over AXI4-Lite (``axi``).
-    knee : int or None
-        With contention: warps that an SM runs at full speed; None without contention.
-    simulator : str or None
-        What ran the RTL; None if the golden event model ran alone.
-    """
-
-    trace: Path
-    launches: int | None
-    time_scale: Fraction
-    seed: int
-    kill_every: int | None = None
-    arrivals: str = "none"
-    host: str = "direct"
-    knee: int | None = None
-    simulator: str | None
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Replay:
     """One replay.
@@ -216,8 +177,8 @@ class Replay:
         From cycle 0 to the last answer or final record, that one included.
     config : Config
         The configuration.
-    settings : Settings
-        Trace, time scale, seed.
+    settings : ReplayRequest
+        Trace, time scale, seed and all other options.
     events : Events
         Every event as the replay's page lists them.
     event_waits_ignored : int
@@ -229,7 +190,7 @@ class Replay:
     stalls: Mapping[str, int]
     cycles: int
     config: Config
-    settings: Settings
+    settings: ReplayRequest
     events: Events
     event_waits_ignored: int = 0
 

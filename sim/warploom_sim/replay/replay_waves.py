@@ -11,7 +11,7 @@ from typing import Final
 from vcd.gtkw import GTKWSave
 
 from warploom_sim.replay.bench.records import STALLS, run_summary
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import Config, Packet, WarploomError, layouts
 
 #: Cycles with ``rst`` before cycle 0.
@@ -158,11 +158,12 @@ def check_reached(folder: Path, cycles: tuple[int, int]) -> None:
         )
 
 
-def save_view(waveform: Path, config: Config, options: ReplayOptions) -> Path:
+def save_view(waveform: Path, config: Config, request: ReplayRequest) -> Path:
     """Write the view of a replay's waveform beside it, and return its file."""
     path = waveform.with_suffix(".gtkw")
-    start = times(options.wave_cycles)[0] if options.wave_cycles else 0
-    write_view(path, waveform, config, options.simulator, start)
+    start = times(request.wave_cycles)[0] if request.wave_cycles else 0
+    assert request.simulator
+    write_view(path, waveform, config, request.simulator, start)
     return path
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from warploom_golden.replay.event_model import Events
 from warploom_sim.replay.event_comparison import Mismatch
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.request_fields import Surface, words
 from warploom_sim.traces.trace_file import shown
 from warploom_spec import ErrorCode, Fate
 
@@ -34,7 +35,7 @@ def _code_name(code: int) -> str:
     return ErrorCode(code).name if code in list(ErrorCode) else f"code {code}"
 
 
-def describe(mismatch: Mismatch, names: Sequence[str], options: ReplayOptions) -> str:
+def describe(mismatch: Mismatch, names: Sequence[str], request: ReplayRequest) -> str:
     """Return a mismatch in words: where, both values, how to see it again."""
     launch, block = mismatch.launch, mismatch.block
     where = "no launch" if launch is None else f"launch {launch} ({shown(names[launch])})"
@@ -46,7 +47,7 @@ def describe(mismatch: Mismatch, names: Sequence[str], options: ReplayOptions) -
         lines.append(f"  {side + ':':6} {_values(values)}")
     if mismatch.differing():
         lines.append(f"  differs: {', '.join(mismatch.differing())}")
-    return "\n".join([*lines, f"  again with: {command(options)}"])
+    return "\n".join([*lines, f"  again with: {command(request)}"])
 
 
 def _values(values: Mapping[str, int] | None) -> str:
@@ -59,28 +60,7 @@ def _number(value: int) -> str:
     return str(value) if value < 1 << 32 else hex(value)
 
 
-def command(options: ReplayOptions) -> str:
+def command(request: ReplayRequest) -> str:
     """Return the command that does the same replay again."""
-    words = ["warploom", "sim", *(str(path) for path in options.traces)]
-    given = {
-        "sim": options.simulator,
-        "config": options.config,
-        "device": options.device,
-        "launches": options.launches,
-        "policy": options.policy,
-        "reclaim": options.reclaim,
-        "seed": options.seed,
-        "time-scale": options.time_scale,
-        "kill-every": options.kill_every,
-        "arrivals": options.arrivals if options.arrivals != "none" else None,
-        "host": options.host if options.host != "direct" else None,
-        "contention": options.contention if options.model_knee is not None else None,
-        "knee": options.model_knee,
-        "forced-fault": options.forced_fault,
-    }
-    for name, value in given.items():
-        if value is not None:
-            words += [f"--{name}", str(value)]
-    for setting in options.settings:
-        words += ["--set", setting]
-    return shlex.join(words)
+    given = words(request, Surface.SIM)
+    return shlex.join(["warploom", "sim", *(str(path) for path in request.traces), *given])

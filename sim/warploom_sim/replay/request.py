@@ -1,11 +1,26 @@
-"""What the user asked of a replay."""
+"""What the user asked of a replay: one field for each option, and nothing about it elsewhere."""
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from warploom_sim.cosim.simulators import SIMULATORS
+from warploom_sim.replay.option_kinds import (
+    CycleRange,
+    Flag,
+    NewFile,
+    Scale,
+    Settings,
+    Text,
+    Whole,
+    Word,
+)
+from warploom_sim.replay.request_fields import Role, Surface, option, options, refuse_given, settle
+from warploom_spec import PRESETS, WarploomError
+from warploom_spec.config import POLICIES, RECLAIMS
 
 CONTENTIONS: Final = ("none", "sharing")
 #: Policies of IndexMemoryAllocator, the default first.
@@ -18,88 +33,238 @@ HOSTS: Final = ("direct", "axi")
 DEFAULT_KNEE: Final = 16
 #: More than the warps of any SM.
 MOST_KNEE: Final = 65_535
+#: Seeds are words of 32 bits.
+HIGHEST_SEED: Final = 2**32 - 1
+
+_NO_WAVES: Final = "warploom sim --waves writes waveforms"
+_NO_FILES: Final = "it returns the result and writes no file"
+_ONE_RUN: Final = "warploom sim writes the files of one run"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplayOptions:
-    """One call of ``warploom sim``, checked: every value is legal, every trace is a file.
+class ReplayRequest:
+    """All options of a replay, checked: every value is legal.
+
+    A field is everything that there is to say of an option: `warploom sim`, `warploom compare` and
+    `warploom_sim.replay` take it, JSON has it, a kept result is named by it, and workers get it.
 
     Attributes
     ----------
-    traces : tuple[Path, ...]
+    traces : tuple of Path
         Recordings to replay, in this order.
-    simulator : str
-        One of `warploom_sim.cosim.simulators.SIMULATORS`.
-    config : str
-        A preset's name.
-    device : int or None
-        Only the kernels of this GPU of each trace; None is all.
-    strict : bool
-        Refuse a trace with kernels whose launch call is not recorded, instead of leaving them out.
-    launches : int or None
-        Only the first launches of each trace; None is all of them.
-    policy, reclaim : str or None
-        Replace the preset's placement and reclaim policy.
-    settings : tuple[str, ...]
-        Replace other fields of the preset, each ``FIELD=VALUE``.
-    seed : int
-        Seeds the jitter of the block lengths, and after which block a launch is killed.
-    time_scale : Fraction
-        Block lengths are multiplied by it.
-    kill_every : int or None
-        Launches of this number, twice this number and so on are killed; None: no one.
-    arrivals : str
-        One of `ARRIVALS`: whether launches arrive when their calls began, or one after the other.
-    host : str
-        One of `HOSTS`.
-    contention : str
-        One of `CONTENTIONS`: whether blocks of one SM slow each other down.
-    knee : int
-        With contention: warps that an SM runs at full speed.
-    allocator : str
-        One of `ALLOCATORS`: which kernels get an address of their own in the index memory.
-    waves : bool
-        Also write a waveform.
-    wave_cycles : tuple[int, int] or None
-        First and last cycle that the waveform holds; None: all.
-    json : Path or None
-        Write the figures there.
-    launches_csv : Path or None
-        Write each launch's figures there.
-    timeline : Path or None
-        Write a timeline of all traces there.
-    report : Path or None
-        Write a report of all traces there.
-    forced_fault : str or None
-        A fault to plant, so that a test can see it found.
     """
 
     traces: tuple[Path, ...]
-    simulator: str = SIMULATORS[0]
-    config: str = "default"
-    device: int | None = None
-    strict: bool = False
-    launches: int | None = None
-    policy: str | None = None
-    reclaim: str | None = None
-    settings: tuple[str, ...] = ()
-    seed: int = 1
-    time_scale: Fraction = Fraction(1, 32)
-    kill_every: int | None = None
-    arrivals: str = ARRIVALS[0]
-    host: str = HOSTS[0]
-    contention: str = CONTENTIONS[0]
-    knee: int = DEFAULT_KNEE
-    allocator: str = ALLOCATORS[0]
-    waves: bool = False
-    wave_cycles: tuple[int, int] | None = None
-    json: Path | None = None
-    launches_csv: Path | None = None
-    timeline: Path | None = None
-    report: Path | None = None
-    forced_fault: str | None = None
+    simulator: str | None = option(
+        "--sim",
+        Word(SIMULATORS),
+        "Simulator that runs the RTL.",
+        SIMULATORS[0],
+        role=Role.ENGINE,
+        needs=("rtl", True),
+        always=True,
+    )
+    config: str = option(
+        "--config",
+        Word(PRESETS),
+        "Preset of the hardware.",
+        "default",
+        role=Role.CONFIG,
+        always=True,
+    )
+    settings: tuple[str, ...] = option(
+        "--set",
+        Settings(),
+        "Change a field of the preset, such as sms=4; may be given more than once.",
+        (),
+        role=Role.CONFIG,
+        key="set",
+    )
+    policy: str | None = option(
+        "--policy", Word(POLICIES), "Placement policy instead of the preset's.", role=Role.CONFIG
+    )
+    reclaim: str | None = option(
+        "--reclaim", Word(RECLAIMS), "Reclaim policy instead of the preset's.", role=Role.CONFIG
+    )
+    time_scale: Fraction = option(
+        "--time-scale",
+        Scale(),
+        "Block lengths are the recorded ones times this.",
+        Fraction(1, 32),
+        always=True,
+    )
+    contention: str = option(
+        "--contention",
+        Word(CONTENTIONS),
+        "Whether the blocks of an SM slow each other down.",
+        CONTENTIONS[0],
+    )
+    knee: int | None = option(
+        "--knee",
+        Whole(1, MOST_KNEE),
+        "With contention: warps that an SM runs at full speed.",
+        DEFAULT_KNEE,
+        needs=("contention", "sharing"),
+        plusarg=True,
+    )
+    arrivals: str = option(
+        "--arrivals",
+        Word(ARRIVALS),
+        "Whether launches arrive at the recorded times of their calls, or one after the other.",
+        ARRIVALS[0],
+    )
+    allocator: str = option(
+        "--allocator",
+        Word(ALLOCATORS),
+        "Which kernels get an address of their own in the index memory: from their second launch"
+        " on, none, all.",
+        ALLOCATORS[0],
+        role=Role.SOFTWARE,
+    )
+    kill_every: int | None = option(
+        "--kill-every",
+        Whole(1),
+        "Kill launches N, 2N, ... (the first is launch 0), each after a seeded number of blocks.",
+        plusarg=True,
+    )
+    launches: int | None = option(
+        "--launches",
+        Whole(1),
+        "Only the first N launches of each trace.",
+        key="first",
+        unset="all",
+    )
+    seed: int = option(
+        "--seed",
+        Whole(0, HIGHEST_SEED),
+        "Seed of the jitter of the block lengths, and of kills.",
+        1,
+        plusarg=True,
+        always=True,
+    )
+    device: int | None = option(
+        "--device", Whole(0), "Only the kernels of GPU N of each trace.", unset="all"
+    )
+    host: str = option(
+        "--host",
+        Word(HOSTS),
+        "Whether a source sends the launches, or a host rings doorbells over AXI4-Lite.",
+        HOSTS[0],
+        role=Role.ENGINE,
+        refused={Surface.COMPARE: "its runs have no host"},
+    )
+    rtl: bool = option(
+        "--rtl",
+        Flag(),
+        "Run the RTL as well, every event compared.",
+        False,
+        role=Role.CHECK,
+        defaults={Surface.SIM: True},
+        refused={Surface.SIM: "it always runs the RTL"},
+    )
+    strict: bool = option(
+        "--strict",
+        Flag(),
+        "Refuse a trace with kernels whose launch call is not recorded, which are left out else.",
+        False,
+        role=Role.CHECK,
+    )
+    forced_fault: str | None = option(
+        "--forced-fault",
+        Text(),
+        "Plant a fault, to see it found.",
+        role=Role.CHECK,
+        hidden=True,
+        refused=dict.fromkeys((Surface.COMPARE, Surface.PYTHON), "warploom sim plants faults"),
+    )
+    waves: bool = option(
+        "--waves",
+        Flag(),
+        "Also write a waveform, and a view for GTKWave.",
+        False,
+        role=Role.OUTPUT,
+        refused=dict.fromkeys((Surface.COMPARE, Surface.PYTHON), _NO_WAVES),
+    )
+    wave_cycles: tuple[int, int] | None = option(
+        "--wave-cycles",
+        CycleRange(),
+        "With --waves: write cycles A to B alone.",
+        role=Role.OUTPUT,
+        needs=("waves", True),
+        refused=dict.fromkeys((Surface.COMPARE, Surface.PYTHON), _NO_WAVES),
+    )
+    json: Path | None = option(
+        "--json",
+        NewFile(),
+        "Also write all figures to FILE.",
+        role=Role.OUTPUT,
+        refused={Surface.PYTHON: _NO_FILES},
+    )
+    launches_csv: Path | None = option(
+        "--launches-csv",
+        NewFile(),
+        "Also write a row for each launch to FILE.",
+        role=Role.OUTPUT,
+        refused={Surface.COMPARE: _ONE_RUN, Surface.PYTHON: _NO_FILES},
+    )
+    timeline: Path | None = option(
+        "--timeline",
+        NewFile(),
+        "Also write a timeline to FILE, which ui.perfetto.dev opens.",
+        role=Role.OUTPUT,
+        refused={Surface.COMPARE: _ONE_RUN, Surface.PYTHON: _NO_FILES},
+    )
+    report: Path | None = option(
+        "--report",
+        NewFile(),
+        "Also write a report to FILE: one HTML page with charts and tables.",
+        role=Role.OUTPUT,
+        refused={Surface.COMPARE: _ONE_RUN, Surface.PYTHON: _NO_FILES},
+    )
+
+    def __post_init__(self) -> None:
+        """Check every field, and those that do not go together.
+
+        Raises
+        ------
+        WarploomError
+            If a value is not legal; names field, value and the legal ones.
+        """
+        settle(self)
+        if self.host == "axi":
+            self._check_host()
+
+    def _check_host(self) -> None:
+        """Refuse what a host does not do."""
+        if not self.rtl:
+            raise WarploomError("host is axi without the RTL; legal: direct")
+        if self.kill_every is not None:
+            raise WarploomError(f"host is axi with kill_every {self.kill_every}; legal: direct")
+        if self.arrivals != "none":
+            raise WarploomError(f"host is axi with arrivals {self.arrivals}; legal: direct")
 
     @property
-    def model_knee(self) -> int | None:
-        """The knee as models take it: None without contention."""
-        return None if self.contention == "none" else self.knee
+    def trace(self) -> Path:
+        """The recording, of a request for one."""
+        (only,) = self.traces
+        return only
+
+    def of(self, trace: Path) -> "ReplayRequest":
+        """Return the request for one trace."""
+        return dataclasses.replace(self, traces=(trace,))
+
+
+def requested(
+    surface: Surface, traces: tuple[Path, ...], given: Mapping[str, Any]
+) -> ReplayRequest:
+    """Return the request of a surface that was given some of the fields.
+
+    Raises
+    ------
+    WarploomError
+        If a value is not legal, or the surface cannot do it.
+    """
+    others = {name: one.default_of(surface) for name, one in options(ReplayRequest).items()}
+    request = ReplayRequest(traces=traces, **others | dict(given))
+    refuse_given(ReplayRequest, surface, {name: (value,) for name, value in given.items()})
+    return request

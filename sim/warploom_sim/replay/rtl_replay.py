@@ -38,6 +38,7 @@ from warploom_sim.replay.replay_follow import Followed, follow
 from warploom_sim.replay.replay_job import Job, model_pieces, result_of
 from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.replay_waves import check_reached, save_view
+from warploom_sim.replay.request_fields import plain
 from warploom_sim.replay.simulation_run import model_process, simulation_process
 
 EQUAL: Final = "equal"
@@ -80,7 +81,7 @@ def run_one(replay: Job) -> Outcome:
     try:
         outcome = _run_in(folder, replay, simulation)
         outcome.figures["build_s"] = build_s
-        wanted = replay.options.waves
+        wanted = replay.request.waves
         if outcome.problems:
             outcome.figures["event_files"] = str(folder)
             wanted = True
@@ -108,36 +109,37 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     rtl_folder, model_folder = folder / "rtl", folder / "model"
     for each in (rtl_folder, model_folder):
         each.mkdir(parents=True)
-    options = replay.options
+    request = replay.request
     names = [launch.name for launch in replay.trace.launches]
-    make = axi_run.SettledFigures if options.host == "axi" else RunningFigures
+    make = axi_run.SettledFigures if request.host == "axi" else RunningFigures
     figures = make(replay.launches, names, replay.config, replay.arrivals)
     reads = IndexReads(replay.launches, replay.config) if replay.config.makes_indices else None
     followed = _run_both(replay, simulation, rtl_folder, model_folder, figures, reads)
-    if options.wave_cycles:
-        check_reached(rtl_folder, options.wave_cycles)
+    if request.wave_cycles:
+        check_reached(rtl_folder, request.wave_cycles)
     outcome = _judge(replay, followed, figures, reads, rtl_folder)
     if reads:
         outcome.figures["index_reads_compared"] = reads.compared
         outcome.figures["mismatches"] += reads.wrong
-    if options.host == "axi":
+    if request.host == "axi":
         cost = _host_figures(outcome.figures, followed.recorded.counts["answers"], replay)
         outcome.figures.update(cost)
     outcome.figures["wall_s"] = round(time.monotonic() - began, 2)
     if simulation.waves:
         waveform = rtl_folder / simulation.waves
         outcome.figures["waveform"] = str(waveform)
-        outcome.figures["view"] = str(save_view(waveform, replay.config, options))
+        outcome.figures["view"] = str(save_view(waveform, replay.config, request))
     return outcome
 
 
 def _build(replay: Job) -> Simulation:
-    options = replay.options
-    block = "FrontEnd" if options.host == "axi" else "LaunchPath"
-    what = f"building {block} ({options.config}) for {options.simulator}, once"
+    request = replay.request
+    assert request.simulator
+    block = "FrontEnd" if request.host == "axi" else "LaunchPath"
+    what = f"building {block} ({request.config}) for {request.simulator}, once"
     with Console(stderr=True).status(what):
         return replay_bench_build.build(
-            replay.config, options.simulator, options.waves, options.host
+            replay.config, request.simulator, request.waves, request.host
         )
 
 
@@ -150,19 +152,9 @@ def _run_both(
     reads: IndexReads | None,
 ) -> Followed:
     """Run RTL and model side by side and compare, with a progress bar over the blocks."""
-    options, config = replay.options, replay.config
-    job = ModelJob(
-        trace=replay.trace.path.absolute(),
-        config=config,
-        launches=options.launches,
-        time_scale=options.time_scale,
-        seed=options.seed,
-        kill_every=options.kill_every,
-        knee=options.model_knee,
-        device=options.device,
-        allocator=options.allocator,
-        arrivals=replay.arrivals is not None,
-    )
+    request, config = replay.request, replay.config
+    told = request.of(request.trace.absolute())
+    job = ModelJob(request=told, config=config)
     # The import of what the figures need takes a while, and the simulator longer: both at once.
     threading.Thread(
         target=importlib.import_module,
@@ -173,22 +165,12 @@ def _run_both(
         progress = stack.enter_context(_progress())
         name = f"{replay.trace.path.name}: blocks"
         task = progress.add_task(name, total=replay.demanded.blocks)
-        axi = options.host == "axi"
+        axi = request.host == "axi"
         if not axi:
             model = stack.enter_context(model_process(job, model_folder))
         running = stack.enter_context(
             simulation_process(
-                simulation,
-                replay.launches,
-                config,
-                options.simulator,
-                options.seed,
-                rtl_folder,
-                options.kill_every,
-                options.model_knee,
-                replay.arrivals,
-                options.wave_cycles,
-                options,
+                simulation, replay.launches, config, request, rtl_folder, replay.arrivals
             )
         )
         again: list[int] | None = None
@@ -226,14 +208,14 @@ def _progress() -> Progress:
 
 def _misread(replay: Job, rtl_folder: Path) -> list[str]:
     """Return in words where the bench ran something else than the trace's file holds."""
-    options = replay.options
-    there = recount.read(replay.trace.path, options.device)
-    problems = unread(replay.trace, replay.demanded.launches, options.launches, there)
+    request = replay.request
+    there = recount.read(replay.trace.path, request.device)
+    problems = unread(replay.trace, replay.demanded.launches, request.launches, there)
     return problems or sent_launches.differences(
         rtl_folder / sent_launches.LAUNCH_FILE,
-        there[: options.launches],
+        there[: request.launches],
         replay.config,
-        options.host,
+        request.host,
     )
 
 
@@ -248,7 +230,7 @@ def _judge(
     compared, recorded, end = followed.comparison, followed.recorded, followed.end
     rtl = recorded.events(end.stalls)
     heard = None
-    if replay.options.host == "axi":
+    if replay.request.host == "axi":
         heard = host_reads.read(rtl_folder, rtl.tables["answers"], rtl.tables["ended"])
         rtl = axi_run.settled(rtl)
         compared.compared["answers"] -= recorded.counts["answers"] - len(
@@ -257,7 +239,7 @@ def _judge(
     problems = []
     if compared.first:
         names = [launch.name for launch in replay.trace.launches]
-        problems.append(replay_words.describe(compared.first, names, replay.options))
+        problems.append(replay_words.describe(compared.first, names, replay.request))
     if end.stopped:
         problems.append(end.stopped)
     problems += shortfalls(compared, replay.demanded, rtl, recorded.offered)
@@ -269,7 +251,7 @@ def _judge(
     found = None if problems else figures.finish()
     result = None
     if replay.whole and not problems:
-        result = result_of(replay, rtl, replay.options.simulator)
+        result = result_of(replay, rtl)
     given = _figures(replay, rtl, recorded.counts, compared, found)
     if heard:
         given |= {"records_compared": heard.records, "results_compared": heard.results}
@@ -284,7 +266,8 @@ def _figures(
     compared: Comparison,
     found: RunFigures | None,
 ) -> dict[str, Any]:
-    options, config = replay.options, replay.config
+    request = replay.request
+    how = plain(request) | {"policy": replay.config.policy, "reclaim": replay.config.reclaim}
     blocks, cycles = counts["offers"], replay_figures.cycles(rtl)
     verdict = DIFFERENT if found is None else EQUAL if blocks else EMPTY
     # Of a run that went wrong, or dispatched nothing, these would mean nothing.
@@ -294,23 +277,11 @@ def _figures(
             "blocks_per_cycle": round(blocks / cycles, 4),
             "occupancy": _rounded(found.occupancy),
             "limits": _rounded(found.limits()),
-            "rate_by_time_scale": round(found.rate_by_time_scale(options.time_scale), 4),
+            "rate_by_time_scale": round(found.rate_by_time_scale(request.time_scale), 4),
         }
     return {
         "trace": replay.trace.path.name,
-        "simulator": options.simulator,
-        "config": options.config,
-        **({"set": list(options.settings)} if options.settings else {}),
-        "policy": config.policy,
-        "reclaim": config.reclaim,
-        "seed": options.seed,
-        "time_scale": str(options.time_scale),
-        **({"kill_every": options.kill_every} if options.kill_every else {}),
-        "arrivals": options.arrivals,
-        "host": options.host,
-        "contention": options.contention,
-        **({} if options.model_knee is None else {"knee": options.knee}),
-        **({} if options.device is None else {"device": options.device}),
+        **{name: value for name, value in how.items() if value not in (None, [])},
         **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
         **({"event_waits_ignored": waits} if (waits := replay.trace.waits.count) else {}),
         "launches": len(rtl.tables["answers"]["cycle"]),

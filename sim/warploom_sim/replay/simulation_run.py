@@ -30,7 +30,8 @@ from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.event_files import EventFile
 from warploom_sim.replay.index_reads import SHARE
 from warploom_sim.replay.model_run import ModelJob
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.request_fields import plusargs
 from warploom_sim.replay.sent_launches import LAUNCH_FILE
 from warploom_spec import Config, LaunchDescriptor
 
@@ -124,17 +125,13 @@ def simulation_process(
     simulation: Simulation,
     launches: Sequence[LaunchDescriptor],
     config: Config,
-    simulator: str,
-    seed: int,
+    request: ReplayRequest,
     folder: Path,
-    kill_every: int | None = None,
-    knee: int | None = None,
     arrivals: Sequence[int] | None = None,
-    wave_cycles: tuple[int, int] | None = None,
-    options: ReplayOptions | None = None,
 ) -> Iterator[Process]:
-    """Run the simulation; it writes its event files into its folder."""
-    axi = options is not None and options.host == "axi"
+    """Run the simulation of a request; it writes its event files into its folder."""
+    assert request.simulator
+    axi = request.host == "axi"
     if axi:
         lines = axi_bench.launch_lines(launches, config)
     else:
@@ -145,27 +142,23 @@ def simulation_process(
     values = {
         "launches": len(launches),
         "launch_file": LAUNCH_FILE,
-        "seed": seed,
+        **plusargs(request),
         # A block is at most an eighth longer than its base length, and the fullest SM as many
         # times slower as full speed is quicker than its rate.
-        "silence_limit": SILENCE_LIMIT + 2 * longest * slowdown(config, knee),
+        "silence_limit": SILENCE_LIMIT + 2 * longest * slowdown(config, request.knee),
         "offer_limit": 1000 + 2 * sum(x * y * z for x, y, z in (n.grid for n in launches)),
         "drain": DRAIN + 2 * config.max_warps,
         "index_reads": SHARE,
     }
-    if axi and options and options.forced_fault in axi_bench.FAULTS:
-        values["host_fault"] = axi_bench.FAULTS[options.forced_fault]
-    if kill_every:
-        values["kill_every"] = kill_every
-    if knee is not None:
-        values["knee"] = knee
+    if axi and request.forced_fault in axi_bench.FAULTS:
+        values["host_fault"] = axi_bench.FAULTS[request.forced_fault]
     if simulation.waves:
         values["waves"] = simulation.waves
-        if wave_cycles:
-            values["waves_from"], values["waves_until"] = replay_waves.times(wave_cycles)
-    environment = {**os.environ, **simulators.environment(simulator)}
+        if request.wave_cycles:
+            values["waves_from"], values["waves_until"] = replay_waves.times(request.wave_cycles)
+    environment = {**os.environ, **simulators.environment(request.simulator)}
     command = [*simulation.command, *(f"+{name}={value}" for name, value in values.items())]
-    if simulator == "icarus":
+    if request.simulator == "icarus":
         command.append("-fst")
     with (folder / LOG).open("w") as log:
         yield from _ended_on_exit(

@@ -134,4 +134,4 @@ def _keep(content: bytes) -> bytes:
 
 def _words(run: Run) -> str:
     identity = run.identity()
-    return f"the run of {identity['trace']} with {run.preset}, {run.config.policy}"
+    return f"the run of {identity['trace']} with {run.request.config}, {run.config.policy}"

@@ -1,17 +1,19 @@
 """A comparison from request to rows: plans the runs, reads kept rows, runs the missing ones."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from warploom_sim.failure import MismatchError, ProgramError
 from warploom_sim.replay.replay_job import prepare_launches
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.sweep.cluster import connect, finished_runs
-from warploom_sim.sweep.plan import Request, Run, plan, sources
+from warploom_sim.sweep.plan import Run, plan, sources
 from warploom_sim.sweep.result_folder import ResultFolder, Row
 from warploom_sim.traces import trace_reader
+from warploom_sim.traces.trace_reader import Trace
 from warploom_spec.config import POLICIES, RECLAIMS
 
 
@@ -45,46 +47,62 @@ class Job:
         return [run for run in self.runs if run.run_id not in self.rows]
 
 
-def prepare_comparison(request: Request, folder: Path) -> Job:
+def prepare_comparison(
+    traces: Sequence[Path], given: Mapping[str, Sequence[Any]], folder: Path
+) -> Job:
     """Plan the runs, make every run's launches, and read what is kept.
+
+    Parameters
+    ----------
+    traces : sequence of Path
+        Recordings.
+    given : mapping of str to sequence
+        As for `plan`.
+    folder : Path
+        Where rows are kept.
 
     Raises
     ------
     WarploomError
         If a trace, a field or a kept row is refused: before anything runs or is written.
     """
-    runs = plan(request)
-    made_by = sources(request.simulator is not None)
+    runs = plan(traces, given)
+    made_by = sources(any(run.request.rtl for run in runs))
     results = ResultFolder(folder, made_by)
     rows = {run.run_id: row for run in runs if (row := results.read(run))}
-    read = {
-        path: trace_reader.load(path, device=request.device, strict=request.strict)
-        for path in dict.fromkeys(request.traces)
-    }
-    if request.strict:
-        for trace in read.values():
-            trace.refuse_ignored_waits()
-    notes = [said for trace in read.values() for said in trace.notes()]
-    job = Job(runs, rows, results, made_by, notes)
-    # Policies change nothing about the launches.
-    kinds = {
-        (run.trace, run.time_scale, run.arrivals, _without_policies(run)): run
-        for run in reversed(job.missing)
-    }
-    for run in reversed(kinds.values()):
-        options = ReplayOptions(
-            traces=(run.trace,),
-            launches=run.first,
-            time_scale=run.time_scale,
-            arrivals=run.arrivals,
-            seed=run.seed,
-        )
-        prepare_launches(read[run.trace], run.config, options)
+    loaded = {key: _load(run.request) for key, run in _firsts(runs, _recording).items()}
+    notes = [said for trace in loaded.values() for said in trace.notes()]
+    job = Job(runs, rows, results, made_by, list(dict.fromkeys(notes)))
+    for run in _firsts(job.missing, _launched).values():
+        prepare_launches(loaded[_recording(run)], run.config, run.request)
     return job
 
 
-def _without_policies(run: Run) -> object:
-    return dataclasses.replace(run.config, policy=POLICIES[0], reclaim=RECLAIMS[0])
+def _firsts(runs: Sequence[Run], key: Callable[[Run], object]) -> dict[object, Run]:
+    """Return of the runs with one key the first, by the key, in order."""
+    found: dict[object, Run] = {}
+    for run in runs:
+        found.setdefault(key(run), run)
+    return found
+
+
+def _recording(run: Run) -> object:
+    """Return what decides about what is read."""
+    return run.trace, run.request.device
+
+
+def _load(request: ReplayRequest) -> Trace:
+    trace = trace_reader.load(request.trace, device=request.device, strict=request.strict)
+    if request.strict:
+        trace.refuse_ignored_waits()
+    return trace
+
+
+def _launched(run: Run) -> object:
+    """Return what decides about a run's launches: policies, contention and seeds do not."""
+    config = dataclasses.replace(run.config, policy=POLICIES[0], reclaim=RECLAIMS[0])
+    same: dict[str, Any] = {"policy": None, "reclaim": None, "contention": "none", "seed": 1}
+    return config, dataclasses.replace(run.request, **same)
 
 
 def run_missing(

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warploom_sim.cosim.simulators import SIMULATORS
 from warploom_sim.failure import MismatchError, ProgramError
-from warploom_sim.replay.request import DEFAULT_KNEE
 from warploom_sim.sweep.plan import Run, sources
 from warploom_spec import WarploomError
 
@@ -39,32 +37,18 @@ class Finished:
 def execute(run: Run, trace: bytes) -> Finished:
     """Replay a trace, whose bytes come along: a worker need not see the file."""
     # NumPy and Numba are the worker's to import, not the client's.
-    from warploom_sim.replay.python_api import replay
+    from warploom_sim.replay import python_api
     from warploom_sim.sweep.run_figures import run_figures
 
     # A worker may have the client's screen: spinners there are the client's alone.
     os.environ["TTY_COMPATIBLE"] = "0"
-    made_by = sources(run.simulator is not None)
+    made_by = sources(run.request.rtl)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / run.trace.name
         path.write_bytes(trace)
         try:
-            result = replay(
-                path,
-                run.config,
-                launches=run.first,
-                time_scale=run.time_scale,
-                seed=run.seed,
-                device=run.device,
-                rtl=run.simulator is not None,
-                arrivals=run.arrivals,
-                allocator=run.allocator,
-                kill_every=run.kill_every,
-                contention=run.contention,
-                knee=run.knee or DEFAULT_KNEE,
-                simulator=run.simulator or SIMULATORS[0],
-            )
+            result = python_api.run(run.request.of(path))
         except (MismatchError, ProgramError, WarploomError) as error:
             words = str(error).replace(str(path), str(run.trace))
             return Finished(None, made_by, words, type(error))

@@ -1,38 +1,28 @@
 """Names for the runs of a comparison, from the values in which they differ, for table and plot."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
-#: Parts of a run's identity in the order in which they are shown.
-_PARTS: Final = (
-    "config",
-    "policy",
-    "reclaim",
-    "time_scale",
-    "contention",
-    "knee",
-    "arrivals",
-    "allocator",
-    "kill_every",
-    "first",
-    "seed",
-    "device",
-)
-#: Parts whose value is clear without the part's name.
-_PLAIN: Final = ("config", "policy", "reclaim")
+from warploom_sim.replay.request_fields import Role
+from warploom_sim.sweep.plan import parts
+
+
+def _names(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the names of all that tells a run from others, in the order in which it is shown."""
+    fields = dict.fromkeys(field for row in rows for field in row["set"])
+    keys = [one.key for one in parts().values() if one.key in rows[0] and one.key != "set"]
+    return [*keys, *fields, "engine"]
 
 
 def varying(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return the names of what differs between rows of a trace; the policy if nothing does."""
-    fields = list(dict.fromkeys(field for row in rows for field in row["set"]))
-    found = [name for name in (*_PARTS, *fields) if len(_values(rows, name)) > 1]
+    found = [name for name in _names(rows) if len(_values(rows, name)) > 1]
     return found or ["policy"]
 
 
 def common(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return what all rows share, by name, as far as it is worth a word."""
-    fields = list(dict.fromkeys(field for row in rows for field in row["set"]))
-    shared = {name: _values(rows, name) for name in (*_PARTS, *fields, "engine")}
+    shared = {name: _values(rows, name) for name in _names(rows)}
     worth = {name: values.pop() for name, values in shared.items() if len(values) == 1}
     return {name: text for name, text in worth.items() if text not in ("none", "model")}
 
@@ -57,10 +47,10 @@ def short(trace: str) -> str:
 def baseline(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the run that another run is compared with: the first run of the same work.
 
-    Time scale, contention, arrivals and kills belong to the work: they change the blocks' lengths,
-    or which launches run and when. All else belongs to the machine.
+    Options of `Role.WORK` belong to the work: they change the blocks' lengths, or which launches
+    run and when. All else belongs to the machine.
     """
-    work = ("time_scale", "contention", "knee", "arrivals", "kill_every", "seed", "first", "device")
+    work = [one.key for one in parts().values() if one.role is Role.WORK]
     return next(one for one in rows if all(one[name] == row[name] for name in work))
 
 
@@ -71,4 +61,5 @@ def label(row: dict[str, Any], names: Sequence[str]) -> str:
 
 def _word(row: dict[str, Any], name: str) -> str:
     text = value(row, name)
-    return text if name in _PLAIN else f"{name.replace('_', ' ')} {text}"
+    plain = any(one.key == name and one.role is Role.CONFIG for one in parts().values())
+    return text if plain else f"{name.replace('_', ' ')} {text}"

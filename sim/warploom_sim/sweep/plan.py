@@ -3,79 +3,40 @@
 import dataclasses
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import util
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.replay import event_model
 from warploom_sim.build_cache import digest
-from warploom_sim.replay.request import ALLOCATORS, ARRIVALS, CONTENTIONS, DEFAULT_KNEE
-from warploom_sim.variant import variant
+from warploom_sim.replay.model_input import config_of
+from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.request_fields import (
+    DECIDING,
+    Option,
+    Role,
+    Surface,
+    options,
+    plain,
+    refuse_given,
+)
 from warploom_spec import Config, WarploomError, preset
 
 #: Packages that decide what a replay shows; with the RTL that one as well.
 _MODELS: Final = ("warploom_golden", "warploom_sim", "warploom_spec")
 _RTL: Final = "warploom"
+#: The configuration changes fastest from run to run: its rows stand below each other.
+_ORDER: Final = (Role.WORK, Role.SOFTWARE, Role.ENGINE, Role.CHECK, Role.CONFIG)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is to be compared: every combination of the tuples is a run.
-
-    Attributes
-    ----------
-    traces : tuple of Path
-        Recordings.
-    configs, policies, reclaims : tuple of str
-        Presets, and what replaces their policies; empty: the preset's own.
-    settings : tuple of str
-        Each ``FIELD=V1,V2``: values of a field. A field that is a tuple has one value a setting.
-    time_scales : tuple of Fraction
-        Block lengths are the recorded ones times these.
-    contentions : tuple of str
-        Whether the blocks of an SM slow each other down: of
-        `warploom_sim.replay.request.CONTENTIONS`.
-    knees : tuple of int
-        With contention: warps that an SM runs at full speed.
-    arrivals : tuple of str
-        Whether launches arrive at the times of their calls: of
-        `warploom_sim.replay.request.ARRIVALS`.
-    allocators : tuple of str
-        Which kernels get an address of their own in the index memory: of
-        `warploom_sim.replay.request.ALLOCATORS`.
-    kill_every : int or None
-        Launches of this number, twice this number and so on are killed; None: no one.
-    first : int or None
-        Only the first launches of each trace.
-    seed : int
-        Seeds the jitter of the block lengths.
-    device : int or None
-        Only the kernels of this GPU of each trace; None is all of them.
-    strict : bool
-        Refuse a trace with kernels whose launch call is not recorded, instead of leaving them out.
-    simulator : str or None
-        What runs the RTL; None: the golden event model runs alone.
-    """
-
-    traces: tuple[Path, ...]
-    configs: tuple[str, ...] = ("default",)
-    policies: tuple[str, ...] = ()
-    reclaims: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()
-    time_scales: tuple[Fraction, ...] = (Fraction(1, 32),)
-    contentions: tuple[str, ...] = CONTENTIONS[:1]
-    knees: tuple[int, ...] = (DEFAULT_KNEE,)
-    arrivals: tuple[str, ...] = ARRIVALS[:1]
-    allocators: tuple[str, ...] = ALLOCATORS[:1]
-    kill_every: int | None = None
-    first: int | None = None
-    seed: int = 1
-    device: int | None = None
-    strict: bool = False
-    simulator: str | None = None
+def parts() -> dict[str, Option]:
+    """Return the options that tell a run from others, by field."""
+    return {
+        name: one
+        for name, one in options(ReplayRequest).items()
+        if one.role in DECIDING and Surface.COMPARE not in one.refused
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,133 +45,81 @@ class Run:
 
     Attributes
     ----------
-    trace : Path
-        The recording.
+    request : ReplayRequest
+        The request, for one trace.
     content : str
-        SHA-256 of its bytes.
-    preset : str
-        Name of the preset.
-    settings : tuple of (str, str)
-        Fields that were set, policies left out.
+        SHA-256 of the trace's bytes.
     config : Config
         The preset with all that replaces its fields.
-    time_scale, contention, arrivals, allocator, kill_every, first, seed, device, simulator
-        As in `Request`, one value each.
-    knee : int or None
-        With contention one of the request's; None without.
     """
 
-    trace: Path
+    request: ReplayRequest
     content: str
-    preset: str
-    settings: tuple[tuple[str, str], ...]
     config: Config
-    time_scale: Fraction
-    contention: str
-    knee: int | None
-    arrivals: str
-    allocator: str
-    kill_every: int | None
-    first: int | None
-    seed: int
-    device: int | None
-    simulator: str | None
+
+    @property
+    def trace(self) -> Path:
+        """The recording."""
+        return self.request.trace
 
     @property
     def run_id(self) -> str:
         """Hash of everything that decides the result, except the version of the models."""
-        parts = (self.trace.name, self.content, dataclasses.asdict(self.config))
-        block_lengths = (str(self.time_scale), self.contention, self.knee, self.seed)
-        host = (self.arrivals, self.allocator, self.kill_every, self.first, self.device)
-        return digest([*parts, *block_lengths, *host, self.simulator])
+        others = [role for role in DECIDING if role is not Role.CONFIG]
+        work = plain(self.request, others)
+        return digest([self.trace.name, self.content, dataclasses.asdict(self.config), work])
 
     def identity(self) -> dict[str, Any]:
         """Return what tells this run from others, by name, as JSON has it."""
-        return {
-            "trace": self.trace.name,
-            "config": self.preset,
-            "set": dict(self.settings),
-            "policy": self.config.policy,
-            "reclaim": self.config.reclaim,
-            "time_scale": str(self.time_scale),
-            "contention": self.contention,
-            "knee": self.knee,
-            "arrivals": self.arrivals,
-            "allocator": self.allocator,
-            "kill_every": self.kill_every,
-            "first": self.first,
-            "seed": self.seed,
-            "device": self.device,
-            "engine": self.simulator or "model",
-        }
+        known = plain(self.request)
+        found = {one.key: known[one.key] for one in parts().values()}
+        fields = dict(setting.split("=", 1) for setting in self.request.settings)
+        policies = {"policy": self.config.policy, "reclaim": self.config.reclaim}
+        engine = found.pop("simulator") or "model"
+        return {"trace": self.trace.name, **found, **policies, "set": fields, "engine": engine}
 
 
-def plan(request: Request) -> list[Run]:
+def plan(traces: Sequence[Path], given: Mapping[str, Sequence[Any]]) -> list[Run]:
     """Return every combination once: of each trace all runs in a row, the reclaim policy fastest.
+
+    Parameters
+    ----------
+    traces : sequence of Path
+        Recordings.
+    given : mapping of str to sequence
+        Of fields of `ReplayRequest` all values. Those of ``settings`` are each ``FIELD=V1,V2``; a
+        field that is a tuple has one value a setting.
 
     Raises
     ------
     WarploomError
-        If a preset or a field does not exist, or a value is not legal.
+        If a preset or a field does not exist, a value is not legal, or a comparison cannot do it.
     """
-    contents = {
-        path: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in dict.fromkeys(request.traces)
+    refuse_given(ReplayRequest, Surface.COMPARE, given)
+    contents = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in set(traces)}
+    runs: dict[str, Run] = {}
+    for path in traces:
+        for values in _combinations(given):
+            request = ReplayRequest(traces=(path,), **values)
+            run = Run(request=request, content=contents[path], config=config_of(request))
+            runs.setdefault(run.run_id, run)
+    return list(runs.values())
+
+
+def _combinations(given: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    """Yield every combination of the values, by field."""
+    known = options(ReplayRequest)
+    chosen = {
+        name: given.get(name, (one.default_of(Surface.COMPARE),)) for name, one in known.items()
     }
-    configs = [
-        (name, fields, _config(name, fields, policy, reclaim))
-        for name in request.configs
-        for fields in _fields(request.settings)
-        for policy in request.policies or (None,)
-        for reclaim in request.reclaims or (None,)
-    ]
-    runs = [
-        Run(
-            trace=path,
-            content=contents[path],
-            preset=name,
-            settings=fields,
-            config=config,
-            time_scale=time_scale,
-            contention=contention,
-            knee=knee,
-            arrivals=arrivals,
-            allocator=allocator,
-            kill_every=request.kill_every,
-            first=request.first,
-            seed=request.seed,
-            device=request.device,
-            simulator=request.simulator,
-        )
-        for path, time_scale, arrivals, (contention, knee) in itertools.product(
-            request.traces, request.time_scales, request.arrivals, _contentions(request)
-        )
-        for allocator in request.allocators
-        for name, fields, config in configs
-    ]
-    return list({run.run_id: run for run in reversed(runs)}.values())[::-1]
+    if "settings" in given:
+        chosen["settings"] = _settings(given["settings"])
+    names = [name for role in _ORDER for name, one in known.items() if one.role is role]
+    for values in itertools.product(*(chosen[name] for name in names)):
+        yield dict(zip(names, values, strict=True))
 
 
-def _contentions(request: Request) -> list[tuple[str, int | None]]:
-    """Return every contention, with each knee where there is one."""
-    return [
-        (contention, knee)
-        for contention in request.contentions
-        for knee in (request.knees if contention != "none" else (None,))
-    ]
-
-
-def _config(
-    name: str, fields: Sequence[tuple[str, str]], policy: str | None, reclaim: str | None
-) -> Config:
-    chosen = [("policy", policy), ("reclaim", reclaim), *fields]
-    settings = [f"{field}={value}" for field, value in chosen if value is not None]
-    config = variant(name, settings).config
-    event_model.check(config)
-    return config
-
-
-def _fields(settings: Sequence[str]) -> Iterable[tuple[tuple[str, str], ...]]:
+def _settings(settings: Sequence[str]) -> list[tuple[str, ...]]:
     """Return every combination of the fields' values."""
     values: dict[str, list[str]] = {}
     known = vars(preset("default"))
@@ -220,8 +129,8 @@ def _fields(settings: Sequence[str]) -> Iterable[tuple[tuple[str, str], ...]]:
             raise WarploomError(f"setting is {setting!r}; legal: FIELD=V1,V2, such as sms=4,8")
         whole = isinstance(known.get(field), tuple)
         values.setdefault(field, []).extend([text] if whole else text.split(","))
-    each = [[(field, value) for value in given] for field, given in values.items()]
-    return itertools.product(*each)
+    each = [[f"{field}={value}" for value in given] for field, given in values.items()]
+    return list(itertools.product(*each))
 
 
 def sources(rtl: bool) -> str:

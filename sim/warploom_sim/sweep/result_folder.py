@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from warploom_sim.json_file import write_whole
-from warploom_sim.sweep.plan import Run
+from warploom_sim.sweep.plan import Run, parts
 from warploom_sim.sweep.run_figures import GROUPS
 from warploom_spec import WarploomError
 from warploom_spec.extras import need
@@ -69,13 +69,12 @@ class ResultFolder:
         """Return the types of all columns, the same in every file."""
         arrow = self._arrow
         text, whole, share = arrow.string(), arrow.int64(), arrow.float64()
-        texts = ("run_id", "sources", "trace", "config", "policy", "reclaim", "time_scale")
-        kinds: dict[str, Any] = dict.fromkeys(
-            (*texts, "contention", "arrivals", "allocator", "engine"), text
-        )
+        types = {"text": text, "whole": whole, "truth": arrow.bool_()}
+        kinds: dict[str, Any] = dict.fromkeys(("run_id", "sources", "trace", "engine"), text)
+        kinds |= {one.key: types[one.kind.column] for one in parts().values()}
+        del kinds["simulator"]
         kinds |= {"set": arrow.list_(text)}
-        wholes = ("knee", "kill_every", "first", "seed", "device", "launches", "refused")
-        kinds |= dict.fromkeys((*wholes, "blocks", "cycles", "history_hits"), whole)
+        kinds |= dict.fromkeys(("launches", "refused", "blocks", "cycles", "history_hits"), whole)
         kinds |= {"blocks_per_cycle": share, "wall_s": share}
         for group, names in GROUPS.items():
             kind = share if group == "occupancy" else whole

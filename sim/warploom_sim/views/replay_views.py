@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from warploom_sim.replay import replay_words
 from warploom_sim.replay.replay_result import Replay
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views import replay_table
 from warploom_spec import Config, WarploomError
 
@@ -22,7 +22,7 @@ _HINT: Final = (
 )
 
 
-def check(options: ReplayOptions) -> None:
+def check(request: ReplayRequest) -> None:
     """Refuse views whose packages are not installed, before anything runs.
 
     Raises
@@ -30,44 +30,44 @@ def check(options: ReplayOptions) -> None:
     WarploomError
         Names the extra to install.
     """
-    if options.timeline:
+    if request.timeline:
         from warploom_sim.views.timeline import check_timeline
 
         check_timeline()
-    if options.report:
+    if request.report:
         from warploom_sim.views.html_report.page import check_report
 
         check_report()
 
 
-def write(options: ReplayOptions, outcomes: Sequence["Outcome"]) -> list[str]:
-    """Write the views that the options ask for; return what to print, a line each."""
-    asked = {"timeline": options.timeline, "report": options.report}
+def write(request: ReplayRequest, outcomes: Sequence["Outcome"]) -> list[str]:
+    """Write the views that the request asks for; return what to print, a line each."""
+    asked = {"timeline": request.timeline, "report": request.report}
     files = {what: path for what, path in asked.items() if path}
     if not files:
         return [_HINT]
     if any(outcome.result is None for outcome in outcomes):
         return [f"{path} not written: RTL and model differ" for path in files.values()]
     lines = []
-    if options.timeline:
-        _write_timeline(options.timeline, options.traces, outcomes)
-        lines.append(f"timeline: {options.timeline} (opens in ui.perfetto.dev)")
-    if options.report:
-        _write_report(options.report, options, outcomes)
-        lines.append(f"report: {options.report}")
+    if request.timeline:
+        _write_timeline(request.timeline, request.traces, outcomes)
+        lines.append(f"timeline: {request.timeline} (opens in ui.perfetto.dev)")
+    if request.report:
+        _write_report(request.report, request, outcomes)
+        lines.append(f"report: {request.report}")
     return lines
 
 
-def recorded_lengths(options: ReplayOptions, config: Config) -> Replay | None:
+def recorded_lengths(request: ReplayRequest, config: Config) -> Replay | None:
     """Return the replay of the first trace with blocks of the recorded lengths.
 
     The golden model runs alone. None if blocks of those lengths are refused.
     """
     from warploom_sim.replay import replay_job
 
-    once = dataclasses.replace(options, time_scale=Fraction(1))
+    once = dataclasses.replace(request, time_scale=Fraction(1))
     try:
-        job = replay_job.prepare(options.traces[0], config, once)
+        job = replay_job.prepare(config, once)
     except WarploomError:
         return None
     return replay_job.model_alone(job)
@@ -92,17 +92,17 @@ def _write_timeline(path: Path, traces: Sequence[Path], outcomes: Sequence["Outc
         timeline.write(path)
 
 
-def _write_report(path: Path, options: ReplayOptions, outcomes: Sequence["Outcome"]) -> None:
+def _write_report(path: Path, request: ReplayRequest, outcomes: Sequence["Outcome"]) -> None:
     from warploom_sim.screen import progress_bar
     from warploom_sim.views.html_report.page import Run, write_report
 
     runs = []
     with progress_bar() as bar:
         task = bar.add_task("report", total=len(outcomes) + 1)
-        for trace, outcome in zip(options.traces, outcomes, strict=True):
+        for trace, outcome in zip(request.traces, outcomes, strict=True):
             assert outcome.result is not None
             limited = replay_table.time_scale_warning(outcome.figures)
-            again = dataclasses.replace(options, traces=(trace,))
+            again = request.of(trace)
             run = Run(
                 replay=outcome.result,
                 figures=outcome.figures,

@@ -120,9 +120,9 @@ def test_an_rtl_that_is_told_other_arrivals_is_found(
     start = rtl_replay.simulation_process
 
     def later(*arguments: Any) -> Any:
-        *others, arrivals, waves, options = arguments
+        *others, arrivals = arguments
         late = [arrivals[0], arrivals[1] + 1, *arrivals[2:]]
-        return start(*others, late, waves, options)
+        return start(*others, late)
 
     monkeypatch.setattr(rtl_replay, "simulation_process", later)
     result, figures = sim(tmp_path, trace, *TINY, *TRACE)
@@ -182,7 +182,7 @@ def test_a_trace_without_call_times_is_refused_in_one_line(tmp_path: Path, missi
     assert said in result.stderr and len(result.stderr.splitlines()) == 1
     assert sorted(tmp_path.iterdir()) == [*before, trace]
     result, _ = sim(tmp_path, trace, *TINY, "--arrivals", "late")
-    assert result.exit_code == 2 and "'late' is not one of 'none', 'trace'" in result.stderr
+    assert result.exit_code == 2 and "'late'; legal: none, trace" in result.stderr
 
 
 @pytest.mark.deep

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from tb.support.trace_files import document, random_document, write
 from warploom_sim import cli, replay
 from warploom_sim.replay import simulation_run
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces.trace_launches import make_launches, recorded_load
 from warploom_sim.traces.trace_reader import load
 from warploom_spec import WarploomError, preset
@@ -19,7 +19,7 @@ from warploom_spec.config import RECLAIMS
 
 TRACES = Path(__file__).parents[3] / "traces"
 TINY = ("--sim", "icarus", "--config", "tiny")
-SCALE = ReplayOptions(traces=()).time_scale
+SCALE = ReplayRequest(traces=()).time_scale
 
 
 def sim(tmp_path: Path, *arguments: object) -> tuple[Result, dict[str, Any]]:
@@ -125,16 +125,18 @@ def test_a_mismatch_says_how_to_see_it_again(tmp_path: Path, trace: Path) -> Non
     fault = ("--contention", "sharing", "--knee", "3", "--forced-fault", "event.reports.3.1")
     result, _ = sim(tmp_path, trace, *TINY, *fault)
     assert result.exit_code == 1
-    assert "--contention sharing --knee 3 --forced-fault event.reports.3.1" in result.stdout
+    again = result.stdout.split("again with: ")[1].splitlines()[0]
+    assert "--contention sharing --knee 3 " in again
+    assert again.endswith("--forced-fault event.reports.3.1")
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--contention", "bandwidth"), "'bandwidth' is not one of 'none', 'sharing'"),
-        (("--contention", "sharing", "--knee", "0"), "0 is not in the range 1<=x<=65535"),
+        (("--contention", "bandwidth"), "'bandwidth'; legal: none, sharing"),
+        (("--contention", "sharing", "--knee", "0"), "'0'; legal: 1 to 65535"),
         (("--contention", "sharing", "--knee", "x"), "legal: 1 to 65535"),
-        (("--knee", "8"), "8 without contention; give --contention sharing, too"),
+        (("--knee", "8"), "--knee 8 counts only with --contention sharing; give that, too"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, trace: Path, options: tuple[str, ...], said: str) -> None:

@@ -13,7 +13,7 @@ from warploom_golden.replay.event_model import Events
 from warploom_sim.replay import replay_words, rtl_replay
 from warploom_sim.replay.event_comparison import Comparison, compare
 from warploom_sim.replay.expected import count
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views import replay_table
 from warploom_spec import LaunchDescriptor, preset
 
@@ -145,7 +145,7 @@ def test_a_refusal_that_nothing_demands(model: Events) -> None:
 
 def test_a_mismatch_says_everything(model: Events, tmp_path) -> None:
     path = write(tmp_path, document())
-    options = ReplayOptions(traces=(path,), policy="first_fit", seed=9)
+    options = ReplayRequest(traces=(path,), rtl=True, policy="first_fit", seed=9)
     outcome = compare(changed(model, "offers", "sm", 11, 7), model)
     assert outcome.first is not None
     text = replay_words.describe(outcome.first, ["conv", "relu", "pool", "add"], options)
@@ -158,7 +158,7 @@ def test_a_mismatch_says_everything(model: Events, tmp_path) -> None:
     assert differs == "  differs: sm"
     assert again == (
         f"  again with: warploom sim {path} --sim verilator --config default"
-        " --policy first_fit --seed 9 --time-scale 1/32"
+        " --policy first_fit --time-scale 1/32 --seed 9"
     )
 
 

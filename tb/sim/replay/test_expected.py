@@ -11,6 +11,7 @@ from warploom_golden.replay import event_model
 from warploom_golden.replay.kills import kill_block
 from warploom_sim.replay import expected
 from warploom_sim.replay.expected import Expected
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, preset
@@ -147,18 +148,22 @@ def test_a_history_that_runs_out_of_entries_makes_the_demand_a_floor(seed: int) 
     assert 0 < exact < 40
 
 
+def killed(every: int, seed: int) -> ReplayRequest:
+    return ReplayRequest(traces=(), kill_every=every, seed=seed % 2**32)
+
+
 def test_a_killed_launch_demands_the_blocks_up_to_its_kill(seed: int) -> None:
     """Seed 1: mix(mix(1 ^ 3)) = 0x3656ffdd, times 100 / 2^32 is 21; of 6 0x54acea80, 33."""
     launches = [
         LaunchDescriptor(grid=(10, 5, 2), block=(32, 1, 1), code=number) for number in range(8)
     ]
-    demanded = expected.count(launches, preset("default"), 1, 3)
+    demanded = expected.count(launches, preset("default"), killed(3, seed=1))
     assert demanded.least_blocks == (100, 100, 100, 22, 100, 100, 34, 100)
     assert demanded.blocks == demanded.most("offers") == 800
     assert demanded.events()["reports"] == sum(demanded.least_blocks)
     # The golden model's arithmetic is written apart.
     for kill_every in (1, 2, 3):
-        least = expected.count(launches, preset("default"), seed, kill_every).least_blocks
+        least = expected.count(launches, preset("default"), killed(kill_every, seed)).least_blocks
         for number, blocks in enumerate(least):
-            last = kill_block(seed, number, 100, kill_every)
+            last = kill_block(seed % 2**32, number, 100, kill_every)
             assert blocks == (100 if last is None else last + 1)

@@ -14,7 +14,7 @@ from tb.support.trace_files import random_document, write
 from warploom_sim import cli, replay
 from warploom_sim.replay import replay_words
 from warploom_sim.replay.launch_figures import FIGURES, launch_figures, write_launches_csv
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 
 LAUNCHES = 24
 OPTIONS = ("--sim", "icarus", "--config", "tiny")
@@ -104,7 +104,7 @@ def test_set_changes_the_preset(tmp_path: Path, trace: Path) -> None:
     assert (written["config"], written["set"]) == ("tiny", ["sms=3", "policy=first_fit"])
     assert "sms=3" in result.stdout
     # The command that repeats a replay names the fields.
-    options = ReplayOptions(traces=(trace,), config="tiny", settings=("sms=3",))
+    options = ReplayRequest(traces=(trace,), config="tiny", settings=("sms=3",))
     assert "--set sms=3" in replay_words.command(options)
 
 

@@ -28,7 +28,7 @@ from warploom_sim.commands import sim_run
 from warploom_sim.failure import ProgramError
 from warploom_sim.replay import replay_follow, replay_job, rtl_replay
 from warploom_sim.replay.model_run import ModelJob, read_piece
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.simulation_run import model_process
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
@@ -169,7 +169,8 @@ def test_kills_of_other_launches_are_found(tmp_path: Path, monkeypatch: pytest.M
     start = rtl_replay.simulation_process
 
     def other(*arguments: Any) -> Any:
-        return start(*arguments[:6], 5, *arguments[7:])
+        simulation, launches, config, request, *rest = arguments
+        return start(simulation, launches, config, replace(request, kill_every=5), *rest)
 
     monkeypatch.setattr(rtl_replay, "simulation_process", other)
     result, figures = sim(tmp_path, STENCIL, "--launches", 16, "--kill-every", 3)
@@ -192,7 +193,7 @@ def test_a_report_that_says_another_status_is_found(tmp_path: Path, bit: int) ->
 def test_a_kill_of_every_zeroth_launch_is_refused(tmp_path: Path) -> None:
     result, _ = sim(tmp_path, STENCIL, "--kill-every", 0)
     assert result.exit_code == 2
-    assert "0 is not in the range x>=1" in result.output
+    assert "'0'; legal: 1 or more" in result.output
 
 
 def test_kernels_without_a_launch_call_and_other_gpus_are_left_out(tmp_path: Path) -> None:
@@ -337,11 +338,16 @@ def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
 
 def test_the_model_is_told_trace_configuration_and_seed_alone(tmp_path: Path, trace: Path) -> None:
     config = replace(preset("tiny"), policy="least_loaded")
-    options = ReplayOptions(traces=(trace,), launches=5, seed=77)
-    job = ModelJob(
-        trace=trace, config=config, launches=5, time_scale=options.time_scale, seed=options.seed
-    )
-    assert job.to_json().count(":") == len(vars(job)) + len(vars(config))
+    options = ReplayRequest(traces=(trace,), launches=5, seed=77)
+    job = ModelJob(request=options, config=config)
+    told = json.loads(job.to_json())
+    assert told.keys() == {"trace", "config", "request"}
+    assert told["config"].keys() == vars(config).keys()
+    # Neither what runs the RTL, nor what is written, nor a planted fault.
+    work = {"time_scale", "contention", "knee", "arrivals", "allocator", "kill_every"}
+    assert told["request"].keys() == work | {"launches", "seed", "device"}
+    rtl = replace(options, rtl=True, waves=True, forced_fault="event.offers.3.0")
+    assert replace(job, request=rtl).to_json() == job.to_json()
     assert ModelJob.from_json(job.to_json()) == job
     with model_process(job, tmp_path) as process:
         parts = list(iter(lambda: read_piece(process.stdout), None))
@@ -425,12 +431,12 @@ def test_a_missing_simulator_is_refused(
 
 def test_an_unknown_simulator_is_refused(trace: Path) -> None:
     with pytest.raises(WarploomError, match="simulator is 'vcs'; legal: verilator, icarus"):
-        sim_run.run(ReplayOptions(traces=(trace,), simulator="vcs"))
+        sim_run.run(ReplayRequest(traces=(trace,), rtl=True, simulator="vcs"))
 
 
 def test_an_unknown_configuration_is_refused(trace: Path) -> None:
     with pytest.raises(WarploomError, match="config is 'huge'; legal: tiny, default, large"):
-        sim_run.run(ReplayOptions(traces=(trace,), config="huge"))
+        sim_run.run(ReplayRequest(traces=(trace,), config="huge"))
 
 
 def test_a_waveform_is_written_where_it_is_said(tmp_path: Path) -> None:

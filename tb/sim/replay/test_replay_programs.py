@@ -21,6 +21,7 @@ from warploom_sim.replay.bench import replay_bench_build
 from warploom_sim.replay.bench.records import record_packets, record_words
 from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.model_run import ModelJob
+from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import LaunchDescriptor, preset
 
 ROOT = Path(__file__).parents[3]
@@ -95,8 +96,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         simulation = replay_bench_build.build(config, "icarus")
+    request = ReplayRequest(traces=(), rtl=True, simulator="icarus")
     with simulation_run.simulation_process(
-        simulation, launches, config, "icarus", 1, folder
+        simulation, launches, config, request, folder
     ) as process:
         assert process.wait() == 0
     return folder

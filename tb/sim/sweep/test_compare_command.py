@@ -100,7 +100,7 @@ def test_kept_runs_do_not_run_again(tmp_path: Path, trace: Path, here: list[str]
     assert [row["policy"] for row in again] == ["least_loaded", "first_fit", "round_robin"]
     assert again[1:] == first
     # Other seeds, launches or time scales are other runs.
-    for other in (("--seed", 9), ("--first", 3), ("--time-scale", "1/64")):
+    for other in (("--seed", 9), ("--launches", 3), ("--time-scale", "1/64")):
         assert compare(*options, "--policy", "first_fit", *other).exit_code == 0
     assert here[3:] == ["first_fit"] * 3
     assert len(pyarrow.parquet.read_table(results)) == 6
@@ -277,8 +277,7 @@ def test_a_runs_own_failure_is_told_with_the_traces_name(tmp_path: Path, trace: 
     content["traceEvents"][2]["args"]["shared memory"] = 2**20
     bad = tmp_path / "bad.json"
     bad.write_text(json.dumps(content))
-    request = comparison.Request(traces=(bad,))
-    (run,) = comparison.plan(request)
+    (run,) = comparison.plan((bad,), {})
     finished = execute(run, bad.read_bytes())
     assert (finished.row, finished.kind) == (None, WarploomError)
     assert finished.error.startswith(f"{bad}: ")
@@ -294,17 +293,17 @@ def closed_port() -> int:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--policy", "first_fit,x"), "'--policy': 'x' is not one of 'first_fit', "),
-        (("--policy", ""), "'--policy': '' is not one of 'first_fit', "),
-        (("--reclaim", "x"), "'--reclaim': 'x' is not one of 'in_order', "),
-        (("--config", "tiny,huge"), "'--config': 'huge' is not one of 'tiny', "),
-        (("--arrivals", "x"), "'--arrivals': 'x' is not one of 'none', 'trace'"),
-        (("--kill-every", "0"), "'--kill-every': 0 is not in the range"),
-        (("--contention", "x"), "'--contention': 'x' is not one of 'none', 'sharing'"),
-        (("--knee", "8"), "'--knee': there is no contention; give --contention sharing, too."),
-        (("--contention", "sharing", "--knee", "8,0"), "'--knee': 0 is not in the range"),
-        (("--contention", "sharing", "--knee", "x"), "'--knee': 'x' is not a valid whole number"),
-        (("--time-scale", "1,0"), "'--time-scale': '0' is not a fraction above 0"),
+        (("--policy", "first_fit,x"), "'--policy': 'x'; legal: first_fit, "),
+        (("--policy", ""), "'--policy': ''; legal: first_fit, "),
+        (("--reclaim", "x"), "'--reclaim': 'x'; legal: in_order, "),
+        (("--config", "tiny,huge"), "'--config': 'huge'; legal: tiny, "),
+        (("--arrivals", "x"), "'--arrivals': 'x'; legal: none, trace"),
+        (("--kill-every", "0"), "'--kill-every': '0'; legal: 1 or more"),
+        (("--contention", "x"), "'--contention': 'x'; legal: none, sharing"),
+        (("--knee", "8"), "--knee 8 counts only with --contention sharing; give that, too"),
+        (("--contention", "sharing", "--knee", "8,0"), "'--knee': '0'; legal: 1 to 65535"),
+        (("--contention", "sharing", "--knee", "x"), "'--knee': 'x'; legal: 1 to 65535"),
+        (("--time-scale", "1,0"), "'--time-scale': '0'; legal: a fraction above 0"),
         (("--set", "sms=0"), "sms is 0; legal: 1 to 256"),
         (("--set", "nothing=1,2"), "field is 'nothing'; legal: sms, "),
         (("--results", "/proc/runs"), "'--results': '/proc/runs' cannot be written"),

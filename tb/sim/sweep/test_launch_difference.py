@@ -1,4 +1,4 @@
-"""``warploom compare --launches``: two runs of one trace, launch by launch."""
+"""``warploom compare --from``: two runs of one trace, launch by launch."""
 
 import copy
 import json
@@ -37,7 +37,7 @@ def runs(tmp_path: Path, seed: int) -> tuple[Path, dict[str, Any], Path, dict[st
 
 
 def difference(*arguments: object) -> Result:
-    words = ["compare", "--launches", *map(str, arguments)]
+    words = ["compare", "--from", *map(str, arguments)]
     return CliRunner().invoke(cli.main, words, catch_exceptions=False)
 
 

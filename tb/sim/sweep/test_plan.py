@@ -1,16 +1,16 @@
 """Which runs a comparison has: every combination once, in order, each with a name of its own."""
 
 import itertools
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tb.support.trace_files import document, write
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim.sweep.labels import baseline, common, label, value, varying
-from warploom_sim.sweep.plan import Request, plan, sources
+from warploom_sim.sweep.plan import parts, plan, sources
 from warploom_spec import WarploomError, preset
 from warploom_spec.config import RECLAIMS
 
@@ -24,46 +24,43 @@ def test_every_combination_once_and_in_order(tmp_path: Path, trace: Path) -> Non
     other = tmp_path / "other.json"
     other.write_text(trace.read_text())
     scales = (Fraction(1, 32), Fraction(1))
-    request = Request(
-        traces=(trace, other),
-        configs=("tiny", "default"),
-        policies=PREDICTED_POLICIES,
-        reclaims=RECLAIMS,
-        settings=("sms=3,4", "grid_bits=8,8,8", "grid_bits=9,8,8"),
-        time_scales=scales,
-    )
-    runs = plan(request)
-    fields = [(("sms", s), ("grid_bits", g)) for s in "34" for g in ("8,8,8", "9,8,8")]
+    given = {
+        "config": ("tiny", "default"),
+        "policy": PREDICTED_POLICIES,
+        "reclaim": RECLAIMS,
+        "settings": ("sms=3,4", "grid_bits=8,8,8", "grid_bits=9,8,8"),
+        "time_scale": scales,
+    }
+    runs = plan((trace, other), given)
+    fields = [(f"sms={s}", f"grid_bits={g}") for s in "34" for g in ("8,8,8", "9,8,8")]
     product = itertools.product(
         (trace, other), scales, ("tiny", "default"), fields, PREDICTED_POLICIES, RECLAIMS
     )
-    found = [
-        (r.trace, r.time_scale, r.preset, r.settings, r.config.policy, r.config.reclaim)
-        for r in runs
-    ]
+    names = ("trace", "time_scale", "config", "settings", "policy", "reclaim")
+    found = [tuple(getattr(run.request, name) for name in names) for run in runs]
     assert found == list(product)
     assert len({run.run_id for run in runs}) == len(runs) == 2 * 2 * 2 * 4 * 4 * 2
     for run in runs:
-        width = {"8,8,8": 8, "9,8,8": 9}[dict(run.settings)["grid_bits"]]
-        assert (run.config.sms, run.config.grid_bits) == (int(run.settings[0][1]), (width, 8, 8))
+        sms, bits = (setting.split("=")[1] for setting in run.request.settings)
+        width = {"8,8,8": 8, "9,8,8": 9}[bits]
+        assert (run.config.sms, run.config.grid_bits) == (int(sms), (width, 8, 8))
+        assert run.config.policy == run.request.policy
 
 
 def test_what_is_the_same_runs_once(trace: Path) -> None:
     own = preset("tiny").policy
-    request = Request(traces=(trace, trace), configs=("tiny",), policies=(own, own, "first_fit"))
-    assert [run.config.policy for run in plan(request)] == [own, "first_fit"]
-    same = Request(traces=(trace,), configs=("tiny",), settings=(f"sms={preset('tiny').sms},7",))
-    bare, seven = plan(same)
-    assert bare.run_id == plan(Request(traces=(trace,), configs=("tiny",)))[0].run_id
+    given = {"config": ("tiny",), "policy": (own, own, "first_fit")}
+    assert [run.config.policy for run in plan((trace, trace), given)] == [own, "first_fit"]
+    same = {"config": ("tiny",), "settings": (f"sms={preset('tiny').sms},7",)}
+    bare, seven = plan((trace,), same)
+    assert bare.run_id == plan((trace,), {"config": ("tiny",)})[0].run_id
     assert seven.run_id != bare.run_id
 
 
 def test_a_knee_is_of_contention_alone(trace: Path) -> None:
-    request = Request(
-        traces=(trace,), contentions=("none", "sharing"), knees=(8, 16), policies=("first_fit",)
-    )
-    runs = plan(request)
-    found = [(run.contention, run.knee) for run in runs]
+    given = {"contention": ("none", "sharing"), "knee": (8, 16), "policy": ("first_fit",)}
+    runs = plan((trace,), given)
+    found = [(run.request.contention, run.request.knee) for run in runs]
     assert found == [("none", None), ("sharing", 8), ("sharing", 16)]
     rows = [run.identity() for run in runs]
     assert varying(rows) == ["contention", "knee"]
@@ -78,25 +75,30 @@ def test_a_knee_is_of_contention_alone(trace: Path) -> None:
 
 
 def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: Path) -> None:
-    base = Request(traces=(trace,), configs=("tiny",))
-    changed = [
-        replace(base, policies=("first_fit",)),
-        replace(base, reclaims=("in_order",)),
-        replace(base, settings=("history_entries=3",)),
-        replace(base, time_scales=(Fraction(1, 2),)),
-        replace(base, contentions=("sharing",)),
-        replace(base, contentions=("sharing",), knees=(8,)),
-        replace(base, arrivals=("trace",)),
-        replace(base, allocators=("own",)),
-        replace(base, kill_every=1),
-        replace(base, first=1),
-        replace(base, seed=2),
-        replace(base, device=1),
-        replace(base, simulator="icarus"),
+    changed: list[dict[str, Any]] = [
+        {"policy": "first_fit"},
+        {"reclaim": "in_order"},
+        {"settings": "history_entries=3"},
+        {"time_scale": Fraction(1, 2)},
+        {"contention": "sharing"},
+        {"contention": "sharing", "knee": 8},
+        {"arrivals": "trace"},
+        {"allocator": "own"},
+        {"kill_every": 1},
+        {"launches": 1},
+        {"seed": 2},
+        {"device": 1},
+        {"rtl": True},
+        {"rtl": True, "simulator": "icarus"},
     ]
-    names = {plan(request)[0].run_id for request in (base, *changed)}
+
+    def name(**given: Any) -> str:
+        return plan((trace,), {key: (value,) for key, value in given.items()})[0].run_id
+
+    assert {key for given in changed for key in given} == {*parts(), "rtl"} - {"config"}
+    names = {name(config="tiny", **given) for given in ({}, *changed)}
     trace.write_text(trace.read_text() + "\n")
-    names.add(plan(base)[0].run_id)
+    names.add(name(config="tiny"))
     assert len(names) == len(changed) + 2
 
 
@@ -112,14 +114,14 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
 )
 def test_what_is_refused(trace: Path, settings: tuple[str, ...], message: str) -> None:
     with pytest.raises(WarploomError) as refusal:
-        plan(Request(traces=(trace,), settings=settings))
+        plan((trace,), {"settings": settings})
     assert message in str(refusal.value)
 
 
 def test_a_policy_is_not_set_twice(trace: Path) -> None:
-    request = Request(traces=(trace,), policies=("first_fit",), settings=("policy=first_fit",))
+    given = {"policy": ("first_fit",), "settings": ("policy=first_fit",)}
     with pytest.raises(WarploomError, match="policy is set twice"):
-        plan(request)
+        plan((trace,), given)
 
 
 def test_the_hash_of_the_sources_knows_the_rtl(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,26 +129,23 @@ def test_the_hash_of_the_sources_knows_the_rtl(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_run_is_held_against_the_first_of_the_same_work(trace: Path) -> None:
-    request = Request(
-        traces=(trace,),
-        policies=("first_fit", "least_loaded"),
-        settings=("sms=4,8",),
-        time_scales=(Fraction(1), Fraction(2)),
-        contentions=("none", "sharing"),
-        knees=(8, 16),
-        arrivals=("none", "trace"),
-    )
-    rows = [run.identity() for run in plan(request)]
+    given = {
+        "policy": ("first_fit", "least_loaded"),
+        "settings": ("sms=4,8",),
+        "time_scale": (Fraction(1), Fraction(2)),
+        "contention": ("none", "sharing"),
+        "knee": (8, 16),
+        "arrivals": ("none", "trace"),
+    }
+    rows = [run.identity() for run in plan((trace,), given)]
     places = [rows.index(baseline(row, rows)) for row in rows]
     # Policies and fields are four runs of each work.
     assert places == [4 * (number // 4) for number in range(2 * 2 * 3 * 4)]
 
 
 def test_labels_say_what_differs_and_the_title_the_rest(trace: Path) -> None:
-    request = Request(
-        traces=(trace,), policies=("first_fit", "least_loaded"), settings=("sms=4,8", "cores=2")
-    )
-    rows = [run.identity() for run in plan(request)]
+    given = {"policy": ("first_fit", "least_loaded"), "settings": ("sms=4,8", "cores=2")}
+    rows = [run.identity() for run in plan((trace,), given)]
     assert varying(rows) == ["policy", "sms"]
     assert [label(row, varying(rows)) for row in rows] == [
         "first_fit, sms 4",

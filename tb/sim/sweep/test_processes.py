@@ -222,7 +222,7 @@ def test_a_model_that_is_wrong_is_found_by_the_rtl(
     patch = "import warploom_golden.replay.block_length as b; right = b.block_lengths;"
     patch += " b.block_lengths = lambda *words: right(*words) + 1"
     (wrong / "sitecustomize.py").write_text(patch)
-    options = ["--config", "tiny", "--first", 9, "--rtl", "--sim", "icarus", "--results", "runs"]
+    options = ["--config", "tiny", "--launches", 9, "--rtl", "--sim", "icarus", "--results", "runs"]
     command = [*MAIN, "compare", trace, *options, "--policy", "first_fit", "--json", "f.json"]
     client = started(*command, folder=tmp_path, log="client.log", first_path=wrong)
     assert client.wait(LIMIT_S) == 1

@@ -13,7 +13,7 @@ import pytest
 from tb.support.trace_files import random_document, write
 from warploom_sim import replay
 from warploom_sim.replay.replay_result import REFUSED, Replay
-from warploom_sim.sweep.plan import Request, Run, plan
+from warploom_sim.sweep.plan import Run, plan
 from warploom_sim.sweep.result_folder import ResultFolder
 from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES, percentiles, run_figures
 from warploom_spec import WarploomError
@@ -29,7 +29,7 @@ def trace(tmp_path: Path, seed: int) -> Path:
 
 @pytest.fixture
 def run(trace: Path) -> Run:
-    return plan(Request(traces=(trace,), configs=("tiny",), settings=("sms=3",)))[0]
+    return plan((trace,), {"config": ("tiny",), "settings": ("sms=3",)})[0]
 
 
 @pytest.fixture

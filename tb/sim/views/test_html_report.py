@@ -17,7 +17,7 @@ from warploom_sim import cli, replay
 from warploom_sim.replay.analysis.kernels import kernels
 from warploom_sim.replay.analysis.limits import LABELS, find_limits
 from warploom_sim.replay.analysis.over_time import over_time
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views.html_report.page import Run, short_name, write_report
 from warploom_sim.views.replay_views import recorded_lengths
 
@@ -243,7 +243,7 @@ def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
     run = replay(RESNET)
     assert len(run.blocks) > 450_000
     file = tmp_path / "r.html"
-    recorded = recorded_lengths(ReplayOptions(traces=(RESNET,)), run.config)
+    recorded = recorded_lengths(ReplayRequest(traces=(RESNET,)), run.config)
     assert recorded is not None
     one = Run(replay=run, figures=plain(run), command="warploom sim", recorded=recorded)
     write_report(file, [one])

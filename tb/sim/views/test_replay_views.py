@@ -14,7 +14,7 @@ from tb.support.trace_files import random_document, write
 from warploom_sim import cli, replay
 from warploom_sim.commands import sim_run
 from warploom_sim.replay import rtl_replay
-from warploom_sim.replay.request import ReplayOptions
+from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views import replay_views
 from warploom_sim.views.html_report import page
 from warploom_spec import extras, preset
@@ -133,7 +133,7 @@ def test_what_breaks_while_it_is_written_leaves_nothing(
         raise OSError(28, "No space left on device")
 
     run = replay(trace, "tiny")
-    options = ReplayOptions(traces=(trace,), timeline=tmp_path / "t", report=tmp_path / "r")
+    options = ReplayRequest(traces=(trace,), timeline=tmp_path / "t", report=tmp_path / "r")
     outcome = rtl_replay.Outcome({}, [], run)
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(Path, "write_bytes", full)
@@ -146,7 +146,7 @@ def test_what_breaks_while_it_is_written_leaves_nothing(
 def test_recorded_lengths_have_all_other_settings(tmp_path: Path) -> None:
     trace = write(tmp_path, random_document(random.Random(11), 12))
     config = preset("tiny")
-    options = ReplayOptions(
+    options = ReplayRequest(
         traces=(trace,),
         seed=5,
         launches=7,
@@ -173,5 +173,5 @@ def test_recorded_lengths_that_are_refused_are_none(tmp_path: Path) -> None:
     for event in document["traceEvents"]:
         if event.get("cat") == "kernel":
             event["dur"] = 1e5
-    options = ReplayOptions(traces=(write(tmp_path, document),))
+    options = ReplayRequest(traces=(write(tmp_path, document),))
     assert replay_views.recorded_lengths(options, preset("tiny")) is None

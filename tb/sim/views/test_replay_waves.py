@@ -125,5 +125,5 @@ def test_a_wrong_range_is_refused_in_one_line(trace: Path, wrong: str) -> None:
 def test_cycles_without_a_waveform_are_refused(trace: Path) -> None:
     result = CliRunner().invoke(cli.main, ["sim", str(trace), "--wave-cycles", "1:2"])
     assert result.exit_code == 2
-    said = "'--wave-cycles': 1:2 without a waveform; give --waves, too."
-    assert result.stderr == f"Error: Invalid value for {said}\n"
+    said = "--wave-cycles 1:2 counts only with --waves; give that, too"
+    assert result.stderr == f"Error: {said}\n"

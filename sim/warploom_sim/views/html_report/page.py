@@ -13,6 +13,7 @@ from warploom_sim.replay.analysis.kernels import Blocker, Kernel, blockers, kern
 from warploom_sim.replay.analysis.limits import LABELS, Limits, find_limits, rate_by_time_scale
 from warploom_sim.replay.analysis.over_time import OverTime, over_time
 from warploom_sim.replay.replay_result import Launches, Replay
+from warploom_sim.replay.request_fields import conditions
 from warploom_sim.views.html_report import charts
 from warploom_sim.views.html_report.in_words import limit_sentences
 from warploom_spec import RESOURCES, Config
@@ -102,6 +103,7 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "number": number,
         "figures": run.figures,
         "replay": replay,
+        "work": conditions(replay.settings),
         "shares": {name: share for name, share in shares.items() if share},
         "styles": charts.STYLES,
         "words": limit_sentences(replay, shares),
