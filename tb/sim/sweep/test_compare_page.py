@@ -69,7 +69,7 @@ def test_the_sentence_has_the_tables_lowest_and_highest_cost() -> None:
         sorted(float(row[column].strip("+ %|")) for row in rows) for column in (3, 6)
     )
     said = (
-        f"From {without[0]} % to {without[-1]} % of the cycles on 8 SMs; with contention, from"
+        f"It costs {without[0]} % to {without[-1]} % of the cycles on 8 SMs; with contention,"
         f" {sharing[0]} % to {sharing[-1]} %."
     )
     assert said in " ".join(LINES)
@@ -93,4 +93,4 @@ def test_the_first_answer_is_the_tables() -> None:
     tail, run = saved["none"]
     assert f"shortens the tail's p99 by {tail} cycle of 10,328, and the whole run by {run}" in text
     tail, run = saved["sharing"]
-    assert f"p99 shrinks by {tail} cycles of 9,565, and the run by {run}." in text
+    assert f"tail's p99 by {tail} cycles of 9,565, and the run by {run}." in text
