@@ -15,6 +15,7 @@ from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.build import MODEL, built, verilator_objects
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import host_packets, layouts
+from warploom_spec.host_commands import INLINE_WORD
 from warploom_spec.host_registers import registers
 
 SOURCES = Path(__file__).parent / "core_bench"
@@ -23,11 +24,12 @@ PACKETS = (
     *(layouts.block_offer, layouts.block_report, layouts.launch_words, layouts.index_read),
     *(host_packets.bus_address, host_packets.bus_data, host_packets.bus_read_answer),
     *(host_packets.core_start, host_packets.core_result),
+    *(layouts.end_record, layouts.launch_answer),
 )
 NUMBERS = (
     *("sms", "block_slots", "warp_slots", "warp_size", "register_units", "shared_units"),
     *("barriers", "sections", "units", "cores_per_unit", "core_timeout", "kill_timeout"),
-    *("stream_bits", "queue_depth"),
+    *("stream_bits", "queue_depth", "inline_args"),
 )
 
 
@@ -50,7 +52,11 @@ def built_program(config):
     """Return the benches' program around a core, built now or before."""
     core = FrontEnd(config)
     core._MustUse__silence = True
-    simulation = built(core, "verilator")
+    return linked(config, core, built(core, "verilator"))
+
+
+def linked(config, core, simulation):
+    """Return the benches' program around a simulation of a core, linked now or before."""
     pins = pins_header(config, core)
     header = c_header(config, "bench")
     files = sorted((*SOURCES.glob("*"), *HOST.glob("warploom.[ch]")))
@@ -76,6 +82,7 @@ def pins_header(config, core):
     lines += [f"constexpr unsigned {n.upper()} = {getattr(config, n)};" for n in NUMBERS]
     addresses = ", ".join(hex(word.offset) for word in registers(config))
     lines.append(f"#define REGISTER_ADDRESSES {addresses}")
+    lines.append(f"constexpr unsigned INLINE_WORD = {INLINE_WORD};")
     lines.append(f"constexpr unsigned GRID_Y_BITS = {config.grid_bits[1]};")
     return "\n".join([*lines, ""])
 

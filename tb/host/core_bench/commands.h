@@ -38,9 +38,10 @@ class Clerk : public Agent {
     Clerk(Core& core, Random& random, Master& master, Launches& launches)
         : core_(core), random_(random), master_(master), launches_(launches) {}
     uint64_t refused = 0;
-    bool hurries = false;
+    bool hurries = false, rests = false;
     bool idle() const { return !busy_; }
     void drive() override {
+        if (rests) return;
         if (random_.chance(0.01)) look();
         if (busy_ || (!hurries && left_--)) return;
         left_ = random_.chance(0.05) ? 3000 : random_.below(100);

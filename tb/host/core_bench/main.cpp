@@ -1,4 +1,5 @@
 // Runs one of the benches: its name, then name=number.
+#include "any_start.h"
 #include "commands.h"
 #include "orders.h"
 #include "soft_resets.h"
@@ -8,11 +9,13 @@
 
 int main(int count, char** words) {
     static const std::map<std::string, void (*)(const Arguments&)> benches = {
+        {"any_start", run_any_start},
         {"commands", run_commands},
         {"orders", run_orders},
         {"soft_resets", run_soft_resets},
         {"storm", run_storm},
     };
+    Verilated::commandArgs(count, words);
     benches.at(words[1])(Arguments(count - 1, words + 1));
     return 0;
 }

@@ -110,7 +110,10 @@ class Sms : public Agent {
     void restart() override {
         forget();
         kill_ = 0;
-        for (Sm& sm : sms_) sm.reads = false;
+        for (Sm& sm : sms_) {
+            sm.reads = false;
+            sm.warps = 0;
+        }
     }
 
   private:
@@ -118,7 +121,8 @@ class Sms : public Agent {
         Pin offer_valid, offer_ready, offer, report_valid, report, read_valid, read_ready, read;
         std::optional<Block> running[BLOCK_SLOTS];
         bool reads = false;
-        uint32_t address = 0, warps = 1;
+        // Of the block that was taken last; no warps: there was none.
+        uint32_t address = 0, warps = 0;
     };
 
     void take(unsigned n, Sm& sm) {
@@ -177,7 +181,8 @@ class Sms : public Agent {
     }
 
     void ask(Sm& sm) {
-        if (!sm.reads && random_.chance(behaviour.reads)) {
+        bool knows = sm.warps || behaviour.wild_reads > 0;
+        if (!sm.reads && knows && random_.chance(behaviour.reads)) {
             sm.reads = true;
             put(sm.read, random_.word());
             if (!random_.chance(behaviour.wild_reads)) {

@@ -169,6 +169,9 @@ class Worker : public Agent {
                    {2, static_cast<uint32_t>(c.id >> 32)}, {5, order}, {6, gx}, {7, gy | 1u << 16},
                    {8, dx | 1u << 11 | 1u << 22}, {9, one.index_address},
                    {10, one.warp_registers | one.shared << 10 | one.barriers << 24}};
+        // What nobody writes is another command's, or was there before the first reset.
+        for (unsigned word : {3u, 4u}) c.words[word] = random_.word();
+        for (unsigned k = 0; k < 2 * INLINE_ARGS; k++) c.words[INLINE_WORD + k] = random_.word();
         if (!c.code && !disconnected_) launches_.rung(c.id, one);
     }
 

@@ -1,0 +1,159 @@
+"""A core whose registers and memories begin with any values, and whose reset can leave one out.
+
+Amaranth's Verilog gives each register and each row of a memory an initial value, so in a simulation
+the reset finds what it is to make. Here that value stands only without the option ``any_start``,
+and a random one with it. ``unreset=K`` takes register K out of the reset.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.back import rtlil, verilog
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from tb.host.core_bench import linked
+from warploom.host.front_end import FrontEnd
+from warploom.lib.axil_pins import hand_through
+from warploom_sim.build_cache import cached
+from warploom_sim.cosim.lockstep import Ports
+from warploom_sim.cosim.lockstep.build import FLAGS, TOP, compile_verilog, own_source
+from warploom_sim.cosim.lockstep.ports import CLOCK, RESET
+
+#: Whether LaunchPath says that it has no launch, and what it answers.
+PATH_PORTS = ("idle", "answer")
+STREAM_PORTS = ("payload", "valid", "ready")
+
+MODULE = re.compile(r"^module (\S+) ?\(.*?^endmodule$", re.MULTILINE | re.DOTALL)
+#: A register with its initial value; a row of a memory; what a memory reads into.
+REGISTER = re.compile(r"^  reg ((?:\[\d+:0\] )?)(\S+) += (\d+)('\w+);$", re.MULTILINE)
+ROWS = re.compile(r"^  initial begin\n.*?^  end$", re.MULTILINE | re.DOTALL)
+ROW = re.compile(r"^    (\S+ *\[\d+\]) = (\d+)('\w+);$", re.MULTILINE)
+READ = re.compile(r"^  reg \[(\d+):0\] (_\d+_);$", re.MULTILINE)
+CLOCKED = re.compile(r"^  always @\(posedge clk\)\n    (\S+) +<= (\S.*?) *;$", re.MULTILINE)
+UNDER_RESET = re.compile(r"^    if \(rst\) begin\n      (\S+) +=", re.MULTILINE)
+
+
+class SeenFrontEnd(wiring.Component):
+    """A FrontEnd that shows its LaunchPath's ``idle``, answers and final records."""
+
+    def __init__(self, config):
+        self._core = FrontEnd(config)
+        path = self._core._path.signature.members
+        ended = path["ended"].signature.members
+        super().__init__(
+            {
+                **dict(self._core.signature.members.items()),
+                **{f"path_{name}": Out(path[name].shape) for name in PATH_PORTS},
+                **{f"path_ended_{name}": Out(ended[name].shape) for name in STREAM_PORTS},
+            }
+        )
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.core = core = self._core
+        path = core._path
+        for name in core.signature.members:
+            hand_through(m, self, core, name)
+        m.d.comb += [getattr(self, f"path_{n}").eq(getattr(path, n)) for n in PATH_PORTS]
+        m.d.comb += [
+            getattr(self, f"path_ended_{n}").eq(getattr(path.ended, n)) for n in STREAM_PORTS
+        ]
+        return m
+
+
+@dataclass(frozen=True)
+class AnyStart:
+    """Verilog with the two options.
+
+    Attributes
+    ----------
+    text : str
+        The Verilog.
+    reset : tuple[str, ...]
+        Module and name of each register that has a reset; its place is its number.
+    unreset : tuple[str, ...]
+        The same of each that has none.
+    """
+
+    text: str
+    reset: tuple[str, ...]
+    unreset: tuple[str, ...]
+
+
+def any_start(text):
+    """Give Amaranth's Verilog the two options.
+
+    Raises
+    ------
+    AssertionError
+        If an initial value is left: Yosys writes another Verilog.
+    """
+    reset, unreset = [], []
+    modules = [_module(found, reset, unreset) for found in MODULE.finditer(text)]
+    assert modules and reset
+    return AnyStart("\n".join(modules), tuple(reset), tuple(unreset))
+
+
+def _module(found, reset, unreset):
+    name, text = found[1], found[0]
+    clocked = {signal: register for register, signal in CLOCKED.findall(text)}
+    assert len(clocked) == len(REGISTER.findall(text)), f"{name}: initial values are left"
+    under_reset = set(UNDER_RESET.findall(text))
+    unreset += [f"{name}.{clocked[signal]}" for signal in clocked if signal not in under_reset]
+    starts = [_start(*parts) for _, *parts in REGISTER.findall(text)]
+    # A name of Yosys's own: the register has no initial value in Verilog.
+    starts += [_start(register, str(int(high) + 1), "'h0") for high, register in READ.findall(text)]
+    text = REGISTER.sub(r"  reg \1\2 ;", text)
+    text = ROWS.sub(lambda rows: ROW.sub(lambda row: f"    {_start(*row.groups())}", rows[0]), text)
+
+    def number(match):
+        reset.append(f"{name}.{clocked[match[1]]}")
+        return match[0].replace("(rst)", f"(rst && bench_unreset != {len(reset) - 1})")
+
+    text = UNDER_RESET.sub(number, text)
+    left = re.findall(r"^  reg [^;]* = (?!0;).*$", text, re.MULTILINE)
+    for rows in ROWS.findall(text):
+        left += [row for row in rows.splitlines()[1:-1] if "bench_any" not in row]
+    assert not left, f"{name}: initial values are left: {left[:3]}"
+    head, _, body = text.partition(";\n")
+    own = [
+        head + ";",
+        "  reg bench_any;",
+        "  integer bench_unreset;",
+        "  initial begin",
+        '    bench_any = $test$plusargs("any_start") != 0;',
+        '    if ($value$plusargs("unreset=%d", bench_unreset) == 0) bench_unreset = -1;',
+        "  end",
+    ]
+    end = ["  initial begin", *(f"    {start}" for start in starts), "  end", "endmodule"]
+    return "\n".join([*own, body.removesuffix("endmodule"), *end])
+
+
+def _start(name, bits, value):
+    """Return the assignment of a first value."""
+    words = ", ".join(["$urandom"] * -(-int(bits) // 32))
+    return f"{name} = bench_any ? {{{words}}} : {bits}{value};"
+
+
+def program(config):
+    """Return the benches' program around such a core, and `AnyStart`; built now or before."""
+    core = SeenFrontEnd(config)
+    ports = Ports.of(core)
+    # Yosys takes seconds to start: the Verilog is kept beside what is built from it.
+    text = rtlil.convert(core, name=TOP, ports=ports.to_convert(), emit_src=False)
+    flags = FLAGS["verilator"]
+
+    def build(folder):
+        again = verilog.convert(core, name=TOP, ports=ports.to_convert(), emit_src=False)
+        made = any_start(again)
+        (folder / "registers.json").write_text(json.dumps([made.reset, made.unreset]))
+        names = (CLOCK, RESET, *ports.inputs, *ports.outputs)
+        compile_verilog("any start", made.text, names, "verilator", flags, folder)
+
+    own = [Path(__file__).read_text(), *own_source()]
+    simulation = cached("any-start", [text, own, flags], build)
+    return linked(config, core, simulation), json.loads((simulation / "registers.json").read_text())

@@ -1,0 +1,186 @@
+// Any first values of registers and memories: after one cycle of reset no output shows them.
+#ifndef ANY_START_H
+#define ANY_START_H
+
+#include "commands.h"
+
+// The same core, begun with other values: it gets the inputs of the first one, and must have its
+// outputs in every cycle.
+class Twin : public Agent {
+  public:
+    Twin(Core& core, uint64_t seed, uint64_t unreset)
+        : core_(core), top_(begun(seed, unreset)), pins_(pins_of(*top_)) {
+        for (auto& [name, pin] : pins_) {
+            (is_input(name) ? inputs_ : outputs_).push_back(
+                {name, pin, core.pin(name), valid_of(name)});
+        }
+        core.add(this);
+    }
+    void drive() override {}
+    void see() override {
+        for (const Pair& pair : inputs_) copy(pair);
+        top_->clk = 0;
+        top_->eval();
+        for (const Pair& pair : outputs_) {
+            if (counts(pair)) compare(pair);
+        }
+        top_->clk = 1;
+        top_->eval();
+    }
+    // One cycle of reset.
+    void restart() override {
+        for (const Pair& pair : inputs_) copy(pair);
+        top_->rst = 1;
+        for (uint8_t level : {0, 1}) {
+            top_->clk = level;
+            top_->eval();
+        }
+        top_->rst = 0;
+    }
+
+  private:
+    struct Pair {
+        std::string name;
+        Pin own, other, valid;
+    };
+    // A payload says nothing in a cycle that is not valid.
+    static bool counts(const Pair& pair) { return !pair.valid.storage || get(pair.valid); }
+    Pin valid_of(const std::string& name) const {
+        static const std::string payload = "payload";
+        bool ends = name.size() > payload.size() &&
+                    !name.compare(name.size() - payload.size(), payload.size(), payload);
+        if (name == "data") return core_.pin("data_valid");
+        if (ends) return core_.pin(name.substr(0, name.size() - payload.size()) + "valid");
+        return Pin{nullptr, 0};
+    }
+
+    static Vtop* begun(uint64_t seed, uint64_t unreset) {
+        std::string left_out = "+unreset=" + std::to_string(static_cast<int64_t>(unreset));
+        const char* words[] = {"twin", "+any_start", left_out.c_str()};
+        Verilated::commandArgs(3, words);
+        Verilated::randSeed(static_cast<int>(seed));
+        auto* top = new Vtop;
+        // The first values are made now.
+        top->clk = 0;
+        top->rst = 0;
+        top->eval();
+        Verilated::commandArgs(1, words);
+        return top;
+    }
+    // Verilator keeps the bits above a port's highest at 0.
+    static size_t bytes(const Pair& pair) { return (pair.own.bits + 7) / 8; }
+    static void copy(const Pair& pair) {
+        memcpy(pair.own.storage, pair.other.storage, bytes(pair));
+    }
+    void compare(const Pair& pair) const {
+        if (memcmp(pair.own.storage, pair.other.storage, bytes(pair)))
+            core_.fail(pair.name + " shows what was there before the reset");
+    }
+
+    Core& core_;
+    std::unique_ptr<Vtop> top_;
+    std::map<std::string, Pin> pins_;
+    std::vector<Pair> inputs_, outputs_;
+};
+
+// LaunchPath is idle only if every ticket that it gave has its record: then its record queue gives
+// all of them in a row, with nothing in between.
+class IdlePath : public Agent {
+  public:
+    explicit IdlePath(Core& core) : core_(core) { core.add(this); }
+    void drive() override {}
+    void see() override {
+        bool valid = get(core_.pin("path_ended_valid"));
+        core_.demand(owed_.empty() || valid, "the launch path is idle, and a ticket has no record");
+        if (valid && get(core_.pin("path_ended_ready"))) {
+            auto ticket = get(core_.pin("path_ended_payload"), end_record::ticket);
+            open_.erase(ticket);
+            owed_.erase(ticket);
+        }
+        Pin answer = core_.pin("path_answer");
+        if (get(answer, launch_answer::valid) && !get(answer, launch_answer::code))
+            open_.insert(get(answer, launch_answer::ticket));
+        if (get(core_.pin("path_idle"))) {
+            owed_ = open_;
+            idle_cycles++;
+            with_records += !open_.empty();
+        }
+    }
+    void restart() override {
+        open_.clear();
+        owed_.clear();
+    }
+
+    uint64_t idle_cycles = 0, with_records = 0;
+
+  private:
+    Core& core_;
+    std::set<uint64_t> open_, owed_;
+};
+
+// Random commands at both cores, between two looks at every register, and a soft reset behind.
+inline void one_start(uint64_t seed, const Arguments& arguments, Counts& counts) {
+    Random random(seed);
+    Core core;
+    Master master(core, random, seed % 2);
+    Sms sms(core, random);
+    Launches launches(core, sms);
+    std::vector<std::unique_ptr<Unit>> units;
+    std::vector<std::unique_ptr<Worker>> workers;
+    for (unsigned k = 0; k < UNITS; k++) units.emplace_back(new Unit(core, random, k));
+    for (unsigned k = 0; k < SECTIONS; k++) {
+        Unit* unit = k < UNITS ? units[k].get() : nullptr;
+        workers.emplace_back(new Worker(core, random, master, launches, counts, k, unit));
+        workers.back()->stops = true;
+    }
+    Clerk clerk(core, random, master, launches);
+    Moods moods(random, sms, units);
+    IdlePath path(core);
+    Twin twin(core, seed, arguments["unreset"]);
+    core.add(&clerk);
+    core.add(&moods);
+    core.reset();
+    auto look = [&] {
+        uint32_t data;
+        for (uint32_t address : {REGISTER_ADDRESSES}) master.read_now(address, &data);
+        counts["looks"]++;
+    };
+    look();
+    // At times nobody takes records: they fill the completion queue and LaunchPath's own.
+    bool full = seed % 10 == 0;
+    clerk.rests = full;
+    uint64_t last = counts["commands"] + arguments["commands"] * (full ? 6 : 1);
+    for (auto& worker : workers) worker->stops = false;
+    while (counts["commands"] < last) core.cycle();
+    clerk.rests = false;
+    for (auto& worker : workers) worker->stops = true;
+    clerk.hurries = true;
+    auto ended = [&] {
+        for (auto& worker : workers) {
+            if (!worker->idle()) return false;
+        }
+        return launches.all_recorded() && clerk.idle() && !master.open();
+    };
+    for (uint64_t since = core.now; !ended();) {
+        core.demand(core.now - since < SILENT, "a launch has no record");
+        core.cycle();
+    }
+    launches.check(counts);
+    clerk.rests = true;
+    look();
+    master.write_now(WARPLOOM_CONTROL_ADDRESS, WARPLOOM_CONTROL_SOFT_RESET_MASK);
+    for (uint32_t state = 1; state & 1;) master.read_now(WARPLOOM_STATE_ADDRESS, &state);
+    look();
+    counts["cycles"] += core.now;
+    counts["idle cycles"] += path.idle_cycles;
+    counts["idle cycles with records"] += path.with_records;
+}
+
+inline void run_any_start(const Arguments& arguments) {
+    Counts counts;
+    uint64_t first = arguments["seed"];
+    for (uint64_t k = 0; k < arguments["starts"]; k++) one_start(first + k, arguments, counts);
+    counts.print();
+}
+
+#endif

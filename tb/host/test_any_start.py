@@ -1,0 +1,111 @@
+"""Registers and memories may begin with anything: after one cycle of reset no output shows it.
+
+The core runs twice side by side, once begun with zeros and once with random values, and all outputs
+are the same in every cycle. LaunchPath with them: it is a part of the core, and its ``idle``,
+answers and records are looked at, too.
+"""
+
+import pytest
+
+from tb.host.any_start import any_start, program
+from tb.host.core_bench import bench
+from tb.support.dispatch_configs import config_of
+from tb.support.planted import Change, plant
+from warploom.launch.launch_path import LaunchPath
+
+TINY = config_of("tiny,core_timeout=40,kill_timeout=40")
+STARTS = 20
+deep = pytest.mark.deep
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return program(TINY)
+
+
+def starts(tiny, seed, unreset=None, **more):
+    built, (reset, _) = tiny
+    number = len(reset) if unreset is None else reset.index(unreset)
+    arguments = {"starts": STARTS, "commands": 20, "unreset": number, **more}
+    return bench(built, "any_start", seed=seed, **arguments)
+
+
+def test_twenty_starts_of_any_values_are_the_same_after_one_reset(tiny, seed):
+    found = starts(tiny, seed)
+    # Before, after its commands, and after a soft reset each start reads every register.
+    assert found["looks"] == 3 * STARTS
+    assert found["launches finished"] > STARTS and found["tasks run"] > STARTS
+    # Records wait in a full queue while LaunchPath is idle.
+    assert found["idle cycles with records"] > 0
+
+
+#: Registers that are ports of their blocks, and the output that shows each: at once, or read by the
+#: host.
+SHOWN = {
+    "registers.resetting": "read__0__ready",
+    "registers.irq": "irq",
+    "registers.epoch": "axil__r__payload",
+    "registers.enable": "axil__r__payload",
+    "mailbox.doorbell": "axil__b__payload",
+    "mailbox.disconnected": "axil__r__payload",
+    "launch_path.answer": "path_answer",
+    "unit_0.start__valid": "cores__0__start__valid",
+    "unit_0.cancel": "cores__0__cancel",
+    "unit_0.strays": "axil__r__payload",
+}
+
+
+@pytest.mark.parametrize("register", SHOWN)
+def test_a_register_that_the_reset_leaves_out_is_found(tiny, register):
+    with pytest.raises(AssertionError, match=f"{SHOWN[register]} shows what was there before"):
+        starts(tiny, seed=1, unreset=rf"\dut.core.{register}")
+
+
+@deep
+def test_an_idle_that_forgets_resident_launches_is_found(monkeypatch):
+    plant(
+        monkeypatch, [Change(LaunchPath, "_build", "(ahead == 0) & ~resident.any()", "ahead == 0")]
+    )
+    with pytest.raises(AssertionError, match="the launch path is idle, and a ticket has no record"):
+        starts(program(TINY), seed=1)
+
+
+# The Verilog
+
+MODULE = """\
+module \\dut.two (clk, rst, i, o);
+  reg \\$auto$verilog_backend.cc:1:dump_module$1  = 0;
+  reg [7:0] \\a$1  = 8'h00;
+  reg b = 1'h1;
+  reg [2:0] rows [1:0];
+  initial begin
+    rows[0] = 3'h0;
+    rows[1] = 3'h0;
+  end
+  always @(posedge clk)
+    \\a$1  <= \\$2 ;
+  always @(posedge clk)
+    b <= \\$3 ;
+  always @* begin
+    \\$2  = i;
+    if (rst) begin
+      \\$2  = 8'h00;
+    end
+  end
+endmodule"""
+
+
+def test_every_initial_value_of_the_verilog_is_taken_away():
+    made = any_start(MODULE)
+    assert (made.reset, made.unreset) == (("\\dut.two.\\a$1",), ("\\dut.two.b",))
+    assert "  reg [7:0] \\a$1 ;\n  reg b ;\n" in made.text
+    assert "    rows[1] = bench_any ? {$urandom} : 3'h0;\n" in made.text
+    assert "    b = bench_any ? {$urandom} : 1'h1;\n" in made.text
+    assert "if (rst && bench_unreset != 0) begin" in made.text
+
+
+def test_an_initial_value_that_is_not_understood_is_refused():
+    with pytest.raises(AssertionError, match="initial values are left"):
+        any_start(MODULE.replace("reg b = 1'h1", "reg b = 1'h0 + 1'h1"))
+    with pytest.raises(AssertionError, match="initial values are left"):
+        any_start(MODULE.replace("rows[1] = 3'h0", "rows[1] = 3'h0 + 3'h1"))
