@@ -2,6 +2,7 @@
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,12 +14,13 @@ from warploom_spec import ErrorCode, Fate
 
 #: Columns of cycles: nothing stands for `NEVER`.
 CYCLES: Final = (
-    *("arrival", "transfer", "first_offer", "last_report", "end", "cycles", "latency", "tail"),
+    *("arrival", "transfer", "first_offer", "last_offer", "last_report", "end", "cycles"),
+    *("latency", "after_last_offer"),
 )
 #: Every figure of a launch, in order; the CSV has `trace` before them.
 FIGURES: Final = (
-    *("launch", "name", "stream", *CYCLES, "blocks", "blocks_per_cycle", "history_hit"),
-    *("fate", "refusal"),
+    *("launch", "name", "stream", *CYCLES, "sm_time_lost", "blocks", "blocks_per_cycle"),
+    *("history_hit", "fate", "refusal"),
 )
 
 
@@ -34,6 +36,10 @@ def launch_figures(run: Replay | RunFigures) -> list[dict[str, Any]]:
         "name": launches.name.tolist(),
         "stream": launches.stream.tolist(),
         **{name: _cycles(getattr(launches, name).tolist()) for name in CYCLES},
+        "sm_time_lost": [
+            None if math.isnan(share) else round(share, 4)
+            for share in launches.sm_time_lost.tolist()
+        ],
         "blocks": launches.blocks.tolist(),
         "history_hit": launches.hit.tolist(),
         "fate": [Fate(fate).name if fate >= 0 else None for fate in launches.fate.tolist()],

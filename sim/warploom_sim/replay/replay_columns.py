@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.event_model import Events, Table
+from warploom_sim.replay.analysis.limits import fits
 from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches
 from warploom_spec import RESOURCES, Config, LaunchDescriptor, timing
 from warploom_spec.resources import block_amounts
@@ -52,6 +53,7 @@ def launch_columns(
         First cycle in which each launch might be sent; None: the one in which it was.
     """
     count = len(launches)
+    grid = _whole([launch.grid for launch in launches], 3)
     transfer, resident, end, code = (_filled(count) for _ in range(4))
     fate, hits = _filled(count, REFUSED), np.zeros(count, bool)
     if events is not None:
@@ -64,6 +66,7 @@ def launch_columns(
         decisions, words = events.tables["decisions"], events.tables["words"]
         hits[_launch_of(decisions["ticket"], events)] = decisions["hit"].astype(bool)
         resident[_launch_of(words["ticket"], events)] = _signed(words["cycle"])
+    takes = _whole([_block_needs(launch, config) for launch in launches], len(RESOURCES))
     objects: NDArray[np.object_] = np.array([*names[:count], None], object)[:-1]
     return Launches(
         name=objects,
@@ -76,9 +79,10 @@ def launch_columns(
         hit=hits,
         fate=fate,
         code=code,
-        grid=_whole([launch.grid for launch in launches], 3),
+        grid=grid,
         block=_whole([launch.block for launch in launches], 3),
-        takes=_whole([_block_needs(launch, config) for launch in launches], len(RESOURCES)),
+        takes=takes,
+        places=np.minimum(grid.prod(axis=1), config.sms * fits(takes, config)),
         length=_whole([launch.arguments for launch in launches]),
     )
 
@@ -86,21 +90,30 @@ def launch_columns(
 def block_figures(blocks: Blocks, count: int) -> dict[str, Integers]:
     """Return of each launch how many blocks it had, and when they started and ended."""
     number = np.bincount(blocks.launch, minlength=count).astype(np.int64)
-    first, last, half = _filled(count), _filled(count), _filled(count)
+    first, last_offer, last = _filled(count), _filled(count), _filled(count)
     some = number > 0
     stop = np.cumsum(number)[some]
     start = stop - number[some]
     starts = blocks.start[np.lexsort((blocks.start, blocks.launch))]
     ends = blocks.end[np.lexsort((blocks.end, blocks.launch))]
-    first[some], last[some] = starts[start], ends[stop - 1]
-    half[some] = ends[start + (number[some] - 1) // 2]
-    return {"blocks": number, "first_offer": first, "last_report": last, "half_report": half}
+    first[some], last_offer[some] = starts[start], starts[stop - 1]
+    last[some] = ends[stop - 1]
+    after = np.maximum(blocks.end - last_offer[blocks.launch], 0)
+    held = np.zeros(count, np.int64)
+    np.add.at(held, blocks.launch, after)
+    return {
+        "blocks": number,
+        "first_offer": first,
+        "last_offer": last_offer,
+        "last_report": last,
+        "held_after": held,
+    }
 
 
 def no_figures(count: int) -> dict[str, Integers]:
     """Return what `block_figures` does of launches without blocks."""
-    figures = {name: _filled(count) for name in ("first_offer", "last_report", "half_report")}
-    return {"blocks": _filled(count, 0), **figures}
+    never = {name: _filled(count) for name in ("first_offer", "last_offer", "last_report")}
+    return {name: _filled(count, 0) for name in ("blocks", "held_after")} | never
 
 
 def _ends(offers: Table, reports: Table) -> Integers:

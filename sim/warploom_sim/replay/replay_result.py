@@ -75,10 +75,10 @@ class Launches(_Columns):
         Cycle in which it transfers at LaunchPath's port ``launch``.
     resident : array of int64
         Cycle from which on it stands in one of the dispatcher's two places.
-    first_offer, last_report : array of int64
-        Cycles of its first block's offer and of its last block's report.
-    half_report : array of int64
-        Cycle by which half of its blocks, rounded up, had been reported: the median block's end.
+    first_offer, last_offer, last_report : array of int64
+        Cycles of its first and of its last block's offer, and of its last block's report.
+    held_after : array of int64
+        For how long its blocks held their slots after its last offer, summed.
     end : array of int64
         Cycle in which its final record transfers.
     blocks : array of int64
@@ -93,6 +93,8 @@ class Launches(_Columns):
         Blocks of the grid, threads of a block.
     takes : array of int64, shape (launches, 5)
         What one block takes of an SM, in the order and the units of `warploom_spec.RESOURCES`.
+    places : array of int64
+        How many of its blocks run at once at most: all of them, or as many as fit on the SMs.
     length : array of int64
         Base length of its blocks in cycles, before the jitter.
     """
@@ -103,8 +105,9 @@ class Launches(_Columns):
     transfer: Integers
     resident: Integers
     first_offer: Integers
+    last_offer: Integers
     last_report: Integers
-    half_report: Integers
+    held_after: Integers
     end: Integers
     blocks: Integers
     hit: NDArray[np.bool_]
@@ -113,6 +116,7 @@ class Launches(_Columns):
     grid: Integers = _parts("x", "y", "z")
     block: Integers = _parts("x", "y", "z")
     takes: Integers = _parts(*RESOURCES)
+    places: Integers
     length: Integers
 
     @property
@@ -126,9 +130,23 @@ class Launches(_Columns):
         return np.where(self.finished, self.end - self.arrival, NEVER)
 
     @property
-    def tail(self) -> Integers:
-        """Cycles from the median block's end to the last one's; `NEVER` if it did not finish."""
-        return np.where(self.finished, self.last_report - self.half_report, NEVER)
+    def after_last_offer(self) -> Integers:
+        """Cycles from the last offer to the last report; `NEVER` if it did not finish."""
+        return np.where(self.finished, self.last_report - self.last_offer, NEVER)
+
+    @property
+    def lost(self) -> Integers:
+        """For how long `places` stood empty after its last offer, summed."""
+        return self.places * (self.last_report - self.last_offer) - self.held_after
+
+    @property
+    def sm_time_lost(self) -> NDArray[np.float64]:
+        """Part of its SM time lost after its last offer; NaN if it did not finish.
+
+        Its SM time is `places` times `cycles`.
+        """
+        had = np.maximum(self.places * self.cycles, 1)
+        return np.where(self.finished, self.lost / had, np.nan)
 
     @property
     def cycles(self) -> Integers:

@@ -14,7 +14,7 @@ from warploom_sim.traces.trace_file import shown
 from warploom_spec import WarploomError
 
 #: Figures of a launch that are subtracted.
-FIGURES: Final = ("cycles", "latency", "tail")
+FIGURES: Final = ("cycles", "latency", "after_last_offer")
 #: What a launch must have to be compared with another run's.
 _NEEDED: Final = ("launch", "name", "blocks", "end", *FIGURES)
 
@@ -125,7 +125,7 @@ def show_difference(console: Console, pair: Pair, top: int) -> None:
     title = f"{pair.trace}: {a:,} and {b:,} cycles, {b - a:+,} ({b / a - 1:+.2%})"
     table = Table(title=escape(title))
     for head in ("launch", "blocks", *FIGURES):
-        table.add_column(head, justify="right", no_wrap=True)
+        table.add_column(head.replace("_", " "), justify="right", no_wrap=True)
     table.add_column("name", no_wrap=True, overflow="crop")
     for row in known[:top]:
         figures = [_changed(row[figure]) for figure in FIGURES]

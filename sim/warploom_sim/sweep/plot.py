@@ -11,11 +11,11 @@ from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES
 
 #: Marks of the percentiles: told apart without colours, too.
 _MARKS: Final = {"p50": ("o", "white"), "p95": ("o", "0.6"), "p99": ("o", "black")}
-_PANELS: Final = ("cycles", "latency", "tail", "occupancy", "stalls")
+_PANELS: Final = ("cycles", "latency", "sm_time_lost", "occupancy", "stalls")
 _TITLES: Final = {
     "cycles": "cycles, to the first run, blocks a cycle",
     "latency": "latency of a launch, cycles",
-    "tail": "tail of a launch, cycles",
+    "sm_time_lost": "SM time of a launch lost at its end",
     "occupancy": "occupancy, %",
     "stalls": "stalled, % of cycles",
 }
@@ -54,7 +54,7 @@ def plot_comparison(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 def _draw(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> None:
     if panel == "cycles":
         _draw_bars(axes, rows)
-    elif panel in ("latency", "tail"):
+    elif panel in ("latency", "sm_time_lost"):
         _draw_percentiles(axes, panel, rows)
     else:
         _draw_shares(axes, panel, rows)
@@ -92,7 +92,11 @@ def _draw_percentiles(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> 
             zorder=2,
         )
     axes.set_xlim(left=0)
-    _count_cycles(axes)
+    if panel == "latency":
+        _count_cycles(axes)
+    else:
+        axes.locator_params(axis="x", nbins=4)
+        axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)
     axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, frameon=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 from warploom_sim.json_file import write_whole
 from warploom_sim.sweep.plan import Run, parts
-from warploom_sim.sweep.run_figures import GROUPS
+from warploom_sim.sweep.run_figures import GROUPS, SHARES
 from warploom_spec import WarploomError
 from warploom_spec.extras import need
 
@@ -77,7 +77,7 @@ class ResultFolder:
         kinds |= dict.fromkeys(("launches", "refused", "blocks", "cycles", "history_hits"), whole)
         kinds |= {"blocks_per_cycle": share, "wall_s": share}
         for group, names in GROUPS.items():
-            kind = share if group == "occupancy" else whole
+            kind = share if group in SHARES else whole
             kinds |= {f"{group}_{name}": kind for name in names}
         return arrow.schema(list(kinds.items()))
 

@@ -8,15 +8,18 @@ from numpy.typing import NDArray
 from warploom_sim.replay.replay_result import REFUSED, Integers, Replay
 from warploom_spec import RESOURCES, STALL_CAUSES
 
-#: Percentiles of a launch's latency and of its tail.
+#: Percentiles of a launch's latency, of the SM time that it loses at its end, and for how long.
 PERCENTILES: Final = {"p50": 50, "p95": 95, "p99": 99}
 #: Figures that have one value for each of several names.
 GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "occupancy": RESOURCES,
     "latency": tuple(PERCENTILES),
-    "tail": tuple(PERCENTILES),
+    "sm_time_lost": tuple(PERCENTILES),
+    "after_last_offer": tuple(PERCENTILES),
     "stalls": STALL_CAUSES,
 }
+#: Those of them whose figures are parts of a whole; the others count cycles.
+SHARES: Final = ("occupancy", "sm_time_lost")
 
 
 def run_figures(run: Replay) -> dict[str, Any]:
@@ -35,18 +38,22 @@ def run_figures(run: Replay) -> dict[str, Any]:
         "blocks_per_cycle": round(run.blocks_per_cycle, 4),
         "occupancy": {name: round(share, 4) for name, share in run.occupancy.items()},
         "latency": percentiles(launches.latency, done),
-        "tail": percentiles(launches.tail, done),
+        "sm_time_lost": percentiles(launches.sm_time_lost, done),
+        "after_last_offer": percentiles(launches.after_last_offer, done),
         "stalls": dict(run.stalls),
         "history_hits": int(launches.hit.sum()),
     }
 
 
-def percentiles(values: Integers, chosen: NDArray[np.bool_]) -> dict[str, int | None]:
-    """Return percentiles of the chosen values by their names."""
+def percentiles(
+    values: Integers | NDArray[np.float64], chosen: NDArray[np.bool_]
+) -> dict[str, float | None]:
+    """Return percentiles of the chosen values by their names: of cycles, or of shares."""
     picked = np.sort(values[chosen])
     if not len(picked):
         return dict.fromkeys(PERCENTILES)
     # The nearest rank: ceil(share x number), counted from 1.
     return {
-        name: int(picked[-(-share * len(picked) // 100) - 1]) for name, share in PERCENTILES.items()
+        name: round(picked[-(-share * len(picked) // 100) - 1].item(), 4)
+        for name, share in PERCENTILES.items()
     }

@@ -64,7 +64,7 @@ def _table(rows: Sequence[dict[str, Any]], layout: _Layout) -> Table:
     hits = any(name in names for name in _INDEX)
     if hits:
         table.add_column("history\nhits, %", justify="right", no_wrap=True)
-    for group in ("latency", "tail"):
+    for group in ("latency", "SM time lost, %"):
         head = f"{group}\n{layout.between.join(PERCENTILES)}"
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("occupancy, %\n(the highest)", overflow="fold", min_width=12)
@@ -89,7 +89,8 @@ def _figures(
         f"{row['cycles'] / first['cycles'] - 1:+.1%}",
         f"{row['blocks_per_cycle']:.3f}",
         *([_hit_rate(row)] if hits else []),
-        *(_percentiles(row[group], layout) for group in ("latency", "tail")),
+        _percentiles(row["latency"], layout, "{:,}"),
+        _percentiles(row["sm_time_lost"], layout, "{:.1%}"),
         _shares(row["occupancy"], layout),
         _shares(stalled, layout),
     ]
@@ -101,8 +102,11 @@ def _hit_rate(row: Mapping[str, Any]) -> str:
     return f"{100 * row['history_hits'] / accepted:.1f}" if accepted else "-"
 
 
-def _percentiles(values: Mapping[str, int | None], layout: _Layout) -> str:
-    return layout.between.join("-" if each is None else f"{each:,}" for each in values.values())
+def _percentiles(values: Mapping[str, float | None], layout: _Layout, form: str) -> str:
+    words = (
+        "-" if each is None else form.format(each).removesuffix("%") for each in values.values()
+    )
+    return layout.between.join(words)
 
 
 def _shares(shares: Mapping[str, float], layout: _Layout) -> str:

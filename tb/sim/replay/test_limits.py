@@ -64,7 +64,7 @@ class Reference:
         self.ends = [end - 1 for end in self.launches.end.tolist()]
         self.decided = (self.blocks.start - self.t.offer).tolist()
         self.takes = self.launches.takes.tolist()
-        self.most = fits(self.launches, self.config).tolist()
+        self.most = fits(self.launches.takes, self.config).tolist()
         self.heads: dict[int, int] = {}
         self.last: dict[int, int] = {}
         self.first: dict[int, int] = {}
@@ -154,7 +154,7 @@ def test_the_time_scale_makes_what_recorded_lengths_would_not(
 ) -> None:
     replay = one_kernel(100, length, Fraction(scale))
     limits = find_limits(replay)
-    assert fits(replay.launches, replay.config).tolist() == [4]
+    assert fits(replay.launches.takes, replay.config).tolist() == [4]
     rate = limits.shares()["rate"]
     assert rate > 0.1
     assert rate_by_time_scale(replay, limits) == (rate if made else 0)
@@ -187,7 +187,8 @@ def test_killed_launches_leave_no_cycle_without_a_limit(
     tmp_path: Path, seed: int, contention: str
 ) -> None:
     trace = write(tmp_path, random_document(random.Random(seed), 24))
-    replay = run_replay(trace, "tiny", kill_every=2, seed=seed, contention=contention, knee=3)
+    knee = {"knee": 3} if contention == "sharing" else {}
+    replay = run_replay(trace, "tiny", kill_every=2, seed=seed, contention=contention, **knee)
     assert (replay.launches.fate == Fate.KILLED).any()
     limits = find_limits(replay)
     assert (limits.start[0], sum(limits.by_limit().values())) == (0, replay.cycles)
@@ -293,7 +294,7 @@ def test_stretches_agree_with_the_stall_counters(name: str, reclaim: str, seed: 
 def counters(replay: Replay, limits: Limits) -> dict[str, int]:
     """The stall counters, rules 40 to 43 of the dispatcher's page, from the stretches."""
     t, launches = timing(replay.config), replay.launches
-    most = fits(launches, replay.config)
+    most = fits(launches.takes, replay.config)
     sizes = np.array(list(capacities(replay.config).values()))
     decided = set((replay.blocks.start - t.offer).tolist())
     reference = Reference(replay)

@@ -81,11 +81,18 @@ def test_kernels_have_what_their_launches_have(run: Replay) -> None:
         warps = int((blocks.end - blocks.start)[mine].sum()) * takes[1]
         assert (kernel.cycles, kernel.blocks) == (sum(cycles), int(mine.sum()))
         assert kernel.achieved == pytest.approx(warps / (sum(cycles) * 2 * 16))
-        tails = []
+        after, lost, had = 0, 0, 0
         for row in rows:
-            ends = sorted(blocks.end[blocks.launch == row].tolist())
-            tails.append(ends[-1] - ends[(len(ends) - 1) // 2])
-        assert kernel.tail == pytest.approx(sum(tails) / len(rows))
+            own = blocks.launch == row
+            spans = list(zip(blocks.start[own].tolist(), blocks.end[own].tolist(), strict=True))
+            last_offer, end = max(start for start, _ in spans), max(end for _, end in spans)
+            places = min(len(spans), 2 * fit)
+            after += end - last_offer
+            had += places * (end - min(start for start, _ in spans))
+            for cycle in range(last_offer, end):
+                lost += places - sum(start <= cycle < end for start, end in spans)
+        assert kernel.after_last_offer == pytest.approx(after / len(rows))
+        assert kernel.sm_time_lost == pytest.approx(lost / had)
         assert kernel.hits == int(launches.hit[rows].sum())
 
 

@@ -74,6 +74,7 @@ def launch_rows(run: Reference, launches: list[Any]) -> list[dict[str, Any]]:
 
         offers, ended = mine("offers"), mine("ended")
         reported = sorted(report_of(run, offer) for offer in offers)
+        last_offer = max((row["cycle"] for row in offers), default=NEVER)
         rows.append(
             {
                 "stream": launch.stream,
@@ -81,8 +82,9 @@ def launch_rows(run: Reference, launches: list[Any]) -> list[dict[str, Any]]:
                 "transfer": run.transfers[number],
                 "resident": mine("words")[0]["cycle"] if ended else NEVER,
                 "first_offer": min((row["cycle"] for row in offers), default=NEVER),
+                "last_offer": last_offer,
                 "last_report": max(reported, default=NEVER),
-                "half_report": reported[(len(reported) + 1) // 2 - 1] if reported else NEVER,
+                "held_after": sum(max(0, cycle - last_offer) for cycle in reported),
                 "end": ended[0]["cycle"] if ended else NEVER,
                 "blocks": len(offers),
                 "hit": bool(ended and mine("decisions")[0]["hit"]),
@@ -139,8 +141,17 @@ def test_figures_follow_from_the_rows(trace: Path, seed: int) -> None:
         ends = got.blocks.end[got.blocks.launch == n]
         assert launches.latency[n] == launches.end[n] - launches.arrival[n] > launches.cycles[n]
         assert launches.cycles[n] == launches.last_report[n] - launches.first_offer[n]
-        assert launches.tail[n] == ends.max() - sorted(ends)[(len(ends) - 1) // 2] >= 0
-    for column in (launches.latency, launches.cycles, launches.tail):
+        starts = got.blocks.start[got.blocks.launch == n]
+        assert launches.last_offer[n] == starts.max()
+        assert launches.after_last_offer[n] == ends.max() - starts.max()
+        # Of one wave all places are taken until the first block ends.
+        cycles = np.arange(starts.max(), ends.max())
+        running = [int(((starts <= cycle) & (cycle < ends)).sum()) for cycle in cycles]
+        lost = sum(int(launches.places[n]) - each for each in running)
+        assert launches.sm_time_lost[n] == lost / (launches.places[n] * launches.cycles[n])
+    assert np.isnan(launches.sm_time_lost[~finished]).all()
+    assert launches.places.max() < launches.blocks.max()
+    for column in (launches.latency, launches.cycles, launches.after_last_offer):
         assert set(column[~finished]) == {NEVER}
     # The final records count the same cycles.
     assert sorted(launches.cycles[finished]) == sorted(got.events.tables["ended"]["cycles"])

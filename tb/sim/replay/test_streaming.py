@@ -54,7 +54,7 @@ def test_figures_of_pieces_are_those_of_the_whole(
     assert figures.limits() == limits.shares()
     assert figures.rate_by_time_scale(given.time_scale) == rate_by_time_scale(whole, limits)
     assert figures.occupancy == pytest.approx(whole.occupancy)
-    for name in (*CYCLES, "blocks", "hit", "fate", "code", "resident"):
+    for name in (*CYCLES, "blocks", "held_after", "hit", "fate", "code", "resident"):
         expected = getattr(whole.launches, name)
         assert getattr(figures.launches, name).tolist() == expected.tolist(), name
 

@@ -21,8 +21,12 @@ def figures(trace: str, **options: Any) -> dict[str, Any]:
     return run_figures(replay(ROOT / "traces" / f"{trace}.json.gz", **options))
 
 
-def percentiles(values: dict[str, int]) -> str:
-    return " / ".join(f"{value:,}" for value in values.values())
+def percentiles(values: dict[str, float]) -> str:
+    """Return cycles, or shares in percent, as the page has them."""
+    return " / ".join(
+        f"{100 * value:.1f}" if isinstance(value, float) else f"{value:,}"
+        for value in values.values()
+    )
 
 
 @pytest.mark.parametrize("contention", ["none", pytest.param("sharing", marks=deep)])
@@ -35,8 +39,8 @@ def percentiles(values: dict[str, int]) -> str:
 )
 def test_policies_on_resnet(policy: str, contention: str) -> None:
     run = figures("resnet50_infer", policy=policy, contention=contention)
-    latency, tail = percentiles(run["latency"]), percentiles(run["tail"])
-    assert f"| `{policy}` | {contention} | {run['cycles']:,} | {latency} | {tail} |" in LINES
+    latency, lost = percentiles(run["latency"]), percentiles(run["sm_time_lost"])
+    assert f"| `{policy}` | {contention} | {run['cycles']:,} | {latency} | {lost} |" in LINES
 
 
 @pytest.mark.parametrize(
@@ -69,28 +73,27 @@ def test_the_sentence_has_the_tables_lowest_and_highest_cost() -> None:
         sorted(float(row[column].strip("+ %|")) for row in rows) for column in (3, 6)
     )
     said = (
-        f"It costs {without[0]} % to {without[-1]} % of the cycles on 8 SMs; with contention,"
+        f"From {without[0]} % to {without[-1]} % of the cycles on 8 SMs; with contention, from"
         f" {sharing[0]} % to {sharing[-1]} %."
     )
     assert said in " ".join(LINES)
 
 
 def test_the_first_answer_is_the_tables() -> None:
-    """How many cycles `least_loaded` saves, in the run and in the tail's p99."""
-    cycles, tails = {}, {}
+    """How many cycles `least_loaded` saves, and what the p99 of the SM time lost becomes."""
+    cycles, lost = {}, {}
     for line in LINES:
-        if found := re.match(r"\| `(\w+)` \| (\w+) \| ([\d,]+) \|.* / ([\d,]+) \|$", line):
+        if found := re.match(r"\| `(\w+)` \| (\w+) \| ([\d,]+) \|.* / ([\d.]+) \|$", line):
             key = found[1], found[2]
-            cycles[key], tails[key] = (int(found[n].replace(",", "")) for n in (3, 4))
+            cycles[key], lost[key] = int(found[3].replace(",", "")), found[4]
     saved = {
-        contention: [
-            each["round_robin", contention] - each["least_loaded", contention]
-            for each in (tails, cycles)
-        ]
+        contention: cycles["round_robin", contention] - cycles["least_loaded", contention]
         for contention in ("none", "sharing")
     }
     text = " ".join(LINES)
-    tail, run = saved["none"]
-    assert f"shortens the tail's p99 by {tail} cycle of 10,328, and the whole run by {run}" in text
-    tail, run = saved["sharing"]
-    assert f"tail's p99 by {tail} cycles of 9,565, and the run by {run}." in text
+    before, after = lost["round_robin", "none"], lost["least_loaded", "none"]
+    assert before == after
+    assert f"stays at {after} %, and the whole run takes {saved['none']} cycles less" in text
+    before, after = lost["round_robin", "sharing"], lost["least_loaded", "sharing"]
+    said = f"the p99 falls from {before} % to {after} %, and the run by {saved['sharing']} cycles."
+    assert said in text

@@ -13,7 +13,7 @@ from tb.support.trace_files import random_document, write
 from warploom_sim import cli, replay
 from warploom_sim.replay.launch_figures import launch_figures
 
-FIGURES = ("cycles", "latency", "tail")
+FIGURES = ("cycles", "latency", "after_last_offer")
 #: So many that `tiny` refuses some and runs some, whatever the seed.
 LAUNCHES = 24
 

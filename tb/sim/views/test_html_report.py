@@ -158,7 +158,7 @@ def test_charts_and_tables_are_the_runs(
     for stream, values in found.waiting.items():
         assert data["waiting"][str(stream)] == pytest.approx(values, abs=1e-4)
     head, *rows = page.tables["sortable kernels"]
-    assert len(head) == 13 and len(rows) == len(listed) > 1
+    assert len(head) == 14 and len(rows) == len(listed) > 1
     for row, kernel in zip(rows, listed, strict=True):
         assert row[:2] == [f"K{kernel.number}", short_name(kernel.name)]
         expected = (kernel.launches, kernel.blocks, kernel.threads, kernel.cycles)
@@ -167,12 +167,16 @@ def test_charts_and_tables_are_the_runs(
         assert row[8:10] == shares
         assert row[10] == ", ".join(LABELS[name] for name in kernel.limited_by)
         assert number(row[7]) == pytest.approx(kernel.waves, abs=6e-3)
-        assert number(row[12]) == kernel.hits
-    tails = {launch["launch"]: launch["tail"] for launch in figures["per_launch"]}
-    worst = sorted((tail for tail in tails.values() if tail is not None), reverse=True)
-    shown = page.tables["tails"][1:]
-    assert [number(row[4]) for row in shown] == worst[: len(shown)]
-    assert len(shown) == min(12, len(worst))
+        assert number(row[13]) == kernel.hits
+        assert row[11] == f"{kernel.sm_time_lost:.1%}"
+        assert number(row[12]) == pytest.approx(kernel.after_last_offer, abs=0.6)
+    by_number = {launch["launch"]: launch for launch in figures["per_launch"]}
+    shown = [(by_number[number(row[0])], row) for row in page.tables["lost"][1:]]
+    for launch, row in shown:
+        assert number(row[4]) == launch["after_last_offer"]
+        assert number(row[5]) == pytest.approx(100 * launch["sm_time_lost"], abs=0.06)
+    ended = sum(launch["sm_time_lost"] is not None for launch in figures["per_launch"])
+    assert len(shown) == min(12, ended)
 
 
 def test_the_page_has_every_part(read: tuple[Page, dict[str, Any]]) -> None:

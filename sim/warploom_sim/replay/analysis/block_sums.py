@@ -6,14 +6,16 @@ from warploom_golden.replay.compiled import compiled, inlined
 from warploom_golden.replay.event_state import Integers
 
 #: Columns of the sums of a launch: blocks offered and reported, cycles of its first offer, of its
-#: last report, of the report of its median block, and the cycles that its blocks held their slots.
+#: last offer and of its last report, and the cycles that its blocks held their slots: all of them,
+#: and those after its last offer.
 OFFERED: Final = 0
 REPORTED: Final = 1
 FIRST: Final = 2
-LAST: Final = 3
-HALF: Final = 4
+LAST_OFFER: Final = 3
+LAST: Final = 4
 HELD: Final = 5
-SUMS: Final = 6
+HELD_AFTER: Final = 6
+SUMS: Final = 7
 
 
 @inlined
@@ -22,13 +24,15 @@ def take(sums: Integers, slots: Integers, cycle: int, row: int, slot: int) -> No
     if sums[row, OFFERED] == 0:
         sums[row, FIRST] = cycle
     sums[row, OFFERED] += 1
+    # All that runs from here on is counted anew: this offer may be the last one.
+    sums[row, LAST_OFFER] = cycle
+    sums[row, HELD_AFTER] = 0
     slots[slot, 0], slots[slot, 1] = row, cycle
 
 
 @compiled
 def add(
     sums: Integers,
-    half: Integers,
     slots: Integers,
     offered: Integers,
     rows: Integers,
@@ -43,8 +47,6 @@ def add(
     ----------
     sums : array of int64, shape (launches, SUMS)
         What came so far, to be changed.
-    half : array of int64
-        Of each launch: which of its reports is its median block's, from 1.
     slots : array of int64, shape (slots, 2)
         Of each slot of all SMs the row of the launch that was offered there last, and the cycle.
     offered, rows, offer_slots : array of int64
@@ -64,8 +66,7 @@ def add(
         sums[row, REPORTED] += 1
         sums[row, LAST] = reported[n]
         sums[row, HELD] += reported[n] - since
-        if sums[row, REPORTED] == half[row]:
-            sums[row, HALF] = reported[n]
+        sums[row, HELD_AFTER] += reported[n] - sums[row, LAST_OFFER]
     while k < len(offered):
         take(sums, slots, offered[k], rows[k], offer_slots[k])
         k += 1

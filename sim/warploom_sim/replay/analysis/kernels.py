@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warploom_sim.replay.analysis.limits import LIMITS, Limits, fits
-from warploom_sim.replay.replay_result import NEVER, Integers, Replay
+from warploom_sim.replay.replay_result import NEVER, Integers, Launches, Replay
 from warploom_spec import RESOURCES, capacities
 
 #: Limits under which nobody is held up, or nobody's kernel is to blame.
@@ -38,8 +38,10 @@ class Kernel:
         ``cycles``.
     limited_by : tuple of str
         Resources of which one block more than fit on an SM would take too much.
-    tail : float
-        Cycles from the median block's end to the last one's, of a launch on average.
+    after_last_offer : float
+        Cycles from the last offer to the last report, of a launch on average.
+    sm_time_lost : float
+        Part of the launches' SM time that is lost between their last offers and their ends.
     hits : int
         Launches whose thread indices stood in the index memory already.
     """
@@ -55,7 +57,8 @@ class Kernel:
     theoretical: float
     achieved: float
     limited_by: tuple[str, ...]
-    tail: float
+    after_last_offer: float
+    sm_time_lost: float
     hits: int
 
     @property
@@ -75,7 +78,7 @@ def kernels(replay: Replay) -> list[Kernel]:
     spans = launches.last_report - launches.first_offer
     order = sorted(groups.items(), key=lambda item: -int(spans[item[1]].sum()))
     held = _held_warps(replay)
-    most = fits(launches, replay.config)
+    most = fits(launches.takes, replay.config)
     return [
         _kernel(number, name, rows, replay, spans, held, most)
         for number, ((name, _), rows) in enumerate(order, 1)
@@ -110,9 +113,16 @@ def _kernel(
         theoretical=float(places * takes[_WARPS] / config.warp_slots),
         achieved=float(held[rows].sum() / (cycles * warps)) if cycles else 0.0,
         limited_by=tuple(name for name, yes in zip(RESOURCES, limiting, strict=True) if yes),
-        tail=float((launches.last_report - launches.half_report)[rows].mean()),
+        after_last_offer=float((launches.last_report - launches.last_offer)[rows].mean()),
+        sm_time_lost=lost_share(launches, rows),
         hits=int(launches.hit[rows].sum()),
     )
+
+
+def lost_share(launches: Launches, rows: list[int]) -> float:
+    """Return which part of the SM time of launches of one shape is lost at their ends."""
+    had = (launches.places * (launches.last_report - launches.first_offer))[rows].sum()
+    return float(launches.lost[rows].sum() / had) if had else 0.0
 
 
 def _held_warps(replay: Replay) -> Integers:

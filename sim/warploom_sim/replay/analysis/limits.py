@@ -125,17 +125,16 @@ def rate_by_time_scale(replay: Replay, limits: Limits) -> float:
 
 def shortened_by_scale(launches: Launches, config: Config, scale: Fraction) -> NDArray[np.bool_]:
     """Tell whose blocks are shorter than there are places, but not at their recorded length."""
-    places = np.minimum(launches.blocks, config.sms * fits(launches, config))
+    places = np.minimum(launches.blocks, config.sms * fits(launches.takes, config))
     recorded = launches.length * float(1 / scale)
     made: NDArray[np.bool_] = (launches.length < places) & (recorded >= places)
     return made
 
 
-def fits(launches: Launches, config: Config) -> Integers:
-    """Return how many blocks of each launch fit on an empty SM."""
+def fits(takes: Integers, config: Config) -> Integers:
+    """Return how many blocks of each launch fit on an empty SM, by what one takes."""
     sizes = np.array(list(capacities(config).values()))
-    takes = np.maximum(launches.takes, 1)
-    most: Integers = np.where(launches.takes > 0, sizes // takes, _LATER).min(axis=1)
+    most: Integers = np.where(takes > 0, sizes // np.maximum(takes, 1), _LATER).min(axis=1)
     return most
 
 
@@ -177,7 +176,7 @@ class LimitFinder:
     def __init__(self, launches: Launches, config: Config):
         sizes = np.array(list(capacities(config).values()), np.int64)
         self._launches, self._timing = launches, timing(config)
-        self._most = fits(launches, config)
+        self._most = fits(launches.takes, config)
         # Of each stream the launch that was there last; of the places the same.
         self._by_stream: dict[int, int] = {}
         self._by_place = [NEVER, NEVER]

@@ -46,9 +46,7 @@ class RunningFigures:
         self._events: list[Events] = []
         count = len(launches)
         self._sums = np.zeros((count, block_sums.SUMS), np.int64)
-        self._sums[:, [block_sums.FIRST, block_sums.LAST, block_sums.HALF]] = NEVER
-        blocks = np.array([one.grid for one in launches], np.int64).reshape(-1, 3).prod(axis=1)
-        self._half = (blocks + 1) // 2
+        self._sums[:, [block_sums.FIRST, block_sums.LAST_OFFER, block_sums.LAST]] = NEVER
         self._slots = np.zeros((config.sms * config.block_slots, 2), np.int64)
         # A first look at the launches, in which what happens to them is filled in as it comes.
         self._live = launch_columns(None, no_figures(count), *self._given)
@@ -102,7 +100,6 @@ class RunningFigures:
         rows = np.zeros(len(reports["cycle"]), np.int64)
         block_sums.add(
             self._sums,
-            self._half,
             self._slots,
             offers["cycle"],
             self._row_of[offers["ticket"]],
@@ -118,9 +115,14 @@ class RunningFigures:
         from warploom_sim.replay.analysis import block_sums
 
         events = joined(self._events)
-        names = ("blocks", "first_offer", "last_report", "half_report")
-        parts = (block_sums.OFFERED, block_sums.FIRST, block_sums.LAST, block_sums.HALF)
-        figures = {name: self._sums[:, k] for name, k in zip(names, parts, strict=True)}
+        columns = {
+            "blocks": block_sums.OFFERED,
+            "first_offer": block_sums.FIRST,
+            "last_offer": block_sums.LAST_OFFER,
+            "last_report": block_sums.LAST,
+            "held_after": block_sums.HELD_AFTER,
+        }
+        figures = {name: self._sums[:, k] for name, k in columns.items()}
         launches = launch_columns(events, figures, *self._given)
         total = cycles(events)
         self._limits[LIMITS.index("nothing_left")] += total - self._finder.cycle

@@ -19,9 +19,9 @@ from warploom_sim.views.html_report.in_words import limit_sentences
 from warploom_spec import RESOURCES, Config
 from warploom_spec.extras import need
 
-#: Most kernels that are drawn as blockers, and most launches with long tails that are listed.
+#: Most kernels that are drawn as blockers, and most launches that are listed for what they lost.
 MOST_BLOCKERS: Final = 12
-MOST_TAILS: Final = 12
+MOST_LOST: Final = 12
 _PERCENTILES: Final = (50, 95, 99, 100)
 
 
@@ -112,7 +112,8 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "charts": _charts(found, limits, worst, replay.launches),
         "kernels": listed,
         "blockers": worst[:MOST_BLOCKERS],
-        "tails": _tails(replay.launches),
+        "lost": _most_lost(replay.launches),
+        "lost_shares": _lost_shares(replay.launches),
         "percentiles": _percentiles(replay.launches),
         "hits": int(replay.launches.hit.sum()),
         "command": run.command,
@@ -150,30 +151,38 @@ def _recorded(replay: Replay | None) -> dict[str, Any] | None:
 
 
 def _percentiles(launches: Launches) -> dict[str, dict[str, int]]:
-    """Return the percentiles of latency and tail, in cycles, of the launches that finished."""
+    """Return percentiles in cycles of the launches that finished."""
     done = launches.finished
     if not done.any():
         return {}
-    columns = {"latency": launches.latency[done], "tail": launches.tail[done]}
+    return {name: _ranks(getattr(launches, name)[done]) for name in ("latency", "after_last_offer")}
+
+
+def _lost_shares(launches: Launches) -> dict[str, float]:
+    """Return percentiles of the SM time lost at the ends of the launches that finished."""
+    done = launches.finished
+    return _ranks(launches.sm_time_lost[done]) if done.any() else {}
+
+
+def _ranks(column: Any) -> dict[str, Any]:
     return {
-        name: {
-            "longest" if p == 100 else f"p{p}": int(np.percentile(column, p, method="higher"))
-            for p in _PERCENTILES
-        }
-        for name, column in columns.items()
+        "most" if p == 100 else f"p{p}": np.percentile(column, p, method="higher").item()
+        for p in _PERCENTILES
     }
 
 
-def _tails(launches: Launches) -> list[dict[str, Any]]:
-    """Return the finished launches with the longest tails, the longest first."""
-    rows = np.argsort(-launches.tail, kind="stable")[:MOST_TAILS].tolist()
+def _most_lost(launches: Launches) -> list[dict[str, Any]]:
+    """Return the finished launches that lost most at their ends, the worst first."""
+    lost = np.where(launches.finished, launches.lost, 0)
+    rows = np.argsort(-lost, kind="stable")[:MOST_LOST].tolist()
     return [
         {
             "launch": row,
             "name": str(launches.name[row]),
             "blocks": int(launches.blocks[row]),
             "cycles": int(launches.cycles[row]),
-            "tail": int(launches.tail[row]),
+            "after_last_offer": int(launches.after_last_offer[row]),
+            "share": float(launches.sm_time_lost[row]),
         }
         for row in rows
         if launches.finished[row]

@@ -1,1 +1,0 @@
-"""A toy resource and a toy opcode, added to a copy of the product as CONTRIBUTING says."""
