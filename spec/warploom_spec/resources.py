@@ -120,7 +120,8 @@ BLOCK_AMOUNTS: Final = tuple(r for r in SM_RESOURCES if r.field and not r.field.
 #: The launch's fields that say what a block takes.
 AMOUNT_FIELDS: Final = tuple(r.field.name for r in SM_RESOURCES if r.field)
 #: Why no block is decided in a cycle; BlockDispatcher has a counter ``stall_<cause>`` for each.
-STALL_CAUSES: Final = ("order", *RESOURCES, "offer")
+#: The host's registers stand in this order: a sixth resource comes after, and moves none of them.
+STALL_CAUSES: Final = ("order", *RESOURCES[:5], "offer", *RESOURCES[5:])
 
 
 def capacities(config: Config) -> dict[str, int]:

@@ -35,7 +35,7 @@ def test_the_committed_figures_are_of_a_bench_as_long_as_this(block: str) -> Non
 
 def test_the_page_names_the_blocks_without_figures() -> None:
     page = " ".join((ROOT / "docs" / "tools" / "mutate.md").read_text().split())
-    sentence = re.search(r"Not there are the blocks [^:]*: ([^.]*)\.", page)
+    sentence = re.search(r"These blocks have no row[^:]*: ([^.]*)\.", page)
     named = re.findall(r"`(\w+)`", sentence[1]) if sentence else []
     assert named == sorted(set(BLOCKS) - set(COMMITTED))
 

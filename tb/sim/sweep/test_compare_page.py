@@ -73,7 +73,7 @@ def test_the_sentence_has_the_tables_lowest_and_highest_cost() -> None:
         sorted(float(row[column].strip("+ %|")) for row in rows) for column in (3, 6)
     )
     said = (
-        f"From {without[0]} % to {without[-1]} % of the cycles on 8 SMs; with contention, from"
+        f"It costs {without[0]} % to {without[-1]} % of the cycles on 8 SMs; with contention,"
         f" {sharing[0]} % to {sharing[-1]} %."
     )
     assert said in " ".join(LINES)

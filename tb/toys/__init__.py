@@ -1,0 +1,1 @@
+"""A toy resource and a toy opcode, added to a copy of the product as CONTRIBUTING says."""
