@@ -1,6 +1,7 @@
 """What a host writes into a task register, command by command, and the record it reads back."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
@@ -109,35 +110,60 @@ def abort_words(config: Config) -> WordLayout:
     return WordLayout("abort", TASK_WORDS, (*_HEAD, ticket))
 
 
-#: Layouts of the commands that need more than word 0, and the commands that do not.
-COMMANDS: Final[dict[Opcode, Callable[[Config], WordLayout]]] = {
-    Opcode.RUN: run_words,
-    Opcode.LAUNCH: launch_words,
-    Opcode.ABORT: abort_words,
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What a command needs, and what the drivers call it.
+
+    Attributes
+    ----------
+    words : function or None
+        Layout of its words for a configuration; None: word 0 says all.
+    call : str
+        The drivers have the call ``submit_<call>``; empty: they have none.
+    for_unit : bool
+        Whether the section must have an execution unit.
+    for_launch_path : bool
+        Whether it goes to the launch path: a mailbox without one does not know the command.
+    """
+
+    words: Callable[[Config], WordLayout] | None = None
+    call: str = ""
+    for_unit: bool = False
+    for_launch_path: bool = False
+
+
+#: Every command. What a mailbox does with it stands in the mailbox, in RTL and model.
+COMMAND_TABLE: Final = {
+    Opcode.NOP: Command(),
+    Opcode.RUN: Command(words=run_words, call="task", for_unit=True),
+    Opcode.LAUNCH: Command(words=launch_words, call="launch", for_launch_path=True),
+    Opcode.ABORT: Command(words=abort_words, call="abort", for_launch_path=True),
+    Opcode.DISCONNECT: Command(call="disconnect", for_unit=True),
 }
-SHORT_COMMANDS: Final = (Opcode.NOP, Opcode.DISCONNECT)
-#: Commands that need an execution unit in their section, and commands that need a launch path.
-UNIT_COMMANDS: Final = (Opcode.RUN, Opcode.DISCONNECT)
-LAUNCH_COMMANDS: Final = (Opcode.LAUNCH, Opcode.ABORT)
 
 
 def check_commands() -> None:
-    """Demand that every opcode is in exactly one of `COMMANDS` and `SHORT_COMMANDS`.
+    """Demand that every opcode is in `COMMAND_TABLE`.
 
     Raises
     ------
     WarploomError
-        Names the opcode, the two lists and their file.
+        Names the opcode, the table and its file.
     """
     for opcode in Opcode:
-        if (opcode in COMMANDS) == (opcode in SHORT_COMMANDS):
+        if opcode not in COMMAND_TABLE:
             raise WarploomError(
-                f"opcode {opcode.name} is in {'both' if opcode in COMMANDS else 'none'} of COMMANDS"
-                " and SHORT_COMMANDS; legal: one of them (spec/warploom_spec/host_commands.py)"
+                f"opcode {opcode.name} is not in COMMAND_TABLE"
+                " (spec/warploom_spec/host_commands.py)"
             )
 
 
 check_commands()
+#: Layouts of the commands that need more than word 0.
+COMMANDS: Final = {opcode: c.words for opcode, c in COMMAND_TABLE.items() if c.words}
+#: Commands that need an execution unit in their section, and commands that need a launch path.
+UNIT_COMMANDS: Final = tuple(o for o, c in COMMAND_TABLE.items() if c.for_unit)
+LAUNCH_COMMANDS: Final = tuple(o for o, c in COMMAND_TABLE.items() if c.for_launch_path)
 
 
 def record_words(config: Config) -> WordLayout:

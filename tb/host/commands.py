@@ -89,8 +89,8 @@ class Commands:
         sections = rng.choice((self._config.units, self._config.units, self._config.sections))
         section = self._section = rng.randrange(sections)
         opcode = rng.choice(
-            (*(Opcode.RUN,) * 14, *(Opcode.LAUNCH,) * 3, Opcode.ABORT, Opcode.ABORT)
-            + (Opcode.DISCONNECT, Opcode.DISCONNECT, Opcode.NOP, 3, 255)
+            (*Opcode, *(Opcode.RUN,) * 13, *(Opcode.LAUNCH,) * 2, Opcode.ABORT, Opcode.DISCONNECT)
+            + (3, 255)
         )
         if rng.random() < 0.1:
             # Nearly a command.

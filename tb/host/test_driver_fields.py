@@ -1,4 +1,4 @@
-"""The C driver knows every field of a launch; one that it lacks is named with the file."""
+"""The drivers know every command and every field of a launch; what they lack is named."""
 
 import re
 from pathlib import Path
@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from warploom_spec import preset
-from warploom_spec.host_commands import launch_words
+from warploom_spec.host_commands import COMMAND_TABLE, launch_words
 
-FOLDER = Path(__file__).parents[2] / "host/c"
-HEADER, SOURCE = (FOLDER / f"warploom.{end}" for end in "hc")
+HOST = Path(__file__).parents[2] / "host"
+HEADER, SOURCE = (HOST / f"c/warploom.{end}" for end in "hc")
+PYTHON = HOST / "python/warploom_host/driver.py"
 #: Fields that a caller gives otherwise: word 0, and inline argument words.
 NOT_OF_CALLER = ("opcode", "flags", "parameter", *(f"inline{k}" for k in range(10)))
 FIELDS = [
@@ -59,3 +60,33 @@ def test_a_field_that_it_lacks_is_named_with_the_file(file: Path, old: str, said
     ]
     assert changed != texts
     assert missing(*changed) == [said]
+
+
+def missing_calls(header: str, source: str, python: str) -> list[str]:
+    """Return in words each call that a driver lacks for a command."""
+    found = []
+    for opcode, command in COMMAND_TABLE.items():
+        call = command.call
+        if not call:
+            continue
+        for text, old, file in (
+            (header, f"int warploom_submit_{call}(", "host/c/warploom.h"),
+            (source, f"PUT(WARPLOOM_OPCODE_{opcode.name},", "host/c/warploom.c"),
+            (python, f"def submit_{call}(", "host/python/warploom_host/driver.py"),
+        ):
+            if old not in text:
+                found.append(f"opcode {opcode.name} has no submit_{call} ({file})")
+    return found
+
+
+def test_the_drivers_have_every_command() -> None:
+    assert missing_calls(*(path.read_text() for path in (HEADER, SOURCE, PYTHON))) == []
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_call_that_a_driver_lacks_is_named_with_the_file(number: int) -> None:
+    files = (HEADER, SOURCE, PYTHON)
+    texts = [path.read_text() for path in files]
+    texts[number] = texts[number].replace("submit_abort", "end").replace("OPCODE_ABORT", "OPCODE_2")
+    named = files[number].relative_to(HOST.parent)
+    assert missing_calls(*texts) == [f"opcode ABORT has no submit_abort ({named})"]
