@@ -25,7 +25,7 @@ class TableCode(IntEnum):
 TABLE_EXPLANATIONS: Final[dict[TableCode, tuple[str, str]]] = {
     TableCode.TABLE_SIZE: (
         "the table has no task, more tasks than max_tasks, or more entries than max_table_entries",
-        "merge fewer tasks, or use longer runs",
+        "merge fewer tasks, or use longer entries",
     ),
     TableCode.TABLE_DEPENDS: (
         "a task depends on a task that the table does not have, or on itself",
@@ -52,8 +52,8 @@ TABLE_EXPLANATIONS: Final[dict[TableCode, tuple[str, str]]] = {
         "use places inside the grid",
     ),
     TableCode.TABLE_CHAIN: (
-        "a run does not begin where its task's run before it ended, or ends before it begins",
-        "let the runs of a task cover its grid in order, or declare the task permuted",
+        "an entry does not begin where its task's entry before it ended, or ends before it begins",
+        "let the entries of a task cover its grid in order, or declare the task permuted",
     ),
     TableCode.TABLE_ENTRIES: (
         "a permuted task has an entry of several blocks, or not the declared number of entries",

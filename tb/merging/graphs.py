@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from warploom_golden.merging.mapping_table import MappingTable, Run
+from warploom_golden.merging.mapping_table import MappingTable, TableEntry
 from warploom_golden.merging.merge_planner import ORDERS, MergePlanner
 from warploom_golden.merging.tags_and_marks import permuted
 from warploom_golden.merging.task import MergeLimits, Task
@@ -53,13 +53,13 @@ def task(
     return Task(launch=replace(launch, **fields), depends=frozenset(depends))
 
 
-def runs(table: MappingTable, order: list[int]) -> MappingTable:
+def whole_tasks(table: MappingTable, order: list[int]) -> MappingTable:
     """Return a table in which whole tasks stand in an order, legal or not."""
     whole = []
     for number in order:
         gx, gy, gz = table.tasks[number].launch.grid
-        whole.append(Run(number, (0, 0, 0), (gx - 1, gy - 1, gz - 1)))
-    return replace(table, runs=tuple(whole))
+        whole.append(TableEntry(number, (0, 0, 0), (gx - 1, gy - 1, gz - 1)))
+    return replace(table, entries=tuple(whole))
 
 
 def random_tasks(rng: random.Random, count: int, longest: int = 60) -> list[Task]:

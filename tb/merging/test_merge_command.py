@@ -43,18 +43,18 @@ grid = [96, 1, 1]
 block = [128, 1, 1]
 cycles = 300
 """
-RUNS = """
+ENTRIES = """
 permuted = ["edges"]
-[[runs]]
+[[entries]]
 task = "histogram"
 first = [0, 0, 0]
 last = [95, 0, 0]
-[[runs]]
+[[entries]]
 task = "blur"
 first = [0, 0, 0]
 last = [39, 1, 0]
 """
-EDGES = "".join(f'[[runs]]\ntask = "edges"\nfirst = [{x}, 0, 0]\n' for x in reversed(range(40)))
+EDGES = "".join(f'[[entries]]\ntask = "edges"\nfirst = [{x}, 0, 0]\n' for x in reversed(range(40)))
 
 
 def merge(*arguments: object) -> Result:
@@ -83,7 +83,7 @@ def test_a_task_files_figures(tmp_path: Path) -> None:
 def test_a_table_of_ones_own(tmp_path: Path) -> None:
     out = tmp_path / "f.json"
     # Keys of the document stand before its tables.
-    text = RUNS.splitlines()[1] + TASKS + "\n".join(RUNS.splitlines()[2:]) + "\n" + EDGES
+    text = ENTRIES.splitlines()[1] + TASKS + "\n".join(ENTRIES.splitlines()[2:]) + "\n" + EDGES
     done = merge(written(tmp_path, text), "--json", out)
     assert done.exit_code == 0, done.output
     assert json.loads(out.read_text())["entries"] == 42
@@ -176,7 +176,7 @@ def test_a_trace_without_kernels_is_refused(tmp_path: Path) -> None:
         (TASKS.replace("cycles = 600", f"cycles = {'9' * 5000}"), "not TOML: "),
         (TASKS.replace("cycles = 600", "cycles = 1.5"), "'cycles' is 1.5; legal: an integer"),
         (TASKS.replace("cycles = 600", "cycles = nan"), "'cycles' is NaN; legal: an integer"),
-        ("speed = 1\n" + TASKS, "field 'speed' is unknown; legal: tasks, runs, permuted"),
+        ("speed = 1\n" + TASKS, "field 'speed' is unknown; legal: tasks, entries, permuted"),
         (TASKS.replace("registers", "register"), "task 0 (blur): field 'register' is unknown"),
         (TASKS.replace("cycles = 600", ""), "task 1 (edges): field 'cycles' is missing"),
         (
@@ -216,18 +216,21 @@ def test_a_trace_without_kernels_is_refused(tmp_path: Path) -> None:
             TASKS.replace("shared_bytes = 4096", "shared_bytes = 250000"),
             "BLOCK_SHARED: task 1: LaunchCheck refuses it",
         ),
-        (TASKS + '[[runs]]\ntask = "x"\nfirst = [0, 0, 0]', "run 0: 'task' names \"x\"; legal: "),
-        (TASKS + '[[runs]]\ntask = "blur"\n', "run 0: field 'first' is missing"),
         (
-            TASKS + '[[runs]]\ntask = "edges"\nfirst = [0, 0, 0]\nlast = [39, 0, 0]',
+            TASKS + '[[entries]]\ntask = "x"\nfirst = [0, 0, 0]',
+            "entry 0: 'task' names \"x\"; legal: ",
+        ),
+        (TASKS + '[[entries]]\ntask = "blur"\n', "entry 0: field 'first' is missing"),
+        (
+            TASKS + '[[entries]]\ntask = "edges"\nfirst = [0, 0, 0]\nlast = [39, 0, 0]',
             "TABLE_ORDER: entry 0, task 1, block (0, 0, 0): task 0, which it needs, is not",
         ),
         (
-            TASKS + '[[runs]]\ntask = "blur"\nfirst = [0, 0, 0]\nlast = [40, 0, 0]',
+            TASKS + '[[entries]]\ntask = "blur"\nfirst = [0, 0, 0]\nlast = [40, 0, 0]',
             "TABLE_RANGE: entry 0, task 0, block (40, 0, 0): its grid is (40, 2, 1)",
         ),
         (
-            'permuted = ["blu"]\n' + TASKS + RUNS.split("\n", 2)[2],
+            'permuted = ["blu"]\n' + TASKS + ENTRIES.split("\n", 2)[2],
             "'permuted' names \"blu\"; legal",
         ),
     ],

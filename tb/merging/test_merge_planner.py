@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb.merging.graphs import LIMITS, SHAPES, cases, config, random_tasks, runs, task
-from warploom_golden.merging.mapping_table import MappingTable, Run, block_id, block_place
+from tb.merging.graphs import LIMITS, SHAPES, cases, config, random_tasks, task, whole_tasks
+from warploom_golden.merging.mapping_table import MappingTable, TableEntry, block_id, block_place
 from warploom_golden.merging.merge_planner import ORDERS, MergePlanner
 from warploom_golden.merging.table_check import TableError, check_launch
 from warploom_golden.merging.tags_and_marks import permuted
@@ -22,7 +22,7 @@ PLANNER = MergePlanner(MACHINE)
 
 def order_of(table: MappingTable) -> list[int]:
     """Return the tasks of the entries."""
-    return [run.task for run in table.runs]
+    return [entry.task for entry in table.entries]
 
 
 # --- orders --------------------------------------------------------------------------------------
@@ -31,9 +31,9 @@ def test_the_worked_example_three_tasks_of_which_one_needs_another() -> None:
     tasks = [task(5), task(5, (0,)), task(5)]
     table = PLANNER.plan(tasks)
     assert order_of(table) == [0, 1, 2]
-    PLANNER.check(runs(table, [0, 2, 1]))
+    PLANNER.check(whole_tasks(table, [0, 2, 1]))
     with pytest.raises(TableError) as refused:
-        PLANNER.check(runs(table, [1, 0, 2]))
+        PLANNER.check(whole_tasks(table, [1, 0, 2]))
     error = refused.value
     assert (error.code, error.entry, error.task, error.block) == (
         TableCode.TABLE_ORDER,
@@ -64,7 +64,7 @@ def test_interleaved_lets_independent_tasks_take_turns() -> None:
     few = MergePlanner(MACHINE, MergeLimits(max_table_entries=6))
     # Two turns: 2 and 4 blocks; after task 0 comes task 2, with turns of 2 blocks.
     table = few.plan(tasks, "interleaved")
-    assert [(r.task, r.first[0], r.last[0]) for r in table.runs] == [
+    assert [(r.task, r.first[0], r.last[0]) for r in table.entries] == [
         (0, 0, 1),
         (1, 0, 3),
         (0, 2, 3),
@@ -86,10 +86,10 @@ def test_interleaved_takes_the_most_turns_that_fit(seed: int, entries: int, coun
             planner.plan(tasks, "interleaved")
         return
     # Of equal tables any power does; the largest fitting one is the rule.
-    assert list(planner.plan(tasks, "interleaved").runs) == fitting[-1]
+    assert list(planner.plan(tasks, "interleaved").entries) == fitting[-1]
 
 
-def by_turns(tasks: list[Task], turns: int) -> list[Run]:
+def by_turns(tasks: list[Task], turns: int) -> list[TableEntry]:
     """Deal blocks out one by one, round after round, then join neighbours."""
     left = {n: list(range(t.blocks)) for n, t in enumerate(tasks)}
     dealt: list[tuple[int, int]] = []
@@ -106,7 +106,7 @@ def by_turns(tasks: list[Task], turns: int) -> list[Run]:
         else:
             joined.append([n, block, block])
     return [
-        Run(n, *(block_place(b, tasks[n].launch.grid) for b in (first, last)))
+        TableEntry(n, *(block_place(b, tasks[n].launch.grid) for b in (first, last)))
         for n, first, last in joined
     ]
 
@@ -126,7 +126,7 @@ def test_every_planned_table_is_legal_by_the_rule_itself(case: tuple[Config, Map
         for other in one.depends:
             assert max(place[other, b] for b in range(table.tasks[other].blocks)) < first
     if not table.permuted:
-        for a, b in zip(table.runs, table.runs[1:], strict=False):
+        for a, b in zip(table.entries, table.entries[1:], strict=False):
             grid = table.tasks[a.task].launch.grid
             joined = a.task == b.task and block_id(a.last, grid) + 1 == block_id(b.first, grid)
             assert not joined
@@ -175,7 +175,7 @@ def test_limits_out_of_their_range_are_refused(name: str, value: int, legal: str
 
 # --- what is refused -----------------------------------------------------------------------------
 TWO = PLANNER.plan([task((3, 2, 1)), task(4, (0,))])
-FIRST, SECOND = TWO.runs
+FIRST, SECOND = TWO.entries
 SHUFFLED = permuted(TWO, [0], random.Random(1))
 
 
@@ -186,14 +186,14 @@ def tasks_changed(number: int, **fields: object) -> MappingTable:
     return replace(TWO, tasks=tuple(tasks))
 
 
-def entries(*made: Run) -> MappingTable:
-    return replace(TWO, runs=made)
+def entries(*made: TableEntry) -> MappingTable:
+    return replace(TWO, entries=made)
 
 
 @pytest.mark.parametrize(
     ("table", "code", "entry", "number", "block"),
     [
-        (replace(TWO, tasks=(), runs=()), TableCode.TABLE_SIZE, None, None, None),
+        (replace(TWO, tasks=(), entries=()), TableCode.TABLE_SIZE, None, None, None),
         (replace(TWO, tasks=(TWO.tasks[0],) * 17), TableCode.TABLE_SIZE, None, None, None),
         (entries(*[FIRST] * 1025), TableCode.TABLE_SIZE, None, None, None),
         (tasks_changed(1, grid=(0, 1, 1)), ErrorCode.GRID_ZERO, None, 1, None),
@@ -221,54 +221,76 @@ def entries(*made: Run) -> MappingTable:
             1,
             None,
         ),
-        (entries(FIRST, Run(2, (0, 0, 0), (0, 0, 0))), TableCode.TABLE_TASK, 1, 2, (0, 0, 0)),
-        (entries(SECOND, FIRST), TableCode.TABLE_ORDER, 0, 1, (0, 0, 0)),
-        (entries(Run(0, (0, 0, 0), (2, 0, 0)), SECOND), TableCode.TABLE_ORDER, 1, 1, (0, 0, 0)),
-        (entries(Run(0, (0, 0, 0), (3, 1, 0))), TableCode.TABLE_RANGE, 0, 0, (3, 1, 0)),
-        (entries(FIRST, Run(1, (0, 0, 0), (3, 1, 0))), TableCode.TABLE_RANGE, 1, 1, (3, 1, 0)),
-        # A block repeated, missed, a run backwards, one too many.
         (
-            entries(Run(0, (0, 0, 0), (1, 0, 0)), Run(0, (1, 0, 0), (2, 1, 0)), SECOND),
+            entries(FIRST, TableEntry(2, (0, 0, 0), (0, 0, 0))),
+            TableCode.TABLE_TASK,
+            1,
+            2,
+            (0, 0, 0),
+        ),
+        (entries(SECOND, FIRST), TableCode.TABLE_ORDER, 0, 1, (0, 0, 0)),
+        (
+            entries(TableEntry(0, (0, 0, 0), (2, 0, 0)), SECOND),
+            TableCode.TABLE_ORDER,
+            1,
+            1,
+            (0, 0, 0),
+        ),
+        (entries(TableEntry(0, (0, 0, 0), (3, 1, 0))), TableCode.TABLE_RANGE, 0, 0, (3, 1, 0)),
+        (
+            entries(FIRST, TableEntry(1, (0, 0, 0), (3, 1, 0))),
+            TableCode.TABLE_RANGE,
+            1,
+            1,
+            (3, 1, 0),
+        ),
+        # A block repeated, missed, an entry backwards, one too many.
+        (
+            entries(
+                TableEntry(0, (0, 0, 0), (1, 0, 0)), TableEntry(0, (1, 0, 0), (2, 1, 0)), SECOND
+            ),
             TableCode.TABLE_CHAIN,
             1,
             0,
             (1, 0, 0),
         ),
         (
-            entries(Run(0, (0, 0, 0), (1, 0, 0)), Run(0, (0, 1, 0), (2, 1, 0)), SECOND),
+            entries(
+                TableEntry(0, (0, 0, 0), (1, 0, 0)), TableEntry(0, (0, 1, 0), (2, 1, 0)), SECOND
+            ),
             TableCode.TABLE_CHAIN,
             1,
             0,
             (0, 1, 0),
         ),
-        (entries(Run(0, (0, 1, 0), (2, 0, 0))), TableCode.TABLE_CHAIN, 0, 0, (0, 1, 0)),
+        (entries(TableEntry(0, (0, 1, 0), (2, 0, 0))), TableCode.TABLE_CHAIN, 0, 0, (0, 1, 0)),
         (entries(FIRST, FIRST), TableCode.TABLE_CHAIN, 1, 0, (0, 0, 0)),
         (entries(FIRST), TableCode.TABLE_MISSING, 1, 1, (0, 0, 0)),
-        (entries(Run(0, (0, 0, 0), (1, 1, 0))), TableCode.TABLE_MISSING, 1, 0, (2, 1, 0)),
+        (entries(TableEntry(0, (0, 0, 0), (1, 1, 0))), TableCode.TABLE_MISSING, 1, 0, (2, 1, 0)),
         # A permuted task: an entry of several blocks, one too many, one too few, a wrong number.
         (
-            replace(SHUFFLED, runs=(FIRST, *SHUFFLED.runs[6:])),
+            replace(SHUFFLED, entries=(FIRST, *SHUFFLED.entries[6:])),
             TableCode.TABLE_ENTRIES,
             0,
             0,
             (0, 0, 0),
         ),
         (
-            replace(SHUFFLED, runs=(*SHUFFLED.runs[:6], SHUFFLED.runs[0])),
+            replace(SHUFFLED, entries=(*SHUFFLED.entries[:6], SHUFFLED.entries[0])),
             TableCode.TABLE_ENTRIES,
             6,
             0,
-            SHUFFLED.runs[0].first,
+            SHUFFLED.entries[0].first,
         ),
         (
-            replace(SHUFFLED, runs=SHUFFLED.runs[1:6]),
+            replace(SHUFFLED, entries=SHUFFLED.entries[1:6]),
             TableCode.TABLE_MISSING,
             5,
             0,
-            SHUFFLED.runs[0].first,
+            SHUFFLED.entries[0].first,
         ),
         (
-            replace(SHUFFLED, permuted={0: 7}, runs=SHUFFLED.runs[:6]),
+            replace(SHUFFLED, permuted={0: 7}, entries=SHUFFLED.entries[:6]),
             TableCode.TABLE_ENTRIES,
             6,
             0,
@@ -276,11 +298,14 @@ def entries(*made: Run) -> MappingTable:
         ),
         # What hardware does not see: a block twice, so that another one is missing.
         (
-            replace(SHUFFLED, runs=(SHUFFLED.runs[0], *SHUFFLED.runs[:5], *SHUFFLED.runs[6:])),
+            replace(
+                SHUFFLED,
+                entries=(SHUFFLED.entries[0], *SHUFFLED.entries[:5], *SHUFFLED.entries[6:]),
+            ),
             TableCode.TABLE_REPEATED,
             1,
             0,
-            SHUFFLED.runs[0].first,
+            SHUFFLED.entries[0].first,
         ),
     ],
 )
@@ -305,7 +330,7 @@ def test_the_check_refuses_what_the_definition_does_and_nothing_else(
 ) -> None:
     """Entries dropped, doubled, swapped, moved: legal or not by counting blocks and places."""
     machine, table = case
-    made = list(table.runs)
+    made = list(table.entries)
     for _ in range(rng.randint(0, 2)):
         n = rng.randrange(len(made))
         change = rng.randrange(4)
@@ -323,7 +348,7 @@ def test_the_check_refuses_what_the_definition_does_and_nothing_else(
             )
         if not made:
             return
-    changed = replace(table, runs=tuple(made))
+    changed = replace(table, entries=tuple(made))
     if is_legal(changed):
         MergePlanner(machine, LIMITS).check(changed)
         return
@@ -334,7 +359,7 @@ def test_the_check_refuses_what_the_definition_does_and_nothing_else(
     if error.entry < len(made):
         # What stands before the entry could begin a legal table.
         assert error.task == made[error.entry].task
-        assert order_is_kept(replace(changed, runs=tuple(made[: error.entry])))
+        assert order_is_kept(replace(changed, entries=tuple(made[: error.entry])))
 
 
 def is_legal(table: MappingTable) -> bool:
@@ -344,11 +369,11 @@ def is_legal(table: MappingTable) -> bool:
     demanded = [(n, b) for n, one in enumerate(table.tasks) for b in range(one.blocks)]
     if sorted(pairs) != demanded or not order_is_kept(table):
         return False
-    for run in table.runs:
-        grid = table.tasks[run.task].launch.grid
-        if run.task in table.permuted and run.first != run.last:
+    for entry in table.entries:
+        grid = table.tasks[entry.task].launch.grid
+        if entry.task in table.permuted and entry.first != entry.last:
             return False
-        if block_id(run.last, grid) < block_id(run.first, grid):
+        if block_id(entry.last, grid) < block_id(entry.first, grid):
             return False
     return all(
         [b for n, b in pairs if n == number] == list(range(one.blocks))

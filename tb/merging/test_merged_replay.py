@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb.merging.graphs import LIMITS, SHAPES, cases, config, random_tasks, runs, task
+from tb.merging.graphs import LIMITS, SHAPES, cases, config, random_tasks, task, whole_tasks
 from tb.merging.merged_ledger import judge, ran
 from tb.replay.test_event_model import random_launches
 from warploom_golden.merging.deadlock import Deadlock
@@ -210,7 +210,7 @@ def test_an_illegal_table_forced_in_is_reported_with_who_waits_for_what() -> Non
     """Two SMs of four slots hold the ten blocks' first eight, whose marks come behind them."""
     machine = config(sms=2, block_slots=2)
     tasks = [task(3), task(10, (0,))]
-    table = runs(MergePlanner(machine).plan(tasks), [1, 0])
+    table = whole_tasks(MergePlanner(machine).plan(tasks), [1, 0])
     with pytest.raises(Deadlock) as gate:
         run(table, machine, "gate")
     assert str(gate.value) == (
@@ -229,7 +229,7 @@ def test_an_illegal_table_forced_in_is_reported_with_who_waits_for_what() -> Non
 def test_an_illegal_table_may_run_where_everything_has_room() -> None:
     """Why a test of a table by running it proves nothing."""
     machine = config(sms=8)
-    table = runs(MergePlanner(machine).plan([task(3), task(10, (0,))]), [1, 0])
+    table = whole_tasks(MergePlanner(machine).plan([task(3), task(10, (0,))]), [1, 0])
     judge(table, run(table, machine, "spin").works[0], machine, "spin")
     with pytest.raises(Deadlock):
         run(table, machine, "gate")
@@ -359,9 +359,9 @@ def test_a_table_out_of_order_is_refused_and_forced_in_its_deadlock_is_reported(
 ) -> None:
     """Under ``gate`` it always stands still; under ``spin`` it may find room, and then is right."""
     machine, table = case
-    drawn = list(table.runs)
+    drawn = list(table.entries)
     rng.shuffle(drawn)
-    forced = replace(table, runs=tuple(drawn))
+    forced = replace(table, entries=tuple(drawn))
     tasks, _ = forced.expanded()
     order = tasks.tolist()
     first_wrong = next(

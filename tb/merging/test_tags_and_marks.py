@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb.merging.graphs import LIMITS, cases, config, random_tasks, runs, task
+from tb.merging.graphs import LIMITS, cases, config, random_tasks, task, whole_tasks
 from warploom_golden.merging.deadlock import Deadlock
 from warploom_golden.merging.mapping_table import MappingTable
 from warploom_golden.merging.merge_planner import MergePlanner
@@ -90,7 +90,7 @@ def test_by_block_id_a_permuted_table_deadlocks(seed: int) -> None:
 
 
 def test_an_illegal_table_deadlocks_once_the_slots_are_full() -> None:
-    table = runs(MergePlanner(MACHINE).plan([task(2), task(5, (0,))]), [1, 0])
+    table = whole_tasks(MergePlanner(MACHINE).plan([task(2), task(5, (0,))]), [1, 0])
     run_untimed(table, 6, random.Random(1))
     with pytest.raises(Deadlock) as stands:
         run_untimed(table, 5, random.Random(1))

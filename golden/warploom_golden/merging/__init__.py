@@ -6,7 +6,7 @@ CN102708009A. The docstrings of this folder call it the patent. Page:
 """
 
 from warploom_golden.merging.deadlock import Deadlock, Waiter
-from warploom_golden.merging.mapping_table import MappingTable, Run
+from warploom_golden.merging.mapping_table import MappingTable, TableEntry
 from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merge_streams import merge_streams
 from warploom_golden.merging.merged_replay import MergedRun, MergeRules, run_merged
@@ -21,7 +21,7 @@ __all__ = [
     "MergePlanner",
     "MergeRules",
     "MergedRun",
-    "Run",
+    "TableEntry",
     "TableError",
     "TagsAndMarks",
     "Task",

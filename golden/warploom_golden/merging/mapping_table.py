@@ -30,7 +30,7 @@ def block_place(number: int, grid: Dims) -> Dims:
 
 
 @dataclass(frozen=True)
-class Run:
+class TableEntry:
     """One entry of a mapping table: consecutive blocks of one task, in order of block id.
 
     Attributes
@@ -54,14 +54,14 @@ class MappingTable:
     ----------
     tasks : tuple of Task
         The tasks; a task's number is its index here.
-    runs : tuple of Run
+    entries : tuple of TableEntry
         The entries, in order of merged block id.
     permuted : mapping of int to int
         The tasks whose blocks may stand in any order, each with its declared number of entries.
     """
 
     tasks: tuple[Task, ...]
-    runs: tuple[Run, ...]
+    entries: tuple[TableEntry, ...]
     permuted: Mapping[int, int] = field(default_factory=dict)
 
     def expanded(self) -> tuple[Integers, Integers]:
@@ -73,11 +73,11 @@ class MappingTable:
             Task numbers, block ids.
         """
         tasks, blocks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for run in self.runs:
-            grid = self.tasks[run.task].launch.grid
-            ids = np.arange(block_id(run.first, grid), block_id(run.last, grid) + 1)
+        for entry in self.entries:
+            grid = self.tasks[entry.task].launch.grid
+            ids = np.arange(block_id(entry.first, grid), block_id(entry.last, grid) + 1)
             blocks.append(ids)
-            tasks.append(np.full(len(ids), run.task))
+            tasks.append(np.full(len(ids), entry.task))
         return np.concatenate(tasks), np.concatenate(blocks)
 
     def shapes(self) -> list[tuple[int, Dims]]:

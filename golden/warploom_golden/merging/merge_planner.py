@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
 
-from warploom_golden.merging.mapping_table import MappingTable, Run, block_place
+from warploom_golden.merging.mapping_table import MappingTable, TableEntry, block_place
 from warploom_golden.merging.table_check import TableError, check
 from warploom_golden.merging.task import MergeLimits, Task
 from warploom_spec import Config, WarploomError
@@ -51,7 +51,7 @@ class MergePlanner:
             raise WarploomError(f"order is {order!r}; legal: {', '.join(ORDERS)}")
         _refuse_circles(tasks)
         pieces = ORDERS[order](tasks, self.limits.max_table_entries)
-        table = MappingTable(tuple(tasks), tuple(_runs(tasks, pieces)))
+        table = MappingTable(tuple(tasks), tuple(_entries(tasks, pieces)))
         self.check(table)
         return table
 
@@ -147,12 +147,12 @@ def _append(pieces: list[Piece], piece: Piece) -> None:
     pieces.append(piece)
 
 
-def _runs(tasks: Sequence[Task], pieces: Iterable[Piece]) -> Iterator[Run]:
+def _entries(tasks: Sequence[Task], pieces: Iterable[Piece]) -> Iterator[TableEntry]:
     for number, first, last in pieces:
         grid = tasks[number].launch.grid
-        # A task without blocks has no run: `check` says so.
+        # A task without blocks has no entry: `check` says so.
         if last >= first:
-            yield Run(number, block_place(first, grid), block_place(last, grid))
+            yield TableEntry(number, block_place(first, grid), block_place(last, grid))
 
 
 ORDERS: Final = {

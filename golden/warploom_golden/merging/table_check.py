@@ -6,7 +6,7 @@ Rule 2 of ``docs/merging/merged_kernels.md``.
 from collections.abc import Iterator
 
 from warploom_golden.launch.launch_check import refusals
-from warploom_golden.merging.mapping_table import MappingTable, Run, block_id, block_place
+from warploom_golden.merging.mapping_table import MappingTable, TableEntry, block_id, block_place
 from warploom_golden.merging.task import MergeLimits
 from warploom_golden.oracles.index_reference import Dims, warps
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
@@ -77,7 +77,7 @@ def _faults(table: MappingTable, config: Config, limits: MergeLimits) -> Iterato
 
 
 def _size_faults(table: MappingTable, limits: MergeLimits) -> Iterator[TableError]:
-    count, entries = len(table.tasks), len(table.runs)
+    count, entries = len(table.tasks), len(table.entries)
     if not 1 <= count <= limits.max_tasks:
         legal = f"legal: 1 to {limits.max_tasks}"
         yield TableError(TableCode.TABLE_SIZE, f"{count} tasks; {legal}")
@@ -148,48 +148,52 @@ def _entry_faults(table: MappingTable) -> Iterator[TableError]:
         _Progress(task.blocks, table.permuted.get(number))
         for number, task in enumerate(table.tasks)
     ]
-    for entry, run in enumerate(table.runs):
-        for code, said, block in _run_faults(table, run, progress):
-            yield TableError(code, said, entry, run.task, block)
+    for position, entry in enumerate(table.entries):
+        for code, said, block in _faults_of(table, entry, progress):
+            yield TableError(code, said, position, entry.task, block)
     for number, task in enumerate(table.tasks):
         done = progress[number]
         if done.missing is not None:
             block = block_place(done.missing, task.launch.grid)
             yield TableError(
-                TableCode.TABLE_MISSING, "no entry places it", len(table.runs), number, block
+                TableCode.TABLE_MISSING, "no entry places it", len(table.entries), number, block
             )
         if not done.complete:
             said = f"{done.entries} entries; declared: {done.declared}"
-            yield TableError(TableCode.TABLE_ENTRIES, said, len(table.runs), number)
+            yield TableError(TableCode.TABLE_ENTRIES, said, len(table.entries), number)
 
 
-def _run_faults(
-    table: MappingTable, run: Run, progress: list[_Progress]
+def _faults_of(
+    table: MappingTable, entry: TableEntry, progress: list[_Progress]
 ) -> Iterator[tuple[TableCode, str, Dims]]:
     """Yield the faults of one entry, and note the entry in its task's progress."""
-    if not 0 <= run.task < len(table.tasks):
+    if not 0 <= entry.task < len(table.tasks):
         said = f"no such task; legal: 0 to {len(table.tasks) - 1}"
-        yield TableCode.TABLE_TASK, said, run.first
+        yield TableCode.TABLE_TASK, said, entry.first
         return
-    task, done = table.tasks[run.task], progress[run.task]
+    task, done = table.tasks[entry.task], progress[entry.task]
     for other in sorted(task.depends):
         if not progress[other].complete:
-            yield TableCode.TABLE_ORDER, f"task {other}, which it needs, is not complete", run.first
-    for place in (run.first, run.last):
+            yield (
+                TableCode.TABLE_ORDER,
+                f"task {other}, which it needs, is not complete",
+                entry.first,
+            )
+    for place in (entry.first, entry.last):
         if not all(0 <= b < g for b, g in zip(place, task.launch.grid, strict=True)):
             yield TableCode.TABLE_RANGE, f"its grid is {task.launch.grid}", place
-    first, last = (block_id(place, task.launch.grid) for place in (run.first, run.last))
+    first, last = (block_id(place, task.launch.grid) for place in (entry.first, entry.last))
     done.entries += 1
     if done.declared is None:
         if first != done.next or last < first:
-            yield TableCode.TABLE_CHAIN, f"the run's block ids are {first} to {last}", run.first
+            yield TableCode.TABLE_CHAIN, f"the entry's block ids are {first} to {last}", entry.first
         done.next = last + 1
         return
     if first != last or done.entries > done.declared:
         said = f"entry {done.entries} of a permuted task; declared: {done.declared} of one block"
-        yield TableCode.TABLE_ENTRIES, said, run.first
+        yield TableCode.TABLE_ENTRIES, said, entry.first
     if first in done.placed:
-        yield TableCode.TABLE_REPEATED, "it was placed before", run.first
+        yield TableCode.TABLE_REPEATED, "it was placed before", entry.first
     done.placed.add(first)
 
 

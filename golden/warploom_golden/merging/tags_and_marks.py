@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from warploom_golden.merging.deadlock import Deadlock, Waiter
 from warploom_golden.merging.dependency_tracker import reporting_last
-from warploom_golden.merging.mapping_table import MappingTable, Run, block_id, block_place
+from warploom_golden.merging.mapping_table import MappingTable, TableEntry, block_id, block_place
 
 
 class TagsAndMarks:
@@ -160,18 +160,20 @@ def permuted(table: MappingTable, tasks: Sequence[int], rng: random.Random) -> M
     rng : random.Random
         Source of the draws.
     """
-    runs: list[Run] = []
+    entries: list[TableEntry] = []
     drawn = {number: list(range(table.tasks[number].blocks)) for number in tasks}
     for order in drawn.values():
         rng.shuffle(order)
-    for run in table.runs:
-        if run.task not in drawn:
-            runs.append(run)
+    for entry in table.entries:
+        if entry.task not in drawn:
+            entries.append(entry)
             continue
-        grid = table.tasks[run.task].launch.grid
-        for _ in range(block_id(run.first, grid), block_id(run.last, grid) + 1):
-            place = block_place(drawn[run.task].pop(), grid)
-            runs.append(Run(run.task, place, place))
+        grid = table.tasks[entry.task].launch.grid
+        for _ in range(block_id(entry.first, grid), block_id(entry.last, grid) + 1):
+            place = block_place(drawn[entry.task].pop(), grid)
+            entries.append(TableEntry(entry.task, place, place))
     return replace(
-        table, runs=tuple(runs), permuted={number: table.tasks[number].blocks for number in tasks}
+        table,
+        entries=tuple(entries),
+        permuted={number: table.tasks[number].blocks for number in tasks},
     )

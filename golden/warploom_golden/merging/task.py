@@ -21,7 +21,7 @@ class MergeLimits:
     max_tasks : int
         The most tasks of one table, 1 to 64.
     max_table_entries : int
-        The most runs of one table, 1 to 65536.
+        The most entries of one table, 1 to 65536.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Final
 
-from warploom_golden.merging.mapping_table import MappingTable, Run
+from warploom_golden.merging.mapping_table import MappingTable, TableEntry
 from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merged_replay import MergeRules, run_merged
 from warploom_golden.merging.task import Task
@@ -78,8 +78,8 @@ def three_tasks(blocks: int, work: int) -> list[Task]:
 def ordered(table: MappingTable, order: str) -> MappingTable:
     """Return the table with its tasks in another order."""
     grids = [task.launch.grid for task in table.tasks]
-    runs = [Run(n, (0, 0, 0), (grids[n][0] - 1, 0, 0)) for n in map(int, order.split())]
-    return replace(table, runs=tuple(runs))
+    entries = [TableEntry(n, (0, 0, 0), (grids[n][0] - 1, 0, 0)) for n in map(int, order.split())]
+    return replace(table, entries=tuple(entries))
 
 
 def compare() -> Iterator[dict[str, Any]]:

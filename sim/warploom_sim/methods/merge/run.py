@@ -169,7 +169,7 @@ def _task_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
         separate = planner.plan(file.tasks)
     except WarploomError as error:
         raise WarploomError(f"{file.path}: {error}") from error
-    launches = [file.tasks[run.task].launch for run in separate.runs]
+    launches = [file.tasks[entry.task].launch for entry in separate.entries]
     return MergeJob(
         items=[table],
         blocks=sum(task.blocks for task in table.tasks),
@@ -183,7 +183,7 @@ def _task_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
             "launches": len(launches),
             "merged_launches": len(launches),
             "tables": 1,
-            "entries": len(table.runs),
+            "entries": len(table.entries),
         },
     )
 

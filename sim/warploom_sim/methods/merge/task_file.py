@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.merging.mapping_table import MappingTable, Run
+from warploom_golden.merging.mapping_table import MappingTable, TableEntry
 from warploom_golden.merging.task import Task
 from warploom_golden.oracles.index_reference import Dims, warps
 from warploom_sim.traces.trace_file import Place, shown
@@ -21,8 +21,8 @@ _TASK_FIELDS: Final = (
     *("name", "grid", "block", "cycles", "needs", "registers", "shared_bytes", *_AMOUNTS),
     "weight",
 )
-_RUN_FIELDS: Final = ("task", "first", "last")
-_FILE_FIELDS: Final = ("tasks", "runs", "permuted")
+_ENTRY_FIELDS: Final = ("task", "first", "last")
+_FILE_FIELDS: Final = ("tasks", "entries", "permuted")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def load_tasks(path: Path, config: Config) -> TaskFile:
     ------
     WarploomError
         If the file is no TOML, a field is missing, unknown or wrong, or a name is not that of a
-        task. One line: file, task or run, field, value, what is legal.
+        task. One line: file, task or entry, field, value, what is legal.
     """
     top = Place(path)
     try:
@@ -71,14 +71,14 @@ def load_tasks(path: Path, config: Config) -> TaskFile:
         for number, (place, values) in enumerate(zip(places, listed, strict=True))
     ]
     tasks = _with_addresses(tasks, config)
-    if "runs" not in content and "permuted" not in content:
+    if "entries" not in content and "permuted" not in content:
         return TaskFile(path, tuple(tasks), None)
-    runs = [
-        _run(Place(path, f"run {number}"), values, names)
-        for number, values in enumerate(_tables(top, content, "runs"))
+    entries = [
+        _entry(Place(path, f"entry {number}"), values, names)
+        for number, values in enumerate(_tables(top, content, "entries"))
     ]
     permuted = {n: tasks[n].blocks for n in _numbers(top, content, "permuted", names)}
-    return TaskFile(path, tuple(tasks), MappingTable(tuple(tasks), tuple(runs), permuted))
+    return TaskFile(path, tuple(tasks), MappingTable(tuple(tasks), tuple(entries), permuted))
 
 
 def _tables(place: Place, values: Any, name: str) -> list[Any]:
@@ -157,11 +157,13 @@ def _task(place: Place, number: int, values: Any, names: dict[str, int], config:
     )
 
 
-def _run(place: Place, values: Any, names: dict[str, int]) -> Run:
-    _only(place, values, _RUN_FIELDS)
+def _entry(place: Place, values: Any, names: dict[str, int]) -> TableEntry:
+    _only(place, values, _ENTRY_FIELDS)
     task = _number(place, "task", place.field(values, "task"), names)
     first: Dims = place.triple(values, "first", _MOST)
-    return Run(task, first, place.triple(values, "last", _MOST) if "last" in values else first)
+    return TableEntry(
+        task, first, place.triple(values, "last", _MOST) if "last" in values else first
+    )
 
 
 def _with_addresses(tasks: list[Task], config: Config) -> list[Task]:
