@@ -7,7 +7,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Callable, Sequence
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,20 @@ def build_root() -> Path:
 def digest(parts: Sequence[object]) -> str:
     """Return a short hash of parts that JSON can hold."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:_DIGITS]
+
+
+def sources_of(packages: Sequence[str]) -> str:
+    """Return a hash of all source files of some packages."""
+    parts = []
+    for package in packages:
+        found = util.find_spec(package)
+        assert found and found.origin
+        folder = Path(found.origin).parent
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in (".py", ".v", ".cpp"):
+                content = hashlib.sha256(path.read_bytes()).hexdigest()
+                parts.append([package, str(path.relative_to(folder)), content])
+    return digest(parts)
 
 
 def versions(packages: Sequence[str]) -> list[str | None]:

@@ -1,19 +1,21 @@
 """What ``warploom sim`` does once its options are checked: replay, print, write files."""
 
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from warploom_sim.cosim import simulators
 from warploom_sim.json_file import write_json
-from warploom_sim.replay import rtl_replay
+from warploom_sim.replay import replay_gains, rtl_replay
 from warploom_sim.replay.launch_figures import write_launches_csv
 from warploom_sim.replay.model_input import config_of
-from warploom_sim.replay.replay_job import flip_of, prepare
+from warploom_sim.replay.replay_job import Job, flip_of, prepare
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import new_files
 from warploom_sim.screen import table_console
 from warploom_sim.views import replay_table, replay_views
+from warploom_spec import WarploomError
 
 
 def run(request: ReplayRequest) -> int:
@@ -46,6 +48,8 @@ def run(request: ReplayRequest) -> int:
     outcomes = []
     for job in jobs:
         outcome = rtl_replay.run_one(job)
+        if outcome.figures["verdict"] == rtl_replay.EQUAL:
+            outcome.figures["gains"] = _gains(job)
         replay_table.show(console, outcome.figures, outcome.problems)
         outcomes.append(outcome)
     verdict = _verdict_of_all(outcomes)
@@ -59,6 +63,19 @@ def run(request: ReplayRequest) -> int:
     for line in replay_views.write(request, outcomes):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return int(verdict != rtl_replay.EQUAL)
+
+
+def _gains(job: Job) -> list[dict[str, Any]]:
+    """Return the gains of a job; none, and a line that says why, where they are refused."""
+    err = Console(stderr=True)
+    name = job.trace.path.name
+    try:
+        with err.status(f"{name}: gains, the event model with one bound relaxed after the other"):
+            found = replay_gains.gains_of(job.trace, job.config, job.request)
+    except WarploomError as error:
+        err.print(f"{name}: no gains: {error}", markup=False, highlight=False, soft_wrap=True)
+        return []
+    return replay_gains.as_json(found)
 
 
 def _remove_old_files(request: ReplayRequest) -> None:

@@ -15,6 +15,7 @@ from warploom_sim.variant import settings_of
 from warploom_spec import Config, WarploomError, preset
 
 if TYPE_CHECKING:
+    from warploom_golden.replay.gains import Gain
     from warploom_sim.replay.replay_result import Replay
 
 
@@ -50,6 +51,41 @@ def replay(trace: str | Path, config: str | Config = "default", **given: Any) ->
     (2, 4394)
     """
     return run(request_of(Path(trace), config, given))
+
+
+def gains(trace: str | Path, config: str | Config = "default", **given: Any) -> "list[Gain]":
+    """Return what a recorded trace would gain without each bound of the hardware.
+
+    The golden event model runs again with one bound relaxed after the other, at the recorded block
+    lengths: first without contention, then with it. What was found before is kept in ``build``.
+
+    Parameters
+    ----------
+    trace, config, **given
+        As for `replay`; ``time_scale`` and ``contention`` do not count.
+
+    Raises
+    ------
+    WarploomError
+        If a parameter or the trace is refused, before anything runs.
+
+    Examples
+    --------
+    >>> from warploom_sim import gains
+    >>> found = gains("traces/stencil3d_shapes.json.gz", launches=2)
+    >>> best = max(found, key=lambda gain: gain.fewer_cycles_percent)
+    >>> print(f"{best.name}: {best.fewer_cycles_percent:.1f} % fewer cycles")
+    sms: 49.6 % fewer cycles
+    """
+    from warploom_sim.replay.model_input import config_of
+    from warploom_sim.replay.replay_gains import gains_of
+    from warploom_sim.traces import trace_reader
+
+    request = request_of(Path(trace), config, given)
+    loaded = trace_reader.load(request.trace, device=request.device, strict=request.strict)
+    if request.strict:
+        loaded.refuse_ignored_waits()
+    return gains_of(loaded, config_of(request), request)
 
 
 def request_of(trace: Path, config: str | Config, given: Mapping[str, Any]) -> ReplayRequest:

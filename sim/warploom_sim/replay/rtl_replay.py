@@ -276,7 +276,7 @@ def _figures(
         rates = {
             "blocks_per_cycle": round(blocks / cycles, 4),
             "occupancy": _rounded(found.occupancy),
-            "limits": _rounded(found.limits()),
+            "head_blocked": _rounded(found.limits()),
             "rate_by_time_scale": round(found.rate_by_time_scale(request.time_scale), 4),
         }
     return {

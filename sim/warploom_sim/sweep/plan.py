@@ -5,11 +5,10 @@ import hashlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import util
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_sim.build_cache import digest
+from warploom_sim.build_cache import digest, sources_of
 from warploom_sim.replay.model_input import config_of
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import (
@@ -135,16 +134,7 @@ def _settings(settings: Sequence[str]) -> list[tuple[str, ...]]:
 
 def sources(rtl: bool) -> str:
     """Return a hash of the sources that decide what a run shows: another one, another result."""
-    parts = []
-    for package in (*_MODELS, *((_RTL,) if rtl else ())):
-        found = util.find_spec(package)
-        assert found and found.origin
-        folder = Path(found.origin).parent
-        for path in sorted(folder.rglob("*")):
-            if path.suffix in (".py", ".v", ".cpp"):
-                name = str(path.relative_to(folder))
-                parts.append([package, name, _hash(path)])
-    return digest(parts)
+    return sources_of((*_MODELS, *((_RTL,) if rtl else ())))
 
 
 def _hash(path: Path) -> str:

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from warploom_sim.replay import replay_gains
 from warploom_sim.replay.analysis.limits import LABELS as LIMIT_LABELS
 
 #: Figures whose names alone would not say their unit.
@@ -17,16 +18,16 @@ _LABELS: Final = {
     "blocks_per_cycle": "blocks a cycle",
     "cycles_direct": "cycles with --host direct",
     "host_cycles": "cycles that the host costs",
-    "limits": "what limits, part of the time",
+    "head_blocked": "what blocked the head, part of the time",
     "rate_by_time_scale": "dispatch rate for the time scale's sake",
     "demanded_events": "events demanded by the launches",
     "wall_s": "run and comparison, seconds",
     "build_s": "build, seconds",
 }
 #: Figures that stand in the title, or are too many for a table.
-_UNSHOWN: Final = ("trace", "verdict", "per_launch")
+_UNSHOWN: Final = ("trace", "verdict", "per_launch", "gains")
 #: Figures that are parts of a whole.
-_SHARES: Final = ("occupancy", "limits", "rate_by_time_scale")
+_SHARES: Final = ("occupancy", "head_blocked", "rate_by_time_scale")
 #: From this part of the run on, what the time scale makes is warned of.
 _WARN_FROM: Final = 0.1
 #: Figures that are paths, too long for the table.
@@ -40,6 +41,8 @@ def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) 
         if name not in (*_UNSHOWN, *_PATHS):
             table.add_row(_LABELS.get(name, name.replace("_", " ")), escape(_text(name, value)))
     console.print(table)
+    if gains := figures.get("gains"):
+        _show_gains(console, gains)
     for name, label in _PATHS.items():
         if name in figures:
             console.print(f"{label}: {figures[name]}", markup=False, soft_wrap=True)
@@ -49,6 +52,19 @@ def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) 
         console.print(warning, style="yellow", markup=False, highlight=False, soft_wrap=True)
     for problem in problems:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_gains(console: Console, gains: Sequence[dict[str, Any]]) -> None:
+    """Print how many percent fewer cycles each relaxation takes, and what would help most."""
+    table = Table(title="fewer cycles with one bound relaxed, at the recorded lengths, %")
+    table.add_column("relaxed", overflow="fold")
+    for head in ("without contention", "with contention"):
+        table.add_column(head, justify="right")
+    for name, *percents in replay_gains.by_name(gains):
+        table.add_row(replay_gains.LABELS[name], *map(replay_gains.said, percents))
+    console.print(table)
+    words = " ".join(replay_gains.advice(gains))
+    console.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 def time_scale_warning(figures: Mapping[str, Any]) -> str:
@@ -64,7 +80,7 @@ def time_scale_warning(figures: Mapping[str, Any]) -> str:
 
 
 def _text(name: str, value: Any) -> str:
-    if name == "limits" and isinstance(value, dict):
+    if name == "head_blocked" and isinstance(value, dict):
         value = {LIMIT_LABELS[limit]: share for limit, share in value.items() if share}
     if isinstance(value, dict):
         parts = (f"{key} {_text(name, part)}" for key, part in value.items())

@@ -85,7 +85,7 @@ def test_rtl_and_model_are_equal(tmp_path: Path, trace: Path, more: tuple[object
         if one["fate"] == "FINISHED":
             assert one["latency"] == one["end"] - one["arrival"]
     assert figures["cycles"] > arrivals[-1]
-    assert figures["limits"]["arrivals"] > 0
+    assert figures["head_blocked"]["arrivals"] > 0
 
 
 def test_a_gap_between_two_launches_is_no_silence(tmp_path: Path, seed: int) -> None:
@@ -95,7 +95,7 @@ def test_a_gap_between_two_launches_is_no_silence(tmp_path: Path, seed: int) -> 
     longest = 3 * 1980 / 32
     assert figures["refused"] == {}
     assert figures["per_launch"][1]["arrival"] == 15_840 > SILENCE_LIMIT + 10 * longest
-    assert figures["limits"]["arrivals"] > 0.5
+    assert figures["head_blocked"]["arrivals"] > 0.5
 
 
 def test_the_same_from_python(tmp_path: Path, trace: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_same_from_python(tmp_path: Path, trace: Path) -> None:
     assert (run.cycles, run.settings.arrivals) == (figures["cycles"], "trace")
     assert run.launches.arrival.tolist() == arrival_cycles(load(trace), SCALE)
     assert find_limits(run).shares()["arrivals"] == pytest.approx(
-        figures["limits"]["arrivals"], abs=1e-4
+        figures["head_blocked"]["arrivals"], abs=1e-4
     )
     free = replay(trace, "tiny")
     assert free.settings.arrivals == "none"

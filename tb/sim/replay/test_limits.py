@@ -231,8 +231,8 @@ def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     figures = json.loads(file.read_text())
     shares = find_limits(run_replay(trace, "tiny")).shares()
-    assert figures["limits"] == {name: round(share, 4) for name, share in shares.items()}
-    for name, share in figures["limits"].items():
+    assert figures["head_blocked"] == {name: round(share, 4) for name, share in shares.items()}
+    for name, share in figures["head_blocked"].items():
         assert (f"{LABELS[name]} {share:.1%}" in result.stdout) == (share > 0)
 
 

@@ -231,7 +231,7 @@ def test_a_trace_of_which_nothing_is_dispatched_is_no_success(tmp_path: Path) ->
     assert (figures["verdict"], figures["blocks"]) == ("nothing was dispatched", 0)
     assert figures["mismatches"] == 0
     assert "nothing was dispatched: every launch was refused" in result.stdout
-    assert not {"blocks_per_cycle", "occupancy", "limits"} & figures.keys()
+    assert not {"blocks_per_cycle", "occupancy", "head_blocked", "gains"} & figures.keys()
 
 
 def test_the_recordings_demand_all_that_is_compared(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_one_flipped_bit_in_an_event_is_found(
     assert found["differs"] == field
     assert f"--forced-fault {fault}" in found[0]
     # Of a run that went wrong these would mean nothing.
-    assert not {"blocks_per_cycle", "occupancy", "limits"} & figures.keys()
+    assert not {"blocks_per_cycle", "occupancy", "head_blocked", "gains"} & figures.keys()
     kept = Path(figures["event_files"])
     assert (kept / "rtl" / "offers.bin").stat().st_size > 0
     shutil.rmtree(kept)

@@ -17,6 +17,7 @@ from warploom_sim import cli, replay
 from warploom_sim.replay.analysis.kernels import kernels
 from warploom_sim.replay.analysis.limits import LABELS, find_limits
 from warploom_sim.replay.analysis.over_time import over_time
+from warploom_sim.replay.replay_gains import LABELS as GAIN_LABELS
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views.html_report.page import Run, short_name, write_report
 from warploom_sim.views.replay_views import recorded_lengths
@@ -131,7 +132,7 @@ def test_the_figures_are_the_runs(read: tuple[Page, dict[str, Any]]) -> None:
     assert number(shown["history_hits"]) == figures["history_hits"]
     assert number(shown["blocks_per_cycle"]) == pytest.approx(figures["blocks_per_cycle"], abs=6e-4)
     assert shown["occupancy.warps"] == f"{figures['occupancy']['warps']:.1%}"
-    held = {name: share for name, share in figures["limits"].items() if share}
+    held = {name: share for name, share in figures["head_blocked"].items() if share}
     assert held.keys() <= page.limits.keys()
     assert sum(number(cycles) for cycles in page.limits.values()) == figures["cycles"]
     for name, share in held.items():
@@ -139,6 +140,22 @@ def test_the_figures_are_the_runs(read: tuple[Page, dict[str, Any]]) -> None:
     for row in page.tables["limits"][1:]:
         assert row[0] in LABELS.values()
     assert "--config tiny" in page.text and f"--seed {figures['seed']}" in page.text
+
+
+def test_the_largest_gain_is_the_advice(read: tuple[Page, dict[str, Any]]) -> None:
+    page, figures = read
+    _, *rows = page.tables["gains"]
+    percents: dict[str, list[float]] = {}
+    for gain in figures["gains"]:
+        percents.setdefault(gain["name"], []).append(gain["fewer_cycles_percent"])
+    assert {row[0]: row[1:3] for row in rows} == {
+        GAIN_LABELS[name]: [f"{round(percent, 1) + 0.0:.1f} %" for percent in pair]
+        for name, pair in percents.items()
+    }
+    best = max(percents, key=lambda name: max(percents[name]))
+    assert rows[0][0] == GAIN_LABELS[best]
+    assert f"{GAIN_LABELS[best][1:]} would help most" in page.text
+    assert page.data[0]["gains"] == figures["gains"]
 
 
 def test_charts_and_tables_are_the_runs(
@@ -149,12 +166,12 @@ def test_charts_and_tables_are_the_runs(
     limits = find_limits(run)
     found, listed, data = over_time(run, limits), kernels(run), page.data[0]
     assert (data["cycles"], data["blocks"]) == (figures["cycles"], figures["blocks"])
-    assert data["limits"] == limits.by_limit()
+    assert data["head_blocked"] == limits.by_limit()
     assert data["edges"] == found.edges.tolist()
     for name, values in found.occupancy.items():
         assert data["occupancy"][name] == pytest.approx(values, abs=1e-4)
     for name, values in found.limits.items():
-        assert data["limits_over_time"][name] == pytest.approx(values, abs=1e-4)
+        assert data["head_blocked_over_time"][name] == pytest.approx(values, abs=1e-4)
     for stream, values in found.waiting.items():
         assert data["waiting"][str(stream)] == pytest.approx(values, abs=1e-4)
     head, *rows = page.tables["sortable kernels"]
@@ -183,7 +200,7 @@ def test_the_page_has_every_part(read: tuple[Page, dict[str, Any]]) -> None:
     page, _ = read
     assert Counter(page.charts) == Counter(
         (
-            "What limits, over time",
+            "What blocked the head, over time",
             "Occupancy by resource, over time",
             "Blocks a cycle, over time",
             "Launches that wait, by stream, over time",

@@ -1,7 +1,7 @@
 """The walk through a replay's decisions that finds what limits each cycle, compiled.
 
-Rules and names: ``docs/replay/replay.md``, 'What limits'. All of it stands in one file, with its
-constants: `warploom_golden.replay.compiled.compiled` says why.
+Rules and names: ``docs/replay/replay.md``, 'What blocked the head'. All of it stands in one file,
+with its constants: `warploom_golden.replay.compiled.compiled` says why.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which limit held in each cycle of a replay: ``docs/replay/replay.md``, 'What limits'."""
+"""What blocked the head in each cycle of a replay: ``docs/replay/replay.md`` has the rules."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -137,7 +137,7 @@ def limits_over_time(found: OverTime) -> str:
         axes.set_ylabel("part of the time")
         _time_axis(axes, found.edges)
         figure.legend(loc="outside upper center", ncols=6, frameon=False)
-        return _svg(figure, "What limits, over time")
+        return _svg(figure, "What blocked the head, over time")
 
 
 def occupancy_over_time(found: OverTime) -> str:

@@ -1,4 +1,4 @@
-"""Writes a paragraph on what limits a run."""
+"""Writes a paragraph on what blocked the head of a run."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,38 +7,29 @@ from warploom_sim.replay.analysis.limits import LABELS
 from warploom_sim.replay.replay_result import Replay
 from warploom_spec import RESOURCES, timing
 
-#: The paragraph leaves out limits that held for a smaller part of the time than this.
+#: The paragraph leaves out causes that held for a smaller part of the time than this.
 _LEAST: Final = 0.02
-#: The meaning of each limit: the rest of a sentence that begins 'For .. % of the time'.
+#: The meaning of each cause: the rest of a sentence that begins 'For .. % of the time'.
 _MEANS: Final = {
-    "rate": "the dispatch rate limits: a block is placed in each cycle, and no policy does more",
+    "rate": "a block is placed in each cycle, and no policy does more",
     "reclaim": "room is there, but not given back yet: a report takes {returns} cycles{in_order}",
-    "order": "stream order limits: the next launch waits for the last blocks of the one before it",
+    "order": "the next launch waits for the last blocks of the one before it",
     "places": "both resident places are taken by launches whose last blocks run",
     "path": "the next launch is on its way: checked, its indices looked up, handed over",
     "arrivals": "no launch has arrived",
     "nothing_left": "nothing is left to place: the last blocks run",
 }
-_HELPS: Final = {
-    "rate": "Longer blocks or fewer SMs would move the limit; more SMs would not.",
-    "reclaim": "A dispatcher that hears of a report sooner would place more{out_of_order}.",
-    "order": "A shorter tail, or independent work on another stream, would fill this time.",
-    "places": "A third resident launch would fill this time.",
-    "path": "Larger launches would hide it.",
-    "arrivals": "The host is too slow for the hardware, or has nothing to do.",
-    "nothing_left": "The run is too short to say much.",
-}
 
 
-def limit_sentences(replay: Replay, shares: Mapping[str, float]) -> list[str]:
-    """Return sentences on what limits a run, the limit that held longest first.
+def blocked_sentences(replay: Replay, shares: Mapping[str, float]) -> list[str]:
+    """Return sentences on what blocked the head, the cause that held longest first.
 
     Parameters
     ----------
     replay : Replay
         The run.
     shares : mapping of str to float
-        Part of the time for which each limit held, by the limit's name.
+        Part of the time for which each cause held, by its name.
     """
     ranked = sorted(shares, key=lambda name: -shares[name])
     told = [name for name in ranked if shares[name] >= _LEAST] or ranked[:1]
@@ -46,10 +37,8 @@ def limit_sentences(replay: Replay, shares: Mapping[str, float]) -> list[str]:
     words = {
         "returns": str(timing(replay.config).returns),
         "in_order": ", and waits for all earlier blocks (in order)" if in_order else "",
-        "out_of_order": ", and so would out_of_order" if in_order else "",
     }
-    sentences = [f"{_share(name, shares, words)}." for name in told]
-    return [*sentences, _helps(told[0], words)]
+    return [f"{_share(name, shares, words)}." for name in told]
 
 
 def _share(name: str, shares: Mapping[str, float], words: Mapping[str, str]) -> str:
@@ -57,11 +46,3 @@ def _share(name: str, shares: Mapping[str, float], words: Mapping[str, str]) -> 
     if name in RESOURCES:
         return text + f"no SM has enough {LABELS[name]} left for the next block"
     return text + _MEANS[name].format(**words)
-
-
-def _helps(name: str, words: Mapping[str, str]) -> str:
-    if name in RESOURCES:
-        return (
-            f"Blocks that take less of the {LABELS[name]}, or SMs that have more, would help most."
-        )
-    return _HELPS[name].format(**words)

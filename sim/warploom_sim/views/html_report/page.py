@@ -9,13 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from warploom_sim.json_file import write_whole
+from warploom_sim.replay import replay_gains
 from warploom_sim.replay.analysis.kernels import Blocker, Kernel, blockers, kernels
 from warploom_sim.replay.analysis.limits import LABELS, Limits, find_limits, rate_by_time_scale
 from warploom_sim.replay.analysis.over_time import OverTime, over_time
 from warploom_sim.replay.replay_result import Launches, Replay
 from warploom_sim.replay.request_fields import conditions
 from warploom_sim.views.html_report import charts
-from warploom_sim.views.html_report.in_words import limit_sentences
+from warploom_sim.views.html_report.in_words import blocked_sentences
 from warploom_spec import RESOURCES, Config
 from warploom_spec.extras import need
 
@@ -84,7 +85,12 @@ def write_report(path: Path, runs: Sequence[Run]) -> None:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": _count, "percent": _percent, "short": short_name}
+    environment.filters |= {
+        "count": _count,
+        "percent": _percent,
+        "short": short_name,
+        "gain": replay_gains.said,
+    }
     template = environment.get_template("page.html.jinja")
     sections = [_section(number, run) for number, run in enumerate(runs, 1)]
     write_whole(path, template.render(sections=sections, labels=LABELS, resources=RESOURCES))
@@ -99,6 +105,7 @@ def _section(number: int, run: Run) -> dict[str, Any]:
     worst = blockers(listed, limits, len(replay.launches))
     shares = limits.shares()
     by_scale = rate_by_time_scale(replay, limits)
+    gains = run.figures.get("gains", [])
     return {
         "number": number,
         "figures": run.figures,
@@ -106,7 +113,10 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "work": conditions(replay.settings),
         "shares": {name: share for name, share in shares.items() if share},
         "styles": charts.STYLES,
-        "words": limit_sentences(replay, shares),
+        "advice": replay_gains.advice(gains) if gains else [],
+        "gains": replay_gains.by_name(gains) if gains else [],
+        "gain_labels": replay_gains.LABELS,
+        "words": blocked_sentences(replay, shares),
         "by_scale": by_scale,
         "recorded": _recorded(run.recorded),
         "charts": _charts(found, limits, worst, replay.launches),
@@ -118,7 +128,7 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "hits": int(replay.launches.hit.sum()),
         "command": run.command,
         "settings": _settings(replay.config),
-        "data": _data(replay, limits, found, listed, worst),
+        "data": _data(replay, limits, found, listed, worst, gains),
     }
 
 
@@ -199,6 +209,7 @@ def _data(
     found: OverTime,
     listed: Sequence[Kernel],
     worst: Sequence[Blocker],
+    gains: Sequence[Mapping[str, Any]],
 ) -> str:
     """Return the data of charts and tables as JSON, for programs that read the page.
 
@@ -207,13 +218,14 @@ def _data(
     data = {
         "cycles": replay.cycles,
         "blocks": len(replay.blocks),
-        "limits": limits.by_limit(),
+        "head_blocked": limits.by_limit(),
         "edges": found.edges.tolist(),
         "occupancy": _lists(found.occupancy),
         "blocks_per_cycle": _rounded(found.blocks_per_cycle),
-        "limits_over_time": _lists(found.limits),
+        "head_blocked_over_time": _lists(found.limits),
         "waiting": {str(stream): _rounded(values) for stream, values in found.waiting.items()},
         "kernels": [asdict(kernel) | {"launches": kernel.launches} for kernel in listed],
+        "gains": list(gains),
         "blockers": [
             {"kernel": one.kernel.number, "cycles": one.cycles, "by_limit": one.by_limit}
             for one in worst
