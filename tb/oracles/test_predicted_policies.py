@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tb.support.toy_policy import IN_REGISTRY, NAME
-from warploom_golden.merging import sm_choice
 from warploom_golden.oracles import list_scheduler
 from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_golden.replay.event_constants import PREDICTED_IN, PREDICTED_POLICIES
@@ -30,13 +29,11 @@ FOLDERS = ("tb/oracles", "tb/merging", "tb/preemption", "tb/replay", "tb/sim/swe
 
 
 def test_every_prediction_knows_the_same_policies() -> None:
-    assert list_scheduler.POLICIES == sm_choice.POLICIES == PREDICTED_POLICIES
+    assert list_scheduler.POLICIES == PREDICTED_POLICIES
     assert set(PREDICTED_POLICIES) <= set(POLICIES)
 
 
-@pytest.mark.parametrize(
-    "file", [PREDICTED_IN, "merging/sm_choice.py", "oracles/list_scheduler.py"]
-)
+@pytest.mark.parametrize("file", [PREDICTED_IN, "oracles/list_scheduler.py"])
 def test_a_refusal_names_the_policy_the_legal_ones_and_the_file(file: str) -> None:
     with pytest.raises(WarploomError) as refused:
         check_predicted(NAME, PREDICTED_POLICIES, file)
@@ -65,7 +62,7 @@ import sys
 import tb.support.toy_policy
 from click.testing import CliRunner
 from dataclasses import replace
-from warploom_golden.merging.sm_choice import SmChoice
+from warploom_golden.merging.merged_dispatcher import MergedDispatcher
 from warploom_golden.oracles import ListScheduler
 from warploom_golden.replay.event_dispatcher import EventDispatcher
 from warploom_sim import cli
@@ -77,7 +74,12 @@ def build(*arguments):
 
 simulators.require = build
 config = replace(preset("tiny"), policy="{NAME}")
-for model in (SmChoice, ListScheduler, lambda config: EventDispatcher(config, 1)):
+models = (
+    ListScheduler,
+    lambda config: EventDispatcher(config, 1),
+    lambda config: MergedDispatcher(config, "gate"),
+)
+for model in models:
     try:
         model(config)
     except WarploomError as error:

@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 import numba
 import pytest
 
+from warploom_golden.merging import merged_machine
 from warploom_golden.replay import compiled, event_machine, event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_spec import Config, LaunchDescriptor, preset
@@ -104,16 +105,23 @@ def users() -> list[str]:
 PARTS = [part.__name__ for part in event_machine.PARTS]
 
 
-def test_the_event_machine_alone_is_compiled() -> None:
-    assert {*users()} <= {event_machine.__name__, *PARTS}
-    assert len(users()) == 5
+#: The machines that are compiled, and the files that are compiled together with each.
+MACHINES = {
+    event_machine.__name__: PARTS,
+    merged_machine.__name__: [event_machine.__name__, *PARTS],
+}
+
+
+def test_the_machines_alone_are_compiled() -> None:
+    assert {*users()} <= {*MACHINES, *PARTS}
+    assert len(users()) == 6
 
 
 @pytest.mark.parametrize("name", users())
 def test_compiled_functions_use_the_machines_own_files_alone(name: str) -> None:
     module = importlib.import_module(name)
     assert len([*functions(module)]) > 1
-    assert not foreign(module, PARTS)
+    assert not foreign(module, MACHINES.get(name, PARTS))
 
 
 def test_a_constant_of_another_file_is_found(tmp_path: Path) -> None:
@@ -136,14 +144,25 @@ MACHINE = """
     print(sum(event_machine.advance.stats.cache_misses.values()))
 """
 
+#: The same with a launch among merged ones.
+MERGED = """
+    from warploom_golden.merging import merged_machine
+    from warploom_golden.merging.merged_replay import run_merged
+    from warploom_spec import LaunchDescriptor, preset
+
+    run_merged([LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1))], preset("tiny"), 1)
+    print(sum(merged_machine.advance.stats.cache_misses.values()))
+"""
+
 
 # A changed file is compiled again, and each part counts: the tests before and behind.
 @pytest.mark.deep
-def test_a_change_of_any_part_is_compiled_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", [MACHINE, MERGED], ids=["replay", "merged"])
+def test_a_change_of_any_part_is_compiled_again(tmp_path: Path, program: str) -> None:
     package = tmp_path / "warploom_golden"
     shutil.copytree(GOLDEN, package, ignore=shutil.ignore_patterns("__pycache__"))
     script = tmp_path / "machine.py"
-    script.write_text(textwrap.dedent(MACHINE))
+    script.write_text(textwrap.dedent(program))
     assert [printed(script, golden=tmp_path), printed(script, golden=tmp_path)] == ["1", "0"]
     part = package / "replay" / "event_constants.py"
     part.write_text(part.read_text() + "# Changed.\n")

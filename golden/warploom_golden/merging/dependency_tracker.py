@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 
 from warploom_golden.merging.mapping_table import Integers
-from warploom_golden.merging.sm_choice import first_from
 
 
 def reporting_last(tasks: Integers, blocks: Integers, count: int, rule: str) -> list[int]:
@@ -109,3 +108,14 @@ class DependencyTracker:
         if not self._left[task]:
             self.marks |= 1 << task
         return task
+
+
+def first_from(mask: int, start: int) -> int:
+    """Return the number of the lowest set bit at or above ``start``, else of the lowest of all.
+
+    ``mask`` must not be 0.
+    """
+    above = mask >> start
+    if above:
+        return start + (above & -above).bit_length() - 1
+    return (mask & -mask).bit_length() - 1

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from warploom_golden.merging.dependency_tracker import DependencyTracker
+from warploom_golden.merging.merged_machine import DUE, OFFERED, REPORTED, STARTED
 from warploom_golden.merging.merged_work import MergedWork
-from warploom_golden.merging.sm_stand_in import NEVER
+from warploom_golden.replay.event_constants import NEVER
 
 #: A block's merged id, and the first cycle in which its SM may report the block.
 Due = tuple[int, int]
@@ -16,7 +17,7 @@ class LaunchWaits:
     Parameters
     ----------
     work : MergedWork
-        The launch. This class writes ``started`` and ``due`` of the launch's log.
+        The launch. Under ``spin`` this class writes ``started`` and ``due`` of its log.
     sms : int
         Number of SMs.
     spin : bool
@@ -71,7 +72,7 @@ class LaunchWaits:
         if self.unmarked(merged_id):
             self._spinning.append(merged_id)
         else:
-            yield from self._start(merged_id, work.log.offered[merged_id])
+            yield from self._start(merged_id, int(work.rows[OFFERED, merged_id]))
 
     def count(self, cycle: int) -> Iterator[Due]:
         """Count one tag at the end of a cycle, if one waits.
@@ -83,7 +84,7 @@ class LaunchWaits:
             return
         work = self._work
         self._others[task] -= 1
-        if not self._others[task] and work.log.offered[work.last[task]] >= 0:
+        if not self._others[task] and work.rows[OFFERED, work.last[task]] >= 0:
             self._tagged[task] = cycle + 1
             yield from self._finish_last(task)
         if self.tracker.marks >> task & 1:
@@ -96,20 +97,21 @@ class LaunchWaits:
             if self.unmarked(merged_id):
                 self._spinning.append(merged_id)
             else:
-                yield from self._start(merged_id, max(cycle, self._work.log.offered[merged_id]))
+                offered = int(self._work.rows[OFFERED, merged_id])
+                yield from self._start(merged_id, max(cycle, offered))
 
     def _start(self, merged_id: int, cycle: int) -> Iterator[Due]:
         """Let a block's work begin in a cycle."""
         work = self._work
-        task, log = work.tasks[merged_id], work.log
-        log.started[merged_id] = cycle
-        self.slot_cycles += cycle - log.offered[merged_id]
+        task = work.tasks[merged_id]
+        work.rows[STARTED, merged_id] = cycle
+        self.slot_cycles += cycle - int(work.rows[OFFERED, merged_id])
         done = cycle + work.lengths[merged_id]
         if self._spin and work.tracked and merged_id == work.last[task]:
             self._work_done[task] = done
             yield from self._finish_last(task)
         else:
-            log.due[merged_id] = done
+            work.rows[DUE, merged_id] = done
             yield merged_id, done
 
     def _finish_last(self, task: int) -> Iterator[Due]:
@@ -122,7 +124,7 @@ class LaunchWaits:
             due = max(due, self._last_tag_read(task, done))
         self.slot_cycles += due - done
         merged_id = self._work.last[task]
-        self._work.log.due[merged_id] = due
+        self._work.rows[DUE, merged_id] = due
         yield merged_id, due
 
     def _last_tag_read(self, task: int, cycle: int) -> int:
@@ -134,7 +136,7 @@ class LaunchWaits:
         own = work.last[task]
         others = [n for n, other in enumerate(work.tasks) if other == task and n != own]
         for n in sorted(others, key=work.blocks.__getitem__):
-            cycle = max(cycle, work.log.reported[n]) + self._walk
+            cycle = max(cycle, int(work.rows[REPORTED, n])) + self._walk
         return cycle
 
     def cause(self, merged_id: int) -> str:

@@ -1,9 +1,8 @@
 """Event model of the dispatcher for merged launches, with its SMs.
 
-The model runs only the cycles in which something may happen. The latencies are those of the block
-dispatcher (``docs/dispatch/block_dispatcher.md``). The rules of tags and marks are those of
-``docs/merging/merged_kernels.md``. Launches run one after the other, like the launches of one
-stream.
+Placement, resources and SMs are those of the replay's event model (``merged_machine``). Tags and
+marks follow ``docs/merging/merged_kernels.md``. Launches run one after the other, like the launches
+of one stream.
 """
 
 from collections import deque
@@ -11,11 +10,24 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from warploom_golden.merging.deadlock import Deadlock, Waiter
 from warploom_golden.merging.launch_waits import Due, LaunchWaits
+from warploom_golden.merging.merged_machine import (
+    IN_SLOT,
+    MERGED_ID,
+    ON_SM,
+    REPORTED,
+    SOURCES,
+    Launch,
+    Ran,
+    advance,
+)
 from warploom_golden.merging.merged_work import MergedWork
-from warploom_golden.merging.sm_books import SmBooks
-from warploom_golden.merging.sm_stand_in import NEVER, SmStandIn
+from warploom_golden.replay.event_constants import NEVER, NONE
+from warploom_golden.replay.event_dispatcher import SmBehaviour, clear, initial_state
+from warploom_golden.replay.machine import Machine
 from warploom_spec import Config, WarploomError, timing
 
 #: Who holds a block until its marks stand. ``spin``: its SM, as in patent CN102708009A. ``gate``:
@@ -32,14 +44,7 @@ class _Resident:
     work: MergedWork
     waits: LaunchWaits
     since: int
-    started: int = NEVER
-    walking: bool = False
-    out: int = 0
-    next: int = 0
-    retired: int = 0
-    counted: int = 0
-    returned: int = 0
-    load: int = NEVER
+    launch: Launch
 
 
 class MergedDispatcher:
@@ -69,7 +74,7 @@ class MergedDispatcher:
     Raises
     ------
     WarploomError
-        If the mode is unknown.
+        If the mode is unknown, or the placement policy is not predicted.
     """
 
     def __init__(self, config: Config, mode: str, walk: int = 0):
@@ -78,18 +83,22 @@ class MergedDispatcher:
         self._config = config
         self._timing = timing(config)
         self._spin = mode == "spin"
-        self._in_order = config.reclaim == "in_order"
         self._walk = walk
         self._places: deque[_Resident] = deque()
-        self._books = SmBooks(config)
-        self._sms = SmStandIn(config.sms)
-        # Reports on their way to the dispatcher: (cycle, SM, slot, merged id).
-        self._reports: deque[tuple[int, int, int, int]] = deque()
-        # Reports whose block is not counted as out any more, and has not returned its resources.
-        self._returning: deque[tuple[int, int, int, int]] = deque()
-        self._gated = False
-        # The SM that got the last block, and the cycle: this SM gets no block in the next cycle.
-        self._last_decision = (-1, -1)
+        self._state = initial_state(config, Machine.of(config), SmBehaviour())
+        # Of the launch that is in the dispatcher, or was the last one there.
+        self._launch: Launch | None = None
+        self._reports = np.zeros((MERGED_ID + 1, 0), np.int64)
+        # Reports of this launch whose tags are counted, or on their way.
+        self._read = 0
+        # Tags on their way to be counted: (cycle, SM, task). Then the cycle in which the next tag
+        # is counted that waits.
+        self._tags: deque[tuple[int, int, int]] = deque()
+        self._count_at = 0
+        # Tasks without their mark of which all blocks were reported, under spin all but one.
+        self._nearly_done: set[int] = set()
+        # Blocks whose due cycle became known: (SM, slot, due cycle).
+        self._holds: list[tuple[int, int, int]] = []
         self._last_load = -PLACES
         self.spin_slot_cycles = 0
         self.gate_cycles = 0
@@ -102,10 +111,35 @@ class MergedDispatcher:
     def accept(self, work: MergedWork, cycle: int) -> None:
         """Take a launch that is handed over in ``cycle``; call before `advance` runs that cycle."""
         waits = LaunchWaits(work, self._config.sms, self._spin, self._walk)
-        first = work.start
-        self._places.append(
-            _Resident(work, waits, cycle, next=first, retired=first, counted=first, returned=first)
-        )
+        self._places.append(_Resident(work, waits, cycle, _launch(work, self._config)))
+        if len(self._places) == 1:
+            self._begin()
+
+    def _begin(self) -> None:
+        """Let the oldest launch be walked next."""
+        resident = self._places[0]
+        state, place = self._state, self._state.places[0]
+        clear(place)
+        state.ages[0], state.residents, state.reports = 0, 1, 0
+        place.occupied = True
+        # Stream order held this launch while the one before it had a place. The dispatcher sees
+        # the free place one cycle late.
+        place.since = max(resident.since + self._timing.stage, self._last_load + 2)
+        place.next = resident.work.start
+        blocks = len(resident.work.tasks)
+        # A launch with tags is not over before all of them are counted.
+        place.end = blocks if resident.waits.tracker.done else blocks + 1
+        self._launch = resident.launch
+        self._reports = np.zeros((MERGED_ID + 1, blocks), np.int64)
+        self._read = 0
+        self._nearly_done.clear()
+        self._open(resident)
+
+    def _open(self, resident: _Resident) -> None:
+        """Open the tasks whose blocks may be placed."""
+        marks = resident.waits.tracker.marks
+        resident.launch.open[:] = [not needs & ~marks for needs in resident.work.needs]
+        self._nearly_done = {task for task in self._nearly_done if not marks >> task & 1}
 
     def advance(self, cycle: int, until: int) -> tuple[int, MergedWork | None]:
         """Run from one cycle to another, or until a launch's end is loaded.
@@ -127,196 +161,134 @@ class MergedDispatcher:
             If a launch has begun and is not finished, and no event can come any more. The error
             has the blocks that wait.
         """
-        ended = None
-        while cycle < until and ended is None:
-            busy, ended = self._run_cycle(cycle)
-            event = cycle + 1 if busy else max(self._next_event(), cycle + 1)
-            if event >= NEVER and self._places:
-                raise Deadlock(self._waiters())
-            event = min(event, until)
-            if self._gated:
-                self.gate_cycles += event - cycle
-            cycle = event
-        return cycle, ended
+        if self._launch is None:
+            return until, None
+        while cycle < until:
+            resident = self._places[0] if self._places else None
+            tracked = resident is not None and resident.work.tracked
+            ran = advance(
+                self._state,
+                self._launch,
+                np.array(self._holds, np.int64).reshape(-1, 3),
+                int(self._spin) if tracked else NONE,
+                tracked and self._spin,
+                self._reports,
+                cycle,
+                min(until, self._next_change() + 1),
+                SOURCES,
+            )
+            cycle = ran.cycle
+            self._holds.clear()
+            self.gate_cycles += ran.gated
+            if resident is None:
+                continue
+            if ran.ended:
+                return cycle, self._load(cycle - 1)
+            changed = tracked and self._follow(resident, ran)
+            event = min(ran.event, self._next_change())
+            if event >= NEVER and not changed:
+                raise Deadlock(self._waiters(ran))
+        return cycle, None
 
-    def _next_event(self) -> int:
-        """Return the cycle of the next planned event: a report, a return or a launch's end."""
-        event = self._sms.next
-        if self._reports:
-            event = min(event, self._reports[0][0] + self._timing.returns - 2)
-        if self._returning:
-            event = min(event, self._returning[0][0] + self._timing.returns - 1)
-        if self._places:
-            event = min(event, self._places[0].load)
-            event = min(event, self._books.done_at(self._places[0].retired))
-        return event
+    # --- tags and marks --------------------------------------------------------------------------
+    def _next_count(self) -> int:
+        """Return the next cycle in which a tag is counted."""
+        if self._places and self._places[0].waits.tracker.waiting:
+            return self._count_at
+        return self._tags[0][0] if self._tags else NEVER
 
-    def _run_cycle(self, cycle: int) -> tuple[bool, MergedWork | None]:
-        """Run one cycle; return whether the next one must be run too, and the launch that ended."""
-        resident = bool(self._places) and self._places[0].started < cycle - 1
-        entrant = self._books.choice.entrant()
-        busy = self._decide(cycle)
-        self._books.choice.end_cycle(entrant, resident)
-        busy |= self._process(cycle)
-        busy |= self._count(cycle)
-        self._send(cycle)
-        ended = self._load(cycle)
-        return busy or entrant is not None or ended is not None, ended
+    def _next_change(self) -> int:
+        """Return the next cycle in which the count of a tag may change more than the count."""
+        return self._next_count() if self._nearly_done else NEVER
 
-    # --- decisions -------------------------------------------------------------------------------
-    def _decide(self, cycle: int) -> bool:
-        """Place the head, or make the next launch's first block the head of the next cycle.
+    def _follow(self, resident: _Resident, ran: Ran) -> bool:
+        """Follow the blocks so far, and count tags; return whether that changed what may come.
 
-        Return whether the next cycle must be run too.
+        The tag of a block that is reported in cycle t waits to be counted from t + `returns` - 1
+        on.
         """
-        self._gated = False
-        if not self._places:
-            return False
-        place = self._places[0]
-        if not place.walking:
-            return self._give(place, cycle)
-        if place.next == len(place.work.tasks) or not self._books.rooms:
-            return False
-        if not self._spin and place.waits.unmarked(place.next):
-            self._gated = True
-            return False
-        sm, decided = self._last_decision
-        rooms = self._books.rooms & ~(1 << sm) if decided == cycle - 1 else self._books.rooms
-        if rooms:
-            self._place(place, cycle, rooms)
+        waits, work = resident.waits, resident.work
+        marks = waits.tracker.marks
+        self._note_reports(resident, ran)
+        self._count(resident, ran.cycle - 1)
+        if ran.waits:
+            self._hold(work, waits.placed(ran.placed - 1, ran.cycle - 1))
+        self._count(resident, ran.cycle)
+        if waits.tracker.marks == marks:
+            return len(self._holds) > 0
+        self._open(resident)
+        if waits.tracker.done:
+            self._note_end(work, ran.cycle - 1)
         return True
 
-    def _give(self, place: _Resident, cycle: int) -> bool:
-        # Stream order held this launch while the one before it had a place. The dispatcher sees
-        # the free place one cycle late.
-        if cycle >= max(place.since + self._timing.stage, self._last_load + 2):
-            place.walking = True
-            self._set_need(place)
-        return True
+    def _note_reports(self, resident: _Resident, ran: Ran) -> None:
+        """Let the tags of blocks wait that were reported since the last time."""
+        launch = resident.launch
+        for cycle, sm, _, merged_id in self._reports[:, self._read : ran.reports].T.tolist():
+            task = resident.work.tasks[merged_id]
+            self._tags.append((cycle + self._timing.returns - 1, sm, task))
+            if launch.left[task] <= int(self._spin):
+                self._nearly_done.add(task)
+        self._read = ran.reports
 
-    def _set_need(self, place: _Resident) -> None:
-        """Tell the books what a launch's next block takes, if the launch has a next block."""
-        work = place.work
-        if place.next < len(work.tasks):
-            self._books.set_need(work.amounts[work.tasks[place.next]])
-
-    def _place(self, place: _Resident, cycle: int, rooms: int) -> None:
-        """Place the head on one of the SMs in the mask ``rooms``."""
-        work, merged_id = place.work, place.next
-        sm, slot = self._books.take(rooms)
-        self._last_decision = (sm, cycle)
-        place.started = min(place.started, cycle)
-        place.out += 1
-        place.next += 1
-        log, offered = work.log, cycle + self._timing.offer
-        log.offered[merged_id], log.sm[merged_id], log.slot[merged_id] = offered, sm, slot
-        self._hold(work, place.waits.placed(merged_id, cycle))
-        self._set_need(place)
+    def _count(self, resident: _Resident, until: int) -> None:
+        """Count one tag in each cycle before ``until`` in which one waits."""
+        waits = resident.waits
+        while (cycle := self._next_count()) < until:
+            while self._tags and self._tags[0][0] == cycle:
+                _, sm, task = self._tags.popleft()
+                waits.tracker.enter(sm, task)
+            self._hold(resident.work, waits.count(cycle))
+            self._count_at = cycle + 1
 
     def _hold(self, work: MergedWork, dues: Iterable[Due]) -> None:
         """Tell the SMs until which cycle to hold blocks."""
-        log = work.log
         for merged_id, due in dues:
-            self._sms.hold(log.sm[merged_id], log.slot[merged_id], merged_id, due)
-
-    # --- reports, tags, marks --------------------------------------------------------------------
-    def _send(self, cycle: int) -> None:
-        for sm, slot, merged_id in self._sms.send(cycle):
-            self._places[0].work.log.reported[merged_id] = cycle
-            self._reports.append((cycle, sm, slot, merged_id))
-            if self._in_order:
-                self._books.done(merged_id, cycle + self._timing.returns - 2)
-
-    def _process(self, cycle: int) -> bool:
-        """Process reports; return whether the next cycle must be run too.
-
-        A block that is reported in cycle t is out until the end of t + `returns` - 2. One cycle
-        later its resources are returned, and its tag waits to be counted.
-        """
-        some = False
-        while self._reports and self._reports[0][0] == cycle - (self._timing.returns - 2):
-            self._returning.append(self._reports.popleft())
-            if not self._in_order:
-                self._leave(self._returning[-1][3])
-            some = True
-        while self._returning and self._returning[0][0] == cycle - (self._timing.returns - 1):
-            _, sm, _, merged_id = self._returning.popleft()
-            place = self._places[0]
-            if place.work.tracked:
-                place.waits.tracker.enter(sm, place.work.tasks[merged_id])
-            if not self._in_order:
-                self._give_back(merged_id)
-            some = True
-        reclaiming = self._in_order and self._reclaim(cycle)
-        return some or reclaiming
-
-    def _reclaim(self, cycle: int) -> bool:
-        """Retire one block, and return the resources of blocks that were retired before.
-
-        Both happen in order of decision. Return whether the next cycle must be run too.
-        """
-        if not self._places:
-            return False
-        place, books = self._places[0], self._books
-        while place.counted < place.retired and books.returns_by(place.counted, cycle + 1):
-            self._leave(place.counted)
-            place.counted += 1
-        pending = place.returned < place.retired
-        while place.returned < place.retired and books.returns_by(place.returned, cycle):
-            self._give_back(place.returned)
-            place.returned += 1
-        if place.retired < place.next and books.done_at(place.retired) <= cycle:
-            books.retire(place.retired, cycle + self._timing.returns - 1)
-            place.retired += 1
-        return pending or place.returned < place.retired
-
-    def _leave(self, merged_id: int) -> None:
-        """Count a block as out no longer, and tell the placement policy of its free slot."""
-        place = self._places[0]
-        place.out -= 1
-        self._books.choice.freed(place.work.log.sm[merged_id])
-
-    def _give_back(self, merged_id: int) -> None:
-        work = self._places[0].work
-        amounts = work.amounts[work.tasks[merged_id]]
-        self._books.give_back(work.log.sm[merged_id], work.log.slot[merged_id], amounts)
-
-    def _count(self, cycle: int) -> bool:
-        """Count one tag; return whether one waited."""
-        if not self._places:
-            return False
-        place = self._places[0]
-        waiting = place.waits.tracker.waiting
-        self._hold(place.work, place.waits.count(cycle))
-        self._note_end(place, cycle)
-        return waiting
+            sm, slot = work.rows[ON_SM, merged_id], work.rows[IN_SLOT, merged_id]
+            self._holds.append((sm, slot, due))
 
     # --- the end of a launch ---------------------------------------------------------------------
-    def _note_end(self, place: _Resident, cycle: int) -> None:
-        """Note that a launch is gone: all blocks returned, all tags counted."""
-        over = place.walking and place.out == 0 and place.next == len(place.work.tasks)
-        if over and place.waits.tracker.done and place.load == NEVER:
-            place.load = cycle + self._timing.end
+    def _note_end(self, work: MergedWork, cycle: int) -> None:
+        """Let a launch end whose tags are all counted: now, or when its last block is out."""
+        place = self._state.places[0]
+        place.end = len(work.tasks)
+        if place.out == 0:
+            place.load = self._state.load_at = cycle + self._timing.end
 
-    def _load(self, cycle: int) -> MergedWork | None:
-        if not self._places or self._places[0].load > cycle:
-            return None
+    def _load(self, cycle: int) -> MergedWork:
         self._last_load = cycle
-        place = self._places.popleft()
-        self.spin_slot_cycles += place.waits.slot_cycles
-        return place.work
+        resident = self._places.popleft()
+        self.spin_slot_cycles += resident.waits.slot_cycles
+        if self._places:
+            self._begin()
+        return resident.work
 
-    def _waiters(self) -> list[Waiter]:
+    def _waiters(self, ran: Ran) -> list[Waiter]:
         """Return the blocks of the deadlocked launch that wait, with their causes."""
-        place = self._places[0]
-        work = place.work
+        resident = self._places[0]
+        work, waits, log = resident.work, resident.waits, resident.work.rows
+        placed = ran.placed
         waiters = [
-            Waiter(n, work.tasks[n], work.place(n), f"on SM {work.log.sm[n]}", place.waits.cause(n))
-            for n in range(work.start, place.next)
-            if work.log.reported[n] < 0
+            Waiter(n, work.tasks[n], work.place(n), f"on SM {log[ON_SM, n]}", waits.cause(n))
+            for n in range(work.start, placed)
+            if log[REPORTED, n] < 0
         ]
-        if place.next < len(work.tasks):
-            n = place.next
-            cause = place.waits.cause(n) if self._gated else "room on an SM"
-            waiters.append(Waiter(n, work.tasks[n], work.place(n), "at the dispatcher", cause))
+        if placed < len(work.tasks):
+            cause = waits.cause(placed) if ran.gated else "room on an SM"
+            task, place = work.tasks[placed], work.place(placed)
+            waiters.append(Waiter(placed, task, place, "at the dispatcher", cause))
         return waiters
+
+
+def _launch(work: MergedWork, config: Config) -> Launch:
+    """Return the arrays of a launch."""
+    return Launch(
+        tasks=np.array(work.tasks, np.int64),
+        lengths=np.array(work.lengths, np.int64),
+        amounts=np.array(work.amounts, np.int64),
+        open=np.zeros(len(work.needs), np.int64),
+        last=np.array(work.last, np.int64),
+        left=np.bincount(work.tasks[work.start :], minlength=len(work.needs)),
+        log=work.rows,
+        holder=np.zeros((config.sms, config.block_slots), np.int64),
+    )

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from warploom_golden.merging.mapping_table import MappingTable
 from warploom_golden.merging.merged_dispatcher import MergedDispatcher
 from warploom_golden.merging.merged_work import MergedWork, merged_work, plain_work
-from warploom_golden.merging.sm_stand_in import NEVER
-from warploom_golden.replay.event_constants import NEVER as FRONT_NEVER
+from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_front import EventFront, Waiting
 from warploom_spec import Config, LaunchDescriptor
 
@@ -128,9 +127,7 @@ class _MergedReplay:
         while cycle < NEVER:
             if self._front.wake <= cycle:
                 self._hand_over(cycle)
-            # The front's value for a cycle that never comes is smaller than the dispatcher's.
-            wake = self._front.wake if self._front.wake < FRONT_NEVER else NEVER
-            cycle, ended = self._dispatcher.advance(cycle, wake)
+            cycle, ended = self._dispatcher.advance(cycle, self._front.wake)
             if ended is not None:
                 # The end was loaded in cycle - 1, is valid in cycle, and is in the record queue in
                 # cycle + 1.

@@ -1,7 +1,7 @@
 """A launch as the dispatcher gets it: blocks in order, their resources, the marks they need."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -67,8 +67,8 @@ class MergedWork:
         Whether the launch has tags and marks: True for a merged launch.
     start : int
         First merged id to run; not 0 where the launch goes on after a drain.
-    log : BlockLog
-        What happened to each block.
+    rows : array of int64
+        What happened to each block: a row for each field of `BlockLog`.
     """
 
     tasks: list[int]
@@ -81,12 +81,16 @@ class MergedWork:
     last: list[int]
     tracked: bool
     start: int = 0
-    log: BlockLog = field(init=False)
+    rows: Integers = field(init=False)
 
     def __post_init__(self) -> None:
         """Make an empty log."""
-        rows = [[-1] * len(self.tasks) for _ in range(6)]
-        self.log = BlockLog(*rows)
+        self.rows = np.full((len(fields(BlockLog)), len(self.tasks)), -1)
+
+    @property
+    def log(self) -> BlockLog:
+        """What happened to each block, so far."""
+        return BlockLog(*self.rows.tolist())
 
     def place(self, merged_id: int) -> Dims:
         """Return a block's (bx, by, bz) in its task's grid."""

@@ -20,7 +20,8 @@ def compiled(function: Function) -> Function:
 
     What is kept is discarded when the function's own file changes. The `inlined` functions that it
     calls, and the constants that these use, may stand in other files if `source_number` of those
-    is the default value of a parameter: Numba keeps a result for each such value.
+    is the default value of a parameter, or a part of an argument's type: Numba keeps a result for
+    each.
     """
     try:
         return cast(Function, numba.njit(cache=True, nogil=True)(function))

@@ -238,7 +238,7 @@ class EventDispatcher:
         place.kill_block = NONE if kill is None else kill
         fault = self._sm.faults.get(launch.code)
         place.fault_block = NONE if fault is None else fault
-        _clear(place)
+        clear(place)
         self._launches[number] = launch
         state.ages[state.residents] = number
         state.residents += 1
@@ -348,7 +348,7 @@ def judge(place: Place, loaded: int) -> tuple[Fate, ErrorCode]:
     return (Fate.KILLED if place.kill_at < loaded else Fate.DRAINED), ErrorCode.OK
 
 
-def _clear(place: Place) -> None:
+def clear(place: Place) -> None:
     """Forget what became of the launch before."""
     place.walking = place.sm_lost = False
     place.skip_at = place.stop_at = place.kill_at = place.no_sm_at = NEVER
@@ -375,7 +375,7 @@ def initial_state(
     fields["calendar"] = NEVER << SM_BITS
     state: State = fields.view(np.recarray)[0]
     for number in range(2):
-        _clear(state.places[number])
+        clear(state.places[number])
     _set_rules(state.rules, config, sm)
     state.rules.sms, state.rules.block_slots = machine.sms, slots
     state.rules.at_once = machine.at_once

@@ -52,6 +52,7 @@ def take(s: State, number: int) -> int:
     sm.front = sm.front + 1 if sm.front + 1 < s.rules.block_slots else 0
     for k in range(len(sm.free)):
         sm.free[k] -= s.need[k]
+        s.slots[number, slot].need[k] = s.need[k]
     judge(s, number)
     return slot
 
@@ -62,12 +63,12 @@ def give_back(s: State, number: int, slot: int) -> None:
     sm = s.sms[number]
     if sm.lost_at != NEVER:
         return
-    place = s.places[s.slots[number, slot].place]
-    s.slots[number, slot].place = NONE
+    block = s.slots[number, slot]
+    block.place = NONE
     back = sm.front + sm.free[SLOTS]
     s.fifo[number, back if back < s.rules.block_slots else back - s.rules.block_slots] = slot
     for k in range(len(sm.free)):
-        sm.free[k] += place.need[k]
+        sm.free[k] += block.need[k]
     # As long as there are others, it got none of the head's launch.
     sm.others = max(sm.others - 1, 0)
     judge(s, number)

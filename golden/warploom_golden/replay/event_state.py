@@ -200,6 +200,8 @@ class Slot:
     ----------
     place : int
         Its block's place, `NONE` while no block holds it.
+    need : Amounts
+        What its block took.
     offer, reported : int
         Cycles of the block's offer and of its report; the latter `NEVER` as long as there is none.
     work : int
@@ -215,6 +217,7 @@ class Slot:
     """
 
     place: int
+    need: Amounts
     offer: int
     reported: int
     work: int
