@@ -1,7 +1,5 @@
 """Writes marks as data for a JSON file, and reads them back."""
 
-import json
-from pathlib import Path
 from typing import Any, Final
 
 from warploom_loops.marks import (
@@ -118,18 +116,3 @@ def _argument_from_data(data: Any) -> Argument:
     fields["kind"] = ArgumentKind(fields["kind"])
     fields["parts"] = tuple((place, _argument_from_data(part)) for place, part in fields["parts"])
     return Argument(**fields)
-
-
-def read_marks(path: Path) -> Marks:
-    """Read a marks file.
-
-    Raises
-    ------
-    WarploomError
-        If the file is no marks file of this version, or is damaged.
-    """
-    try:
-        data = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise WarploomError(f"{path} is no marks file: {error}") from error
-    return marks_from_data(data)

@@ -124,7 +124,7 @@ def test_urgent_launches_have_a_stream_of_their_own_and_addresses_are_shared(tra
         (("--urgent", 20, "--mode", "stop"), "'stop' is not one of 'reset', 'drain', 'wait'"),
         (("--urgent", 20, "--policy", "random"), "'random' is not one of 'first_fit'"),
         (("--urgent", 20, "--urgent-launches", 0), "0 is not in the range"),
-        (("--urgent", 20, "--distance", 0), "'0' is not a fraction above 0"),
+        (("--urgent", 20, "--distance", 0), "'0'; legal: a fraction above 0"),
         (("--urgent", 20, "--config", "tiny"), "the configuration refuses the launch: BLOCK_WARPS"),
     ],
 )

@@ -10,12 +10,13 @@ from warploom_sim.commands.parameters import (
     PRESET,
     RECLAIM,
     TRACE_FILE,
-    TimeScale,
     json_option,
     number_option,
     refuse_overwriting,
 )
+from warploom_sim.commands.request_options import Parsed
 from warploom_sim.json_file import write_json
+from warploom_sim.replay.option_kinds import Scale
 from warploom_sim.screen import progress_bar, table_console
 
 MODES = ("spin", "gate")
@@ -58,8 +59,7 @@ CHARGES = ("maximum", "task")
 )
 @click.option(
     "--time-scale",
-    type=TimeScale(),
-    metavar="FRACTION",
+    type=Parsed(Scale()),
     default="1/32",
     show_default=True,
     help="A trace's block lengths are the recorded ones times this.",

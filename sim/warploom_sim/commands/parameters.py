@@ -13,8 +13,6 @@ import click
 
 from warploom_sim.cosim.simulators import SIMULATORS
 from warploom_sim.json_file import is_replaced
-from warploom_sim.replay.request import ARRIVALS as ARRIVAL_WORDS
-from warploom_sim.replay.request import CONTENTIONS, HOSTS
 from warploom_spec import PRESETS
 from warploom_spec.config import POLICIES, RECLAIMS
 
@@ -25,9 +23,6 @@ PRESET = click.Choice(list(PRESETS))
 POLICY = click.Choice(POLICIES)
 RECLAIM = click.Choice(RECLAIMS)
 SIMULATOR = click.Choice(SIMULATORS)
-CONTENTION = click.Choice(CONTENTIONS)
-ARRIVALS = click.Choice(ARRIVAL_WORDS)
-HOST = click.Choice(HOSTS)
 
 
 class OutputFile(click.Path):
@@ -113,116 +108,6 @@ def number_option(
     """Return the option of a whole number within a range, and show its default."""
     shown = {"show_default": True} | settings
     return click.option(flag, type=Whole(low, high), metavar=metavar, **shown)
-
-
-class TimeScale(click.ParamType[Fraction]):
-    """A positive fraction of the recorded time, such as 1/32."""
-
-    name = "fraction"
-    #: Digits are bounded: of a number of thousands nothing could be computed in time.
-    _LEGAL = re.compile(r"\d{1,9}(/\d{1,9}|\.\d{1,9})?|\.\d{1,9}", re.ASCII)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Fraction:
-        """Return the fraction; refuse what is none or is not above 0."""
-        try:
-            legal = isinstance(value, Fraction) or self._LEGAL.fullmatch(value)
-            scale = Fraction(value) if legal else Fraction(0)
-        except ZeroDivisionError:
-            scale = Fraction(0)
-        if scale <= 0:
-            self.fail(
-                f"{value!r} is not a fraction above 0, such as 1/32, 0.5 or 1 (of numbers of up to"
-                " nine digits).",
-                param,
-                ctx,
-            )
-        return scale
-
-
-class WaveCycles(click.ParamType[tuple[int, int]]):
-    """The first and the last of some cycles, such as 1000:2000."""
-
-    name = "cycles"
-    _LEGAL = re.compile(r"(\d{1,15}):(\d{1,15})", re.ASCII)
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, int]:
-        """Return the two cycles; refuse what is none, and a last one before the first."""
-        if isinstance(value, tuple):
-            return value
-        found = self._LEGAL.fullmatch(value)
-        if not found or int(found[1]) > int(found[2]):
-            self.fail(
-                f"{value!r}; legal: A:B, two cycles of up to 15 digits with A not above B, such as"
-                " 1000:2000.",
-                param,
-                ctx,
-            )
-        return int(found[1]), int(found[2])
-
-
-class TimeScales(click.ParamType[tuple[Fraction, ...]]):
-    """Positive fractions of the recorded time, such as 1/32,1/8."""
-
-    name = "fractions"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Fraction, ...]:
-        """Return the fractions; refuse what is none or is not above 0."""
-        if isinstance(value, tuple):
-            return value
-        one = TimeScale()
-        return tuple(one.convert(part, param, ctx) for part in value.split(","))
-
-
-class Wholes(click.ParamType[tuple[int, ...]]):
-    """One or several whole numbers within a range, with commas between them."""
-
-    def __init__(self, low: int, high: int):
-        self._one = Whole(low, high)
-        self.name = self._one.name
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Return the numbers; refuse what is none or out of the range."""
-        if isinstance(value, tuple):
-            return value
-        return tuple(self._one.convert(part, param, ctx) for part in value.split(","))
-
-
-class Choices(click.ParamType[tuple[str, ...]]):
-    """One or several of some words, with commas between them.
-
-    Parameters
-    ----------
-    words : iterable of str
-        What is legal.
-    """
-
-    def __init__(self, words: Iterable[str]):
-        self.words = tuple(words)
-        self.name = ",".join(self.words)
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return what stands for a value in the help."""
-        return f"[{'|'.join(self.words)}],..."
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Return the words; refuse one that is none of them."""
-        if isinstance(value, tuple):
-            return value
-        chosen = tuple(value.split(","))
-        for word in chosen:
-            if word not in self.words:
-                self.fail(f"{word!r} is not one of {', '.join(map(repr, self.words))}.", param, ctx)
-        return chosen
 
 
 class Share(click.ParamType[Fraction]):

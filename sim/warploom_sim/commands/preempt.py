@@ -14,11 +14,12 @@ from warploom_sim.commands.parameters import (
     TRACE_FILE,
     OutputFile,
     Share,
-    TimeScale,
     json_option,
     number_option,
     refuse_overwriting,
 )
+from warploom_sim.commands.request_options import Parsed
+from warploom_sim.replay.option_kinds import Scale
 from warploom_spec import preset
 
 MODES: Final = ("reset", "drain", "wait", "auto")
@@ -53,8 +54,7 @@ MODES: Final = ("reset", "drain", "wait", "auto")
 @click.option("--reclaim", type=RECLAIM, help="Reclaim policy instead of the preset's.")
 @click.option(
     "--time-scale",
-    type=TimeScale(),
-    metavar="FRACTION",
+    type=Parsed(Scale()),
     default=Fraction(1),
     show_default=True,
     help="Block lengths are the recorded ones times this.",
@@ -62,8 +62,7 @@ MODES: Final = ("reset", "drain", "wait", "auto")
 @number_option("--urgent-launches", 1, 10**6, default=1000, help="Urgent launches of each run.")
 @click.option(
     "--distance",
-    type=TimeScale(),
-    metavar="FRACTION",
+    type=Parsed(Scale()),
     default=Fraction(2),
     show_default=True,
     help="Mean distance between urgent launches, in mean low launches.",
