@@ -164,8 +164,8 @@ class Entry:
         if record.get("place", self.place) != self.place:
             return f"place {record['place']}, want {self.place}"
         following = self.next_block if fate is Fate.DRAINED else (0, 0, 0)
-        told = record["next_x"], record["next_y"], record["next_z"]
-        return "" if told == following else f"next block {told}, want {following}"
+        recorded = record["next_x"], record["next_y"], record["next_z"]
+        return "" if recorded == following else f"next block {recorded}, want {following}"
 
     def _possible(self, all_lost: bool, broken: bool) -> list[tuple[Fate, ErrorCode]]:
         """Return the pairs of fate and code that fit what the ledger saw of the launch."""

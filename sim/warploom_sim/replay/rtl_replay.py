@@ -153,8 +153,8 @@ def _run_both(
 ) -> Followed:
     """Run RTL and model side by side and compare, with a progress bar over the blocks."""
     request, config = replay.request, replay.config
-    told = request.of(request.trace.absolute())
-    job = ModelJob(request=told, config=config)
+    sent = request.of(request.trace.absolute())
+    job = ModelJob(request=sent, config=config)
     # The import of what the figures need takes a while, and the simulator longer: both at once.
     threading.Thread(
         target=importlib.import_module,

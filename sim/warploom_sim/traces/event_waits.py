@@ -162,9 +162,9 @@ def _known(arguments: Mapping[str, Any], name: str) -> int | None:
 def _waits(calls: Calls) -> Iterable[_Wait]:
     """Yield the waits whose stream is known, each with the time of its record."""
     every = {key: time for records in calls.records.values() for key, time in records.items()}
-    told = {key: calls.syncs[key] for key in calls.waits if key in calls.syncs}
-    matched = _records_by_event(calls, told.values())
-    for correlation, arguments in told.items():
+    sync_events = {key: calls.syncs[key] for key in calls.waits if key in calls.syncs}
+    matched = _records_by_event(calls, sync_events.values())
+    for correlation, arguments in sync_events.items():
         called = calls.waits[correlation]
         record = _known(arguments, "wait_on_cuda_event_record_corr_id")
         event = _known(arguments, "wait_on_cuda_event_id")
@@ -183,12 +183,12 @@ def _waits(calls: Calls) -> Iterable[_Wait]:
         )
 
 
-def _records_by_event(calls: Calls, told: Iterable[Mapping[str, Any]]) -> dict[int, float]:
+def _records_by_event(calls: Calls, sync_events: Iterable[Mapping[str, Any]]) -> dict[int, float]:
     """Return when each event was recorded, if events and calls of one name correspond one to one.
 
     The k-th event's number then belongs to the k-th call.
     """
-    numbers = [_known(arguments, "wait_on_cuda_event_id") for arguments in told]
+    numbers = [_known(arguments, "wait_on_cuda_event_id") for arguments in sync_events]
     events = sorted({number for number in numbers if number is not None})
     if not events or events[-1] - events[0] + 1 != len(events):
         return {}

@@ -105,14 +105,14 @@ def _configuration(made: WatchedConfig) -> Iterator[str]:
 
 def _latencies(block: str, config: Config) -> Iterator[str]:
     """Give what `Timing` says of a block and its parts."""
-    told = {name: meaning for names, meaning in _attributes(Timing) for name in names}
-    told |= {
+    meanings = {name: meaning for names, meaning in _attributes(Timing) for name in names}
+    meanings |= {
         name: inspect.getdoc(member) or ""
         for name, member in vars(Timing).items()
         if isinstance(member, property)
     }
     parts = {f"{part}:" for part in _parts(block)}
-    found = {name: text for name, text in told.items() if text.split(" ")[0] in parts}
+    found = {name: text for name, text in meanings.items() if text.split(" ")[0] in parts}
     if found:
         yield "// Latencies in cycles, and depths:"
         for name, text in found.items():

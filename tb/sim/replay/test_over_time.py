@@ -77,9 +77,9 @@ def test_kernels_have_what_their_launches_have(run: Replay) -> None:
             sum(int(launches.blocks[row]) / (2 * fit) for row in rows) / len(rows)
         )
         cycles = [int(launches.last_report[r] - launches.first_offer[r]) for r in rows]
-        mine = np.isin(blocks.launch, rows)
-        warps = int((blocks.end - blocks.start)[mine].sum()) * takes[1]
-        assert (kernel.cycles, kernel.blocks) == (sum(cycles), int(mine.sum()))
+        of_kernel = np.isin(blocks.launch, rows)
+        warps = int((blocks.end - blocks.start)[of_kernel].sum()) * takes[1]
+        assert (kernel.cycles, kernel.blocks) == (sum(cycles), int(of_kernel.sum()))
         assert kernel.achieved == pytest.approx(warps / (sum(cycles) * 2 * 16))
         after, lost, had = 0, 0, 0
         for row in rows:

@@ -69,10 +69,10 @@ def launch_rows(run: Reference, launches: list[Any]) -> list[dict[str, Any]]:
         answer = run.rows["answers"][number]
         ticket = answer["ticket"]
 
-        def mine(kind: str, ticket: int = ticket) -> list[dict[str, int]]:
+        def of_launch(kind: str, ticket: int = ticket) -> list[dict[str, int]]:
             return [row for row in run.rows[kind] if ticket and row["ticket"] == ticket]
 
-        offers, ended = mine("offers"), mine("ended")
+        offers, ended = of_launch("offers"), of_launch("ended")
         reported = sorted(report_of(run, offer) for offer in offers)
         last_offer = max((row["cycle"] for row in offers), default=NEVER)
         rows.append(
@@ -80,14 +80,14 @@ def launch_rows(run: Reference, launches: list[Any]) -> list[dict[str, Any]]:
                 "stream": launch.stream,
                 "arrival": run.transfers[number],
                 "transfer": run.transfers[number],
-                "resident": mine("words")[0]["cycle"] if ended else NEVER,
+                "resident": of_launch("words")[0]["cycle"] if ended else NEVER,
                 "first_offer": min((row["cycle"] for row in offers), default=NEVER),
                 "last_offer": last_offer,
                 "last_report": max(reported, default=NEVER),
                 "held_after": sum(max(0, cycle - last_offer) for cycle in reported),
                 "end": ended[0]["cycle"] if ended else NEVER,
                 "blocks": len(offers),
-                "hit": bool(ended and mine("decisions")[0]["hit"]),
+                "hit": bool(ended and of_launch("decisions")[0]["hit"]),
                 "fate": ended[0]["fate"] if ended else REFUSED,
                 "code": answer["code"],
                 "length": launch.arguments,

@@ -189,19 +189,19 @@ class OneSm:
         self._ports, self._name = ports, name
         b = self.b
 
-        def mine(of_each: Any, what: str, shape: Any = None) -> Any:
+        def of_sm(of_each: Any, what: str, shape: Any = None) -> Any:
             values = [Value.cast(of) for of in of_each]
             one = values[number] if isinstance(number, int) else Mux(number, values[1], values[0])
             return b.value(one, f"{name}_{what}", shape)
 
         offers = dut.offer
-        self.offer = mine([o.payload for o in offers], "offer", offers[0].payload.shape())
-        self.new, self.taken = mine(ports.new, "new"), mine(ports.taken, "taken")
+        self.offer = of_sm([o.payload for o in offers], "offer", offers[0].payload.shape())
+        self.new, self.taken = of_sm(ports.new, "new"), of_sm(ports.taken, "taken")
         lost = list(dut.lost)[:: -1 if b.fault == "crossed_lost" else 1]
-        self.lost, self.enable = mine(lost, "lost"), mine(list(ports.enable), "enable")
-        self.sent = b.before(mine(ports.sent, "report") & ~ports.boot, f"{name}_sent")
-        self.slot = b.before(mine([r.slot for r in ports.report], "at"), f"{name}_slot")
-        self.status = b.before(mine([r.status for r in ports.report], "was"), f"{name}_status")
+        self.lost, self.enable = of_sm(lost, "lost"), of_sm(list(ports.enable), "enable")
+        self.sent = b.before(of_sm(ports.sent, "report") & ~ports.boot, f"{name}_sent")
+        self.slot = b.before(of_sm([r.slot for r in ports.report], "at"), f"{name}_slot")
+        self.status = b.before(of_sm([r.status for r in ports.report], "was"), f"{name}_status")
         self.launch = b.value(
             of_place(self.offer.place, [Value.cast(w) for w in ports.launches]),
             f"{name}_launch",

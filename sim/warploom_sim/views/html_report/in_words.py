@@ -32,13 +32,13 @@ def blocked_sentences(replay: Replay, shares: Mapping[str, float]) -> list[str]:
         Part of the time for which each cause held, by its name.
     """
     ranked = sorted(shares, key=lambda name: -shares[name])
-    told = [name for name in ranked if shares[name] >= _LEAST] or ranked[:1]
+    ranked_first = [name for name in ranked if shares[name] >= _LEAST] or ranked[:1]
     in_order = replay.config.reclaim == "in_order"
     words = {
         "returns": str(timing(replay.config).returns),
         "in_order": ", and waits for all earlier blocks (in order)" if in_order else "",
     }
-    return [f"{_share(name, shares, words)}." for name in told]
+    return [f"{_share(name, shares, words)}." for name in ranked_first]
 
 
 def _share(name: str, shares: Mapping[str, float], words: Mapping[str, str]) -> str:
