@@ -16,7 +16,7 @@ from tb.support.dispatch_rules import (
 from tb.support.planted import plant_timing
 from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
-from warploom_spec import RESOURCES, STALL_CAUSES, Stop, timing
+from warploom_spec import RESOURCES, STALL_CAUSES, Stop, capacities, timing
 
 pytestmark = RTL_AND_MODEL
 
@@ -56,15 +56,15 @@ def test_slots_are_counted_where_nothing_else_is_short(block):
     assert counted(recording) == {"slots": LAST - 11, "offer": 4}
 
 
-#: The launch's second block lacks all five; one SM with one slot, whose first block takes it all.
+#: The launch's second block lacks all; one SM with one slot, whose first block takes it all.
 FULL = config_of("tiny,sms=1,block_slots=1")
-ALL = {"warps": 16, "registers": 32, "shared": 64, "barriers": 4}
+ALL = {name: size for name, size in capacities(FULL).items() if name != "slots"}
 
 
 def test_a_launch_that_is_limited_by_everything_counts_everything(block):
     recording = drive(block, [launch(config=FULL, gx=2, **ALL)], config=FULL)
     # Decided in 4; the second block waits from 5 on, in which the port is not open.
-    assert [first(recording, cause) for cause in RESOURCES] == [6] * 5
+    assert [first(recording, cause) for cause in RESOURCES] == [6] * len(RESOURCES)
     assert counted(recording) == dict.fromkeys(RESOURCES, LAST - 5) | {"offer": 1}
 
 
@@ -207,7 +207,7 @@ def test_a_launch_that_is_stopped_counts_no_more(block):
 
 
 def test_the_counters_wrap(block, monkeypatch):
-    # Of 5 bits instead of 32. All five count from 6 on.
+    # Of 5 bits instead of 32. All count from 6 on.
     plant_timing(monkeypatch, BlockDispatcher, Model, stall_counter_bits=5)
     recording = drive(block, [launch(config=FULL, gx=2, **ALL)], config=FULL)
     for cause in RESOURCES:

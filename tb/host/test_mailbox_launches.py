@@ -15,6 +15,7 @@ from warploom_spec import ErrorCode, layouts
 from warploom_spec.host_commands import Opcode, launch_words
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import QueueCode
+from warploom_spec.resources import AMOUNT_FIELDS
 
 
 @pytest.fixture(params=[Mailbox, Model], ids=["rtl", "model"])
@@ -24,7 +25,7 @@ def box(request):
 
 # Launches and aborts
 
-LAUNCH = {
+LAUNCH = dict.fromkeys(AMOUNT_FIELDS, 0) | {
     "code": 0x1122334455667788,
     "arguments": 0x99AABBCCDDEEFF00,
     "address_space": 0x1234,

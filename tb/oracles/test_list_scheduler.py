@@ -208,10 +208,15 @@ def schedule(config, data):
 # The policies by hand
 
 
-def scheduled(mode, blocks, need=(4, 0, 0, 0)):
+def of_warps(warps):
+    """Return a need of warps alone."""
+    return tuple(warps if name == "warps" else 0 for name in NEEDED)
+
+
+def scheduled(mode, blocks, warps=4):
     """Return a scheduler of two SMs that take four blocks each, with one launch."""
     scheduler = ListScheduler(config_of(f"tiny,{mode}"))
-    scheduler.launch(Job(1, 0, True, (blocks, 1, 1), need))
+    scheduler.launch(Job(1, 0, True, (blocks, 1, 1), of_warps(warps)))
     return scheduler
 
 
@@ -265,8 +270,8 @@ def test_in_order_returns_nothing_before_the_first_block_ends_and_out_of_order_d
 
 def test_the_next_block_is_never_skipped():
     """A small launch that would fit waits behind a block that does not."""
-    scheduler = scheduled("policy=first_fit", 3, need=(12, 0, 0, 0))
-    scheduler.launch(Job(2, 1, True, (1, 1, 1), (1, 0, 0, 0)))
+    scheduler = scheduled("policy=first_fit", 3, warps=12)
+    scheduler.launch(Job(2, 1, True, (1, 1, 1), of_warps(1)))
     assert [placement.ticket for placement in scheduler.run()] == [1, 1]
 
 

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from tb.host import test_driver_accesses as accesses
 from tb.launch import test_launch_check as launch_check
 from tb.replay.test_event_dispatcher import Reference, early, events
+from tb.sim.replay import test_limits as limits
 from tb.support.dispatch_cases import dispatcher_case
 from tb.support.dispatch_rules import RTL_AND_MODEL, TINY, drive, launch
 from tb.support.planted import Change, plant
@@ -124,6 +125,11 @@ def test_a_merged_launch_takes_the_most() -> None:
     tasks = tuple(Task(launch=replace(ONE, tensor=n)) for n in (1, 3, 2))
     assert MappingTable(tasks, ()).launch(TINY).tensor == 3  # type: ignore[attr-defined]
     assert tasks[1].need(TINY)[-1] == 3
+
+
+def test_limits_have_the_numbers_of_the_walk() -> None:
+    limits.test_limits_have_the_numbers_of_the_walk()
+    limits.test_a_third_launch_waits_for_a_place_and_is_handed_over()
 
 
 @pytest.mark.deep

@@ -1,23 +1,27 @@
 """The walk through a replay's decisions that finds what limits each cycle, compiled.
 
 Rules and names: ``docs/replay/replay.md``, 'What blocked the head'. All of it stands in one file,
-with its constants: `warploom_golden.replay.compiled.compiled` says why.
+with its constants, but for the number of resources: `warploom_golden.replay.compiled.compiled` says
+why.
 """
 
 from typing import Final
 
-from warploom_golden.replay.compiled import compiled, inlined
+from warploom_golden.replay.compiled import compiled, inlined, source_number
 from warploom_golden.replay.event_state import Integers
+from warploom_spec import RESOURCES, resources
 
 #: Limits by number. The resources stand in the order of `warploom_spec.RESOURCES`.
 RATE: Final = 0
 FIRST_RESOURCE: Final = 1
-RECLAIM: Final = 6
-ORDER: Final = 7
-PLACES: Final = 8
-PATH: Final = 9
-ARRIVALS: Final = 10
-NOTHING_LEFT: Final = 11
+RECLAIM: Final = FIRST_RESOURCE + len(RESOURCES)
+ORDER: Final = RECLAIM + 1
+PLACES: Final = RECLAIM + 2
+PATH: Final = RECLAIM + 3
+ARRIVALS: Final = RECLAIM + 4
+NOTHING_LEFT: Final = RECLAIM + 5
+#: Of the list that these numbers follow.
+SOURCES: Final = source_number(resources)
 #: Rows of the stretches that are found.
 START: Final = 0
 LIMIT: Final = 1
@@ -82,6 +86,7 @@ def walk(
     work: Integers,
     stand: Integers,
     out: Integers,
+    sources: int = SOURCES,
 ) -> int:
     """Find what limits each cycle from a launch's first as the head to its last decision.
 
@@ -112,6 +117,8 @@ def walk(
         `WITH_ROOM`, SMs that have room; `GONE`, reports of this call that were counted.
     out : array of int64, shape (3, most)
         To be filled in: rows `START`, `LIMIT`, `LAUNCH` of the stretches in which one limit holds.
+    sources : int
+        Not to be given: a part of what is compiled, which differs when the source does.
 
     Returns
     -------
