@@ -139,7 +139,7 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
     ),
     ErrorCode.NO_SM: ("every SM is lost", "reset the device"),
     ErrorCode.COMPLETION_FULL: (
-        "no place is left for the launch's final record",
+        "no entry is left for the launch's final record",
         "read finished records, then try again",
     ),
     ErrorCode.BLOCK_FAULT: (
@@ -179,7 +179,7 @@ EXPLANATIONS: Final[dict[ErrorCode, tuple[str, str]]] = {
         "write it while nothing is resident",
     ),
     ErrorCode.QUEUE_FULL: (
-        "no place is left in the waiting queue, or in that of the launch's priority",
+        "no entry is left in the waiting queue, or in the queue of the launch's priority",
         "send launches only while `room` (its priority's bit) is 1, or try again",
     ),
 }

@@ -222,7 +222,14 @@ def _errors() -> tuple[Word, ...]:
             0x05C,
             "ro",
             "whether a launch is taken",
-            (bits("room", 0, 1, "1: a launch rung now finds a place, if no other comes before"),),
+            (
+                bits(
+                    "room",
+                    0,
+                    1,
+                    "1: a launch rung now finds a free entry, if no other comes before",
+                ),
+            ),
         ),
         _value("REFUSED", 0x060, "ro", "accesses that were refused; wraps"),
         Word(

@@ -185,8 +185,8 @@ def launch_words(config: Config) -> Packet:
 
 
 def block_index(config: Config) -> Packet:
-    """A block's place in its grid."""
-    return Packet("block_index", _axes("b", config.grid_bits, "place in the grid"))
+    """A block's position in its grid."""
+    return Packet("block_index", _axes("b", config.grid_bits, "position in the grid"))
 
 
 def grid_walk(config: Config) -> Packet:
@@ -205,7 +205,7 @@ def walked_block(config: Config) -> Packet:
     return Packet(
         "walked_block",
         (
-            *_axes("b", config.grid_bits, "place in the grid"),
+            *_axes("b", config.grid_bits, "position in the grid"),
             Field("last", 1, "1: the grid's last block"),
         ),
     )
@@ -218,7 +218,7 @@ def block_offer(config: Config) -> Packet:
         (
             Field("place", 1, "resident place, selects the launch words"),
             Field("slot", config.slot_bits, "block slot on the SM"),
-            *_axes("b", config.grid_bits, "place in the grid"),
+            *_axes("b", config.grid_bits, "position in the grid"),
             Field("task", config.task_bits, "task of a merged kernel, else 0"),
             Field("index_address", config.index_address_bits, "first warp of its packed indices"),
             Field("index_warps", _if_indices(config, config.warps_bits), "warps that have indices"),

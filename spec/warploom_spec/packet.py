@@ -75,7 +75,7 @@ class Packet:
         return result
 
     def layout(self) -> "PacketLayout":
-        """Return the Amaranth layout with the same fields in the same places."""
+        """Return the Amaranth layout with the same fields at the same bits."""
         from warploom_spec.packet_layout import PacketLayout  # drivers need no Amaranth
 
         return PacketLayout(self)

@@ -6,7 +6,7 @@ from warploom_spec.packet import Packet
 
 
 class PacketLayout(data.StructLayout):
-    """The same fields in the same places.
+    """The same fields at the same bits.
 
     Attributes
     ----------

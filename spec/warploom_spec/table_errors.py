@@ -49,7 +49,7 @@ TABLE_EXPLANATIONS: Final[dict[TableCode, tuple[str, str]]] = {
     ),
     TableCode.TABLE_RANGE: (
         "an entry's block is not in its task's grid",
-        "use places inside the grid",
+        "use blocks inside the grid",
     ),
     TableCode.TABLE_CHAIN: (
         "an entry does not begin where its task's entry before it ended, or ends before it begins",

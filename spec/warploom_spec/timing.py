@@ -16,7 +16,7 @@ class Timing:
     launch_queue : int
         LaunchPath: launches accepted and not yet handed to the dispatcher, at most.
     end_records : int
-        LaunchPath: places for final records.
+        LaunchPath: entries for final records.
     done_depth : int
         ConfigFilter: answers outstanding, at most.
     filter_lookup : int

@@ -141,7 +141,7 @@ class WordLayout:
         }
 
     def layout(self) -> "data.FlexibleLayout":
-        """Return the Amaranth layout with the same fields in the same places."""
+        """Return the Amaranth layout with the same fields at the same bits."""
         from amaranth.lib import data
 
         return data.FlexibleLayout(

@@ -236,7 +236,7 @@ def test_the_published_branches_hand_the_whole_problem_to_one_unit():
         ({"workers": 5}, "workers is 5 with 4 units; legal: 1 to 4"),
         ({"victims": "rich"}, "victims is 'rich'; legal: random, round_robin, most_loaded"),
         ({"steal": "all"}, "steal is 'all'; legal: one, half"),
-        ({"queue": 0}, "queue is 0; legal: 1 or more places"),
+        ({"queue": 0}, "queue is 0; legal: 1 or more entries"),
         ({"max_nesting": -1}, "nesting is -1; legal: 0 or more"),
         ({"mapping": "many"}, "mapping is 'many'; legal: one_to_one, one_to_many"),
     ],

@@ -61,7 +61,7 @@ class ShapesHost(PathHost):
             ]
 
     def may_launch(self) -> bool:
-        """Tell whether a launch is sent: whenever one surely finds a place."""
+        """Tell whether a launch is sent: whenever one surely finds an entry."""
         # What stood at `room` in the last cycle holds still if nothing was sent in it.
         room = self.outputs is None or bool(self.outputs["room"])
         self._sends = room and not self._sends and self.launching()

@@ -11,7 +11,7 @@ from warploom_spec.host_map import OKAY, SLVERR
 REQUESTS = 4
 #: Entries of B's queue.
 RESPONSES = 2
-#: Places of R: answers that wait, and the one that is on its way.
+#: Entries of R: answers that wait, and the one that is on its way.
 READS = 4
 COUNTER_MASK = (1 << 32) - 1
 
@@ -78,12 +78,12 @@ class BusPort:
                 queue.append(inputs[f"axil__{name}__payload"])
 
     def _commits(self) -> bool:
-        """Rule 2: both queues hold an entry, and a response place is free."""
+        """Rule 2: both queues hold an entry, and a response entry is free."""
         ready = bool(self._requests["aw"]) and bool(self._requests["w"])
         return ready and len(self._b) < RESPONSES
 
     def _samples(self) -> bool:
-        """Rule 4: AR's queue holds an entry, and an R place is free."""
+        """Rule 4: AR's queue holds an entry, and an R entry is free."""
         taken = len(self._r) + int(self._sampled)
         return bool(self._requests["ar"]) and taken < READS
 

@@ -26,7 +26,7 @@ class CompletionQueue:
     def __init__(self, config: Config):
         self._ended = layouts.end_record(config)
         self._words = record_words(config)
-        self._places = config.records - 1
+        self._entries = config.records - 1
         self.reset()
 
     def reset(self) -> None:
@@ -38,14 +38,14 @@ class CompletionQueue:
         """Return the outputs of this cycle, which depend on the state alone."""
         del inputs
         return {
-            "ended__ready": int(len(self._memory) < self._places),  # 2
+            "ended__ready": int(len(self._memory) < self._entries),  # 2
             "oldest": self._shown or 0,  # 5
             "records": len(self._memory) + (self._shown is not None),
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
-        enters = inputs["ended__valid"] and len(self._memory) < self._places
+        enters = inputs["ended__valid"] and len(self._memory) < self._entries
         if inputs["pop"]:  # 3
             self._shown = None
         if self._shown is None and self._memory:  # 4

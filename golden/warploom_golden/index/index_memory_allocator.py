@@ -19,7 +19,7 @@ SHARED_ADDRESS: Final = 0
 
 
 class IndexMemoryAllocator:
-    """Give every launch the place of its packed indices.
+    """Give every launch the address of its packed indices.
 
     The shared region stands at address 0 and holds the largest block; behind it, regions of their
     own are given out in ascending order and never taken back.

@@ -141,7 +141,7 @@ class LaunchPath:
             self._places[self._places.index(None)] = wires.handed.ticket
 
     def _keep_room(self, wires: Wires, inputs: Mapping[str, int]) -> None:
-        """Tell whether a launch that is sent in the next cycle finds a place (6)."""
+        """Tell whether a launch that is sent in the next cycle finds an entry (6)."""
         self._checking += inputs["launch__valid"] - (wires.leaving is not None)
         queue = self._checking + len(self._queue) < self._timing.launch_queue
         records = self._checking + self._reserved < self._timing.end_records

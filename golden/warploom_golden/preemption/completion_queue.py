@@ -10,13 +10,13 @@ from warploom_golden.preemption.records import FinalRecord
 class CompletionQueue:
     """Tickets and final records.
 
-    A place for the final record is reserved with its ticket. The place is free again when the host
+    An entry for the final record is reserved with its ticket. The entry is free again when the host
     takes the record.
 
     Parameters
     ----------
     parameters : QueueParameters
-        The first ticket, and the number of places.
+        The first ticket, and the number of entries.
 
     Attributes
     ----------
@@ -26,8 +26,8 @@ class CompletionQueue:
 
     def __init__(self, parameters: QueueParameters):
         self._next_ticket = parameters.first_ticket
-        self._places = parameters.completion_places
-        # `_reserved`: places whose record is not made yet or not taken yet.
+        self._entries = parameters.completion_entries
+        # `_reserved`: entries whose record is not made yet or not taken yet.
         # `_taken`: records that the host took.
         self._reserved = self._taken = 0
         # Records that were made in this cycle.
@@ -36,11 +36,11 @@ class CompletionQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether no place is left to be reserved."""
-        return self._reserved >= self._places
+        """Whether no entry is left to be reserved."""
+        return self._reserved >= self._entries
 
     def reserve(self) -> int:
-        """Reserve a place for a final record, and return its ticket: 1 to 2**32 - 1, then 1 again.
+        """Reserve an entry for a final record, and return its ticket: 1 to 2**32 - 1, then 1 again.
 
         Ask `is_full` first.
         """

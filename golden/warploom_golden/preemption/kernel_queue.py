@@ -92,7 +92,7 @@ class KernelQueue:
         return (each for each in self._queues[priority] if each.state is not State.FINISHED)
 
     def room(self, priority: int) -> bool:
-        """Tell whether a queue has a free place."""
+        """Tell whether a queue has a free entry."""
         return len(self._queues[priority]) < self._parameters.queue_depth
 
     def is_busy(self, priority: int) -> bool:
@@ -151,7 +151,7 @@ class KernelQueue:
         return 0 if self.room(launch.priority) else ErrorCode.QUEUE_FULL
 
     def take_record(self) -> FinalRecord | None:
-        """Take the oldest final record that is left, and free its place; None if none is left."""
+        """Take the oldest final record that is left, and free its entry; None if none is left."""
         return self._completion.take()
 
     def preempt(self, priority: int) -> Answer:
@@ -357,7 +357,7 @@ class KernelQueue:
     def _finish(
         self, cycle: int, launch: Launch, fate: FinalFate, code: int, cycles: int = 0
     ) -> None:
-        """Make a launch's final record, and free its place in the queue at the cycle's end."""
+        """Make a launch's final record, and free its entry in the queue at the cycle's end."""
         if fate is FinalFate.FINISHED:
             self._count(launch, Fate.FINISHED)
         self._completion.make(
@@ -395,7 +395,7 @@ class KernelQueue:
 
     # --- ABORT and launch_timeout ----------------------------------------------------------------
     def _search_abort(self, cycle: int) -> bool:
-        """Look at one place of the queues for the oldest ABORT's ticket."""
+        """Look at one entry of the queues for the oldest ABORT's ticket."""
         if not self._aborts:
             return False
         self._search += 1

@@ -30,7 +30,7 @@ READY = (State.WAITING, State.KILLED, State.DRAINED)
 
 @dataclass(eq=False)
 class Launch:
-    """A launch with a place in a queue.
+    """A launch with an entry in a queue.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ class QueueParameters:
     Attributes
     ----------
     queue_depth : int
-        Places for launches in each priority's queue: a power of two, 1 to 1024.
+        Entries for launches in each priority's queue: a power of two, 1 to 1024.
     max_in_flight : int
         Size of a queue's window, in unfinished launches: 1 to ``queue_depth``.
     handed : int
@@ -58,7 +58,7 @@ class QueueParameters:
                 raise WarploomError(f"{name} is {value}; legal: {low} to {high}")
 
     @property
-    def completion_places(self) -> int:
+    def completion_entries(self) -> int:
         """The most final records that the completion queue holds."""
         return 4 * self.queue_depth + 4
 

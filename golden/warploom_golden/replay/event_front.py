@@ -176,7 +176,7 @@ class EventFront:
         return taken
 
     def _keep_room(self) -> None:
-        """Tell whether a launch that is sent in the next cycle finds a place."""
+        """Tell whether a launch that is sent in the next cycle finds an entry."""
         checking = sum(number is not None for number in self._pipe)
         queue = checking + len(self._queue) < self._timing.launch_queue
         records = checking + self._reserved < self._timing.end_records

@@ -33,7 +33,7 @@ class StealOptions:
     steal : str
         A thief takes ``one`` task, or ``half`` of the victim's tasks.
     queue : int
-        Number of places of each worker's queue.
+        Number of entries of each worker's queue.
     max_nesting : int
         See `Shared`.
     seed : int

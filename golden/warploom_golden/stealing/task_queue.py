@@ -7,23 +7,23 @@ from warploom_spec.errors import WarploomError
 
 
 class TaskQueue:
-    """A double-ended queue of tasks with a fixed number of places.
+    """A double-ended queue of tasks with a fixed number of entries.
 
     Parameters
     ----------
-    places : int
+    entries : int
         The most tasks in the queue, at least 1.
 
     Raises
     ------
     WarploomError
-        If there are no places.
+        If there are no entries.
     """
 
-    def __init__(self, places: int):
-        if places < 1:
-            raise WarploomError(f"queue is {places}; legal: 1 or more places")
-        self._places = places
+    def __init__(self, entries: int):
+        if entries < 1:
+            raise WarploomError(f"queue is {entries}; legal: 1 or more entries")
+        self._entries = entries
         self._tasks: deque[Task] = deque()
 
     def __len__(self) -> int:
@@ -31,8 +31,8 @@ class TaskQueue:
 
     @property
     def is_full(self) -> bool:
-        """Whether no place is free for a push."""
-        return len(self._tasks) == self._places
+        """Whether no entry is free for a push."""
+        return len(self._tasks) == self._entries
 
     @property
     def bottom(self) -> Task | None:
@@ -48,7 +48,7 @@ class TaskQueue:
             If the queue is full; the owner asks `is_full` first.
         """
         if self.is_full:
-            raise OverflowError(f"queue of {self._places} tasks is full")
+            raise OverflowError(f"queue of {self._entries} tasks is full")
         self._tasks.append(task)
 
     def pop(self) -> Task:

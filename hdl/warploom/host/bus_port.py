@@ -11,7 +11,7 @@ from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, host_packets
 from warploom_spec.host_map import OKAY, SLVERR
 
-#: Entries of the queues of addresses and data, of write responses, and places of read data.
+#: Entries of the queues of addresses and data, of write responses, and of read data.
 DEPTH: Final = 4
 RESPONSES: Final = 2
 READS: Final = 4
@@ -118,7 +118,7 @@ class BusPort(wiring.Component):
         return refused
 
     def _read(self, m: Module) -> Signal:
-        """Sample reads while R has a place; return whether a read's answer is a refusal."""
+        """Sample reads while R has a free entry; return whether a read's answer is a refusal."""
         addresses, answers = self._queue(m, "ar", DEPTH), self._queue(m, "r", READS)
         wiring.connect(m, wiring.flipped(self.axil.ar), addresses.i)
         wiring.connect(m, answers.o, wiring.flipped(self.axil.r))

@@ -22,7 +22,7 @@ class CompletionQueue(wiring.Component):
     Parameters
     ----------
     config : Config
-        ``queue_depth``: there are 4 of it plus 4 places.
+        ``queue_depth``: there are 4 of it plus 4 entries.
     """
 
     ended: stream.Interface
@@ -61,7 +61,7 @@ class CompletionQueue(wiring.Component):
                 m.d.comb += fate.eq(FinalFate.FAILED)
         kept = {"ticket": ended.ticket, "code": ended.code, "fate": fate, "cycles": ended.cycles}
         width = sum(len(value) for value in kept.values())
-        # The library's FIFO for block memory. Its output register is one more place.
+        # The library's FIFO for block memory. Its output register is one more entry.
         m.submodules.queue = queue = SyncFIFOBuffered(width=width, depth=self._config.records)
         m.d.comb += [
             queue.w_data.eq(Cat(*kept.values())),

@@ -83,11 +83,11 @@ class TicketSearch(wiring.Signature):
 
 @dataclass(frozen=True)
 class _Waiting:
-    """Registers of each place of the queue, and pointers to places.
+    """Registers of each entry of the queue, and pointers to entries.
 
-    ``head`` and ``tail``: places of the oldest launch and of the next one, ``head_is`` and
-    ``tail_is`` one bit a place. ``in_flight``: a configuration is; ``in_flight_place``: its
-    launch's place. ``presented``: its configuration was transferred to the index generator.
+    ``head`` and ``tail``: entries of the oldest launch and of the next one, ``head_is`` and
+    ``tail_is`` one bit an entry. ``in_flight``: a configuration is; ``in_flight_place``: its
+    launch's entry. ``presented``: its configuration was transferred to the index generator.
     """
 
     head: Signal
@@ -107,7 +107,7 @@ class _Waiting:
 
 @dataclass(frozen=True)
 class _Events:
-    """What happens in this cycle, one bit a place.
+    """What happens in this cycle, one bit an entry.
 
     ``enters``: a launch does; ``presents``: its configuration transfers; ``lands``: the flight of
     its configuration ends; ``decides``: with a decision; ``sought``: its launch is taken back.
@@ -170,7 +170,7 @@ class LaunchQueue(wiring.Component):
             {
                 # A launch enters at the end of this cycle; only while not `full`.
                 "accepted": In(Acceptance(config)),
-                # As many launches wait as there are places. A register.
+                # As many launches wait as there are entries. A register.
                 "full": Out(1),
                 **(_generator_ports(config) if config.makes_indices else {}),
                 # The oldest launch.
@@ -236,7 +236,7 @@ class LaunchQueue(wiring.Component):
             m.d.sync += [head.eq(head + 1), waiting.head_is.eq(waiting.head_is.rotate_left(1))]
         leaves = waiting.head_is & self.leave.replicate(self._depth)
         m.d.sync += occupied.eq((occupied | events.enters) & ~leaves)
-        # The queue is full once the last free place is taken: the one before an occupied one.
+        # The queue is full once the last free entry is taken: the one before an occupied one.
         last = (waiting.tail_is.rotate_left(1) & occupied).any()
         m.d.sync += self.full.eq(~self.leave & Mux(self.accepted.valid, last, self.full))
         for n in range(self._depth):
@@ -270,7 +270,7 @@ class LaunchQueue(wiring.Component):
             m.d.sync += [waiting.in_flight.eq(1), waiting.in_flight_place.eq(candidate)]
 
     def _candidate(self, m: Module, waiting: _Waiting, events: _Events) -> tuple[Signal, Signal]:
-        """Return the place of the oldest launch to present, and whether there is one: registers.
+        """Return the entry of the oldest launch to present, and whether there is one: registers.
 
         In the cycle after a transfer they still name its launch; its configuration is in flight.
         """
@@ -279,7 +279,7 @@ class LaunchQueue(wiring.Component):
         from_head = Signal(self._depth, init=(1 << self._depth) - 1)
         candidate = Signal(range(self._depth))
         exists = Signal()
-        # Launches stand in the order of their places, from the oldest one's on, cyclically.
+        # Launches stand in the order of their entries, from the oldest one's on, cyclically.
         with m.If(self.leave):
             m.d.sync += from_head.eq(Cat(C(0, 1), from_head[:-1]))
             with m.If(waiting.head_is[-1]):
@@ -317,7 +317,7 @@ class LaunchQueue(wiring.Component):
                 m.d.sync += waiting.entries[n].eq(self.decision.payload.entry)
 
     def _flies(self, waiting: _Waiting) -> Value:
-        """Return whose configuration is in flight, one bit a place."""
+        """Return whose configuration is in flight, one bit an entry."""
         place = waiting.in_flight_place
         return Cat(waiting.in_flight & (place == n) for n in range(self._depth))
 
@@ -365,7 +365,7 @@ class LaunchQueue(wiring.Component):
                     m.d.comb += events.broken[n].eq(breaks)
 
     def _flag(self, m: Module, waiting: _Waiting, events: _Events) -> None:
-        """Set each place's flags; a launch that enters has none."""
+        """Set each entry's flags; a launch that enters has none."""
         for flag, event in (
             (waiting.presented, events.presents),
             (waiting.prepared, events.decides),

@@ -213,7 +213,7 @@ class LaunchPath(wiring.Component):
         return ticket
 
     def _room(self, m: Module, queue: LaunchQueue, refused: Signal) -> Signal:
-        """Say whether a launch finds a place whatever the launches in LaunchCheck get.
+        """Say whether a launch finds an entry whatever the launches in LaunchCheck get.
 
         Returns the launches in LaunchCheck and in the waiting queue.
         """

@@ -48,7 +48,7 @@ ALGORITHMS = ("merge_sort", "matrix_product", "n_queens", "quadrature")
     show_default=True,
     help="How many of the victim's tasks.",
 )
-@number_option("--queue", 1, 2**20, default=1024, help="Places of each worker's queue.")
+@number_option("--queue", 1, 2**20, default=1024, help="Entries of each worker's queue.")
 @number_option("--nesting", 0, 4096, default=64, help="Tasks that may wait below another one.")
 @click.option(
     "--sync",

@@ -82,8 +82,8 @@ def test_without_a_host_figures_are_as_ever(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        (("--kill-every", 2), "axi with --kill-every; legal: direct."),
-        (("--arrivals", "trace"), "axi with --arrivals; legal: direct."),
+        (("--kill-every", 2), "host is axi with kill_every 2; legal: direct"),
+        (("--arrivals", "trace"), "host is axi with arrivals trace; legal: direct"),
     ],
 )
 def test_what_a_host_does_not_do_is_refused(
