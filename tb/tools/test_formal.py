@@ -22,7 +22,8 @@ MADE = {name: outcomes.make(name) for name in outcomes.benches()}
 
 #: Those whose quick proofs and bugs take a minute together. `make formal` has them, too.
 LARGE = (
-    *("launch_path", "launch_path_stops", "block_dispatcher", "launch_check", "config_filter"),
+    *("launch_path", "launch_path_room", "launch_path_stops", "block_dispatcher", "launch_check"),
+    "config_filter",
 )
 
 
@@ -83,6 +84,9 @@ def test_the_figures_are_of_these_properties() -> None:
         assert all(row[f"{kind}_good"] is True for kind in outcomes.KINDS)
         assert row["proof_answer"] in ("proven", f"bounded, {check.bound} cycles")
         assert (row["proof_answer"] == "proven") or check.bound
+        # Case and seeded bug come within what is searched.
+        reached = [int(row[f"{kind}_answer"].removeprefix("cycle ")) for kind in ("cover", "bug")]
+        assert max(reached) <= (check.bound or prover.SEARCHED)
 
 
 def test_the_page_has_the_committed_figures() -> None:
@@ -118,6 +122,14 @@ def test_a_bound_sees_so_far_and_no_further(tmp_path: Path) -> None:
     checks = counter().checks
     deeper = dataclasses.replace(checks["soon"], bound=6)
     assert prover.Prover(counter(), tmp_path, 60).violation("soon", deeper.bound).cycles == 6
+
+
+def test_a_case_beyond_the_bound_is_not_reached(tmp_path: Path) -> None:
+    """Within its bound the property says nothing of the case."""
+    bench = counter()
+    assert prover.Prover(bench, tmp_path, 60).cover("low").cycles == 6
+    bench.checks["low"] = dataclasses.replace(bench.checks["low"], bound=5)
+    assert prover.Prover(bench, tmp_path, 60).cover("low").verdict == "bounded"
 
 
 def test_a_case_that_cannot_happen_is_not_reached(tmp_path: Path) -> None:

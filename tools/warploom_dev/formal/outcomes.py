@@ -133,7 +133,8 @@ def outcomes(
             if kind == "cover":
                 answer = provers[fault].cover(check.name)
             else:
-                bound = SEARCHED if kind == "bug" else check.bound
+                # A bug that shows after the bound says nothing of the property.
+                bound = SEARCHED if kind == "bug" and check.bound is None else check.bound
                 answer = provers[fault].violation(check.name, bound)
             waveform = None
             if answer.verdict == "found":

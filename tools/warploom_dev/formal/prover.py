@@ -74,9 +74,10 @@ class Prover:
         return self._ask(number, f"violation_{check}", bound)
 
     def cover(self, check: str) -> Answer:
-        """Look for the check's interesting case."""
+        """Look for the check's interesting case, no further than the property is searched."""
         number = len(self._bench.checks) + list(self._bench.checks).index(check)
-        return self._ask(number, f"cover_{check}", SEARCHED)
+        bound = self._bench.checks[check].bound
+        return self._ask(number, f"cover_{check}", SEARCHED if bound is None else bound)
 
     def _ask(self, output: int, name: str, bound: int | None) -> Answer:
         (self._folder / f"{name}.aig").write_bytes(self._graph.single(output))

@@ -140,7 +140,7 @@ def _state_answers(b: FormalBench, dut: Any, sent: Value) -> None:
 
 
 def _state_room(b: FormalBench, dut: Any, sent: Value) -> None:
-    """State that ``room`` promises a place."""
+    """State that ``room`` promises a place; the records are not all reserved within the bound."""
     room = b.value(dut.room | (b.fault == "room_unseen"), "room")
     polite = Signal(name="bench_polite", init=1)
     b.m.d.sync += polite.eq(polite & (~sent | room))
@@ -149,7 +149,8 @@ def _state_room(b: FormalBench, dut: Any, sent: Value) -> None:
     ).any()
     b.check(
         "room",
-        "no launch is refused for want of a place if each was sent in a cycle with `room`",
+        "no launch is refused because the waiting queue is full if each was sent in a cycle with"
+        " `room`",
         ~(dut.answer.valid & full & polite & b.past(sent, ANSWER, "sent_politely")),
         fault="room_unseen",
         cover=("there is no room", polite & ~dut.room),

@@ -74,6 +74,20 @@ def bench(fault: str | None = None) -> FormalBench:
     """
     b = FormalBench("mailbox", CONFIG, "2 sections, 1 unit of 2 cores", fault)
     dut: Any = _SEEDED.get(fault or "", Mailbox)(CONFIG)
+    given = free_inputs(b, dut)
+    read: Any = b.partly(dut.read.shape(), {"valid": 1, "address": (1 << 14) - 1}, "read", b.free)
+    b.drive(dut, **given | _seen(b, given, read))
+    bells = Doorbells(b, dut, given["write"])
+    one = OneSection(b, bells)
+    runs = assume_neighbours(b, dut, bells)
+    _state_tasks(b, dut, bells, runs)
+    _state_landed(b, dut, bells, one)
+    _state_reads(b, dut, one, read)
+    return b.close()
+
+
+def free_inputs(b: FormalBench, dut: Any) -> dict[str, Any]:
+    """Return the packets of `FREE`, by their ports."""
     given: dict[str, Any] = {}
     for name, masks in FREE.items():
         port = getattr(dut, name.removesuffix("__0"))
@@ -81,15 +95,7 @@ def bench(fault: str | None = None) -> FormalBench:
         widths = {field: layout[field].width for field in layout.members}
         masked = {field: mask & ~(-1 << widths[field]) for field, mask in masks.items()}
         given[name] = b.partly(layout, masked, name, b.free)
-    read: Any = b.partly(dut.read.shape(), {"valid": 1, "address": (1 << 14) - 1}, "read", b.free)
-    b.drive(dut, **given | _seen(b, given, read))
-    bells = Doorbells(b, dut, given["write"])
-    one = OneSection(b, bells)
-    runs = _assume_neighbours(b, dut, bells)
-    _state_tasks(b, dut, bells, runs)
-    _state_landed(b, dut, bells, one)
-    _state_reads(b, dut, one, read)
-    return b.close()
+    return given
 
 
 def _seen(b: FormalBench, given: dict[str, Any], read: Any) -> dict[str, Any]:
@@ -108,7 +114,7 @@ def _seen(b: FormalBench, given: dict[str, Any], read: Any) -> dict[str, Any]:
     return seen
 
 
-def _assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
+def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
     """State what the units, the registers and the launch path do; return whether a task runs."""
     given = {name: b.inputs[f"{name}__0__valid"] for name in ("done", "result")}
     runs = b.register(1, "runs")
