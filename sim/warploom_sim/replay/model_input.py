@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Piece
+from warploom_golden.replay.gains import Workload
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces.trace_launches import arrival_cycles, make_launches
 from warploom_sim.traces.trace_reader import Trace
@@ -48,6 +49,18 @@ def arrivals_of(trace: Trace, request: ReplayRequest) -> list[int] | None:
     if request.arrivals == "none":
         return None
     return arrival_cycles(trace, request.time_scale, request.launches)
+
+
+def workload_of(trace: Trace, config: Config, request: ReplayRequest) -> Workload:
+    """Return what gains are found of.
+
+    Raises
+    ------
+    WarploomError
+        If a launch or an arrival is refused.
+    """
+    launches, arrivals = launches_of(trace, config, request), arrivals_of(trace, request)
+    return Workload(launches, config, request.seed, request.kill_every, arrivals)
 
 
 def event_pieces(

@@ -7,10 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.replay.gains import Gain, Workload, find_gains
+from warploom_golden.replay.gains import Gain, find_gains
 from warploom_sim.build_cache import cached, sources_of
 from warploom_sim.replay.analysis.limits import LABELS as RESOURCE_LABELS
-from warploom_sim.replay.model_input import arrivals_of, launches_of
+from warploom_sim.replay.model_input import workload_of
 from warploom_sim.replay.request import DEFAULT_KNEE, ReplayRequest
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import RESOURCES, Config
@@ -46,16 +46,10 @@ def gains_of(trace: Trace, config: Config, request: ReplayRequest) -> list[Gain]
         If a launch or an arrival is refused at its recorded length.
     """
     once = dataclasses.replace(request, time_scale=Fraction(1))
-    work = Workload(
-        launches_of(trace, config, once),
-        config,
-        request.seed,
-        request.kill_every,
-        arrivals_of(trace, once),
-    )
+    work = workload_of(trace, config, once)
     knees = (None, request.knee or DEFAULT_KNEE)
     packed = [launch.pack(config) for launch in work.launches]
-    asked = [packed, dataclasses.asdict(config), work.seed, work.kill_every, work.arrivals, knees]
+    asked = [packed, dataclasses.asdict(dataclasses.replace(work, launches=[])), knees]
 
     def make(folder: Path) -> None:
         found = [dataclasses.asdict(gain) for gain in find_gains(work, knees)]
