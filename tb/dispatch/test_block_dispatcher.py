@@ -93,8 +93,8 @@ def loss_case(config, seed, cycles=4000):
 
 def hard_cases(config, seed):
     """Return the cases that together meet every hard case with most seeds."""
-    more = (loss_case(config, seed, 3000), kill_burst_case(config, seed, 2500))
-    return [*cases(config, seed, 3500), *more]
+    more = (loss_case(config, seed, 2000), kill_burst_case(config, seed, 1700))
+    return [*cases(config, seed, 2300), *more]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -113,6 +113,7 @@ def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
     run_until(names, rounds, "verilator")
 
 
+@pytest.mark.deep
 def test_long_launches_equal_their_model(seed):
     run([slow_case(soon("tiny,policy=round_robin"), seed)], "verilator")[0].require(LONG)
 
@@ -135,7 +136,7 @@ def test_more_errors_than_are_counted_equal_their_model(seed):
 def test_bursts_of_kills_tight_fits_and_double_kills_equal_their_model(mode, seed):
     config = soon(f"tiny,{mode}")
     kinds = (kill_burst_case, tight_case, dual_kill_case)
-    for result in run([make(config, seed, 5000) for make in kinds], "verilator"):
+    for result in run([make(config, seed, 3000) for make in kinds], "verilator"):
         result.require("transfers of ended", "ledger: blocks ok")
 
 

@@ -37,9 +37,9 @@ def case(config, scene, seed):
 
 @pytest.mark.parametrize(
     "policy",
-    # Each takes half a minute: the simplest choice and the one with a queue stand for the others.
+    # Each takes half a minute: the one with a queue stands for the others.
     [
-        policy if policy in ("round_robin", "freed_first") else pytest.param(policy, marks=DEEP)
+        policy if policy == "freed_first" else pytest.param(policy, marks=DEEP)
         for policy in POLICIES
     ],
 )

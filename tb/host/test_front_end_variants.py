@@ -19,7 +19,8 @@ NO_INDICES = f"{TINY},index_memory_warps=0"
 NEITHER = f"{NO_INDICES},sm_kill=False"
 
 
-@pytest.mark.parametrize("config", [NEITHER, pytest.param(NO_KILL, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("config", [NEITHER, NO_KILL])
 def test_equals_its_model_on_verilator(config, seed):
     def cases(n):
         profiles = enumerate(("mixed", "drains"))
@@ -29,7 +30,7 @@ def test_equals_its_model_on_verilator(config, seed):
     assert not total["both kills"]
 
 
-@pytest.mark.parametrize("config", [SEVERAL_UNITS, NO_INDICES])
+@pytest.mark.parametrize("config", [SEVERAL_UNITS, NEITHER])
 def test_equals_its_model_on_amaranth(config, seed):
     run([case(config, seed, 600)], "amaranth")
 

@@ -124,7 +124,7 @@ def test_equals_its_model_on_verilator_and_hard_cases_happen(mode, seed):
     config = soon(f"tiny,{mode}")
 
     def rounds(n):
-        usual = [*cases(config, seed + n, 6000), loss_case(config, seed + n)]
+        usual = [*cases(config, seed + n, 4000), loss_case(config, seed + n)]
         return [*usual, *stress_cases(config, seed + n, part=14)]
 
     run_until(names, rounds, "verilator")

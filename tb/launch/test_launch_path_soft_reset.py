@@ -135,7 +135,7 @@ def cases(config, seed, cycles=8000):
 
 def test_equals_its_model_and_hard_cases_happen(seed):
     names = Happenings().counts()
-    run_until(names, lambda n: cases("tiny,sms=3", seed + n, 5000), "verilator")
+    run_until(names, lambda n: cases("tiny,sms=3", seed + n, 3500), "verilator")
 
 
 @pytest.mark.parametrize("simulator", ["icarus", "amaranth"])

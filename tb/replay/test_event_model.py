@@ -82,8 +82,14 @@ def random_launches(
     return launches
 
 
-def cases() -> list[tuple[str, str, str]]:
-    return list(itertools.product(("tiny", "default"), PREDICTED_POLICIES, RECLAIMS))
+def cases() -> list[Any]:
+    """Return every configuration, policy and reclaim; half of those of ``default`` are deep."""
+    deep = pytest.mark.deep
+    pairs = list(itertools.product(PREDICTED_POLICIES, RECLAIMS))
+    return [pytest.param("tiny", *pair) for pair in pairs] + [
+        pytest.param("default", *pair, marks=[deep] * (number % 4 in (1, 2)))
+        for number, pair in enumerate(pairs)
+    ]
 
 
 def assert_equal(reference: Events, model: Events, label: str) -> None:
@@ -98,7 +104,7 @@ def test_every_event_of_random_replays(name: str, policy: str, reclaim: str, see
     # Nothing was compared where nothing happened: one seed in a hundred takes a replay more.
     demanded = ("offers", "warps", "hits", "refused", "stall_order", "stall_any", "both resident")
     for k in range(20):
-        if k >= (3 if name == "tiny" else 2) and all(happened[what] for what in demanded):
+        if k >= 2 and all(happened[what] for what in demanded):
             break
         rng = random.Random(f"{seed}-{name}-{policy}-{reclaim}-{k}")
         launches = random_launches(rng, config, rng.randint(10, 25), crowded=k == 0)
@@ -142,7 +148,7 @@ def test_every_event_of_random_replays_with_kills(
     demanded = (*KILL_CASES, "KILLED", "FINISHED")
     happened: Counter[str] = Counter()
     for k in range(24):
-        if k >= (4 if name == "tiny" else 2) and all(happened[what] for what in demanded):
+        if k >= 2 and all(happened[what] for what in demanded):
             break
         rng = random.Random(f"{seed}-kills-{name}-{policy}-{reclaim}-{k}")
         if k % 2:

@@ -20,10 +20,10 @@ ROOT = Path(__file__).parents[2]
 #: Every bench, to read what it states.
 MADE = {name: outcomes.make(name) for name in outcomes.benches()}
 
-#: Those whose quick proofs and bugs take a minute together. `make formal` has them, too.
+#: Those whose quick proofs and bugs take long. `make formal` has them, too.
 LARGE = (
     *("launch_path", "launch_path_room", "launch_path_stops", "block_dispatcher", "launch_check"),
-    "config_filter",
+    *("config_filter", "mailbox", "execution_unit", "block_dispatcher_end", "index_iterator"),
 )
 
 

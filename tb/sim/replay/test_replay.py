@@ -12,14 +12,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tb.support.seeded_faults import (
-    BLOCK_DISPATCHER,
-    CONFIG_FILTER,
-    GRID_WALKER,
-    INDEX_ITERATOR,
-    LAUNCH_CHECK,
-    plant_in_replays,
-)
 from tb.support.trace_files import random_document, write
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
@@ -39,14 +31,6 @@ ROOT = Path(__file__).parents[3]
 RESNET = ROOT / "traces" / "resnet50_infer.json.gz"
 STENCIL = ROOT / "traces" / "stencil3d_shapes.json.gz"
 LAUNCHES = 24
-#: Small faults of different kinds in the RTL, and the kind of event that shows each.
-FAULTS = {
-    "width_z": (LAUNCH_CHECK, "words"),
-    "no_reference": (CONFIG_FILTER, "decisions"),
-    "carry_y": (INDEX_ITERATOR, "warps"),
-    "late_return": (BLOCK_DISPATCHER, "offers"),
-    "skip_block": (GRID_WALKER, "offers"),
-}
 
 
 @pytest.fixture
@@ -299,21 +283,6 @@ def test_a_flip_that_means_nothing_is_refused(tmp_path: Path, trace: Path, fault
     result, figures = sim(tmp_path, trace, "--config", "tiny", "--forced-fault", fault)
     assert (result.exit_code, figures) == (2, {})
     assert f"forced fault is '{fault}'; legal: event.<kind>.<number>.<bit>" in result.stderr
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_in_the_rtl_is_found(
-    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seeded, kind = FAULTS[fault]
-    plant_in_replays(monkeypatch, [seeded[fault]], tmp_path)
-    # Not every trace meets every fault: this one does.
-    trace = write(tmp_path, random_document(random.Random(1), LAUNCHES))
-    result, figures = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")
-    assert result.exit_code == 1
-    assert figures["verdict"] == "different"
-    assert_described(result.stdout, kind)
-    shutil.rmtree(figures["event_files"])
 
 
 def test_an_unknown_fault_is_refused(tmp_path: Path, trace: Path) -> None:

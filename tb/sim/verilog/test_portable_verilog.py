@@ -88,6 +88,7 @@ def test_verilators_lint_passes(name: str, delivered: Path) -> None:
     assert not complaints(delivered / f"{name}.v")
 
 
+@pytest.mark.deep
 def test_no_rule_is_off_without_need_or_in_another_file(tmp_path: Path) -> None:
     text = module_text("front_end", "default")
     bare = re.sub(r"^/\* verilator lint_off .*\n", "", text, flags=re.MULTILINE)

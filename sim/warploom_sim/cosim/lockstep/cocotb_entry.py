@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from pathlib import Path
@@ -21,6 +22,9 @@ PLAN = "WARPLOOM_LOCKSTEP_PLAN"
 @cocotb.test()
 async def lockstep(dut: Any) -> None:
     """Run the planned cases and write their outcomes beside the plan."""
+    # A session makes many short-lived objects, and hardly a cycle of references.
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
     plan = json.loads(Path(os.environ[PLAN]).read_text())
     session = Session([Case.from_json(case) for case in plan["cases"]])
     await drive(dut, session, plan["two_state"])
