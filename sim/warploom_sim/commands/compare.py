@@ -118,7 +118,7 @@ def compare(
             require(simulator)
     from warploom_sim.plots import check_plot
     from warploom_sim.sweep.comparison import prepare_comparison, run_missing
-    from warploom_sim.sweep.table import show_comparison
+    from warploom_sim.sweep.table import show_comparison, time_scale_warning
 
     if plot:
         check_plot(plot)
@@ -136,6 +136,8 @@ def compare(
             click.echo(str(error), err=True)
             sys.exit(1)
     rows = [job.rows[run.run_id] for run in job.runs]
+    if warning := time_scale_warning(rows):
+        click.echo(warning, err=True)
     show_comparison(table_console(), rows)
     if json_file:
         write_json(json_file, rows)

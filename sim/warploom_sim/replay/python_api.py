@@ -153,7 +153,9 @@ def _document() -> None:
     known = inspect.signature(replay)
     first, second, rest = known.parameters.values()
     named = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default)
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=one.default_of(Surface.PYTHON)
+        )
         for name, one in _taken().items()
     ]
     replay.__signature__ = known.replace(  # type: ignore[attr-defined]
@@ -161,7 +163,10 @@ def _document() -> None:
     )
     lines = []
     for name, one in _taken().items():
-        lines += [f"{name} : default {one.default!r}; legal: {one.kind.legal}", f"    {one.help}"]
+        lines += [
+            f"{name} : default {one.default_of(Surface.PYTHON)!r}; legal: {one.kind.legal}",
+            f"    {one.help}",
+        ]
     said = "\n".join(["", "Options", "-------", *lines])
     replay.__doc__ = f"{inspect.getdoc(replay)}\n{textwrap.dedent(said)}\n"
 

@@ -91,6 +91,7 @@ class ReplayRequest:
         Scale(),
         "Block lengths are the recorded ones times this.",
         Fraction(1, 32),
+        defaults={Surface.COMPARE: Fraction(1), Surface.PYTHON: Fraction(1)},
         always=True,
     )
     contention: str = option(

@@ -75,7 +75,7 @@ class ResultFolder:
         del kinds["simulator"]
         kinds |= {"set": arrow.list_(text)}
         kinds |= dict.fromkeys(("launches", "refused", "blocks", "cycles", "history_hits"), whole)
-        kinds |= {"blocks_per_cycle": share, "wall_s": share}
+        kinds |= dict.fromkeys(("blocks_per_cycle", "rate_by_time_scale", "wall_s"), share)
         for group, names in GROUPS.items():
             kind = share if group in SHARES else whole
             kinds |= {f"{group}_{name}": kind for name in names}
@@ -93,9 +93,8 @@ def _flat(row: Mapping[str, Any]) -> Row:
 
 def _nested(flat: Mapping[str, Any], run: Run) -> Row:
     """Return what `_flat` took apart, in the same order."""
-    figures = {
-        name: flat[name] for name in ("launches", "refused", "blocks", "cycles", "blocks_per_cycle")
-    }
+    counts = ("launches", "refused", "blocks", "cycles")
+    figures = {name: flat[name] for name in (*counts, "blocks_per_cycle", "rate_by_time_scale")}
     for group, names in GROUPS.items():
         figures[group] = {name: flat[f"{group}_{name}"] for name in names}
     rest = {name: flat[name] for name in ("history_hits", "wall_s")}

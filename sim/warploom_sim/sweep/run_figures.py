@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from warploom_sim.replay.analysis.limits import find_limits, rate_by_time_scale
 from warploom_sim.replay.replay_result import REFUSED, Integers, Replay
 from warploom_spec import RESOURCES, STALL_CAUSES
 
@@ -36,6 +37,7 @@ def run_figures(run: Replay) -> dict[str, Any]:
         "blocks": len(run.blocks),
         "cycles": run.cycles,
         "blocks_per_cycle": round(run.blocks_per_cycle, 4),
+        "rate_by_time_scale": _rate_by_time_scale(run),
         "occupancy": {name: round(share, 4) for name, share in run.occupancy.items()},
         "latency": percentiles(launches.latency, done),
         "sm_time_lost": percentiles(launches.sm_time_lost, done),
@@ -43,6 +45,13 @@ def run_figures(run: Replay) -> dict[str, Any]:
         "stalls": dict(run.stalls),
         "history_hits": int(launches.hit.sum()),
     }
+
+
+def _rate_by_time_scale(run: Replay) -> float:
+    """Return for which part of a run the dispatch rate limits only for the time scale's sake."""
+    if run.settings.time_scale >= 1 or not len(run.blocks):
+        return 0.0
+    return round(rate_by_time_scale(run, find_limits(run)), 4)
 
 
 def percentiles(

@@ -19,6 +19,10 @@ _INDEX: Final = ("allocator", "history_entries", "index_memory_warps")
 _ANY: Final = 10_000
 
 
+#: From this part of a run on, what the time scale makes is warned of.
+_WARN_FROM: Final = 0.1
+
+
 @dataclass(frozen=True)
 class _Layout:
     """How a cell's parts stand: side by side, or one below the other.
@@ -49,6 +53,19 @@ def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
     if not console.is_terminal:
         console.width = max(console.width, width)
     console.print(table if width <= console.width else _table(rows, _NARROW_LAYOUT))
+
+
+def time_scale_warning(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a line on the run that a time scale below 1 limits most; empty if none limits."""
+    worst = max(rows, key=lambda row: row["rate_by_time_scale"])
+    share = worst["rate_by_time_scale"]
+    if share < _WARN_FROM:
+        return ""
+    return (
+        f"time scale {worst['time_scale']}: for up to {share:.1%} of a run the dispatch rate limits"
+        " only because blocks are shortened: throughput does not grow in proportion, and more SMs"
+        " help less than at the recorded lengths (--time-scale 1)"
+    )
 
 
 def _table(rows: Sequence[dict[str, Any]], layout: _Layout) -> Table:

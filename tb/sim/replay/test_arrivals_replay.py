@@ -99,19 +99,19 @@ def test_a_gap_between_two_launches_is_no_silence(tmp_path: Path, seed: int) -> 
 
 
 def test_the_same_from_python(tmp_path: Path, trace: Path) -> None:
-    run = replay(trace, "tiny", arrivals="trace")
+    run = replay(trace, "tiny", time_scale="1/32", arrivals="trace")
     figures = equal_figures(tmp_path, trace, *TINY, *TRACE)
     assert (run.cycles, run.settings.arrivals) == (figures["cycles"], "trace")
     assert run.launches.arrival.tolist() == arrival_cycles(load(trace), SCALE)
     assert find_limits(run).shares()["arrivals"] == pytest.approx(
         figures["head_blocked"]["arrivals"], abs=1e-4
     )
-    free = replay(trace, "tiny")
+    free = replay(trace, "tiny", time_scale="1/32")
     assert free.settings.arrivals == "none"
     assert (free.launches.arrival == free.launches.transfer).all()
     assert free.cycles < run.cycles
     with pytest.raises(WarploomError, match="arrivals is 'late'; legal: none, trace"):
-        replay(trace, "tiny", arrivals="late")
+        replay(trace, "tiny", time_scale="1/32", arrivals="late")
 
 
 def test_an_rtl_that_is_told_other_arrivals_is_found(

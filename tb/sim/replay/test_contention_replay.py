@@ -95,7 +95,8 @@ def test_full_sms_take_longer_by_their_load(tmp_path: Path, full_sms: Path, recl
 
 def test_the_same_from_python(tmp_path: Path, full_sms: Path) -> None:
     options = (full_sms, *TINY, "--contention", "sharing", "--knee", 3)
-    free, sharing = replay(full_sms, "tiny"), replay(full_sms, "tiny", contention="sharing", knee=3)
+    free = replay(full_sms, "tiny", time_scale=SCALE)
+    sharing = replay(full_sms, "tiny", time_scale=SCALE, contention="sharing", knee=3)
     assert sharing.cycles == equal_cycles(tmp_path, *options)
     assert (sharing.settings.knee, free.settings.knee) == (3, None)
     assert sharing.cycles != free.cycles

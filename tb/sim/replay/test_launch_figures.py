@@ -43,7 +43,7 @@ def test_json_and_csv_hold_what_python_returns(tmp_path: Path, trace: Path) -> N
     figures, table = tmp_path / "f.json", tmp_path / "l.csv"
     result = sim(trace, trace, *OPTIONS, "--json", figures, "--launches-csv", table)
     assert result.exit_code == 0, result.output
-    run = replay(trace, "tiny")
+    run = replay(trace, "tiny", time_scale="1/32")
     written = json.loads(figures.read_text())
     for one in (written, *written["more"]):
         rows = one["per_launch"]
@@ -62,7 +62,7 @@ def test_json_and_csv_hold_what_python_returns(tmp_path: Path, trace: Path) -> N
 
 
 def test_a_launchs_figures_follow_from_each_other(trace: Path, seed: int) -> None:
-    rows = launch_figures(replay(trace, "tiny", seed=seed))
+    rows = launch_figures(replay(trace, "tiny", time_scale="1/32", seed=seed))
     refused = [row for row in rows if row["refusal"]]
     assert 0 < len(refused) < LAUNCHES
     for row in refused:
@@ -88,7 +88,7 @@ def test_any_name_goes_through_csv(tmp_path: Path) -> None:
     kernels = [event for event in document["traceEvents"] if event["cat"] == "kernel"]
     for event, name in zip(kernels, names, strict=True):
         event["name"] = name
-    rows = launch_figures(replay(write(tmp_path, document), "tiny"))
+    rows = launch_figures(replay(write(tmp_path, document), "tiny", time_scale="1/32"))
     table = tmp_path / "l.csv"
     write_launches_csv(table, [("t", rows)])
     assert [row["name"] for row in rows_of(table)] == [*names[:3], "\\ud800"]
@@ -100,9 +100,9 @@ def test_set_changes_the_preset(tmp_path: Path, trace: Path) -> None:
     result = sim(trace, *OPTIONS, *fields, "--json", figures)
     assert result.exit_code == 0, result.output
     written = json.loads(figures.read_text())
-    run = replay(trace, "tiny", sms=3, policy="first_fit")
+    run = replay(trace, "tiny", time_scale="1/32", sms=3, policy="first_fit")
     assert (written["cycles"], written["policy"]) == (run.cycles, "first_fit")
-    assert written["cycles"] != replay(trace, "tiny", policy="first_fit").cycles
+    assert written["cycles"] != replay(trace, "tiny", time_scale="1/32", policy="first_fit").cycles
     assert (written["config"], written["set"]) == ("tiny", ["sms=3", "policy=first_fit"])
     assert "sms=3" in result.stdout
     # The command that repeats a replay names the fields.

@@ -188,7 +188,9 @@ def test_killed_launches_leave_no_cycle_without_a_limit(
 ) -> None:
     trace = write(tmp_path, random_document(random.Random(seed), 24))
     knee = {"knee": 3} if contention == "sharing" else {}
-    replay = run_replay(trace, "tiny", kill_every=2, seed=seed, contention=contention, **knee)
+    replay = run_replay(
+        trace, "tiny", time_scale="1/32", kill_every=2, seed=seed, contention=contention, **knee
+    )
     assert (replay.launches.fate == Fate.KILLED).any()
     limits = find_limits(replay)
     assert (limits.start[0], sum(limits.by_limit().values())) == (0, replay.cycles)
@@ -230,7 +232,7 @@ def test_the_table_and_json_have_the_limits(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli.main, words)
     assert result.exit_code == 0, result.output
     figures = json.loads(file.read_text())
-    shares = find_limits(run_replay(trace, "tiny")).shares()
+    shares = find_limits(run_replay(trace, "tiny", time_scale="1/32")).shares()
     assert figures["head_blocked"] == {name: round(share, 4) for name, share in shares.items()}
     for name, share in figures["head_blocked"].items():
         assert (f"{LABELS[name]} {share:.1%}" in result.stdout) == (share > 0)

@@ -337,4 +337,4 @@ def test_the_calls_help_has_the_options_of_the_request() -> None:
     assert replay.__doc__ and all(
         options(ReplayRequest)[name].help in replay.__doc__ for name in taken if name != "config"
     )
-    assert parameters["time_scale"].default == Fraction(1, 32)
+    assert parameters["time_scale"].default == 1

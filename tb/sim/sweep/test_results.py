@@ -1,8 +1,10 @@
 """A run's figures, and the Parquet files in which they are kept."""
 
 import dataclasses
+import json
 import math
 import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from warploom_sim.replay.replay_result import REFUSED, Replay
 from warploom_sim.sweep.plan import Run, plan
 from warploom_sim.sweep.result_folder import ResultFolder
 from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES, percentiles, run_figures
+from warploom_sim.sweep.table import time_scale_warning
 from warploom_spec import WarploomError
 
 #: So many that `tiny` refuses some and runs some, whatever the seed.
@@ -68,6 +71,30 @@ def test_figures_are_the_replays(result: Replay) -> None:
     assert figures["stalls"] == dict(result.stalls)
     assert figures["occupancy"]["warps"] == round(result.occupancy["warps"], 4) > 0
     assert {name: tuple(figures[name]) for name in GROUPS} == GROUPS
+
+
+def test_a_time_scale_below_1_is_warned_of_where_it_limits(trace: Path) -> None:
+    """Blocks of one cycle leave the SMs empty; at the recorded lengths nothing is warned of."""
+    document = json.loads(trace.read_text())
+    for event in document["traceEvents"]:
+        if event["cat"] == "kernel":
+            event["args"] |= {"grid": [400, 1, 1], "block": [32, 1, 1], "registers per thread": 16}
+            event["args"] |= {"shared memory": 0}
+            event["dur"] = 20.0
+    trace.write_text(json.dumps(document))
+    rows = []
+    for scale in ("1", "1/4096"):
+        (run,) = plan((trace,), {"time_scale": (Fraction(scale),)})
+        rows.append(row_of(run, replay(trace, time_scale=scale)))
+    assert rows[0]["rate_by_time_scale"] == 0
+    assert time_scale_warning(rows[:1]) == ""
+    share = rows[1]["rate_by_time_scale"]
+    assert share > 0.1
+    warning = time_scale_warning(rows)
+    assert warning.startswith(
+        f"time scale 1/4096: for up to {share:.1%} of a run the dispatch rate"
+    )
+    assert "\n" not in warning
 
 
 def test_a_row_comes_back_as_it_was(tmp_path: Path, run: Run, result: Replay) -> None:

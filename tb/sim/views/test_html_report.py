@@ -162,7 +162,7 @@ def test_charts_and_tables_are_the_runs(
     read: tuple[Page, dict[str, Any]], trace: Path, seed: int
 ) -> None:
     page, figures = read
-    run = replay(trace, "tiny", seed=seed)
+    run = replay(trace, "tiny", time_scale="1/32", seed=seed)
     limits = find_limits(run)
     found, listed, data = over_time(run, limits), kernels(run), page.data[0]
     assert (data["cycles"], data["blocks"]) == (figures["cycles"], figures["blocks"])
@@ -212,7 +212,7 @@ def test_the_page_has_every_part(read: tuple[Page, dict[str, Any]]) -> None:
 
 def test_the_page_needs_no_network(tmp_path: Path, trace: Path) -> None:
     file = tmp_path / "r.html"
-    run = replay(trace, "tiny")
+    run = replay(trace, "tiny", time_scale="1/32")
     write_report(file, [Run(replay=run, figures=plain(run), command="warploom sim")])
     text = file.read_text()
     # Pictures inside the page begin with data:.
@@ -250,7 +250,7 @@ def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
     for event in document["traceEvents"]:
         if event.get("cat") == "kernel":
             event["name"] = evil
-    run = replay(write(tmp_path, document), "tiny")
+    run = replay(write(tmp_path, document), "tiny", time_scale="1/32")
     file = tmp_path / "r.html"
     write_report(file, [Run(replay=run, figures=plain(run), command=f"warploom sim {evil}")])
     text = file.read_text()
@@ -261,7 +261,7 @@ def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
 
 
 def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
-    run = replay(RESNET)
+    run = replay(RESNET, time_scale="1/32")
     assert len(run.blocks) > 450_000
     file = tmp_path / "r.html"
     recorded = recorded_lengths(ReplayRequest(traces=(RESNET,)), run.config)
@@ -278,7 +278,7 @@ def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
 
 
 def test_a_run_without_a_block_has_a_report(tmp_path: Path, trace: Path) -> None:
-    run = replay(trace, "tiny", launches=1)
+    run = replay(trace, "tiny", time_scale="1/32", launches=1)
     blocks = replace(
         run.blocks, **{name: getattr(run.blocks, name)[:0] for name in vars(run.blocks)}
     )

@@ -132,7 +132,7 @@ def test_what_breaks_while_it_is_written_leaves_nothing(
         self.touch()
         raise OSError(28, "No space left on device")
 
-    run = replay(trace, "tiny")
+    run = replay(trace, "tiny", time_scale="1/32")
     options = ReplayRequest(traces=(trace,), timeline=tmp_path / "t", report=tmp_path / "r")
     outcome = rtl_replay.Outcome({}, [], run)
     before = sorted(tmp_path.iterdir())
