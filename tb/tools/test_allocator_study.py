@@ -51,6 +51,7 @@ def replayed(trace: str, policy: str, entries: int, memory: int) -> str:
     run = replay(
         ROOT / "traces" / f"{trace}.json.gz",
         allocator=policy,
+        time_scale="1/32",
         history_entries=entries,
         index_memory_warps=memory,
     )
@@ -107,7 +108,12 @@ def test_what_one_learns_is_what_the_tables_say() -> None:
 )
 def test_how_much_time_a_second_entry_saves(entries: int, shorter: str) -> None:
     one, more = (
-        replay(ROOT / "traces" / f"{STENCIL}.json.gz", allocator="own", history_entries=each).cycles
+        replay(
+            ROOT / "traces" / f"{STENCIL}.json.gz",
+            allocator="own",
+            time_scale="1/32",
+            history_entries=each,
+        ).cycles
         for each in (1, entries)
     )
     assert f"{100 * (1 - more / one):.2f} %" == shorter
