@@ -32,6 +32,8 @@ $(if $(UNKNOWN),$(error variable $(UNKNOWN) is unknown; the nearest is $(NEAREST
 quoted = '$(subst ','\'',$(1))'
 option = $(if $($(1)),--$(2) $(call quoted,$($(1))))
 flag = $(shell printf %s $(name) | tr A-Z_ a-z-)
+VERILOG_OPTIONS = $(foreach name,CONFIG POLICY RECLAIM,$(call option,$(name),$(flag))) \
+    $(foreach field,$(SET),--set $(call quoted,$(field)))
 SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(flag)))) \
     $(foreach field,$(SET),--set $(call quoted,$(field))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
@@ -54,9 +56,9 @@ sim:  ## Replay kernel-launch traces through the RTL, every dispatch compared wi
 	@$(SETUP) sim $(if $(TIMELINE)$(REPORT),report) $(if $(filter icarus,$(SIM)),icarus,verilator)
 	@$(BIN)/warploom sim $(SIM_OPTIONS) $(ARGS) $(if $(TRACE),$(call quoted,$(TRACE)))
 
-verilog:  ## Write build/verilog/<preset>/<block>.v for every block and preset
+verilog:  ## Write build/verilog/<preset>/<block>.v: every block and preset, or those of CONFIG=
 	@$(SETUP) sim
-	@$(BIN)/warploom verilog $(ARGS)
+	@$(BIN)/warploom verilog $(VERILOG_OPTIONS) $(ARGS)
 
 wheel:  ## Build dist/warploom-VERSION-py3-none-any.whl
 	@$(SETUP) sim dev

@@ -388,3 +388,13 @@ def test_make_hands_on_what_is_set_and_nothing_else() -> None:
     assert shlex.split(all_set.split("warploom sim ")[1]) == expected
     none_set = quiet("make", "-n", "sim", "WAVES=0", cwd=ROOT, env=clean, check=True).stdout
     assert none_set.split("warploom sim")[1].split() == []
+
+
+def test_make_verilog_takes_a_preset_and_its_changes() -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    given = ("CONFIG=tiny", "POLICY=first_fit", "SET=sms=4 units=2", "ARGS=grid_walker")
+    said = quiet("make", "-n", "verilog", *given, cwd=ROOT, env=clean, check=True).stdout
+    words = "--config tiny --policy first_fit --set sms=4 --set units=2 grid_walker"
+    assert shlex.split(said.split("warploom verilog ")[1]) == words.split()
+    said = quiet("make", "-n", "verilog", cwd=ROOT, env=clean, check=True).stdout
+    assert said.split("warploom verilog")[1].split() == []

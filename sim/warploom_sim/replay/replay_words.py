@@ -3,6 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from warploom_golden.replay.event_model import Events
 from warploom_sim.replay.event_comparison import Mismatch
@@ -33,6 +34,16 @@ def _fate_name(fate: int) -> str:
 def _code_name(code: int) -> str:
     # A faulty run may show a code that does not exist.
     return ErrorCode(code).name if code in list(ErrorCode) else f"code {code}"
+
+
+def scale_caution(time_scale: Fraction) -> str:
+    """Return a sentence on what a time scale below 1 does to the figures; empty without one."""
+    if time_scale >= 1:
+        return ""
+    return (
+        f"blocks last {time_scale} of their recorded time: throughput, what more SMs gain and how"
+        " often the dispatch rate limits are not the recording's; --time-scale 1 has its lengths"
+    )
 
 
 def describe(mismatch: Mismatch, names: Sequence[str], request: ReplayRequest) -> str:

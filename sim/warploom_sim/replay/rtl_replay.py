@@ -279,7 +279,9 @@ def _figures(
             "head_blocked": _rounded(found.limits()),
             "rate_by_time_scale": round(found.rate_by_time_scale(request.time_scale), 4),
         }
+    caution = replay_words.scale_caution(request.time_scale)
     return {
+        **({"caution": caution} if caution else {}),
         "trace": replay.trace.path.name,
         **{name: value for name, value in how.items() if value not in (None, [])},
         **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),

@@ -142,6 +142,28 @@ def test_the_figures_are_the_runs(read: tuple[Page, dict[str, Any]]) -> None:
     assert "--config tiny" in page.text and f"--seed {figures['seed']}" in page.text
 
 
+def test_the_first_line_says_what_a_time_scale_below_1_does(
+    read: tuple[Page, dict[str, Any]],
+) -> None:
+    """In report and JSON; gains are at the recorded lengths whatever the scale is."""
+    page, figures = read
+    said = "blocks last 1/32 of their recorded time: throughput, what more SMs gain and how often"
+    assert next(iter(figures)) == "caution" and figures["caution"].startswith(said)
+    assert page.text.index(said) < page.text.index("Replayed on")
+
+
+def test_what_was_left_out_stands_in_the_report(
+    tmp_path: Path, read: tuple[Page, dict[str, Any]], trace: Path
+) -> None:
+    page, figures = read
+    assert "Not replayed" not in page.text
+    run = replay(trace, "tiny")
+    more = figures | {"left_out": 3, "event_waits_ignored": 1072}
+    write_report(tmp_path / "r.html", [Run(replay=run, figures=more, command="warploom sim")])
+    text = " ".join(Page((tmp_path / "r.html").read_text()).text.split())
+    assert "Not replayed: 3 kernels without a launch call, 1,072 event waits." in text
+
+
 def test_the_largest_gain_is_the_advice(read: tuple[Page, dict[str, Any]]) -> None:
     page, figures = read
     _, *rows = page.tables["gains"]

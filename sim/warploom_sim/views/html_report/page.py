@@ -20,6 +20,11 @@ from warploom_sim.views.html_report.in_words import blocked_sentences
 from warploom_spec import RESOURCES, Config
 from warploom_spec.extras import need
 
+#: Figures of what a trace holds and a replay has not got, and what one reads.
+_NOT_REPLAYED: Final = {
+    "left_out": "kernels without a launch call",
+    "event_waits_ignored": "event waits",
+}
 #: Most kernels that are drawn as blockers, and most launches that are listed for what they lost.
 MOST_BLOCKERS: Final = 12
 MOST_LOST: Final = 12
@@ -111,6 +116,11 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "figures": run.figures,
         "replay": replay,
         "work": conditions(replay.settings),
+        "not_replayed": [
+            f"{run.figures[name]:,} {what}"
+            for name, what in _NOT_REPLAYED.items()
+            if name in run.figures
+        ],
         "shares": {name: share for name, share in shares.items() if share},
         "styles": charts.STYLES,
         "advice": replay_gains.advice(gains) if gains else [],
