@@ -231,7 +231,7 @@ def test_the_text_says_what_the_figures_show() -> None:
     for sentence in (
         f"hold both in {commit}, so the write *commits* in {commit}",
         f"from {answered} on, {words[answered - commit]} cycles after the commit",
-        f"offered in {offered}, {words[offered - commit]} cycles after it",
+        f"offered in {offered}, {words[offered - commit]} cycles after the commit",
         f"block 2 in {first(record['report_valid[0]'])}. `irq` rises in {first(record['irq'])}",
         f"commits in {rung}. Core 0 gets its part in {start}, {words[start - rung]} cycles later",
         f"0 from {done} on, {words[done - arrived]} cycles after core 0 arrived",
