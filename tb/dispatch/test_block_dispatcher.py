@@ -136,7 +136,7 @@ def test_more_errors_than_are_counted_equal_their_model(seed):
 def test_bursts_of_kills_tight_fits_and_double_kills_equal_their_model(mode, seed):
     config = soon(f"tiny,{mode}")
     kinds = (kill_burst_case, tight_case, dual_kill_case)
-    for result in run([make(config, seed, 3000) for make in kinds], "verilator"):
+    for result in run([make(config, seed, 5000) for make in kinds], "verilator"):
         result.require("transfers of ended", "ledger: blocks ok")
 
 

@@ -93,7 +93,7 @@ def error_case(config, seed):
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_equals_its_model(config, seed):
-    results = run([case(config, seed + k) for k in range(2)], "amaranth")
+    results = run([case(config, seed + k) for k in range(3)], "amaranth")
     assert sum(result.counts["transfers of decision"] for result in results) > 100
 
 

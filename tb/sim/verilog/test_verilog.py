@@ -91,8 +91,13 @@ def test_each_preset_has_each_block_and_figures(generated: Path) -> None:
         assert file["lines"] == content.count(b"\n")
 
 
-def test_verilog_is_the_same_to_the_byte_from_run_to_run(generated: Path, tmp_path: Path) -> None:
-    generate(["front_end"], ["tiny"], tmp_path)
+@pytest.mark.parametrize(
+    "blocks", [("front_end",), pytest.param(tuple(BLOCKS), marks=pytest.mark.deep)], ids=len
+)
+def test_verilog_is_the_same_to_the_byte_from_run_to_run(
+    generated: Path, tmp_path: Path, blocks: tuple[str, ...]
+) -> None:
+    generate(list(blocks), ["tiny"], tmp_path)
     again = {path.name: path.read_bytes() for path in (tmp_path / "tiny").iterdir()}
     assert again
     assert again == {name: (generated / "tiny" / name).read_bytes() for name in again}
