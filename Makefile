@@ -11,7 +11,7 @@ BIN := .venv/bin
 # Options of `warploom sim`, handed on when set: KILL_EVERY=3 is --kill-every 3. A test holds the
 # lists to the fields of ReplayRequest.
 VALUES := SIM CONFIG POLICY RECLAIM TIME_SCALE CONTENTION KNEE ARRIVALS ALLOCATOR KILL_EVERY \
-    LAUNCHES SEED DEVICE HOST WAVE_CYCLES JSON LAUNCHES_CSV TIMELINE REPORT
+    LAUNCHES SEED DEVICE GPU HOST WAVE_CYCLES JSON LAUNCHES_CSV TIMELINE REPORT
 FLAGS := STRICT WAVES
 OPTIONS := $(VALUES) $(FLAGS) SET TRACE CHECK SEEDS ARGS
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.

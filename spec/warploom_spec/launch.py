@@ -56,11 +56,13 @@ class LaunchDescriptor:
         registers: int,
         shared_bytes: int,
         config: Config,
+        *,
+        reserved_bytes: int = RESERVED_SHARED_BYTES,
     ) -> "LaunchDescriptor":
         """Make a descriptor with the rounding rules of the architecture.
 
-        Registers of a warp count in units of 256; shared memory in units of 128 bytes, plus 1,024
-        reserved bytes a block; one barrier.
+        Registers of a warp count in units of 256; shared memory in units of 128 bytes, plus what
+        is reserved for a block; one barrier.
 
         Parameters
         ----------
@@ -72,6 +74,8 @@ class LaunchDescriptor:
             Shared memory of a block in bytes, static and dynamic.
         config : Config
             Gives the warp size.
+        reserved_bytes : int
+            Shared memory that a block takes beside its own.
 
         Raises
         ------
@@ -82,7 +86,7 @@ class LaunchDescriptor:
             grid=grid,
             block=block,
             warp_registers=-(-registers * config.warp_size // REGISTER_UNIT),
-            shared=-(-(shared_bytes + RESERVED_SHARED_BYTES) // SHARED_UNIT_BYTES),
+            shared=-(-(shared_bytes + reserved_bytes) // SHARED_UNIT_BYTES),
         )
         launch.pack(config)
         return launch

@@ -9,6 +9,7 @@ from warploom_sim.commands.parameters import Command, OutputFile
 from warploom_sim.replay.option_kinds import Flag, Kind, NewFile, Settings
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import Option, Role, Surface, options
+from warploom_spec import WarploomError
 
 
 class Parsed(click.ParamType[Any]):
@@ -41,6 +42,8 @@ class Parsed(click.ParamType[Any]):
     def _one(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             return self.kind.parse(text)
+        except WarploomError:
+            raise
         except ValueError:
             self.fail(f"{text!r}; legal: {self.kind.legal}.", param, ctx)
 

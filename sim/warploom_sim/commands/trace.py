@@ -6,8 +6,11 @@ import click
 from rich.table import Table
 
 from warploom_sim.commands.parameters import TRACE_FILE, json_option, refuse_overwriting
+from warploom_sim.commands.request_options import Parsed
 from warploom_sim.json_file import write_json
+from warploom_sim.replay.option_kinds import RecordedGpu
 from warploom_sim.screen import table_console
+from warploom_sim.traces.gpus import Gpu
 
 
 @click.group()
@@ -22,8 +25,13 @@ def trace() -> None:
 
 @trace.command()
 @click.argument("file", type=TRACE_FILE)
+@click.option(
+    "--gpu",
+    type=Parsed(RecordedGpu()),
+    help="The recorded GPU of a trace that does not describe it.",
+)
 @json_option(help="Also write the figures to FILE.")
-def info(file: Path, json_file: Path | None) -> None:
+def info(file: Path, gpu: Gpu | None, json_file: Path | None) -> None:
     """Say what a trace holds: launches, blocks, shapes, streams, time.
 
     The exit code is 0, 2 if the input was refused, 3 if a file could not be written.
@@ -32,11 +40,15 @@ def info(file: Path, json_file: Path | None) -> None:
     Examples:
       warploom trace info mine.json.gz
       warploom trace info mine.json.gz --json figures.json
+      warploom trace info old.json --gpu V100
     """
     refuse_overwriting(json_file, [file])
     from warploom_sim.traces import trace_reader
 
-    figures = trace_reader.load(file, strict=False).summary()
+    loaded = trace_reader.load(file, strict=False, gpu=gpu.device if gpu else None)
+    for note in loaded.gpu_notes():
+        click.echo(note, err=True)
+    figures = loaded.summary()
     table = Table("figure", "value", title=str(file))
     for name, value in figures.items():
         table.add_row(

@@ -57,7 +57,9 @@ class ModelJob:
     def run(self) -> Iterator[Piece]:
         """Yield what the model expects, in pieces."""
         request = self.request
-        trace = trace_reader.load(request.trace, device=request.device, strict=False)
+        trace = trace_reader.load(
+            request.trace, device=request.device, strict=False, gpu=request.recorded_gpu
+        )
         launches = launches_of(trace, self.config, request)
         transfers = None
         if self.transfers:

@@ -7,6 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_sim.traces.gpus import GPUS, Gpu, named
+
 
 class Kind(ABC):
     """What an option takes.
@@ -202,6 +204,29 @@ class Text(Kind):
         if not isinstance(value, str):
             raise ValueError
         return value
+
+
+class RecordedGpu(Kind):
+    """A GPU by its name, or a JSON file that describes one: its content counts, not its name."""
+
+    metavar = "NAME|FILE"
+    legal = f"{', '.join(GPUS)}, or a JSON file (docs/sim/traces.md)"
+
+    def check(self, value: Any) -> Gpu:
+        """Return the GPU."""
+        if isinstance(value, Gpu):
+            return value
+        if not isinstance(value, str | Path):
+            raise ValueError
+        return named(str(value))
+
+    def plain(self, value: Gpu) -> str:
+        """Return the GPU's name, or what its file says."""
+        return value.text
+
+    def words(self, value: Gpu) -> str:
+        """Return the GPU as it was given."""
+        return value.given
 
 
 class NewFile(Kind):

@@ -79,13 +79,10 @@ def gains(trace: str | Path, config: str | Config = "default", **given: Any) -> 
     """
     from warploom_sim.replay.model_input import config_of
     from warploom_sim.replay.replay_gains import gains_of
-    from warploom_sim.traces import trace_reader
+    from warploom_sim.replay.replay_job import read_trace
 
     request = request_of(Path(trace), config, given)
-    loaded = trace_reader.load(request.trace, device=request.device, strict=request.strict)
-    if request.strict:
-        loaded.refuse_ignored_waits()
-    return gains_of(loaded, config_of(request), request)
+    return gains_of(read_trace(request), config_of(request), request)
 
 
 def request_of(trace: Path, config: str | Config, given: Mapping[str, Any]) -> ReplayRequest:

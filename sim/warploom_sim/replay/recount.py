@@ -13,7 +13,9 @@ from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 import ijson
 
-_CALLS = ("cuda_runtime", "cuda_driver")
+#: Categories, the names that older profilers gave them among them.
+_CALLS: Final = ("cuda_runtime", "cuda_driver", "Runtime")
+_KERNELS: Final = ("kernel", "Kernel")
 #: More than an integer of 64 bits has, and fewer than Python refuses.
 _DIGITS: Final = 1000
 
@@ -94,7 +96,10 @@ def _launched(events: Iterable[Any], device: int | None) -> list[Kernel]:
         if event.get("cat") in _CALLS and isinstance(arguments, dict):
             call = arguments.get("correlation")
             began[call] = min(event["ts"], began.get(call, event["ts"]))
-        elif event.get("cat") == "kernel" and device in (None, arguments["device"]):
+        elif event.get("cat") in _KERNELS and device in (None, arguments["device"]):
+            # AMD's profiler does not always say the grid; such a kernel is left out.
+            if "grid" not in arguments:
+                continue
             found.append((arguments["correlation"], event["ts"], _kernel(number, arguments)))
     called = [(began[call], start, one) for call, start, one in found if call in began]
     return [one for *_, one in sorted(called, key=lambda entry: entry[:2])]
@@ -105,7 +110,7 @@ def _kernel(number: int, arguments: dict[str, Any]) -> Kernel:
         number,
         tuple(arguments["grid"]),
         tuple(arguments["block"]),
-        arguments["registers per thread"],
-        arguments["shared memory"],
+        arguments.get("registers per thread", 0),
+        arguments.get("shared memory", 0),
         (arguments["device"], arguments["stream"]),
     )

@@ -37,6 +37,22 @@ class Job:
     whole: bool = False
 
 
+def read_trace(request: ReplayRequest) -> Trace:
+    """Read the trace of a request for one.
+
+    Raises
+    ------
+    WarploomError
+        If the trace is refused.
+    """
+    trace = trace_reader.load(
+        request.trace, device=request.device, strict=request.strict, gpu=request.recorded_gpu
+    )
+    if request.strict:
+        trace.refuse_ignored_waits()
+    return trace
+
+
 def prepare(
     config: Config,
     request: ReplayRequest,
@@ -51,10 +67,7 @@ def prepare(
     WarploomError
         If the trace is refused, or is to be kept whole and has more than `MOST_BLOCKS` blocks.
     """
-    trace = trace_reader.load(request.trace, device=request.device, strict=request.strict)
-    if request.strict:
-        trace.refuse_ignored_waits()
-    return prepare_launches(trace, config, request, flip, whole=whole)
+    return prepare_launches(read_trace(request), config, request, flip, whole=whole)
 
 
 def prepare_launches(

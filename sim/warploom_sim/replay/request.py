@@ -12,6 +12,7 @@ from warploom_sim.replay.option_kinds import (
     CycleRange,
     Flag,
     NewFile,
+    RecordedGpu,
     Scale,
     Settings,
     Text,
@@ -19,6 +20,8 @@ from warploom_sim.replay.option_kinds import (
     Word,
 )
 from warploom_sim.replay.request_fields import Role, Surface, option, options, refuse_given, settle
+from warploom_sim.traces.devices import Device
+from warploom_sim.traces.gpus import Gpu
 from warploom_spec import PRESETS, WarploomError
 from warploom_spec.config import POLICIES, RECLAIMS
 
@@ -146,6 +149,12 @@ class ReplayRequest:
     device: int | None = option(
         "--device", Whole(0), "Only the kernels of GPU N of each trace.", unset="all"
     )
+    gpu: Gpu | None = option(
+        "--gpu",
+        RecordedGpu(),
+        "The recorded GPU of a trace that does not describe it.",
+        unset="the trace's",
+    )
     host: str = option(
         "--host",
         Word(HOSTS),
@@ -166,7 +175,7 @@ class ReplayRequest:
     strict: bool = option(
         "--strict",
         Flag(),
-        "Refuse a trace with kernels whose launch call is not recorded, which are left out else.",
+        "Refuse a trace with kernels of which something is not recorded, or that waits for events.",
         False,
         role=Role.CHECK,
     )
@@ -249,6 +258,11 @@ class ReplayRequest:
         """The recording, of a request for one."""
         (only,) = self.traces
         return only
+
+    @property
+    def recorded_gpu(self) -> Device | None:
+        """The GPU that stands in for what a trace does not describe."""
+        return self.gpu.device if self.gpu else None
 
     def of(self, trace: Path) -> "ReplayRequest":
         """Return the request for one trace."""

@@ -118,6 +118,8 @@ class Option:
             return None
         try:
             return self.kind.check(value)
+        except WarploomError:
+            raise
         except ValueError:
             raise WarploomError(f"{name} is {value!r}; legal: {self.kind.legal}") from None
 

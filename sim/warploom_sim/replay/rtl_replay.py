@@ -215,6 +215,7 @@ def _misread(replay: Job, rtl_folder: Path) -> list[str]:
         rtl_folder / sent_launches.LAUNCH_FILE,
         there[: request.launches],
         replay.config,
+        replay.trace.devices,
         request.host,
     )
 

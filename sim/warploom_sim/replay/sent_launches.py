@@ -9,18 +9,21 @@ from pathlib import Path
 from typing import Final
 
 from warploom_sim.replay.recount import Kernel
+from warploom_sim.traces.devices import Device
 from warploom_spec import Config, layouts
 from warploom_spec.host_commands import launch_words
 from warploom_spec.resources import AMOUNT_FIELDS
 
 #: The bench's file of launches, in the folder of its run.
 LAUNCH_FILE: Final = "launches.hex"
-#: Registers in a unit of a warp's registers, bytes in a unit of shared memory, bytes that every
-#: block has beside its own: written here again, so that a wrong constant elsewhere is found.
-_REGISTER_UNIT, _SHARED_UNIT, _RESERVED_BYTES = 256, 128, 1024
+#: Registers in a unit of a warp's registers, bytes in a unit of shared memory: written here again,
+#: so that a wrong constant elsewhere is found.
+_REGISTER_UNIT, _SHARED_UNIT = 256, 128
 
 
-def demanded(kernels: Sequence[Kernel], config: Config) -> Iterator[dict[str, int]]:
+def demanded(
+    kernels: Sequence[Kernel], config: Config, devices: Mapping[int, Device]
+) -> Iterator[dict[str, int]]:
     """Give for each kernel of the file the fields that its launch must have.
 
     Parameters
@@ -29,18 +32,23 @@ def demanded(kernels: Sequence[Kernel], config: Config) -> Iterator[dict[str, in
         In the order of their launches.
     config : Config
         Gives the warp size and the number of streams.
+    devices : mapping of int to Device
+        The recorded GPUs.
     """
     streams: dict[tuple[int, int], int] = {}
     for kernel in kernels:
         stream = streams.setdefault(kernel.queue, len(streams)) % 2**config.stream_bits
-        registers, bytes_ = kernel.registers * config.warp_size, kernel.shared_bytes
+        device, (x, y, z) = devices[kernel.queue[0]], kernel.block
+        registers = kernel.registers * config.warp_size
+        bytes_ = kernel.shared_bytes + device.reserved_bytes
+        lone = x * y * z <= device.warp_size
         yield {
             **dict(zip(("gx", "gy", "gz"), kernel.grid, strict=True)),
             **dict(zip(("dx", "dy", "dz"), kernel.block, strict=True)),
             **dict.fromkeys(AMOUNT_FIELDS, 0),
             "warp_registers": -(-registers // _REGISTER_UNIT),
-            "shared": -(-(bytes_ + _RESERVED_BYTES) // _SHARED_UNIT),
-            "barriers": 1,
+            "shared": -(-bytes_ // _SHARED_UNIT),
+            "barriers": device.lone_barriers if lone else 1,
             "stream": stream,
             "priority": 0,
             "after_previous": 1,
@@ -71,7 +79,11 @@ def given(path: Path, config: Config, host: str) -> Iterator[Mapping[str, int]]:
 
 
 def differences(
-    path: Path, kernels: Sequence[Kernel], config: Config, host: str = "direct"
+    path: Path,
+    kernels: Sequence[Kernel],
+    config: Config,
+    devices: Mapping[int, Device],
+    host: str = "direct",
 ) -> list[str]:
     """Return in words the first launch that the bench was given otherwise than the trace has it.
 
@@ -83,13 +95,15 @@ def differences(
         The file's kernels in the order of their launches, those alone that are to be launched.
     config : Config
         What the bench was generated from.
+    devices : mapping of int to Device
+        The recorded GPUs.
     host : str
         Who sends the launches: one of `warploom_sim.replay.request.HOSTS`.
     """
     sent = list(given(path, config, host))
     if len(sent) != len(kernels):
         return [f"the bench was given {len(sent):,} launches instead of {len(kernels):,}"]
-    pairs = zip(sent, demanded(kernels, config), strict=True)
+    pairs = zip(sent, demanded(kernels, config, devices), strict=True)
     for number, (got, wanted) in enumerate(pairs):
         wrong = [
             f"{name} {got[name]:,} instead of {value:,}"

@@ -7,13 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from warploom_sim.failure import MismatchError, ProgramError
-from warploom_sim.replay.replay_job import prepare_launches
-from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.replay_job import prepare_launches, read_trace
 from warploom_sim.sweep.cluster import connect, finished_runs
 from warploom_sim.sweep.plan import Run, plan, sources
 from warploom_sim.sweep.result_folder import ResultFolder, Row
-from warploom_sim.traces import trace_reader
-from warploom_sim.traces.trace_reader import Trace
 from warploom_spec.config import POLICIES, RECLAIMS
 
 
@@ -70,7 +67,7 @@ def prepare_comparison(
     made_by = sources(any(run.request.rtl for run in runs))
     results = ResultFolder(folder, made_by)
     rows = {run.run_id: row for run in runs if (row := results.read(run))}
-    loaded = {key: _load(run.request) for key, run in _firsts(runs, _recording).items()}
+    loaded = {key: read_trace(run.request) for key, run in _firsts(runs, _recording).items()}
     notes = [said for trace in loaded.values() for said in trace.notes()]
     job = Job(runs, rows, results, made_by, list(dict.fromkeys(notes)))
     for run in _firsts(job.missing, _launched).values():
@@ -88,14 +85,7 @@ def _firsts(runs: Sequence[Run], key: Callable[[Run], object]) -> dict[object, R
 
 def _recording(run: Run) -> object:
     """Return what decides about what is read."""
-    return run.trace, run.request.device
-
-
-def _load(request: ReplayRequest) -> Trace:
-    trace = trace_reader.load(request.trace, device=request.device, strict=request.strict)
-    if request.strict:
-        trace.refuse_ignored_waits()
-    return trace
+    return run.trace, run.request.device, run.request.gpu
 
 
 def _launched(run: Run) -> object:

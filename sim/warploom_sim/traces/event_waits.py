@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 #: Calls that make a stream wait for an event; their variants have longer names.
-EVENT_WAIT_CALLS: Final = ("cudaStreamWaitEvent", "cuStreamWaitEvent")
+EVENT_WAIT_CALLS: Final = ("cudaStreamWaitEvent", "cuStreamWaitEvent", "hipStreamWaitEvent")
 #: Calls that record an event, in the order in which their number is tried.
 RECORD_CALLS: Final = ("cudaEventRecordWithFlags", "cudaEventRecord")
 #: How a wait's record was found: by its correlation id, by the number of its event, not at all.

@@ -8,9 +8,10 @@ from typing import Final
 from warploom_golden.index import IndexMemoryAllocator
 from warploom_golden.index.index_memory_allocator import SHARED_ADDRESS
 from warploom_golden.oracles.index_reference import warps
-from warploom_sim.traces.trace_reader import Device, KernelLaunch, Trace
+from warploom_sim.traces.devices import Device
+from warploom_sim.traces.trace_reader import KernelLaunch, Trace
 from warploom_spec import Config, LaunchDescriptor, WarploomError
-from warploom_spec.launch import REGISTER_UNIT, RESERVED_SHARED_BYTES, SHARED_UNIT_BYTES
+from warploom_spec.launch import REGISTER_UNIT, SHARED_UNIT_BYTES
 
 #: Cycles of a microsecond: the recorded GPU's clock of 1.98 GHz.
 CLOCK_MHZ: Final = 1980
@@ -47,9 +48,15 @@ def make_launches(
     addresses = index_addresses(chosen, config, allocator)
     result = []
     for number, launch in enumerate(chosen):
+        device = trace.devices[launch.device]
         try:
             made = LaunchDescriptor.from_cuda(
-                launch.grid, launch.block, launch.registers, launch.shared_bytes, config
+                launch.grid,
+                launch.block,
+                launch.registers,
+                launch.shared_bytes,
+                config,
+                reserved_bytes=device.reserved_bytes,
             )
         except WarploomError as error:
             said = f"{error}; it is a launch of {_described(launch)}"
@@ -57,6 +64,7 @@ def make_launches(
         result.append(
             replace(
                 made,
+                barriers=device.block_barriers(warps(launch.block, device.warp_size)),
                 code=number,
                 arguments=base_length(trace, launch, time_scale),
                 address_space=recorded_load(trace, launch, config),
@@ -166,12 +174,12 @@ def resident_blocks(launch: KernelLaunch, device: Device) -> int:
     """Return how many blocks of a launch an SM of the recorded GPU holds at once."""
     block_warps = max(1, warps(launch.block, device.warp_size))
     warp_registers = -(-launch.registers * device.warp_size // REGISTER_UNIT) * REGISTER_UNIT
-    shared = -(-(launch.shared_bytes + RESERVED_SHARED_BYTES) // SHARED_UNIT_BYTES)
-    limits = [
-        device.block_slots,
-        device.warp_slots // block_warps,
-        device.shared_bytes // (shared * SHARED_UNIT_BYTES),
-    ]
+    shared = -(-(launch.shared_bytes + device.reserved_bytes) // SHARED_UNIT_BYTES)
+    limits = [device.block_slots, device.warp_slots // block_warps]
+    if shared:
+        limits.append(device.shared_bytes // (shared * SHARED_UNIT_BYTES))
     if warp_registers:
         limits.append(device.registers // (warp_registers * block_warps))
+    if barriers := device.block_barriers(block_warps):
+        limits.append(device.barriers // barriers)
     return min(limits)

@@ -5,11 +5,12 @@ launches stand in the order of those calls: that is the order in which a front e
 is refused, and how, stands in ``docs/sim/traces.md``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_sim.traces.devices import Device, agent, described
 from warploom_sim.traces.event_waits import (
     EVENT_WAIT_CALLS,
     SYNC_CATEGORY,
@@ -17,6 +18,7 @@ from warploom_sim.traces.event_waits import (
     EventWaits,
     event_waits,
 )
+from warploom_sim.traces.gpus import GPUS
 from warploom_sim.traces.trace_file import Place, read_document, shown
 from warploom_spec import WarploomError
 
@@ -25,46 +27,17 @@ CALL_CATEGORIES: Final = ("cuda_runtime", "cuda_driver")
 COPY_CATEGORIES: Final = {"gpu_memcpy": "memory_copies", "gpu_memset": "memory_sets"}
 #: Part of the names of calls by which the host waits for the GPU.
 _HOST_WAITS: Final = "Synchronize"
-#: Block slots of one SM by compute capability: the one resource that device properties leave out.
-BLOCK_SLOTS: Final = {
-    (7, 0): 32,
-    (7, 5): 16,
-    (8, 0): 32,
-    (8, 6): 16,
-    (8, 9): 24,
-    (9, 0): 32,
-    (10, 0): 32,
-    (12, 0): 24,
+#: What profilers up to PyTorch 1.11 call a category.
+_OLD_CATEGORIES: Final = {
+    "Kernel": "kernel",
+    "Runtime": "cuda_runtime",
+    "Memcpy": "gpu_memcpy",
+    "Memset": "gpu_memset",
 }
 #: Field that joins a kernel to the call that launched it.
 _JOIN: Final = "correlation"
 _MAX_GRID: Final = 2**31 - 1
 _MAX_BLOCK: Final = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class Device:
-    """The recorded GPU: what decides how many blocks were resident.
-
-    Attributes
-    ----------
-    name : str
-        As the driver names it.
-    sms : int
-        Streaming multiprocessors.
-    warp_size : int
-        Threads of a warp.
-    block_slots, warp_slots, registers, shared_bytes : int
-        Blocks, warps, 32-bit registers and bytes of shared memory that one SM has.
-    """
-
-    name: str
-    sms: int
-    warp_size: int
-    block_slots: int
-    warp_slots: int
-    registers: int
-    shared_bytes: int
 
 
 @dataclass(frozen=True)
@@ -131,6 +104,12 @@ class Trace:
         Which launches wait for launches of other streams.
     passed_over : mapping of str to int
         What is counted alone: ``memory_copies``, ``memory_sets``, ``host_synchronisations``.
+    without_grid : int
+        Kernels whose grid AMD's profiler did not record, which are not among the launches.
+    without_resources : int
+        Launches whose registers and shared memory AMD's profiler did not record: they have none.
+    unused_gpu : str
+        Name of the GPU that was given for a trace that describes its own; empty: none was.
     """
 
     path: Path
@@ -142,6 +121,9 @@ class Trace:
     first_left_out: KernelLaunch | None = None
     waits: EventWaits = field(default_factory=EventWaits)
     passed_over: Mapping[str, int] = field(default_factory=dict)
+    without_grid: int = 0
+    without_resources: int = 0
+    unused_gpu: str = ""
 
     def place(self, launch: KernelLaunch) -> Place:
         """Return where a launch stands in the file, for messages."""
@@ -160,7 +142,29 @@ class Trace:
 
     def notes(self) -> list[str]:
         """Return, a line each, all that a replay of this trace leaves out."""
-        return [*filter(None, [self.left_out_note()]), *self.ignored_notes()]
+        return [*filter(None, [self.left_out_note()]), *self.gpu_notes(), *self.ignored_notes()]
+
+    def gpu_notes(self) -> list[str]:
+        """Return, a line each, what is not known of the recorded GPU and its kernels."""
+        lines = []
+        if self.unused_gpu:
+            own = ", ".join(sorted({self.devices[one.device].name for one in self.launches}))
+            lines.append(
+                f"{self.path}: --gpu {self.unused_gpu} is not used: 'deviceProperties' describes"
+                f" the recorded GPU, {shown(own)}"
+            )
+        if self.without_grid:
+            total = len(self.launches) + self.left_out + self.without_grid
+            lines.append(
+                f"{self.path}: {self.without_grid:,} of {total:,} kernels left out: the profiler"
+                " recorded no grid for them"
+            )
+        if self.without_resources:
+            lines.append(
+                f"{self.path}: {self.without_resources:,} launches without recorded registers and"
+                " shared memory: they are replayed as if their blocks took none"
+            )
+        return lines
 
     def ignored_notes(self) -> list[str]:
         """Return, a line each, what a replay leaves out beside kernels: event waits, copies."""
@@ -206,6 +210,8 @@ class Trace:
             "sms": sum(self.devices[number].sms for number in used),
             "launches": len(self.launches),
             "left_out": self.left_out,
+            "without_grid": self.without_grid,
+            "without_resources": self.without_resources,
             "kernels": len({launch.name for launch in self.launches}),
             "blocks": sum(launch.blocks for launch in self.launches),
             "largest_grid": max(launch.blocks for launch in self.launches),
@@ -224,7 +230,9 @@ class Trace:
         }
 
 
-def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace:
+def load(
+    path: Path, *, device: int | None = None, strict: bool = True, gpu: Device | None = None
+) -> Trace:
     """Read a trace, plain or gzip.
 
     Parameters
@@ -234,7 +242,10 @@ def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace
     device : int or None
         Only the kernels of this GPU; None is all.
     strict : bool
-        Refuse a kernel without its launch call, instead of leaving it out.
+        Refuse a kernel without its launch call, instead of leaving it out; and one of whose grid,
+        registers or shared memory nothing is recorded.
+    gpu : Device or None
+        The recorded GPU, where the trace does not describe it.
 
     Raises
     ------
@@ -246,32 +257,42 @@ def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace
     """
     top = Place(path)
     document = read_document(path)
-    devices = dict(_devices(top, document.deviceProperties))
+    devices = described(top, document.deviceProperties, gpu)
     calls: dict[int, float] = {}
     waits = []
     found = []
+    without_grid = 0
     noted = Calls()
     passed_over = dict.fromkeys((*COPY_CATEGORIES.values(), "host_synchronisations"), 0)
     read = ("kernel", *CALL_CATEGORIES, SYNC_CATEGORY, *COPY_CATEGORIES)
-    for number, event in document.complete(top, read):
+    for number, event in document.complete(top, (*read, *_OLD_CATEGORIES)):
         if not isinstance(event, dict):
             raise event_place(path, number).refuse(f"is {shown(event)}; legal: an object")
-        if event["cat"] == "kernel":
-            launch = _kernel(path, number, event, devices)
-            place = event_place(path, number, launch.name)
-            found.append((launch, place.integer(event["args"], _JOIN)))
+        category = _OLD_CATEGORIES.get(event["cat"], event["cat"])
+        if category == "kernel":
+            kernel = _Kernel(path, number, event, devices, gpu)
+            if not strict and kernel.lacks("grid"):
+                without_grid += 1
+                continue
+            launch = kernel.launch(strict)
+            found.append((launch, kernel.place.integer(event["args"], _JOIN)))
             continue
-        if event["cat"] == SYNC_CATEGORY:
+        if category == SYNC_CATEGORY:
             noted.note_sync(event)
             continue
-        if event["cat"] in COPY_CATEGORIES:
-            passed_over[COPY_CATEGORIES[event["cat"]]] += 1
+        if category in COPY_CATEGORIES:
+            passed_over[COPY_CATEGORIES[category]] += 1
             continue
         name = str(event.get("name"))
         noted.note_call(name, *_note_call(calls, event_place(path, number), event))
         passed_over["host_synchronisations"] += _HOST_WAITS in name
         if name.startswith(EVENT_WAIT_CALLS):
             waits.append(number)
+    if not found and without_grid:
+        raise top.refuse(
+            f"none of the {without_grid:,} kernels has the field 'grid', which PyTorch records for"
+            " AMD's GPUs from 2.5 on"
+        )
     if not found:
         raise top.refuse("the trace has no kernel events ('cat': 'kernel')")
     found = _of_device(top, found, device)
@@ -293,6 +314,9 @@ def load(path: Path, *, device: int | None = None, strict: bool = True) -> Trace
         first_lost,
         event_waits(noted, launches, began),
         passed_over,
+        without_grid,
+        sum(not devices[launch.device].resources_recorded for launch in launches),
+        gpu.name if gpu and all(devices[one.device] is not gpu for one in launches) else "",
     )
 
 
@@ -336,55 +360,87 @@ def _note_call(calls: dict[int, float], place: Place, event: Any) -> tuple[int |
     return correlation, began
 
 
-def _kernel(path: Path, number: int, event: Any, devices: Mapping[int, Device]) -> KernelLaunch:
-    place = event_place(path, number, event.get("name"))
-    arguments = place.object(event, "args")
-    launch = KernelLaunch(
-        event=number,
-        name=place.text(event, "name"),
-        grid=place.triple(arguments, "grid", _MAX_GRID),
-        block=place.triple(arguments, "block", _MAX_BLOCK),
-        registers=place.integer(arguments, "registers per thread"),
-        shared_bytes=place.integer(arguments, "shared memory"),
-        start=place.number(event, "ts"),
-        duration=place.number(event, "dur"),
-        stream=place.integer(arguments, "stream"),
-        device=place.integer(arguments, "device"),
-    )
-    if launch.device not in devices:
-        known = ", ".join(map(str, devices)) or "none"
-        raise place.refuse(f"'device' is {launch.device}; 'deviceProperties' describes: {known}")
-    return launch
+class _Kernel:
+    """A kernel event, and the GPU that it ran on.
 
+    Raises
+    ------
+    WarploomError
+        If it ran on a GPU that neither the trace nor ``--gpu`` describes, or on one with another
+        number of SMs than that of ``--gpu``.
+    """
 
-def _devices(top: Place, listed: Any) -> Iterator[tuple[int, Device]]:
-    if not isinstance(listed, list):
-        raise top.refuse(f"'deviceProperties' is {shown(listed)}; legal: a list of objects")
-    for number, properties in enumerate(listed):
-        place = Place(top.path, f"deviceProperties {number}")
-        if not isinstance(properties, dict):
-            raise place.refuse(f"is {shown(properties)}; legal: an object")
-        yield place.integer(properties, "id"), _device(place, properties)
+    def __init__(
+        self,
+        path: Path,
+        number: int,
+        event: Any,
+        devices: dict[int, Device],
+        given: Device | None,
+    ):
+        self.place = event_place(path, number, event.get("name"))
+        self._number, self._event = number, event
+        self._arguments = self.place.object(event, "args")
+        self._device = self.place.integer(self._arguments, "device")
+        if self._device not in devices:
+            found = given or agent(devices)
+            if found is None:
+                known = ", ".join(map(str, devices)) or "none"
+                raise self.place.refuse(
+                    f"'device' is {self._device}; 'deviceProperties' describes: {known}"
+                    f" ({self._hint()})"
+                )
+            devices[self._device] = found
+        if given is devices[self._device]:
+            self._check_sms(given)
+        self._recorded = devices[self._device].resources_recorded
 
+    def _sms(self) -> int | None:
+        """Return how many SMs the GPU had, as far as the event says it."""
+        each, grid = self._arguments.get("blocks per SM"), self._arguments.get("grid")
+        if not isinstance(each, float | int) or not each > 0 or not isinstance(grid, list):
+            return None
+        x, y, z = self.place.triple(self._arguments, "grid", _MAX_GRID)
+        return round(x * y * z / each)
 
-def _device(place: Place, properties: Any) -> Device:
-    def positive(name: str) -> int:
-        return place.integer(properties, name, low=1)
+    def _hint(self) -> str:
+        """Return what to do about a GPU that is not described."""
+        sms = self._sms()
+        if sms is None:
+            return "name the recorded GPU with --gpu"
+        known = [name for name, one in GPUS.items() if one.sms == sms]
+        such = f": {' or '.join(known)}" * bool(known)
+        return f"name the recorded GPU with --gpu; by 'blocks per SM' it has {sms} SMs{such}"
 
-    capability = (
-        place.integer(properties, "computeMajor"),
-        place.integer(properties, "computeMinor"),
-    )
-    if capability not in BLOCK_SLOTS:
-        known = ", ".join(f"{major}.{minor}" for major, minor in BLOCK_SLOTS)
-        raise place.refuse(f"compute capability is {capability[0]}.{capability[1]}; known: {known}")
-    warp_size = positive("warpSize")
-    return Device(
-        name=place.text(properties, "name"),
-        sms=positive("numSms"),
-        warp_size=warp_size,
-        block_slots=BLOCK_SLOTS[capability],
-        warp_slots=positive("maxThreadsPerMultiprocessor") // warp_size,
-        registers=positive("regsPerMultiprocessor"),
-        shared_bytes=positive("sharedMemPerMultiprocessor"),
-    )
+    def _check_sms(self, given: Device) -> None:
+        sms = self._sms()
+        if sms not in (None, given.sms):
+            raise self.place.refuse(
+                f"'blocks per SM' is {shown(self._arguments['blocks per SM'])}: the recorded GPU"
+                f" has {sms} SMs; --gpu {given.name} has {given.sms}"
+            )
+
+    def lacks(self, name: str) -> bool:
+        """Return whether a field is missing that AMD's profiler does not always record."""
+        return not self._recorded and name not in self._arguments
+
+    def launch(self, strict: bool) -> KernelLaunch:
+        """Return the launch; with ``strict`` every field must be there."""
+
+        def amount(name: str) -> int:
+            if not strict and self.lacks(name):
+                return 0
+            return self.place.integer(self._arguments, name)
+
+        return KernelLaunch(
+            event=self._number,
+            name=self.place.text(self._event, "name"),
+            grid=self.place.triple(self._arguments, "grid", _MAX_GRID),
+            block=self.place.triple(self._arguments, "block", _MAX_BLOCK),
+            registers=amount("registers per thread"),
+            shared_bytes=amount("shared memory"),
+            start=self.place.number(self._event, "ts"),
+            duration=self.place.number(self._event, "dur"),
+            stream=self.place.integer(self._arguments, "stream"),
+            device=self._device,
+        )

@@ -19,6 +19,7 @@ from warploom_sim import cli, replay
 from warploom_sim.replay.model_run import ModelJob
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import Role, Surface, conditions, options, plain, words
+from warploom_sim.traces.gpus import named
 from warploom_spec import WarploomError, preset
 
 ROOT = Path(__file__).parents[3]
@@ -100,6 +101,7 @@ from warploom_sim.sweep.execute import execute
 from warploom_sim.sweep.labels import baseline, label, varying
 from warploom_sim.sweep.plan import plan
 from warploom_sim.sweep.result_folder import ResultFolder
+from warploom_sim.traces.gpus import named
 from warploom_spec import WarploomError, preset
 
 trace = Path(sys.argv[1])
@@ -183,6 +185,7 @@ ILLEGAL: dict[str, tuple[Any, ...]] = {
     "launches": (0, -1, "3", 2.0),
     "seed": (-1, 2**32, None, True),
     "device": (-1, "0"),
+    "gpu": ("", "V10", 1, "no.json"),
     "host": ("usb", None),
     "rtl": (1, None, "yes"),
     "strict": (1, None),
@@ -237,6 +240,7 @@ def full(trace: Path) -> ReplayRequest:
         launches=5,
         seed=7,
         device=0,
+        gpu=named("A100"),
         rtl=True,
         strict=True,
         forced_fault="event.offers.0.64",
@@ -279,7 +283,7 @@ def test_json_and_the_report_have_the_options(trace: Path) -> None:
     )
     said = "time scale 1/8, contention sharing, knee 3, arrivals trace, kill every 2, first 5"
     all_set = conditions(full(trace))
-    assert {*said.split(", "), "seed 7", "device 0"} <= set(all_set)
+    assert {*said.split(", "), "seed 7", "device 0", "gpu A100"} <= set(all_set)
     assert len(all_set) == sum(one.role is Role.WORK for one in options(ReplayRequest).values())
     by_default = conditions(ReplayRequest(traces=()))
     assert {"time scale 1/32", "seed 1"} <= set(by_default)

@@ -88,6 +88,7 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
         {"launches": 1},
         {"seed": 2},
         {"device": 1},
+        {"gpu": "A100"},
         {"rtl": True},
         {"rtl": True, "simulator": "icarus"},
     ]

@@ -283,14 +283,20 @@ def test_a_call_whose_time_is_wrong(tmp_path: Path) -> None:
 def test_an_unknown_device(tmp_path: Path) -> None:
     content = document()
     content["traceEvents"][2]["args"]["device"] = 3
-    message = "event 2 (\"kernel1\"): 'device' is 3; 'deviceProperties' describes: 0"
+    message = (
+        "event 2 (\"kernel1\"): 'device' is 3; 'deviceProperties' describes: 0"
+        " (name the recorded GPU with --gpu)"
+    )
     assert refusal(write(tmp_path, content)) == message
 
 
 def test_no_device_properties(tmp_path: Path) -> None:
     content = document()
     del content["deviceProperties"]
-    message = "event 2 (\"kernel1\"): 'device' is 0; 'deviceProperties' describes: none"
+    message = (
+        "event 2 (\"kernel1\"): 'device' is 0; 'deviceProperties' describes: none"
+        " (name the recorded GPU with --gpu)"
+    )
     assert refusal(write(tmp_path, content)) == message
 
 
@@ -305,7 +311,7 @@ def test_a_device_of_unknown_capability(tmp_path: Path) -> None:
     content = document()
     content["deviceProperties"][0]["computeMajor"] = 3
     message = refusal(write(tmp_path, content))
-    assert message.startswith("deviceProperties 0: compute capability is 3.0; known: 7.0, ")
+    assert message.startswith("deviceProperties 0: compute capability is 3.0; known: 5.0, ")
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, "132"])
