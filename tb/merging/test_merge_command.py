@@ -11,11 +11,13 @@ from tb.support import trace_files
 from warploom_golden.merging.deadlock import Deadlock
 from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merged_replay import MergeRules, run_merged
+from warploom_golden.merging.merged_work import CHARGES
 from warploom_golden.merging.table_check import TableError
 from warploom_golden.replay import event_model
 from warploom_sim.cli import main
 from warploom_sim.methods.merge import h200
-from warploom_sim.methods.merge.run import MergeOptions, prepare, run
+from warploom_sim.methods.merge.merge_report import charge_verdict
+from warploom_sim.methods.merge.run import MergeOptions, best_charge, prepare, run
 from warploom_sim.replay import replay_figures
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
@@ -78,6 +80,39 @@ def test_a_task_files_figures(tmp_path: Path) -> None:
     assert found["modes"]["spin"]["spin_slot_cycles"] > 0 == found["modes"]["spin"]["gate_cycles"]
     assert found["modes"]["gate"]["gate_cycles"] > 0 == found["modes"]["gate"]["spin_slot_cycles"]
     assert f"{found['cycles']:,}" in done.output
+    # The recorded GPU's figures come only where they are asked for.
+    assert "h200" not in found and "418.5" not in done.output
+
+
+def test_both_charging_rules_run_and_the_better_one_is_named(tmp_path: Path) -> None:
+    tasks, out = written(tmp_path, TASKS), tmp_path / "f.json"
+    by_charge = {}
+    for charge in CHARGES:
+        done = merge(tasks, "--charge", charge, "--json", out)
+        found = by_charge[charge] = json.loads(out.read_text())
+        assert found["modes"] == found["charges"][charge]
+        assert found["cycles"] == found["charges"][charge]["gate"]["cycles"]
+        verb = {"maximum": "would win", "task": "wins"}[charge]
+        assert f"charging rule used: {charge} (--charge); in mode gate task {verb}: " in done.output
+        rows = [[cell.strip() for cell in line.split("|")] for line in done.output.splitlines()]
+        shown = {tuple(row[1:3]): row[3] for row in rows if len(row) == 7}
+        for rule, modes in found["charges"].items():
+            for mode, run_of in modes.items():
+                assert shown[f"merged, {mode}", rule] == f"{run_of['cycles']:,}"
+    assert by_charge["maximum"]["charges"] == by_charge["task"]["charges"]
+    assert by_charge["task"]["cycles"] < by_charge["maximum"]["cycles"]
+    assert {found["best_charge"] for found in by_charge.values()} == {"task"}
+
+
+def test_equal_charging_rules_have_no_winner() -> None:
+    charges = {charge: {"gate": {"cycles": 70}, "spin": {"cycles": 80}} for charge in CHARGES}
+    assert best_charge(charges, "gate") is None
+    figures = {"mode": "gate", "charge": "task", "charges": charges, "best_charge": None}
+    assert charge_verdict(figures).endswith("in mode gate both rules take as long")
+    charges["maximum"]["spin"] = {"cycles": 60}
+    assert best_charge(charges, "spin") == "maximum"
+    figures |= {"mode": "spin", "best_charge": "maximum"}
+    assert charge_verdict(figures).endswith("maximum would win: 25.00% fewer cycles than task")
 
 
 def test_a_table_of_ones_own(tmp_path: Path) -> None:
@@ -102,7 +137,8 @@ def small_trace(folder: Path, **changes: Any) -> Path:
 
 def test_a_traces_figures(tmp_path: Path) -> None:
     trace, out = small_trace(tmp_path), tmp_path / "f.json"
-    done = merge(trace, "--json", out, "--launches", 4, "--config", "tiny", "--seed", 5)
+    few = ("--launches", 4, "--config", "tiny", "--seed", 5)
+    done = merge(trace, "--json", out, *few, "--h200")
     assert done.exit_code == 0, done.output
     found = json.loads(out.read_text())
     config = preset("tiny")
@@ -361,11 +397,12 @@ def test_the_pages_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_the_pages_figures_of_the_traces(name: str, config: str) -> None:
     (row,) = (row for row in page_rows("trace") if row[:2] == [name, f"`{config}`"])
     file = PAGE.parents[2] / "traces" / f"{TRACES[name]}.json.gz"
-    cells = []
-    for charge in ("maximum", "task"):
-        options = MergeOptions(file=file, config=config, charge=charge)
-        found = run(options, prepare(options))
-        unmerged = found["cycles_unmerged"]
-        for mode in ("gate", "spin"):
-            cells.append(f"{100 * (found['modes'][mode]['cycles'] / unmerged - 1):+.2f} %")
+    options = MergeOptions(file=file, config=config)
+    found = run(options, prepare(options))
+    unmerged = found["cycles_unmerged"]
+    cells = [
+        f"{100 * (found['charges'][charge][mode]['cycles'] / unmerged - 1):+.2f} %"
+        for charge in CHARGES
+        for mode in ("gate", "spin")
+    ]
     assert row[2:] == [f"{unmerged:,}", *cells]

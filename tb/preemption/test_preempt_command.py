@@ -8,10 +8,14 @@ import pytest
 from click.testing import CliRunner
 
 from tb.support import trace_files
+from warploom_golden.preemption import PreemptionModel, SmBehaviour
+from warploom_golden.preemption.records import PutBack
 from warploom_sim.cli import main
+from warploom_sim.methods.preempt import measure
+from warploom_sim.methods.preempt.host import MeasuringHost
 from warploom_sim.methods.preempt.workload import make_workload, select
 from warploom_sim.traces import trace_reader
-from warploom_spec import WarploomError, preset
+from warploom_spec import Fate, WarploomError, preset
 from warploom_spec.queue import Mode
 
 
@@ -58,8 +62,82 @@ def test_each_mode_has_its_figures(trace, tmp_path):
     assert 0.5 < levels["wait"]["p99_commands"] < 1.1
     assert levels["reset"]["max"] < 100
     assert f"{modes['wait']['max']:,}" in done.output
+    # The shortest run counts as a whole, every other one as far as it.
+    runs = figures["modes"] | figures["beside"]
+    assert figures["compared_cycles"] == min(run["cycles"] for run in runs.values())
+    assert any(run["urgent_started"] < 20 for run in runs.values())
+    shortest = min(runs.values(), key=lambda run: run["cycles"])
+    assert shortest["urgent_started"] == 20
+    assert f"each run's first {figures['compared_cycles']:,} cycles" in done.output
+    said = "assumed: an SM reports a killed block 5 cycles after the kill (--report-time)"
+    assert " ".join(done.output.split()).count(said) == 2
     assert "about 8 commands" in done.output
     assert "microseconds" in plot.read_text() or plot.stat().st_size > 10_000
+
+
+def test_costs_are_those_of_a_run_that_stops_at_the_compared_cycle(trace):
+    """A second run, stopped there, has as many records, kills and lookups."""
+    config = preset("default")
+    loaded = trace_reader.load(trace)
+    workload = make_workload(
+        *(select(loaded, 20, wanted) for wanted in (False, True)), config, Fraction(1)
+    ).with_mode(Mode.RESET, Fraction(1), 1)
+    setting = measure.Setting(config=config, count=20, distance=60_000.0, seed=3, report_time=5)
+    whole = measure.run(workload, setting)
+    until = whole.urgent_starts[12]
+    found = measure.costs(whole, until)
+    host = MeasuringHost(workload.low, workload.urgent, count=20, distance=60_000.0, seed=3)
+    model = PreemptionModel(config, sm=SmBehaviour(report_time=5), seed=3)
+    model.run(host, until + 1)
+    queue = model.queue
+    ends = [record for record in queue.records if record.ticket not in host.arrivals]
+    fates = [each.fate for each in queue.put_back]
+    started = [ticket for ticket, _ in queue.starts if ticket in host.arrivals]
+    assert 0 < len(ends) == found["low_launches"] < len(whole.low_ends)
+    assert 0 < len(started) == found["urgent_started"] < 20
+    assert 0 < fates.count(Fate.KILLED) == found["kills"]
+    assert fates.count(Fate.SKIPPED) == found["skips"]
+    assert (
+        sum(p.held for p in queue.put_back if p.fate is Fate.KILLED)
+        == (found["cycles_thrown_away"])
+    )
+    assert len(queue.path.decided) == found["index_hits"] + found["index_misses"]
+
+
+def test_costs_count_up_to_a_cycle_and_that_one_too():
+    killed, drained = (
+        PutBack(cycle, 7, fate, 0, offered, held)
+        for cycle, fate, offered, held in ((40, Fate.KILLED, 3, 90), (60, Fate.DRAINED, 5, 70))
+    )
+    done = measure.Run(
+        latencies=(4, 9),
+        cycles=100,
+        urgent_starts=(44, 61),
+        low_ends=(39, 40, 41, 100),
+        put_back=(killed, drained),
+        lookups=((1, False), (40, True), (60, False)),
+    )
+    nothing = dict.fromkeys(("kills", "drains", "blocks_run_again", "cycles_thrown_away"), 0)
+    assert measure.costs(done, 39) == nothing | {
+        "urgent_started": 0,
+        "low_launches": 1,
+        "skips": 0,
+        "index_hits": 0,
+        "index_misses": 1,
+    }
+    assert measure.costs(done, 40) == {
+        "urgent_started": 0,
+        "low_launches": 2,
+        "kills": 1,
+        "drains": 0,
+        "skips": 0,
+        "blocks_run_again": 3,
+        "cycles_thrown_away": 90,
+        "index_hits": 1,
+        "index_misses": 1,
+    }
+    whole = measure.costs(done, done.cycles)
+    assert (whole["drains"], whole["low_launches"], whole["urgent_started"]) == (1, 4, 2)
 
 
 def test_the_same_call_gives_the_same_figures(trace, tmp_path):

@@ -226,6 +226,30 @@ def test_without_a_trace_the_two_recordings_are_replayed() -> None:
     assert names == ["resnet50_infer.json.gz", "stencil3d_shapes.json.gz"]
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--report", "r.html"), "--report shows"),
+        (("--timeline", "t.pftrace"), "--timeline shows"),
+        (("--report", "r.html", "--timeline", "t.pftrace"), "--timeline, --report shows"),
+    ],
+)
+def test_a_view_without_a_named_trace_is_about_the_first_recording_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: tuple[str, ...], said: str
+) -> None:
+    seen: list[ReplayRequest] = []
+    monkeypatch.setattr(
+        "warploom_sim.commands.sim_run.run", lambda options: seen.append(options) or 0
+    )
+    monkeypatch.chdir(tmp_path)
+    result = run("sim", *given)
+    assert result.stderr == f"no trace named: {said} resnet50_infer.json.gz alone\n"
+    assert [path.name for path in seen[0].traces] == ["resnet50_infer.json.gz"]
+    # Without a view both are replayed, and named traces are all shown.
+    assert run("sim").stderr == run("sim", TRACE, TRACE, *given).stderr == ""
+    assert [len(request.traces) for request in seen] == [1, 2, 2]
+
+
 def test_an_installed_package_asks_for_a_trace(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -26,10 +26,8 @@ class IndexPath:
     ----------
     launches : deque of Launch
         The launches in order; the first one takes the next place.
-    hits : int
-        Index configurations that the history had.
-    misses : int
-        Index configurations that the history did not have.
+    decided : list of tuple of int and bool
+        Of each lookup the cycle of its decision, and whether the history had the configuration.
     """
 
     def __init__(self, config: Config):
@@ -39,7 +37,7 @@ class IndexPath:
         self._free_at = 0
         self._chosen: dict[Launch, int] = {}
         self.launches: deque[Launch] = deque()
-        self.hits = self.misses = 0
+        self.decided: list[tuple[int, bool]] = []
 
     def enter(self, launch: Launch, cycle: int) -> None:
         """Add a launch that is handed on in a cycle."""
@@ -66,8 +64,7 @@ class IndexPath:
             return
         # The next configuration is presented in the cycle after this one's decision.
         self._free_at = cycle + 2
-        self.hits += waiting.accepted.hit
-        self.misses += not waiting.accepted.hit
+        self.decided.append((cycle, waiting.accepted.hit))
 
     def prepared(self, cycle: int) -> Launch | None:
         """Return the first launch if a place may take it in this cycle."""

@@ -45,7 +45,8 @@ CHARGES = ("maximum", "task")
     type=click.Choice(CHARGES),
     default=CHARGES[0],
     show_default=True,
-    help="What a merged block takes of its SM: the maxima over the tasks, or its own task's need.",
+    help="What a merged block takes of its SM: the maxima over the tasks, or its own task's need;"
+    " both run.",
 )
 @click.option(
     "--config", type=PRESET, default="default", show_default=True, help="Preset of the machine."
@@ -64,14 +65,16 @@ CHARGES = ("maximum", "task")
     show_default=True,
     help="A trace's block lengths are the recorded ones times this.",
 )
+@click.option(
+    "--h200", "gpu", is_flag=True, help="Also print three tasks as an NVIDIA H200 ran them."
+)
 @json_option(help="Also write the figures to FILE.")
-def merge(file: Path, json_file: Path | None, **settings: Any) -> None:
+def merge(file: Path, gpu: bool, json_file: Path | None, **settings: Any) -> None:
     """Run several tasks as one kernel, and print its cycles beside those of separate launches.
 
     Of a trace, the next two launches of every stream become one merged launch, again and again.
     A task file says tasks and what they need; docs/merging/merged_kernels.md has one. Cycles are
-    those of a golden event model. With a trace, figures recorded on an H200 stand beside the
-    model's.
+    those of a golden event model. Both modes run with both charging rules.
 
     The exit code is 0, 2 if the input was refused, 3 if a file could not be written.
 
@@ -83,16 +86,16 @@ def merge(file: Path, json_file: Path | None, **settings: Any) -> None:
     """
     refuse_overwriting(json_file, [file])
     from warploom_sim.methods.merge import h200, merge_report
-    from warploom_sim.methods.merge.run import TASK_FILE_ENDING, MergeOptions, prepare, run
+    from warploom_sim.methods.merge.run import RUNS, MergeOptions, prepare, run
 
     options = MergeOptions(file=file, **settings)
     job = prepare(options)
     with progress_bar() as progress:
-        task = progress.add_task("blocks", total=len(MODES) * job.blocks)
+        task = progress.add_task("blocks", total=len(RUNS) * job.blocks)
         figures = run(options, job, lambda blocks: progress.advance(task, blocks))
     console = table_console()
     merge_report.show(console, figures)
-    if file.suffix != TASK_FILE_ENDING:
+    if gpu:
         figures["h200"] = list(h200.compare())
         merge_report.show_h200(console, figures["h200"])
     if json_file:

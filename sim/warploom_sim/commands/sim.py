@@ -1,6 +1,7 @@
 """``warploom sim``: replay traces through the RTL."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,9 @@ from warploom_spec import WarploomError
 #: Replayed when none is named: one network's inference, and blocks of three dimensions.
 DEFAULT_TRACES: Final = ("resnet50_infer.json.gz", "stencil3d_shapes.json.gz")
 
+#: Options whose file shows replays; without a named trace it shows the first recording alone.
+VIEWS: Final = ("timeline", "report")
+
 
 @click.command()
 @click.argument("traces", metavar="[TRACE]...", nargs=-1, type=TRACE_FILE)
@@ -24,7 +28,8 @@ def sim(traces: tuple[Path, ...], **values: Any) -> None:
     """Replay kernel-launch traces through the RTL and compare it with the golden models.
 
     A trace is what the PyTorch profiler writes (Chrome trace JSON, plain or gzip). Without one the
-    repository's resnet50_infer and stencil3d_shapes are replayed.
+    repository's resnet50_infer and stencil3d_shapes are replayed; with --timeline or --report the
+    first of them alone.
 
     The exit code is 0 if all was equal, 1 if something differed, 2 if the input was refused, 3 if a
     program that is needed failed or a file could not be written.
@@ -42,7 +47,8 @@ def sim(traces: tuple[Path, ...], **values: Any) -> None:
       warploom sim mine.json.gz --arrivals trace
       warploom sim --host axi
     """
-    request = requested(Surface.SIM, traces or default_traces(), given_options(values))
+    given = given_options(values)
+    request = requested(Surface.SIM, traces or _unnamed_traces(given), given)
     outputs = new_files(request)
     for name, path in outputs.items():
         refuse_overwriting(path, request.traces, options(ReplayRequest)[name].flag)
@@ -53,6 +59,17 @@ def sim(traces: tuple[Path, ...], **values: Any) -> None:
     from warploom_sim.commands import sim_run
 
     sys.exit(sim_run.run(request))
+
+
+def _unnamed_traces(given: Mapping[str, Any]) -> tuple[Path, ...]:
+    """Return what is replayed when no trace is named: the recordings, for a view the first one."""
+    views = [options(ReplayRequest)[name].flag for name in VIEWS if name in given]
+    found = default_traces()
+    if not views:
+        return found
+    first = found[0]
+    click.echo(f"no trace named: {', '.join(views)} shows {first.name} alone", err=True)
+    return (first,)
 
 
 def default_traces() -> tuple[Path, ...]:

@@ -281,15 +281,19 @@ def _figures(
             "rate_by_time_scale": round(found.rate_by_time_scale(request.time_scale), 4),
         }
     caution = replay_words.scale_caution(request.time_scale)
+    fates = replay_words.launches_by_fate(rtl)
+    launches = len(rtl.tables["answers"]["cycle"])
+    spared = replay_words.nobody_killed(request, launches, fates)
     return {
         **({"caution": caution} if caution else {}),
+        **({"killed_nobody": spared} if spared else {}),
         "trace": replay.trace.path.name,
         **{name: value for name, value in how.items() if value not in (None, [])},
         **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
         **({"event_waits_ignored": waits} if (waits := replay.trace.waits.count) else {}),
-        "launches": len(rtl.tables["answers"]["cycle"]),
+        "launches": launches,
         "refused": replay_words.refused_by_code(rtl),
-        "fates": replay_words.launches_by_fate(rtl),
+        "fates": fates,
         "blocks": blocks,
         "cycles": cycles,
         **rates,

@@ -24,8 +24,10 @@ _LABELS: Final = {
     "wall_s": "run and comparison, seconds",
     "build_s": "build, seconds",
 }
-#: Figures that stand above the table, or are too many for a table.
-_UNSHOWN: Final = ("caution", "trace", "verdict", "per_launch", "gains")
+#: Figures that stand above the table, a sentence each.
+_ABOVE: Final = ("caution", "killed_nobody")
+#: Figures that are no row of the table.
+_UNSHOWN: Final = (*_ABOVE, "trace", "verdict", "per_launch", "gains")
 #: Figures that are parts of a whole.
 _SHARES: Final = ("occupancy", "head_blocked", "rate_by_time_scale")
 #: From this part of the run on, what the time scale makes is warned of.
@@ -36,8 +38,9 @@ _PATHS: Final = {"waveform": "waveform", "view": "view for GTKWave", "event_file
 
 def show(console: Console, figures: Mapping[str, Any], problems: Sequence[str]) -> None:
     """Print one trace's figures and, below, what went wrong."""
-    if caution := figures.get("caution"):
-        console.print(caution, style="yellow", markup=False, highlight=False, soft_wrap=True)
+    for name in _ABOVE:
+        if said := figures.get(name):
+            console.print(said, style="yellow", markup=False, highlight=False, soft_wrap=True)
     table = Table("figure", "value", title=f"{figures['trace']}: {figures['verdict']}")
     for name, value in figures.items():
         if name not in (*_UNSHOWN, *_PATHS):

@@ -18,7 +18,7 @@ from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import cli, replay
 from warploom_sim.commands import sim_run
 from warploom_sim.failure import ProgramError
-from warploom_sim.replay import replay_follow, replay_job, rtl_replay
+from warploom_sim.replay import replay_follow, replay_job, replay_words, rtl_replay
 from warploom_sim.replay.model_run import ModelJob, read_piece
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.simulation_run import model_process
@@ -129,6 +129,39 @@ def test_kills_on_icarus(tmp_path: Path, trace: Path, seed: int, reclaim: str) -
     assert figures["fates"]["killed"] > 0
     assert sum(figures["fates"].values()) == LAUNCHES - sum(figures["refused"].values())
     assert f"killed {figures['fates']['killed']}" in result.stdout
+
+
+def test_kills_that_kill_nobody_say_so(tmp_path: Path, trace: Path) -> None:
+    """Launches 0 to 2: the first to be killed would be number 3."""
+    options = ("--sim", "icarus", "--config", "tiny", "--launches", 3, "--kill-every", 3)
+    result, figures = sim(tmp_path, trace, *options)
+    assert_equal(result, figures)
+    said = "kill_every 3 killed nobody: launches are numbered from 0 to 2"
+    assert figures["killed_nobody"] == said
+    assert result.stdout.splitlines().count(said) == 1
+    assert "killed nobody  " not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("every", "launches", "fates", "said"),
+    [
+        (None, 9, {"finished": 9}, ""),
+        (4, 9, {"finished": 8, "killed": 1}, ""),
+        (9, 9, {"finished": 9}, "kill_every 9 killed nobody: launches are numbered from 0 to 8"),
+        (
+            8,
+            9,
+            {"finished": 9},
+            "kill_every 8 killed nobody: each launch to kill was refused, or all its blocks were"
+            " offered before the kill",
+        ),
+    ],
+)
+def test_nobody_is_killed(
+    every: int | None, launches: int, fates: dict[str, int], said: str
+) -> None:
+    request = ReplayRequest(traces=(), kill_every=every)
+    assert replay_words.nobody_killed(request, launches, fates) == said
 
 
 def test_kills_on_verilator(tmp_path: Path) -> None:

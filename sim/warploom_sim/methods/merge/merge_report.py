@@ -9,7 +9,10 @@ from rich.table import Table
 from warploom_sim.methods.merge.h200 import CLOCK_MHZ, SEPARATE
 
 #: Figures of the run that are not one row of the first table.
-_APART: Final = ("file", "cycles_unmerged", "cycles", "speedup", "modes", "left_out", "mode")
+_APART: Final = (
+    *("file", "cycles_unmerged", "cycles", "speedup", "modes", "left_out", "mode", "charges"),
+    "best_charge",
+)
 _LABELS: Final = {
     "merged_launches": "launches inside merged ones",
     "tables": "merged launches",
@@ -27,18 +30,34 @@ def show(console: Console, figures: Mapping[str, Any]) -> None:
     for name, count in figures.get("left_out", {}).items():
         what.add_row(f"left out by {name}", f"{count:,}")
     console.print(what)
-    table = Table("run", "cycles", "against unmerged", "wasted")
-    for column in table.columns[1:]:
+    table = Table("run", "charge", "cycles", "against unmerged", "wasted")
+    for column in table.columns[2:]:
         column.justify = "right"
-    table.add_row("unmerged", f"{figures['cycles_unmerged']:,}", "", "")
-    for mode, run in figures["modes"].items():
-        change = run["cycles"] / figures["cycles_unmerged"] - 1
-        wasted = {
-            "spin": f"{run['spin_slot_cycles']:,} slot-cycles",
-            "gate": f"{run['gate_cycles']:,} cycles held",
-        }[mode]
-        table.add_row(f"merged, {mode}", f"{run['cycles']:,}", f"{change:+.2%}", wasted)
+    table.add_row("unmerged", "", f"{figures['cycles_unmerged']:,}", "", "")
+    for charge, modes in figures["charges"].items():
+        for mode, run in modes.items():
+            change = run["cycles"] / figures["cycles_unmerged"] - 1
+            wasted = {
+                "spin": f"{run['spin_slot_cycles']:,} slot-cycles",
+                "gate": f"{run['gate_cycles']:,} cycles held",
+            }[mode]
+            cells = (f"{run['cycles']:,}", f"{change:+.2%}", wasted)
+            table.add_row(f"merged, {mode}", charge, *cells)
     console.print(table)
+    console.print(charge_verdict(figures), highlight=False, soft_wrap=True)
+
+
+def charge_verdict(figures: Mapping[str, Any]) -> str:
+    """Return a line: which charging rule was used, and which one would take fewer cycles."""
+    mode, used, best = figures["mode"], figures["charge"], figures["best_charge"]
+    said = f"charging rule used: {used} (--charge); in mode {mode} "
+    if best is None:
+        return said + "both rules take as long"
+    cycles = {charge: modes[mode]["cycles"] for charge, modes in figures["charges"].items()}
+    other = next(charge for charge in cycles if charge != best)
+    less = 1 - cycles[best] / cycles[other]
+    word = "wins" if best == used else "would win"
+    return said + f"{best} {word}: {less:.2%} fewer cycles than {other}"
 
 
 def show_h200(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:

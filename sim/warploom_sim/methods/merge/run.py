@@ -1,7 +1,8 @@
 """Runs of ``warploom merge``: a trace or a task file, merged in both modes, beside unmerged."""
 
 import dataclasses
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
@@ -12,6 +13,7 @@ from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merge_streams import merge_streams
 from warploom_golden.merging.merged_dispatcher import MODES
 from warploom_golden.merging.merged_replay import Item, MergeRules, run_merged
+from warploom_golden.merging.merged_work import CHARGES
 from warploom_golden.merging.task import MergeLimits
 from warploom_golden.replay import event_model
 from warploom_sim.methods.merge.task_file import load_tasks
@@ -23,6 +25,8 @@ from warploom_spec import Config, WarploomError, preset
 
 #: Ending of a task file; any other file is a trace.
 TASK_FILE_ENDING: Final = ".toml"
+#: Charging rule and mode of each run of the merged form.
+RUNS: Final = tuple(itertools.product(CHARGES, MODES))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +195,7 @@ def _task_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
 def run(
     options: MergeOptions, job: MergeJob, progress: Callable[[int], object] = lambda blocks: None
 ) -> dict[str, Any]:
-    """Run both modes and the separate launches; return the figures.
+    """Run both modes with both charging rules, and the separate launches; return the figures.
 
     Parameters
     ----------
@@ -200,22 +204,22 @@ def run(
     job : MergeJob
         The work, from `prepare`.
     progress : callable
-        Called with the number of blocks that ran since the last call, both modes together.
+        Called with the number of blocks that ran since the last call, all `RUNS` together.
     """
-    config = config_of(options)
     unmerged = job.unmerged()
-    modes: dict[str, dict[str, Any]] = {}
-    for mode in MODES:
-        rules = MergeRules(mode=mode, charge=options.charge, jitter=job.jitter)
-        done = run_merged(job.items, config, options.seed, rules, progress, keep=False)
-        modes[mode] = {
+    charges: dict[str, dict[str, dict[str, Any]]] = {charge: {} for charge in CHARGES}
+    for charge, mode in RUNS:
+        rules = MergeRules(mode=mode, charge=charge, jitter=job.jitter)
+        done = run_merged(job.items, config_of(options), options.seed, rules, progress, keep=False)
+        charges[charge][mode] = {
             "cycles": done.cycles,
             "speedup": round(unmerged / done.cycles, 4),
             "spin_slot_cycles": done.spin_slot_cycles,
             "gate_cycles": done.gate_cycles,
         }
-        # LaunchCheck refuses the same launches in both modes.
+        # LaunchCheck refuses the same launches in every run.
         refused = done.refused
+    modes = charges[options.charge]
     chosen = modes[options.mode]
     return job.figures | {
         "refused": refused,
@@ -223,4 +227,12 @@ def run(
         "cycles": chosen["cycles"],
         "speedup": chosen["speedup"],
         "modes": modes,
+        "charges": charges,
+        "best_charge": best_charge(charges, options.mode),
     }
+
+
+def best_charge(charges: Mapping[str, Mapping[str, Mapping[str, Any]]], mode: str) -> str | None:
+    """Return the charging rule that takes the fewest cycles in a mode; None if they are equal."""
+    cycles = {charge: modes[mode]["cycles"] for charge, modes in charges.items()}
+    return min(cycles, key=lambda charge: cycles[charge]) if len(set(cycles.values())) > 1 else None

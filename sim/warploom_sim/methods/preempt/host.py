@@ -40,8 +40,6 @@ class MeasuringHost:
     ----------
     arrivals : dict of int to int
         Cycle in which each urgent launch was accepted, by its ticket.
-    low_finished : int
-        Number of low launches that finished.
     """
 
     def __init__(
@@ -69,7 +67,6 @@ class MeasuringHost:
         self._arrives = self._draw(0) if count else NEVER
         self._tell = tell
         self.arrivals: dict[int, int] = {}
-        self.low_finished = 0
 
     def _draw(self, cycle: int) -> int:
         return cycle + 1 + round(self._random.expovariate(1 / self._distance))
@@ -90,7 +87,6 @@ class MeasuringHost:
                 self._arrives = NEVER if done else self._draw(cycle)
             else:
                 self._low_open.remove(record.ticket)
-                self.low_finished += 1
         if self._arrives <= cycle:
             self._send_urgent(cycle, queue)
         elif self._wants_low(queue):

@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from warploom_golden.preemption import (
-    PreemptionModel,
-    QueueLatency,
-    SmBehaviour,
-)
+from warploom_golden.preemption import PreemptionModel, QueueLatency, SmBehaviour
+from warploom_golden.preemption.records import PutBack
 from warploom_sim.methods.preempt.host import MeasuringHost
 from warploom_sim.methods.preempt.workload import Workload
 from warploom_sim.traces.trace_launches import CLOCK_MHZ
@@ -42,7 +39,7 @@ class Setting:
     report_time: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """The results of one run.
 
@@ -50,12 +47,24 @@ class Run:
     ----------
     latencies : tuple of int
         Cycles from each urgent launch's acceptance to its first offer, in order of acceptance.
-    figures : dict
-        Latency and costs of the run, by name.
+    cycles : int
+        Cycle of the last final record.
+    urgent_starts : tuple of int
+        Cycle of each urgent launch's first offer.
+    low_ends : tuple of int
+        Cycle of each low launch's final record.
+    put_back : tuple of PutBack
+        Each time that a low launch left the dispatcher unfinished.
+    lookups : tuple of tuple of int and bool
+        Of each index lookup its cycle, and whether it was a hit.
     """
 
     latencies: tuple[int, ...]
-    figures: dict[str, Any]
+    cycles: int
+    urgent_starts: tuple[int, ...]
+    low_ends: tuple[int, ...]
+    put_back: tuple[PutBack, ...]
+    lookups: tuple[tuple[int, bool], ...]
 
 
 def run(
@@ -89,9 +98,16 @@ def run(
     )
     model = _model(setting)
     model.run(host)
-    starts = dict(model.queue.starts)
-    latencies = tuple(starts[ticket] - cycle for ticket, cycle in host.arrivals.items())
-    return Run(latencies, summary(latencies) | _costs(model, host))
+    queue, arrivals = model.queue, host.arrivals
+    starts = dict(queue.starts)
+    return Run(
+        latencies=tuple(starts[ticket] - cycle for ticket, cycle in arrivals.items()),
+        cycles=queue.records[-1].cycle,
+        urgent_starts=tuple(starts[ticket] for ticket in arrivals),
+        low_ends=tuple(each.cycle for each in queue.records if each.ticket not in arrivals),
+        put_back=tuple(queue.put_back),
+        lookups=tuple(queue.path.decided),
+    )
 
 
 def low_launches_alone(low: Workload, setting: Setting, ahead: int | None = None) -> int:
@@ -126,21 +142,32 @@ def summary(latencies: Sequence[int]) -> dict[str, Any]:
     return figures
 
 
-def _costs(model: PreemptionModel, host: MeasuringHost) -> dict[str, Any]:
-    """Return the costs of preemption: what happened to the low launches."""
-    queue = model.queue
-    by_fate = {fate: [p for p in queue.put_back if p.fate is fate] for fate in Fate}
-    killed = by_fate[Fate.KILLED]
+def costs(done: Run, until: int) -> dict[str, int]:
+    """Return what happened to low and urgent launches in the first cycles of a run.
+
+    Runs are of different lengths: their costs compare only over the same cycles.
+
+    Parameters
+    ----------
+    done : Run
+        The run.
+    until : int
+        The last cycle that counts.
+    """
+    put_back = [each for each in done.put_back if each.cycle <= until]
+    counted = {fate: [each for each in put_back if each.fate is fate] for fate in Fate}
+    killed = counted[Fate.KILLED]
+    hits = [hit for cycle, hit in done.lookups if cycle <= until]
     return {
-        "cycles": queue.records[-1].cycle,
-        "low_launches": host.low_finished,
+        "urgent_started": sum(cycle <= until for cycle in done.urgent_starts),
+        "low_launches": sum(cycle <= until for cycle in done.low_ends),
         "kills": len(killed),
-        "drains": len(by_fate[Fate.DRAINED]),
-        "skips": len(by_fate[Fate.SKIPPED]),
+        "drains": len(counted[Fate.DRAINED]),
+        "skips": len(counted[Fate.SKIPPED]),
         "blocks_run_again": sum(each.offered for each in killed),
         "cycles_thrown_away": sum(each.held for each in killed),
-        "index_hits": queue.path.hits,
-        "index_misses": queue.path.misses,
+        "index_hits": sum(hits),
+        "index_misses": len(hits) - sum(hits),
     }
 
 

@@ -11,12 +11,13 @@ from warploom_sim.methods.preempt.published import PUBLISHED, SOURCES
 #: Figures of a run, with the headings of their columns.
 _LATENCY: Final = {"median": "median", "p99": "p99", "max": "max"}
 _COSTS: Final = {
+    "low_launches": "low launches finished",
+    "urgent_started": "urgent launches started",
     "kills": "kills",
     "drains": "drains",
     "skips": "skips",
     "blocks_run_again": "blocks run again",
     "cycles_thrown_away": "slot cycles thrown away",
-    "low_launches": "low launches finished",
     "index_misses": "index misses",
 }
 
@@ -33,13 +34,14 @@ def show(console: Console, figures: Mapping[str, Any]) -> None:
     """
     _latencies(console, figures)
     _costs(console, figures)
-    _levels(console, figures["xsched"])
+    _levels(console, figures)
     _published(console)
 
 
 def _latencies(console: Console, figures: Mapping[str, Any]) -> None:
     title = f"{figures['trace']}: cycles from an urgent launch to its first block, and microseconds"
-    table = _table("", *_LATENCY.values(), *(f"{each}, us" for each in _LATENCY), title=title)
+    times = (f"{each}, us" for each in _LATENCY)
+    table = _table("", *_LATENCY.values(), *times, title=title, caption=_assumption(figures))
     for name, run in (figures["modes"] | figures["beside"]).items():
         cycles = (f"{run[each]:,.0f}" for each in _LATENCY)
         table.add_row(name, *cycles, *(f"{run[f'{each}_us']:,.3f}" for each in _LATENCY))
@@ -47,7 +49,9 @@ def _latencies(console: Console, figures: Mapping[str, Any]) -> None:
 
 
 def _costs(console: Console, figures: Mapping[str, Any]) -> None:
-    table = _table("", *_COSTS.values(), title="what it cost")
+    until = figures["compared_cycles"]
+    title = f"what it cost: each run's first {until:,} cycles, the length of the shortest run"
+    table = _table("", *_COSTS.values(), title=title)
     for name, run in (figures["modes"] | figures["beside"]).items():
         table.add_row(name, *(f"{run[each]:,}" for each in _COSTS))
     console.print(table)
@@ -61,14 +65,15 @@ def _costs(console: Console, figures: Mapping[str, Any]) -> None:
     )
 
 
-def _levels(console: Console, levels: Mapping[str, Any]) -> None:
+def _levels(console: Console, figures: Mapping[str, Any]) -> None:
     table = _table(
         "",
         *(f"{each}, us" for each in _LATENCY),
         *(f"{each}, commands" for each in _LATENCY),
         title="eight equal commands of 0.5 ms and 2,000 blocks in flight (XSched's levels)",
+        caption=_assumption(figures),
     )
-    for name, run in levels.items():
+    for name, run in figures["xsched"].items():
         times = (f"{run[f'{each}_us']:,.3f}" for each in _LATENCY)
         table.add_row(name, *times, *(f"{run[f'{each}_commands']:.3f}" for each in _LATENCY))
     console.print(table)
@@ -82,8 +87,15 @@ def _published(console: Console) -> None:
     console.print(SOURCES, style="dim", soft_wrap=True)
 
 
-def _table(first: str, *headings: str, title: str) -> Table:
-    table = Table(first, title=title)
+def _assumption(figures: Mapping[str, Any]) -> str:
+    return (
+        f"assumed: an SM reports a killed block {figures['report_time']:,} cycles after the kill"
+        " (--report-time)"
+    )
+
+
+def _table(first: str, *headings: str, title: str, caption: str | None = None) -> Table:
+    table = Table(first, title=title, caption=caption)
     for heading in headings:
         table.add_column(heading, justify="right")
     return table

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
-from warploom_sim.methods.preempt.measure import Setting, run
+from warploom_sim.methods.preempt.measure import Setting, run, summary
 from warploom_sim.methods.preempt.workload import LOW_PRIORITY, URGENT_PRIORITY, Workload
 from warploom_sim.traces.trace_launches import CLOCK_MHZ
 from warploom_spec import Config, LaunchDescriptor, capacities
@@ -67,7 +67,7 @@ def levels(setting: Setting, tell: Callable[[int], None]) -> dict[str, dict[str,
         chosen = workload.with_mode(mode, Fraction(1), setting.seed)
         if level == "same queue":
             chosen = chosen.in_one_queue()
-        figures = run(chosen, setting, ahead=COMMANDS, tell=tell).figures
+        figures = summary(run(chosen, setting, ahead=COMMANDS, tell=tell).latencies)
         for name in ("median", "p99", "max"):
             figures[f"{name}_commands"] = round(figures[name] / COMMAND_CYCLES, 4)
         result[level] = figures
