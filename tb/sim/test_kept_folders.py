@@ -182,4 +182,4 @@ def test_a_replay_marks_its_folder_and_lets_it_go(monkeypatch: pytest.MonkeyPatc
     assert not list(Path("build/replays").iterdir())
     assert not list(Path("build/.in_use/replays").iterdir())
     builds = {path for path in kept_folders._in_use if Path.cwd() in path.parents}
-    assert {path.parent.name for path in builds} == {"replay-verilog", "replay-icarus"}
+    assert {path.parent.name for path in builds} == {"replay-verilog", "replay-icarus", "gains"}
