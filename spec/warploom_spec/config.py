@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from warploom_spec.errors import WarploomError
 
@@ -21,9 +21,16 @@ BLOCK_FIELD_BITS: Final = (11, 11, 7)
 BLOCK_LIMITS: Final = (1024, 1024, 64)
 
 
-def _int(default: int, low: int, high: int) -> int:
-    """Declare an integer field with its legal range."""
-    return dataclasses.field(default=default, metadata={"low": low, "high": high})
+def _int(default: int, low: int, high: int, meaning: str) -> int:
+    """Declare an integer field with its legal range and its meaning."""
+    return dataclasses.field(
+        default=default, metadata={"low": low, "high": high, "meaning": meaning}
+    )
+
+
+def _field(default: Any, meaning: str) -> Any:
+    """Declare another field with its meaning."""
+    return dataclasses.field(default=default, metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,99 +38,83 @@ class Config:
     """One configuration of the front end.
 
     Every integer field has a legal range; :class:`WarploomError` names the field, its value and the
-    range when it is left. Widths derived from the fields are properties.
-
-    Attributes
-    ----------
-    sms : int
-        Streaming multiprocessors behind the dispatcher.
-    warp_size : int
-        Lanes of a warp, W: 8, 16, 32 or 64.
-    block_slots : int
-        Blocks that one SM holds.
-    warp_slots : int
-        Warps that one SM holds.
-    register_units : int
-        Registers of one SM, in units of 256.
-    shared_units : int
-        Shared memory of one SM, in units of 128 bytes.
-    barriers : int
-        Barriers of one SM.
-    max_threads : int
-        Most threads of one block.
-    grid_bits : tuple[int, int, int]
-        Width of each grid dimension; the largest dimension is 2**bits - 1.
-    history_entries : int
-        Block shapes that ConfigFilter remembers.
-    index_memory_warps : int
-        Warps that the index memory holds, 2 at least; 0: there is none, and nothing makes indices,
-        because the SMs make their own.
-    word_bits : int
-        Bits of one packed thread index.
-    inline_args : int
-        Argument words of 64 bits that travel in the launch.
-    stream_bits, priority_bits, task_bits : int
-        Widths of these fields.
-    max_tables : int
-        Mapping tables; handle 0 means none.
-    reference_bits : int
-        Width of a history entry's reference count.
-    kill_timeout : int
-        Cycles after which an SM that has not reported a killed launch's blocks is lost; at least
-        2 ``block_slots`` + 8.
-    sm_kill : bool
-        Whether SMs end a block when its launch is killed; if not, every kill is a drain, and no SM
-        is ever lost.
-    cores : int
-        Execution stages of one SM that IncrementalScheduler feeds.
-    policy : str
-        Placement policy, fixed when the hardware is generated.
-    reclaim : str
-        Reclaim policy, fixed when the hardware is generated.
-    sections : int
-        Sections of the doorbell mailbox; section k belongs to execution unit k for k < ``units``.
-    units : int
-        Execution units, at most ``sections``.
-    cores_per_unit : int
-        Cores of one execution unit; the status word has a bit for each.
-    core_timeout : int
-        Cycles after which a unit's core that has not arrived is missing; 0: never.
-    queue_depth : int
-        Launches of one priority that the completion queue has records for, a power of two: it holds
-        4 of it plus 4.
-    step_from_host : bool
-        Whether an index configuration carries the index of thread W, as in the index patent.
+    range when it is left. Widths derived from the fields are properties. A field's metadata hold
+    its ``meaning``, an integer field's also its range: ``low`` and ``high``.
     """
 
-    sms: int = _int(8, 1, 256)
-    warp_size: int = 32
-    block_slots: int = _int(32, 1, 64)
-    warp_slots: int = _int(64, 1, 128)
-    register_units: int = _int(256, 1, 511)
-    shared_units: int = _int(1824, 1, 2047)
-    barriers: int = _int(32, 1, 63)
-    max_threads: int = _int(1024, 1, 65536)
-    grid_bits: tuple[int, int, int] = (31, 16, 16)
-    history_entries: int = _int(8, 1, 64)
-    index_memory_warps: int = _int(512, 0, 65536)
-    word_bits: int = _int(16, 8, 32)
-    inline_args: int = _int(4, 0, 10)
-    stream_bits: int = _int(4, 1, 8)
-    priority_bits: int = _int(2, 1, 4)
-    task_bits: int = _int(4, 1, 8)
-    max_tables: int = _int(4, 1, 7)
-    reference_bits: int = _int(4, 1, 8)
-    kill_timeout: int = _int(1024, 10, 65535)
-    sm_kill: bool = True
-    cores: int = _int(4, 1, 16)
-    sections: int = _int(8, 1, 64)
-    units: int = _int(4, 1, 8)
-    cores_per_unit: int = _int(32, 1, 32)
-    core_timeout: int = _int(1 << 20, 0, 1 << 30)
-    queue_depth: int = _int(16, 1, 1024)
-    policy: str = "round_robin"
-    reclaim: str = "out_of_order"
-    step_from_host: bool = False
+    sms: int = _int(8, 1, 256, "Streaming multiprocessors behind the dispatcher.")
+    warp_size: int = _field(32, "Lanes of a warp, W: 8, 16, 32 or 64.")
+    block_slots: int = _int(32, 1, 64, "Blocks that one SM holds.")
+    warp_slots: int = _int(64, 1, 128, "Warps that one SM holds.")
+    register_units: int = _int(256, 1, 511, "Registers of one SM, in units of 256.")
+    shared_units: int = _int(1824, 1, 2047, "Shared memory of one SM, in units of 128 bytes.")
+    barriers: int = _int(32, 1, 63, "Barriers of one SM.")
+    max_threads: int = _int(1024, 1, 65536, "Most threads of one block.")
+    grid_bits: tuple[int, int, int] = _field(
+        (31, 16, 16),
+        "Width of each grid dimension; the largest dimension is 2**bits - 1.",
+    )
+    history_entries: int = _int(8, 1, 64, "Block shapes that ConfigFilter remembers.")
+    index_memory_warps: int = _int(
+        512,
+        0,
+        65536,
+        "Warps that the index memory holds, 2 at least; 0: there is none, and nothing makes "
+        "indices, because the SMs make their own.",
+    )
+    word_bits: int = _int(16, 8, 32, "Bits of one packed thread index.")
+    inline_args: int = _int(4, 0, 10, "Argument words of 64 bits that travel in the launch.")
+    stream_bits: int = _int(4, 1, 8, "Widths of these fields.")
+    priority_bits: int = _int(2, 1, 4, "Widths of these fields.")
+    task_bits: int = _int(4, 1, 8, "Widths of these fields.")
+    max_tables: int = _int(4, 1, 7, "Mapping tables; handle 0 means none.")
+    reference_bits: int = _int(4, 1, 8, "Width of a history entry's reference count.")
+    kill_timeout: int = _int(
+        1024,
+        10,
+        65535,
+        "Cycles after which an SM that has not reported a killed launch's blocks is lost; at "
+        "least 2 ``block_slots`` + 8.",
+    )
+    sm_kill: bool = _field(
+        True,
+        "Whether SMs end a block when its launch is killed; if not, every kill is a drain, and "
+        "no SM is ever lost.",
+    )
+    cores: int = _int(4, 1, 16, "Execution stages of one SM that IncrementalScheduler feeds.")
+    sections: int = _int(
+        8,
+        1,
+        64,
+        "Sections of the doorbell mailbox; section k belongs to execution unit k for k < "
+        "``units``.",
+    )
+    units: int = _int(4, 1, 8, "Execution units, at most ``sections``.")
+    cores_per_unit: int = _int(
+        32,
+        1,
+        32,
+        "Cores of one execution unit; the status word has a bit for each.",
+    )
+    core_timeout: int = _int(
+        1 << 20,
+        0,
+        1 << 30,
+        "Cycles after which a unit's core that has not arrived is missing; 0: never.",
+    )
+    queue_depth: int = _int(
+        16,
+        1,
+        1024,
+        "Launches of one priority that the completion queue has records for, a power of two: it "
+        "holds 4 of it plus 4.",
+    )
+    policy: str = _field("round_robin", "Placement policy, fixed when the hardware is generated.")
+    reclaim: str = _field("out_of_order", "Reclaim policy, fixed when the hardware is generated.")
+    step_from_host: bool = _field(
+        False,
+        "Whether an index configuration carries the index of thread W, as in the index patent.",
+    )
 
     def __post_init__(self) -> None:
         """Refuse a field outside its range, naming the field, its value and the range."""

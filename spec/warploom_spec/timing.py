@@ -1,100 +1,80 @@
 """Exact latencies and depths of every block, in cycles, shared by RTL and models."""
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 from warploom_spec.config import Config
 
 
+def _of(meaning: str, default: Any = dataclasses.MISSING) -> Any:
+    """Declare a field; its meaning begins with the block's name."""
+    return dataclasses.field(default=default, metadata={"meaning": meaning})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """Latencies and depths of one configuration. What each means stands on its block's page.
+    """Latencies and depths of one configuration; the page of each block uses them.
 
-    Attributes
-    ----------
-    launch_check : int
-        LaunchCheck: transfer at ``i`` to valid at ``o``.
-    launch_queue : int
-        LaunchPath: launches accepted and not yet handed to the dispatcher, at most.
-    end_records : int
-        LaunchPath: entries for final records.
-    done_depth : int
-        ConfigFilter: answers outstanding, at most.
-    filter_lookup : int
-        ConfigFilter: transfer to the earliest acceptance.
-    iterator_setup : int
-        IndexIterator: cycles a configuration spends in the setup unit, at least.
-    iterator_pipe : int
-        IndexIterator: a warp's first cycle in the generation unit to valid at ``o``.
-    packer : int
-        IndexPacker: ``i`` to ``o``.
-    index_read : int
-        IndexMemory: request to data.
-    boot : int
-        BlockDispatcher: cycles after a reset in which it takes no launch and no report.
-    stage : int
-        BlockDispatcher: transfer of a launch to the first cycle in which GridWalker can take it.
-    fit_table : int
-        BlockDispatcher: from a launch's transfer, beside 2 A + B, to the first decision that may
-        put one of its blocks on an SM that holds blocks of the other place. A and B are the most
-        blocks of the launch and of the other place's that fit on an empty SM.
-    offer : int
-        BlockDispatcher: decision to offer.
-    again : int
-        BlockDispatcher: decision to the next one for the same SM, if it takes its offer at once.
-    change : int
-        BlockDispatcher: cycles without a decision between two launches.
-    returns : int
-        BlockDispatcher: report or retirement to the first decision that sees it.
-    stop : int
-        BlockDispatcher: a stop at the port to the first cycle in which its launch is stopped, and
-        ``kill`` is 1.
-    fault : int
-        BlockDispatcher: a fault at the port to the first cycle in which ``kill`` is 1.
-    loss : int
-        BlockDispatcher: ``kill_timeout`` cycles after ``kill`` rose to the first cycle in which a
-        silent SM is lost.
-    loss_kill : int
-        BlockDispatcher: the first cycle in which an SM is lost to the first cycle in which the
-        launches with blocks on it are killed.
-    end : int
-        BlockDispatcher: first cycle in which a launch is gone to its record.
-    kill_gap : int
-        BlockDispatcher: first cycle with ``kill`` = 0 to the first offer of the place's next
-        launch, at least.
-    stall : int
-        BlockDispatcher: stalled cycle to the counter that shows it.
-    error : int
-        BlockDispatcher: cause at the port to the error record.
-    stall_counter_bits, error_counter_bits : int
-        Widths of those counters.
+    The metadata of a field hold its ``meaning``; a property's is its docstring.
     """
 
-    launch_check: int
-    launch_queue: int
-    end_records: int
-    done_depth: int
-    filter_lookup: int
-    iterator_setup: int
-    iterator_pipe: int
-    packer: int
-    index_read: int
-    boot: int
-    stage: int
-    fit_table: int
-    offer: int
-    again: int
-    change: int
-    returns: int
-    stop: int
-    fault: int
-    loss: int
-    loss_kill: int
-    end: int
-    kill_gap: int
-    stall: int
-    error: int
-    stall_counter_bits: int = 32
-    error_counter_bits: int = 16
+    launch_check: int = _of("LaunchCheck: transfer at ``i`` to valid at ``o``.")
+    launch_queue: int = _of(
+        "LaunchPath: launches accepted and not yet handed to the dispatcher, at most.",
+    )
+    end_records: int = _of("LaunchPath: entries for final records.")
+    done_depth: int = _of("ConfigFilter: answers outstanding, at most.")
+    filter_lookup: int = _of("ConfigFilter: transfer to the earliest acceptance.")
+    iterator_setup: int = _of(
+        "IndexIterator: cycles a configuration spends in the setup unit, at least.",
+    )
+    iterator_pipe: int = _of(
+        "IndexIterator: a warp's first cycle in the generation unit to valid at ``o``.",
+    )
+    packer: int = _of("IndexPacker: ``i`` to ``o``.")
+    index_read: int = _of("IndexMemory: request to data.")
+    boot: int = _of(
+        "BlockDispatcher: cycles after a reset in which it takes no launch and no report.",
+    )
+    stage: int = _of(
+        "BlockDispatcher: transfer of a launch to the first cycle in which GridWalker can take it.",
+    )
+    fit_table: int = _of(
+        "BlockDispatcher: from a launch's transfer, beside 2 A + B, to the first decision that "
+        "may put one of its blocks on an SM that holds blocks of the other place. A and B are "
+        "the most blocks of the launch and of the other place's that fit on an empty SM.",
+    )
+    offer: int = _of("BlockDispatcher: decision to offer.")
+    again: int = _of(
+        "BlockDispatcher: decision to the next one for the same SM, if it takes its offer at once.",
+    )
+    change: int = _of("BlockDispatcher: cycles without a decision between two launches.")
+    returns: int = _of("BlockDispatcher: report or retirement to the first decision that sees it.")
+    stop: int = _of(
+        "BlockDispatcher: a stop at the port to the first cycle in which its launch is stopped, "
+        "and ``kill`` is 1.",
+    )
+    fault: int = _of(
+        "BlockDispatcher: a fault at the port to the first cycle in which ``kill`` is 1.",
+    )
+    loss: int = _of(
+        "BlockDispatcher: ``kill_timeout`` cycles after ``kill`` rose to the first cycle in "
+        "which a silent SM is lost.",
+    )
+    loss_kill: int = _of(
+        "BlockDispatcher: the first cycle in which an SM is lost to the first cycle in which "
+        "the launches with blocks on it are killed.",
+    )
+    end: int = _of("BlockDispatcher: first cycle in which a launch is gone to its record.")
+    kill_gap: int = _of(
+        "BlockDispatcher: first cycle with ``kill`` = 0 to the first offer of the place's next "
+        "launch, at least.",
+    )
+    stall: int = _of("BlockDispatcher: stalled cycle to the counter that shows it.")
+    error: int = _of("BlockDispatcher: cause at the port to the error record.")
+    stall_counter_bits: int = _of("Widths of those counters.", default=32)
+    error_counter_bits: int = _of("Widths of those counters.", default=16)
 
     @property
     def launches_ahead(self) -> int:

@@ -16,7 +16,7 @@ from warploom_sim.json_file import write_whole
 from warploom_sim.variant import variant
 from warploom_sim.verilog import packed_wrapper, shared_modules, sv_package
 from warploom_sim.verilog.blocks import block
-from warploom_sim.verilog.header import WatchedConfig, header
+from warploom_sim.verilog.header import header
 from warploom_sim.verilog.portable_verilog import lint_off, run_at_start
 from warploom_spec import WarploomError
 
@@ -179,11 +179,10 @@ def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:
 def module_texts(name: str, config: str, settings: Sequence[str] = ()) -> dict[str, str]:
     """Return what `module_text` returns, and the wrapper if the block has one, by their names."""
     chosen = variant(config, settings)
-    made = WatchedConfig(**vars(chosen.config))
-    component = block(name)(made)
+    component = block(name)(chosen.config)
     text = component_text(component, name)
     clocked = "\n  input clk;\n" in text
-    about = header(PREFIX + name, chosen.name, component, made, clocked)
+    about = header(PREFIX, name, chosen, component, clocked)
     texts = {name: about + lint_off() + run_at_start(text)}
     if name == packed_wrapper.BLOCK:
         made_wrapper = packed_wrapper.wrapper(component, chosen.config, PREFIX + name, chosen.name)
