@@ -14,7 +14,9 @@ from tb.support.planted import plant
 from tb.support.record import Sender, record
 from tb.support.seeded_faults import LAUNCH_CHECK
 from warploom.launch import LaunchCheck
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import LaunchCheck as Model
+from warploom_golden.launch import launch_check
 from warploom_golden.oracles.index_reference import is_legal, last_mask, threads, warps, widths
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_spec import ErrorCode, LaunchDescriptor, layouts, preset, timing
@@ -149,6 +151,35 @@ def test_barriers_of_a_block_end_at_16():
     assert checked(config, replace(launch, barriers=16))["error"] == ErrorCode.OK
 
 
+#: Largest blocks, each before one that is too large. 1536 threads are 48 warps, no power of two:
+#: 48 x 342 registers are 2^14 and 32 more.
+LARGEST = {
+    "default": (
+        ({"block": (1024, 1, 1)}, ErrorCode.OK),
+        ({"block": (5, 205, 1)}, ErrorCode.THREADS),
+    ),
+    "default,max_threads=1536": (
+        ({"block": (768, 2, 1)}, ErrorCode.OK),
+        ({"block": (29, 53, 1)}, ErrorCode.THREADS),
+        ({"block": (768, 2, 1), "warp_registers": 5}, ErrorCode.OK),
+        ({"block": (768, 2, 1), "warp_registers": 6}, ErrorCode.BLOCK_REGISTERS),
+        ({"block": (768, 2, 1), "warp_registers": 342}, ErrorCode.BLOCK_REGISTERS),
+    ),
+}
+
+
+def demand_largest(block, config):
+    """Hold that the largest blocks pass RTL or model, and the next ones do not."""
+    changes, codes = zip(*LARGEST[config], strict=True)
+    config = config_of(config)
+    launch = LaunchDescriptor(grid=(1, 1, 1), block=(1, 1, 1))
+    sent = [replace(launch, **change).pack(config) for change in changes]
+    host = Sender({"i": sent}, lambda cycle: {"tables": 0, "o__ready": 1})
+    packet = layouts.checked_launch(config)
+    found = record(block(config), host, 12).transfers("o")
+    assert tuple(packet.unpack(word)["error"] for _, word in found) == codes
+
+
 def test_every_refusal_of_the_check_was_shown():
     codes = {code for _, code, _ in BAD_INPUT} | {ErrorCode.INDEX_BITS}
     assert codes == {code for code in ErrorCode if 1 <= code <= ErrorCode.TABLE_UNKNOWN}
@@ -167,6 +198,44 @@ def test_rtl_refuses_the_same_bad_input():
 
 
 BLOCKS = pytest.mark.parametrize("block", [Model, LaunchCheck])
+
+
+@BLOCKS
+@pytest.mark.parametrize("config", LARGEST)
+def test_the_largest_block_is_let_through_and_the_next_is_refused(block, config):
+    demand_largest(block, config)
+
+
+#: Rules that are wrong in the RTL, or in RTL and model alike.
+WRONG_LIMITS = {
+    "the product of registers has a bit less": (
+        *("default,max_threads=1536", (LaunchCheck,)),
+        Rewrite(
+            *(LaunchCheck, "elaborate", "launch.warp_registers * warps"),
+            "(launch.warp_registers * warps)[:-1]",
+        ),
+    ),
+    "as many threads as there may be are refused": (
+        *("default", (LaunchCheck, Model)),
+        Rewrite(
+            *(LaunchCheck, "elaborate", "threads > self._config.max_threads"),
+            "threads >= self._config.max_threads",
+        ),
+        Rewrite(
+            *(launch_check, "refusals", "block[0] * block[1] * block[2] > config.max_threads"),
+            "block[0] * block[1] * block[2] >= config.max_threads",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", WRONG_LIMITS)
+def test_a_wrong_limit_is_found(rule, monkeypatch):
+    config, blocks, *changes = WRONG_LIMITS[rule]
+    plant(monkeypatch, changes)
+    for block in blocks:
+        with pytest.raises(AssertionError):
+            demand_largest(block, config)
 
 
 @given(seed=st.integers(0, 1 << 32), name=st.sampled_from(("tiny", "default", "large")))

@@ -187,9 +187,9 @@ def policy(name: str, reclaim: str = "out_of_order") -> Config:
     return config_of(f"tiny,sms={SMS},policy={name},reclaim={reclaim}")
 
 
-def given(recording: Recording) -> list[int]:
+def given(recording: Recording, sms: int = SMS) -> list[int]:
     """Return the SMs in the order in which they got blocks; all offers are taken at once."""
-    found = [(c, n) for n in range(SMS) for c in recording.cycles(f"offer__{n}__valid")]
+    found = [(c, n) for n in range(sms) for c in recording.cycles(f"offer__{n}__valid")]
     return [n for _, n in sorted(found)]
 
 
