@@ -55,7 +55,17 @@ def with_settings(name: str, settings: Sequence[str]) -> Config:
     WarploomError
         If a preset, a field or a value is none, or a field is set twice.
     """
-    base = preset(name)
+    return changed(preset(name), settings)
+
+
+def changed(base: Config, settings: Sequence[str]) -> Config:
+    """Return a configuration with fields set, as `with_settings` does of a preset's.
+
+    Raises
+    ------
+    WarploomError
+        If a field or a value is none, or a field is set twice.
+    """
     changes: dict[str, Any] = {}
     for setting in settings:
         field, value = _read(setting, base)

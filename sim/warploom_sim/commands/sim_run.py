@@ -9,8 +9,7 @@ from warploom_sim.cosim import simulators
 from warploom_sim.json_file import write_json
 from warploom_sim.replay import replay_gains, rtl_replay
 from warploom_sim.replay.launch_figures import write_launches_csv
-from warploom_sim.replay.model_input import config_of
-from warploom_sim.replay.replay_job import Job, flip_of, prepare
+from warploom_sim.replay.replay_job import Job, prepare
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import new_files
 from warploom_sim.screen import table_console
@@ -33,13 +32,11 @@ def run(request: ReplayRequest) -> int:
     ProgramError
         If the simulator or the model fails.
     """
-    config = config_of(request)
     assert request.simulator
     simulators.require(request.simulator)
     replay_views.check(request)
-    flip = flip_of(request, config)
     whole = bool(request.timeline or request.report)
-    jobs = [prepare(config, request.of(path), flip, whole=whole) for path in request.traces]
+    jobs = [prepare(request.of(path), whole=whole) for path in request.traces]
     for job in jobs:
         for said in job.trace.notes():
             Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)

@@ -5,24 +5,32 @@ from collections.abc import Iterator, Sequence
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Piece
 from warploom_golden.replay.gains import Workload
-from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.request import RECORDED, ReplayRequest
+from warploom_sim.traces.recorded_config import recorded_config
 from warploom_sim.traces.trace_launches import arrival_cycles, make_launches
 from warploom_sim.traces.trace_reader import Trace
-from warploom_sim.variant import with_settings
-from warploom_spec import Config, LaunchDescriptor
+from warploom_sim.variant import changed
+from warploom_spec import Config, LaunchDescriptor, preset
 
 
-def config_of(request: ReplayRequest) -> Config:
-    """Return the preset with the policies and fields that a request puts in their place.
+def config_of(request: ReplayRequest, trace: Trace) -> Config:
+    """Return what a request replays a trace on.
+
+    It is the preset, or the recorded GPU, with the policies and fields that the request puts in
+    their place.
 
     Raises
     ------
     WarploomError
-        If the model does not cover the configuration.
+        If the model does not cover the configuration, or the GPU is too large.
     """
+    if request.config == RECORDED:
+        base = recorded_config(trace, built=request.rtl)
+    else:
+        base = preset(request.config)
     chosen = {"policy": request.policy, "reclaim": request.reclaim}
     policies = [f"{field}={value}" for field, value in chosen.items() if value]
-    config = with_settings(request.config, (*policies, *request.settings))
+    config = changed(base, (*policies, *request.settings))
     event_model.check(config, request.kill_every)
     return config
 

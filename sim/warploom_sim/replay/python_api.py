@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from warploom_sim.cosim import simulators
 from warploom_sim.failure import MismatchError
-from warploom_sim.replay.request import ReplayRequest, requested
+from warploom_sim.replay.request import RECORDED, ReplayRequest, requested
 from warploom_sim.replay.request_fields import Option, Surface, options
-from warploom_sim.variant import settings_of
+from warploom_sim.variant import settings_of, shown
 from warploom_spec import Config, WarploomError, preset
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def replay(trace: str | Path, config: str | Config = "default", **given: Any) ->
     trace : str or Path
         What the PyTorch profiler wrote (Chrome trace JSON, plain or gzip).
     config : str or Config
-        A preset's name (``tiny``, ``default``, ``large``) or a configuration.
+        A preset's name (``tiny``, ``default``, ``large``), ``recorded`` for the GPU of the trace,
+        or a configuration.
     **given
         Options of `warploom_sim.replay.request.ReplayRequest`, listed below, and fields of `Config`
         that replace those of ``config``: ``sms=4``.
@@ -82,7 +83,8 @@ def gains(trace: str | Path, config: str | Config = "default", **given: Any) -> 
     from warploom_sim.replay.replay_job import read_trace
 
     request = request_of(Path(trace), config, given)
-    return gains_of(read_trace(request), config_of(request), request)
+    loaded = read_trace(request)
+    return gains_of(loaded, config_of(request, loaded), request)
 
 
 def request_of(trace: Path, config: str | Config, given: Mapping[str, Any]) -> ReplayRequest:
@@ -95,12 +97,16 @@ def request_of(trace: Path, config: str | Config, given: Mapping[str, Any]) -> R
     """
     known = options(ReplayRequest)
     fields = {name: value for name, value in given.items() if name not in known}
-    name = config if isinstance(config, str) else "default"
-    base = preset(config) if isinstance(config, str) else config
+    name = known["config"].checked("config", config) if isinstance(config, str) else "default"
+    # Of the recorded GPU only the names of its fields are known before the trace is read.
+    base = config if isinstance(config, Config) else preset("default" if name == RECORDED else name)
     for field in fields:
         if field not in vars(base):
             raise WarploomError(f"field is {field!r}; legal: {', '.join(vars(base))}")
-    own = settings_of(name, dataclasses.replace(base, **fields))
+    if name == RECORDED:
+        own = tuple(f"{field}={shown(value, ',')}" for field, value in fields.items())
+    else:
+        own = settings_of(name, dataclasses.replace(base, **fields))
     asked = {name: value for name, value in given.items() if name in known} | {"config": name}
     if own:
         replaced = tuple(f"{field}=" for field in ("policy", "reclaim") if given.get(field))
@@ -123,11 +129,10 @@ def run(request: ReplayRequest) -> "Replay":
     """
     # Models and RTL are imported by the first call, not with the package.
     from warploom_sim.replay import replay_job, rtl_replay
-    from warploom_sim.replay.model_input import config_of
 
     if request.simulator:
         simulators.require(request.simulator)
-    job = replay_job.prepare(config_of(request), request)
+    job = replay_job.prepare(request)
     if not request.rtl:
         return replay_job.model_alone(job)
     outcome = rtl_replay.run_one(job)

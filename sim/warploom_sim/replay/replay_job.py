@@ -10,7 +10,7 @@ from warploom_sim.replay import expected, replay_figures
 from warploom_sim.replay.bench import axi_bench
 from warploom_sim.replay.bench.records import record_packets
 from warploom_sim.replay.expected import Expected
-from warploom_sim.replay.model_input import arrivals_of, event_pieces, launches_of
+from warploom_sim.replay.model_input import arrivals_of, config_of, event_pieces, launches_of
 from warploom_sim.replay.replay_columns import block_columns, block_figures, launch_columns
 from warploom_sim.replay.replay_follow import Flip
 from warploom_sim.replay.replay_result import Replay
@@ -53,21 +53,18 @@ def read_trace(request: ReplayRequest) -> Trace:
     return trace
 
 
-def prepare(
-    config: Config,
-    request: ReplayRequest,
-    flip: Flip | None = None,
-    *,
-    whole: bool = True,
-) -> Job:
+def prepare(request: ReplayRequest, *, whole: bool = True) -> Job:
     """Read the trace of a request for one, and make its launches.
 
     Raises
     ------
     WarploomError
-        If the trace is refused, or is to be kept whole and has more than `MOST_BLOCKS` blocks.
+        If the trace, its configuration or a planted fault is refused, or the trace is to be kept
+        whole and has more than `MOST_BLOCKS` blocks.
     """
-    return prepare_launches(read_trace(request), config, request, flip, whole=whole)
+    trace = read_trace(request)
+    config = config_of(request, trace)
+    return prepare_launches(trace, config, request, flip_of(request, config), whole=whole)
 
 
 def prepare_launches(

@@ -30,6 +30,8 @@ CONTENTIONS: Final = ("none", "sharing")
 ALLOCATORS: Final = ("frequent", "shared", "own")
 #: When launches arrive: all at once, or at the recorded times of their calls.
 ARRIVALS: Final = ("none", "trace")
+#: Beside the presets: the GPU that the trace was recorded on.
+RECORDED: Final = "recorded"
 #: Who sends the launches: a source at LaunchPath, or a host over AXI4-Lite at FrontEnd.
 HOSTS: Final = ("direct", "axi")
 #: Warps that an SM runs at full speed: about the knee of dependent arithmetic on an H200.
@@ -69,8 +71,8 @@ class ReplayRequest:
     )
     config: str = option(
         "--config",
-        Word(PRESETS),
-        "Preset of the hardware.",
+        Word((*PRESETS, RECORDED)),
+        "Preset of the hardware, or the recorded GPU.",
         "default",
         role=Role.CONFIG,
         always=True,

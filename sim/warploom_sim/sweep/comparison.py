@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from warploom_sim.failure import MismatchError, ProgramError
-from warploom_sim.replay.replay_job import prepare_launches, read_trace
+from warploom_sim.replay.replay_job import prepare_launches
 from warploom_sim.sweep.cluster import connect, finished_runs
 from warploom_sim.sweep.plan import Run, plan, sources
+from warploom_sim.sweep.recordings import Recordings
 from warploom_sim.sweep.result_folder import ResultFolder, Row
 from warploom_spec.config import POLICIES, RECLAIMS
 
@@ -63,15 +64,14 @@ def prepare_comparison(
     WarploomError
         If a trace, a field or a kept row is refused: before anything runs or is written.
     """
-    runs = plan(traces, given)
+    recordings = Recordings()
+    runs = plan(traces, given, recordings)
     made_by = sources(any(run.request.rtl for run in runs))
     results = ResultFolder(folder, made_by)
     rows = {run.run_id: row for run in runs if (row := results.read(run))}
-    loaded = {key: read_trace(run.request) for key, run in _firsts(runs, _recording).items()}
-    notes = [said for trace in loaded.values() for said in trace.notes()]
-    job = Job(runs, rows, results, made_by, list(dict.fromkeys(notes)))
+    job = Job(runs, rows, results, made_by, recordings.notes())
     for run in _firsts(job.missing, _launched).values():
-        prepare_launches(loaded[_recording(run)], run.config, run.request)
+        prepare_launches(recordings.of(run.request), run.config, run.request)
     return job
 
 
@@ -81,11 +81,6 @@ def _firsts(runs: Sequence[Run], key: Callable[[Run], object]) -> dict[object, R
     for run in runs:
         found.setdefault(key(run), run)
     return found
-
-
-def _recording(run: Run) -> object:
-    """Return what decides about what is read."""
-    return run.trace, run.request.device, run.request.gpu
 
 
 def _launched(run: Run) -> object:

@@ -20,6 +20,7 @@ from warploom_sim.replay.request_fields import (
     plain,
     refuse_given,
 )
+from warploom_sim.sweep.recordings import Recordings
 from warploom_spec import Config, WarploomError, preset
 
 #: Packages that decide what a replay shows; with the RTL that one as well.
@@ -78,7 +79,11 @@ class Run:
         return {"trace": self.trace.name, **found, **policies, "set": fields, "engine": engine}
 
 
-def plan(traces: Sequence[Path], given: Mapping[str, Sequence[Any]]) -> list[Run]:
+def plan(
+    traces: Sequence[Path],
+    given: Mapping[str, Sequence[Any]],
+    recordings: Recordings | None = None,
+) -> list[Run]:
     """Return every combination once: of each trace all runs in a row, the reclaim policy fastest.
 
     Parameters
@@ -88,19 +93,24 @@ def plan(traces: Sequence[Path], given: Mapping[str, Sequence[Any]]) -> list[Run
     given : mapping of str to sequence
         Of fields of `ReplayRequest` all values. Those of ``settings`` are each ``FIELD=V1,V2``; a
         field that is a tuple has one value a setting.
+    recordings : Recordings or None
+        Where the traces are kept that are read: the recorded GPU is a configuration.
 
     Raises
     ------
     WarploomError
-        If a preset or a field does not exist, a value is not legal, or a comparison cannot do it.
+        If a trace is refused, a preset or a field does not exist, a value is not legal, or a
+        comparison cannot do it.
     """
     refuse_given(ReplayRequest, Surface.COMPARE, given)
     contents = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in set(traces)}
+    read = Recordings() if recordings is None else recordings
     runs: dict[str, Run] = {}
     for path in traces:
         for values in _combinations(given):
             request = ReplayRequest(traces=(path,), **values)
-            run = Run(request=request, content=contents[path], config=config_of(request))
+            config = config_of(request, read.of(request))
+            run = Run(request=request, content=contents[path], config=config)
             runs.setdefault(run.run_id, run)
     return list(runs.values())
 

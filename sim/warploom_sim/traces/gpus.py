@@ -86,7 +86,7 @@ GPUS: Final[Mapping[str, Device]] = _known()
 RANGES: Final = {
     "sms": (1, 1024),
     "block_slots": (1, 128),
-    "warp_slots": (1, 1024),
+    "warp_slots": (1, 128),
     "registers": (1, 2**20),
     "shared_bytes": (1, 2**20),
     "barriers": (1, 1024),

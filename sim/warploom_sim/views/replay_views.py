@@ -10,7 +10,7 @@ from warploom_sim.replay import replay_words
 from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views import replay_table
-from warploom_spec import Config, WarploomError
+from warploom_spec import WarploomError
 
 if TYPE_CHECKING:
     from warploom_sim.replay.rtl_replay import Outcome
@@ -58,7 +58,7 @@ def write(request: ReplayRequest, outcomes: Sequence["Outcome"]) -> list[str]:
     return lines
 
 
-def recorded_lengths(request: ReplayRequest, config: Config) -> Replay | None:
+def recorded_lengths(request: ReplayRequest) -> Replay | None:
     """Return the replay of the first trace with blocks of the recorded lengths.
 
     The golden model runs alone. None if blocks of those lengths are refused.
@@ -67,7 +67,7 @@ def recorded_lengths(request: ReplayRequest, config: Config) -> Replay | None:
 
     once = dataclasses.replace(request, time_scale=Fraction(1))
     try:
-        job = replay_job.prepare(config, once)
+        job = replay_job.prepare(once)
     except WarploomError:
         return None
     return replay_job.model_alone(job)
@@ -107,7 +107,7 @@ def _write_report(path: Path, request: ReplayRequest, outcomes: Sequence["Outcom
                 replay=outcome.result,
                 figures=outcome.figures,
                 command=replay_words.command(again),
-                recorded=recorded_lengths(again, outcome.result.config) if limited else None,
+                recorded=recorded_lengths(again) if limited else None,
             )
             runs.append(run)
             bar.advance(task)

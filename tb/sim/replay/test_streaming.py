@@ -19,7 +19,6 @@ from warploom_sim.replay.bench.records import CLOSED, record_packets, record_wor
 from warploom_sim.replay.event_comparison import Comparing, compare
 from warploom_sim.replay.event_files import EventFile
 from warploom_sim.replay.launch_figures import CYCLES
-from warploom_sim.replay.model_input import config_of
 from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import WarploomError, preset
 
@@ -38,7 +37,7 @@ def test_figures_of_pieces_are_those_of_the_whole(
 ) -> None:
     trace = write(tmp_path, random_document(random.Random(seed), 16))
     given = ReplayRequest(traces=(trace,), config="tiny", knee=3, **options)
-    job = replay_job.prepare(config_of(given), given)
+    job = replay_job.prepare(given)
     whole = replay_job.model_alone(job)
     monkeypatch.setattr(event_dispatch, "PIECE", 16)
     monkeypatch.setattr(event_dispatcher, "AHEAD", 4)

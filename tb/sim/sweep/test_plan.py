@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tb.support.trace_files import document, write
+from tb.support.trace_files import DEVICE, document, write
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim.sweep.labels import baseline, common, label, value, varying
 from warploom_sim.sweep.plan import parts, plan, sources
@@ -17,7 +17,11 @@ from warploom_spec.config import RECLAIMS
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    return write(tmp_path, document())
+    """Return a trace of two GPUs."""
+    content = document()
+    content["deviceProperties"].append(DEVICE | {"id": 1})
+    content["traceEvents"][3]["args"]["device"] = 1
+    return write(tmp_path, content)
 
 
 def test_every_combination_once_and_in_order(tmp_path: Path, trace: Path) -> None:
