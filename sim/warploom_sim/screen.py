@@ -1,14 +1,38 @@
-"""Where commands print: tables whole into a file or a pipe, progress where somebody looks."""
+"""Where commands print: tables whole into a file or a pipe, progress as a bar or as lines."""
 
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
 from typing import Final
 
 import click
 from rich.console import Console
-from rich.progress import Progress, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+from rich.text import Text
 
 #: Columns of a table that goes into a file or a pipe: there is no screen to fit.
 PIPE_WIDTH: Final = 160
+#: Most characters of what goes on, in a line of `LineProgress`.
+LINE_NAME: Final = 72
+#: Seconds between two lines of `LineProgress` if less than a tenth is done between them.
+LINE_S: Final = 30
+#: Seconds between two looks at how far work is: work that is shorter says nothing.
+LOOK_S: Final = 1.0
+#: Columns of a bar's row that names leave to the bar and to the times.
+_BAR_AND_TIMES: Final = 28
+_quiet = False
 
 
 class PlainConsole(Console):
@@ -25,16 +49,125 @@ def table_console() -> Console:
     return Console() if sys.stdout.isatty() else PlainConsole(width=PIPE_WIDTH)
 
 
-def progress_bar(announcement: str = "") -> Progress:
-    """Return a progress bar that vanishes at its end, and shows only where somebody looks.
+def shortened(text: str, most: int) -> str:
+    """Return a text, its middle left out if it exceeds ``most`` characters."""
+    if len(text) <= most:
+        return text
+    head = most * 2 // 3
+    tail = len(text) - (most - head - 1)
+    return f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[tail:]}"
+
+
+def be_quiet() -> None:
+    """Show no progress from now on: this process works for another one that shows it."""
+    global _quiet
+    _quiet = True
+
+
+def _whole() -> Column:
+    """Return a column that is never made narrower than what stands in it."""
+    return Column(no_wrap=True)
+
+
+class _Name(ProgressColumn):
+    """What goes on, as far as counter and times leave room for it in a row of a width."""
+
+    def __init__(self, width: int):
+        super().__init__(table_column=_whole())
+        self._width = width
+
+    def render(self, task: Task) -> Text:
+        """Return the name, its middle left out where it is too long."""
+        counter = 2 * len(str(int(task.total or 0))) + 1
+        return Text(shortened(task.description, max(4, self._width - counter - _BAR_AND_TIMES)))
+
+
+class LineProgress(Progress):
+    """Progress in lines, where no bar shows: one for each tenth of the work, or after 30 seconds.
+
+    A thread looks once a second. Nothing is printed after `stop`.
+    """
+
+    def __init__(self, get_time: Callable[[], float] = monotonic):
+        super().__init__(disable=True, get_time=get_time)
+        self._over = threading.Event()
+        self._looker = threading.Thread(target=self._look, daemon=True)
+        self._said: dict[TaskID, tuple[float, int]] = {}
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._looker.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._over.set()
+        if self._looker.is_alive():
+            self._looker.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_S):
+            self.say()
+
+    def say(self) -> None:
+        """Print a line for each task of which one is due."""
+        now = self.get_time()
+        for task in self.tasks:
+            tenths = int(10 * task.completed / task.total) if task.total else 0
+            at, before = self._said.setdefault(task.id, (now - (task.elapsed or 0), 0))
+            if task.finished or (tenths <= before and now - at < LINE_S):
+                continue
+            self._said[task.id] = now, tenths
+            click.echo(_line(task), err=True)
+
+
+def _line(task: Task) -> str:
+    name = shortened(task.description, LINE_NAME) or "work"
+    parts = [f"{task.elapsed or 0:,.0f} s"]
+    if task.total:
+        share = task.completed / task.total
+        parts = [f"{task.completed:,.0f} of {task.total:,.0f}", f"{share:.0%}", *parts]
+    elif task.completed:
+        parts = [f"{task.completed:,.0f} done", *parts]
+    return f"{name}: {', '.join(parts)}"
+
+
+def progress_bar(announcement: str = "", console: Console | None = None) -> Progress:
+    """Return a progress bar that vanishes at its end; in a file or a pipe, lines.
 
     Parameters
     ----------
     announcement : str
-        What begins and takes long: one line in a file or a pipe, where no bar shows.
+        What begins and takes long: one line in a file or a pipe, at once.
+    console : Console or None
+        Where the bar shows; None: standard error.
     """
+    console = console or Console(stderr=True)
+    if _quiet:
+        return Progress(disable=True)
+    if not console.is_terminal:
+        if announcement:
+            click.echo(announcement, err=True)
+        return LineProgress()
+    # Where the row is too wide for the screen the bar gets shorter, and nothing else.
+    return Progress(
+        _Name(console.width),
+        BarColumn(),
+        MofNCompleteColumn(table_column=_whole()),
+        TimeRemainingColumn(table_column=_whole()),
+        TimeElapsedColumn(table_column=_whole()),
+        console=console,
+        transient=True,
+    )
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that work goes on of which nobody knows how much is done: a spinner, or lines."""
     console = Console(stderr=True)
-    if announcement and not console.is_terminal:
-        click.echo(announcement, err=True)
-    columns = (*Progress.get_default_columns(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    if console.is_terminal and not _quiet:
+        with console.status(what):
+            yield
+        return
+    with progress_bar() as progress:
+        progress.add_task(what, total=None)
+        yield

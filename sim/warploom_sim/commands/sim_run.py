@@ -12,7 +12,7 @@ from warploom_sim.replay.launch_figures import write_launches_csv
 from warploom_sim.replay.replay_job import Job, prepare
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import new_files
-from warploom_sim.screen import table_console
+from warploom_sim.screen import table_console, working
 from warploom_sim.views import replay_table, replay_views
 from warploom_spec import WarploomError
 
@@ -67,7 +67,7 @@ def _gains(job: Job) -> list[dict[str, Any]]:
     err = Console(stderr=True)
     name = job.trace.path.name
     try:
-        with err.status(f"{name}: gains, the event model with one bound relaxed after the other"):
+        with working(f"{name}: gains, one bound relaxed after the other"):
             found = replay_gains.gains_of(job.trace, job.config, job.request)
     except WarploomError as error:
         err.print(f"{name}: no gains: {error}", markup=False, highlight=False, soft_wrap=True)

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from warploom_golden.replay.event_model import Events
 from warploom_sim.build_cache import build_root
 from warploom_sim.kept_folders import hold, release_folder, remove_old
@@ -40,6 +37,7 @@ from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.replay_waves import check_reached, save_view
 from warploom_sim.replay.request_fields import plain
 from warploom_sim.replay.simulation_run import model_process, simulation_process
+from warploom_sim.screen import progress_bar, working
 
 EQUAL: Final = "equal"
 DIFFERENT: Final = "different"
@@ -137,7 +135,7 @@ def _build(replay: Job) -> Simulation:
     assert request.simulator
     block = "FrontEnd" if request.host == "axi" else "LaunchPath"
     what = f"building {block} ({request.config}) for {request.simulator}, once"
-    with Console(stderr=True).status(what):
+    with working(what):
         return replay_bench_build.build(
             replay.config, request.simulator, request.waves, request.host
         )
@@ -162,7 +160,7 @@ def _run_both(
         daemon=True,
     ).start()
     with ExitStack() as stack:
-        progress = stack.enter_context(_progress())
+        progress = stack.enter_context(progress_bar())
         name = f"{replay.trace.path.name}: blocks"
         task = progress.add_task(name, total=replay.demanded.blocks)
         axi = request.host == "axi"
@@ -191,19 +189,6 @@ def _run_both(
             whole=replay.whole,
             flip=replay.flip,
         )
-
-
-def _progress() -> Progress:
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _misread(replay: Job, rtl_folder: Path) -> list[str]:

@@ -1,12 +1,12 @@
 """One run of a comparison, in whichever process and on whichever machine it runs."""
 
-import os
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warploom_sim import screen
 from warploom_sim.failure import MismatchError, ProgramError
 from warploom_sim.sweep.plan import Run, sources
 from warploom_spec import WarploomError
@@ -40,8 +40,8 @@ def execute(run: Run, trace: bytes) -> Finished:
     from warploom_sim.replay import python_api
     from warploom_sim.sweep.run_figures import run_figures
 
-    # A worker may have the client's screen: spinners there are the client's alone.
-    os.environ["TTY_COMPATIBLE"] = "0"
+    # A worker may have the client's screen: progress there is the client's alone.
+    screen.be_quiet()
     made_by = sources(run.request.rtl)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:

@@ -27,7 +27,8 @@ def add_replay(
     replay : Replay
         The run.
     title : str
-        Stands before each group's name; empty in a timeline of one run.
+        Stands before the name of each group and track; empty in a timeline of one run. With it no
+        two tracks of a file have one name.
     progress : callable
         Told now and then how many blocks were added since.
     """
@@ -50,7 +51,8 @@ def _add_launches(timeline: Timeline, launches: Launches, title: str, flows: int
             lane = next((k for k, end in enumerate(free) if end <= arrival), len(free))
             if lane == len(free):
                 free.append(0)
-                tracks.append(timeline.track(group, f"stream {stream}"))
+                more = f", row {lane + 1}" if lane else ""
+                tracks.append(timeline.track(group, f"{title}stream {stream}{more}"))
             free[lane] = _add_launch(timeline, tracks[lane], launches, row, flows)
 
 
@@ -86,11 +88,11 @@ def _add_resources(timeline: Timeline, replay: Replay, title: str) -> None:
     for k, name in enumerate(RESOURCES):
         held = _level(blocks.start[ran], blocks.end[ran], takes[:, k], cycles)
         whole = sizes[name] * replay.config.sms
-        _add_counter(timeline, group, f"{name} held, of {whole:,}", name, cycles, held)
+        _add_counter(timeline, group, f"{title}{name} held, of {whole:,}", name, cycles, held)
     started = launches.first_offer != NEVER
     ones = np.ones(int(started.sum()), np.int64)
     waiting = _level(launches.arrival[started], launches.first_offer[started], ones, cycles)
-    _add_counter(timeline, group, "launches waiting", "launches", cycles, waiting)
+    _add_counter(timeline, group, f"{title}launches waiting", "launches", cycles, waiting)
 
 
 def _add_counter(
@@ -123,8 +125,10 @@ def _add_blocks(
     blocks, config = replay.blocks, replay.config
     tracks = []
     for sm in range(config.sms):
-        group = timeline.group(f"{title}SM {sm}")
-        tracks.append([timeline.track(group, f"slot {k}") for k in range(config.block_slots)])
+        name = f"{title}SM {sm}"
+        group = timeline.group(name)
+        slots = range(config.block_slots)
+        tracks.append([timeline.track(group, f"{name} slot {k}") for k in slots])
     names = [str(name) for name in replay.launches.name]
     begun: set[int] = set()
     columns = zip(

@@ -1,6 +1,7 @@
 """The views of a command's replays: one timeline and one report of all its traces."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -77,6 +78,18 @@ def _runs(outcomes: Sequence["Outcome"]) -> list[Replay]:
     return [outcome.result for outcome in outcomes if outcome.result]
 
 
+def _titles(traces: Sequence[Path]) -> list[str]:
+    """Return what stands before the names of each trace's tracks: no two are equal."""
+    if len(traces) == 1:
+        return [""]
+    names = [trace.name.split(".")[0] for trace in traces]
+    counts = Counter(names)
+    return [
+        f"{name} {number}, " if counts[name] > 1 else f"{name}, "
+        for number, name in enumerate(names, 1)
+    ]
+
+
 def _write_timeline(path: Path, traces: Sequence[Path], outcomes: Sequence["Outcome"]) -> None:
     from warploom_sim.screen import progress_bar
     from warploom_sim.views.replay_timeline import add_replay
@@ -86,8 +99,7 @@ def _write_timeline(path: Path, traces: Sequence[Path], outcomes: Sequence["Outc
     timeline = Timeline()
     with progress_bar() as bar:
         task = bar.add_task("timeline", total=sum(len(run.blocks) for run in runs))
-        for trace, run in zip(traces, runs, strict=True):
-            title = f"{trace.name.split('.')[0]}, " if len(runs) > 1 else ""
+        for title, run in zip(_titles(traces), runs, strict=True):
             add_replay(timeline, run, title, lambda blocks: bar.advance(task, blocks))
         timeline.write(path)
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tb.support.trace_files import random_document, write
+from tb.support.trace_files import document, random_document, write
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_sim import cli, replay
+from warploom_sim import cli, replay, screen
 from warploom_sim.commands import sim_run
 from warploom_sim.failure import ProgramError
 from warploom_sim.replay import replay_follow, replay_job, replay_words, rtl_replay
@@ -131,15 +131,25 @@ def test_kills_on_icarus(tmp_path: Path, trace: Path, seed: int, reclaim: str) -
     assert f"killed {figures['fates']['killed']}" in result.stdout
 
 
-def test_kills_that_kill_nobody_say_so(tmp_path: Path, trace: Path) -> None:
-    """Launches 0 to 2: the first to be killed would be number 3."""
-    options = ("--sim", "icarus", "--config", "tiny", "--launches", 3, "--kill-every", 3)
+def test_a_replay_says_how_far_it_is_and_that_kills_kill_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Launches 0 and 1: the first to be killed would be number 2."""
+    monkeypatch.setattr(screen, "LOOK_S", 0.005)
+    monkeypatch.setattr(screen, "LINE_S", 0.01)
+    trace = write(tmp_path, document())
+    options = ("--sim", "icarus", "--config", "tiny", "--kill-every", 2)
     result, figures = sim(tmp_path, trace, *options)
     assert_equal(result, figures)
-    said = "kill_every 3 killed nobody: launches are numbered from 0 to 2"
+    said = "kill_every 2 killed nobody: launches are numbered from 0 to 1"
     assert figures["killed_nobody"] == said
     assert result.stdout.splitlines().count(said) == 1
-    assert "killed nobody  " not in result.stdout
+    lines = result.stderr.splitlines()
+    for form in (
+        rf"trace\.json: blocks: \d+ of {figures['blocks']}, \d+%, \d+ s",
+        r"trace\.json: gains, one bound relaxed after the other: \d+ s",
+    ):
+        assert any(re.fullmatch(form, line) for line in lines), form
 
 
 @pytest.mark.parametrize(

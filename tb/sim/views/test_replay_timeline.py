@@ -124,11 +124,11 @@ def written(folder: Path, *runs: tuple[str, Replay]) -> Read:
 
 def test_each_slot_has_a_track_and_each_block_a_slice(tmp_path: Path, run: Replay) -> None:
     found = written(tmp_path, ("", run))
-    slots = {(f"SM {sm}", f"slot {slot}") for sm in range(2) for slot in range(4)}
+    slots = {(f"SM {sm}", f"SM {sm} slot {slot}") for sm in range(2) for slot in range(4)}
     assert slots <= set(found.tracks.values())
     blocks = run.blocks
     expected = sorted(
-        (f"SM {sm}", f"slot {slot}", start, end, f"kernel {launch}", launch, *place)
+        (f"SM {sm}", f"SM {sm} slot {slot}", start, end, f"kernel {launch}", launch, *place)
         for launch, place, sm, slot, start, end in zip(
             blocks.launch.tolist(),
             blocks.place.tolist(),
@@ -158,7 +158,7 @@ def test_launches_have_their_times_and_nest(tmp_path: Path, run: Replay) -> None
     assert sorted(outer) == ran
     for row in ran:
         track, one = outer[row]
-        assert track == f"stream {launches.stream[row]}"
+        assert track.split(", row ")[0] == f"stream {launches.stream[row]}"
         assert (one.name, one.start, one.end) == (
             f"kernel {row}",
             launches.arrival[row],
@@ -188,6 +188,8 @@ def test_launches_that_overlap_by_a_cycle_have_tracks_of_their_own(
     found = written(tmp_path, ("", replace(run, launches=replace(launches, arrival=arrival))))
     outer = [one.details["launch"] for _, one in found.of("launches") if one.depth == 0]
     assert sorted(outer) == ran
+    names = [name for group, name in found.tracks.values() if group == "launches"]
+    assert "stream 0, row 2" in names and len(set(names)) == len(names)
 
 
 def test_a_flow_leads_from_each_launch_to_its_first_block(tmp_path: Path, run: Replay) -> None:
@@ -240,3 +242,6 @@ def test_two_runs_have_groups_of_their_own(tmp_path: Path, run: Replay) -> None:
     parts = ("launches", "resources", "SM 0", "SM 1")
     assert groups == {f"{title}, {part}" for title in "ab" for part in parts}
     assert len(list(found.of("a, SM 0"))) == len(list(found.of("b, SM 0"))) > 0
+    names = [name for _, name in found.tracks.values()]
+    assert len(set(names)) == len(names)
+    assert {"a, SM 1 slot 3", "b, stream 0", "a, launches waiting"} <= set(names)

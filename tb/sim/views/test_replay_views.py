@@ -52,6 +52,11 @@ def test_both_views_of_two_traces(tmp_path: Path, trace: Path) -> None:
     }
     blocks = [e for e in events if "bx" in {details[a.name_iid] for a in e.debug_annotations}]
     assert len(blocks) == first["blocks"] + first["more"][0]["blocks"]
+    # Of two traces of one name, too, each track has a name of its own.
+    tracks = [p.track_descriptor for p in file.packet if p.HasField("track_descriptor")]
+    names = [one.thread.thread_name or one.process.process_name or one.name for one in tracks]
+    assert len(set(names)) == len(names)
+    assert {"trace 1, SM 0", "trace 2, SM 0 slot 0"} <= set(names)
     text = report.read_text()
     for one in (first, *first["more"]):
         assert f'<dd data-figure="cycles">{one["cycles"]:,}</dd>' in text

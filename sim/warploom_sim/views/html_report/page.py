@@ -15,6 +15,7 @@ from warploom_sim.replay.analysis.limits import LABELS, Limits, find_limits, rat
 from warploom_sim.replay.analysis.over_time import OverTime, over_time
 from warploom_sim.replay.replay_result import Launches, Replay
 from warploom_sim.replay.request_fields import conditions
+from warploom_sim.screen import shortened
 from warploom_sim.views.html_report import charts
 from warploom_sim.views.html_report.in_words import blocked_sentences
 from warploom_spec import RESOURCES, Config
@@ -263,8 +264,4 @@ def _percent(share: float) -> str:
 
 def short_name(name: str, most: int = 64) -> str:
     """Return a kernel's name, its middle left out if it exceeds ``most`` characters."""
-    plain = name.removeprefix("void ")
-    if len(plain) <= most:
-        return plain
-    head = most * 2 // 3
-    return f"{plain[:head]}\N{HORIZONTAL ELLIPSIS}{plain[head - most + 1 :]}"
+    return shortened(name.removeprefix("void "), most)
