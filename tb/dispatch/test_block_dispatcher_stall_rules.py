@@ -35,11 +35,13 @@ def first(recording, cause):
     return next((cycle - 3 for cycle in recording.cycles(f"stall_{cause}")), None)
 
 
+@pytest.mark.rule("block_dispatcher", 44)
 def test_the_counters_are_as_wide_and_as_late_as_the_page_says(block):
     assert (timing(TINY).stall, timing(TINY).stall_counter_bits) == (3, 32)
     assert counted(drive(block, [])) == {}
 
 
+@pytest.mark.rule("block_dispatcher", 40, 41)
 @pytest.mark.parametrize("cause", HALF)
 def test_each_resource_alone_holds_a_block_back_and_is_counted(block, cause):
     # One block fits on each SM: decided in 4 and 5. In 6 SM 0 has no room, and SM 1's port is not
@@ -49,6 +51,7 @@ def test_each_resource_alone_holds_a_block_back_and_is_counted(block, cause):
     assert counted(recording) == {cause: LAST - 5, "offer": 1}
 
 
+@pytest.mark.rule("block_dispatcher", 41)
 def test_slots_are_counted_where_nothing_else_is_short(block):
     # Four blocks fit: decided in 4, 6, 8 and 10. In 5, 7 and 9 the port is not open, in 11 too.
     recording = drive(block, [launch(gx=9)], enable=1)
@@ -61,6 +64,7 @@ FULL = config_of("tiny,sms=1,block_slots=1")
 ALL = {name: size for name, size in capacities(FULL).items() if name != "slots"}
 
 
+@pytest.mark.rule("block_dispatcher", 41)
 def test_a_launch_that_is_limited_by_everything_counts_everything(block):
     recording = drive(block, [launch(config=FULL, gx=2, **ALL)], config=FULL)
     # Decided in 4; the second block waits from 5 on, in which the port is not open.
@@ -68,6 +72,7 @@ def test_a_launch_that_is_limited_by_everything_counts_everything(block):
     assert counted(recording) == dict.fromkeys(RESOURCES, LAST - 5) | {"offer": 1}
 
 
+@pytest.mark.rule("block_dispatcher", 41)
 @pytest.mark.parametrize(
     ("need", "limits"),
     [
@@ -84,6 +89,7 @@ def test_what_limits_one_block_more_than_fit_counts(block, need, limits):
     assert counted(recording).keys() - {"offer"} == limits
 
 
+@pytest.mark.rule("block_dispatcher", 41)
 def test_what_the_other_launch_takes_is_not_told_apart(block):
     # The first launch leaves one warp on the only SM. The second one needs two: by itself slots
     # would limit it, and that is what is counted once its own limit is known.
@@ -102,6 +108,7 @@ def test_a_counter_counts_again_where_it_stopped(block):
     assert counted(recording)["shared"] == 23 - 5 + LAST - 25
 
 
+@pytest.mark.rule("block_dispatcher", 40)
 @pytest.mark.parametrize("cause", HALF)
 def test_no_cycle_with_a_decision_counts(block, cause):
     # SM 0 has no room in 6, in which the second block is decided for SM 1.
@@ -111,6 +118,7 @@ def test_no_cycle_with_a_decision_counts(block, cause):
     assert counted(recording) == {"offer": 1}
 
 
+@pytest.mark.rule("block_dispatcher", 40)
 def test_a_stopped_head_counts_no_more(block):
     # Drained in 20: stopped from 22 on, in which the head still counts.
     levels = {"stop": at(20, stop(0, Stop.DRAIN))}
@@ -118,6 +126,7 @@ def test_a_stopped_head_counts_no_more(block):
     assert counted(recording) == {"warps": 22 - 5, "offer": 1}
 
 
+@pytest.mark.rule("block_dispatcher", 41, 42)
 @pytest.mark.parametrize(
     ("enable", "barriers", "offer"), [(0b10, 30 - 7, LAST - 6), (0b01, LAST - 7, 30 - 6)]
 )
@@ -130,6 +139,7 @@ def test_an_sm_out_of_use_does_not_count(block, enable, barriers, offer):
     assert counted(recording) == {"barriers": barriers, "offer": offer}
 
 
+@pytest.mark.rule("block_dispatcher", 41)
 def test_without_an_sm_in_use_nothing_counts(block):
     recording = drive(block, [launch(gx=9, barriers=4)], enable=lambda now: 0b11 * (now < 30))
     assert counted(recording) == {"barriers": 31 - 6, "offer": 1}
@@ -138,6 +148,7 @@ def test_without_an_sm_in_use_nothing_counts(block):
 # Offers
 
 
+@pytest.mark.rule("block_dispatcher", 42)
 def test_an_offer_that_is_not_taken_counts_while_it_alone_holds_a_block_back(block):
     ready = {"offer__0__ready": lambda now: int(now >= 10)}
     recording = drive(block, [launch(gx=2)], enable=1, **ready)
@@ -147,12 +158,14 @@ def test_an_offer_that_is_not_taken_counts_while_it_alone_holds_a_block_back(blo
     assert counted(recording) == {"offer": 5}
 
 
+@pytest.mark.rule("block_dispatcher", 42)
 def test_an_offer_does_not_count_where_its_sm_has_no_room(block):
     recording = drive(block, [launch(gx=2, barriers=3)], enable=1, offer__0__ready=0)
     # In 5 the SM does not hold the block yet.
     assert counted(recording) == {"barriers": LAST - 5, "offer": 1}
 
 
+@pytest.mark.rule("block_dispatcher", 15, 41, 42)
 def test_an_sm_whose_fit_is_not_known_has_no_room(block):
     # The second launch's fit is known from 1 + 8 + 8 + 4 = 21 on, its own limit from 8 on.
     sent = [launch(1), launch(2, stream=1)]
@@ -164,6 +177,7 @@ def test_an_sm_whose_fit_is_not_known_has_no_room(block):
 # Stream order
 
 
+@pytest.mark.rule("block_dispatcher", 7, 43)
 def test_a_launch_counts_from_when_it_is_the_candidate(block):
     # Transferred in 10, it is the candidate from 12 on.
     recording = drive(block, [launch(1), launch(2)], launch__hold=lambda cycle: int(0 < cycle < 10))
@@ -171,6 +185,7 @@ def test_a_launch_counts_from_when_it_is_the_candidate(block):
     assert counted(recording) == {"order": LAST - 11}
 
 
+@pytest.mark.rule("block_dispatcher", 43)
 def test_a_launch_counts_while_no_head_stands(block):
     # The candidate from 3 on. The first launch's block is the head in 4 alone.
     recording = drive(block, [launch(1), launch(2)], **reporting(0, (20, 0)))
@@ -179,6 +194,7 @@ def test_a_launch_counts_while_no_head_stands(block):
     assert counted(recording) == {"order": 26 - 5}
 
 
+@pytest.mark.rule("block_dispatcher", 43)
 def test_a_launch_in_the_first_place_counts_as_well(block):
     # The first launch's block is reported in 20, and its place is free from 26 on: the third launch
     # is transferred to it in 26. The second one, of another stream, never ends.
@@ -189,23 +205,27 @@ def test_a_launch_in_the_first_place_counts_as_well(block):
     assert counted(recording) == {"order": LAST - 27}
 
 
+@pytest.mark.rule("block_dispatcher", 7, 43)
 @pytest.mark.parametrize("free", [{"stream": 1}, {"after_previous": 0}])
 def test_a_launch_that_order_does_not_hold_does_not_count(block, free):
     recording = drive(block, [launch(1), launch(2, **free)])
     assert counted(recording) == {}
 
 
+@pytest.mark.rule("block_dispatcher", 43)
 def test_while_the_older_one_s_head_waits_order_does_not_count(block):
     recording = drive(block, [launch(1, gx=3, barriers=3), launch(2)])
     assert counted(recording) == {"barriers": LAST - 5, "offer": 1}
 
 
+@pytest.mark.rule("block_dispatcher", 7, 43)
 def test_a_launch_that_is_stopped_counts_no_more(block):
     # Drained in 20: stopped from 22 on.
     recording = drive(block, [launch(1), launch(2)], stop=at(20, stop(1, Stop.DRAIN)))
     assert counted(recording) == {"order": 22 - 5}
 
 
+@pytest.mark.rule("block_dispatcher", 44)
 def test_the_counters_wrap(block, monkeypatch):
     # Of 5 bits instead of 32. All count from 6 on.
     plant_timing(monkeypatch, BlockDispatcher, Model, stall_counter_bits=5)

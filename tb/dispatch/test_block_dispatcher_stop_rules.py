@@ -31,6 +31,7 @@ ASKED = (Fate.KILLED, ErrorCode.OK)
 # Stops
 
 
+@pytest.mark.rule("block_dispatcher", 28, 29)
 def test_a_stop_kills_two_cycles_later_until_the_place_is_free(block):
     assert timing(TINY).stop == 2
     recording = drive(block, [launch()], stop=at(20, stop()), **reporting(0, (25, 0, KILLED)))
@@ -38,12 +39,14 @@ def test_a_stop_kills_two_cycles_later_until_the_place_is_free(block):
     assert fates(recording) == [(31, 1, *ASKED, 25 - 6)]
 
 
+@pytest.mark.rule("block_dispatcher", 28)
 @pytest.mark.parametrize("how", [Stop.KILL, 3])
 def test_both_values_above_drain_are_a_kill(block, how):
     recording = drive(block, [launch()], stop=at(20, stop(0, how)), **reporting(0, (25, 0, KILLED)))
     assert levels_of(recording, "kill") == {0: (22, 30)}
 
 
+@pytest.mark.rule("block_dispatcher", 10, 11, 28)
 @pytest.mark.parametrize(
     ("cycle", "offered"), [(2, [6]), (3, [6]), (4, [6, 8]), (5, [6, 8]), (6, [6, 8, 10])]
 )
@@ -54,6 +57,7 @@ def test_decisions_up_to_the_first_cycle_of_the_stop_stand(block, cycle, offered
     assert levels_of(recording, "kill")[0][0] == cycle + 2
 
 
+@pytest.mark.rule("block_dispatcher", 4, 8, 37)
 def test_a_launch_stopped_before_it_is_given_to_the_walker_is_skipped(block):
     # Stopped from 3 on, in which it would be given; gone in 3.
     recording = drive(block, [launch()], stop=at(1, stop()))
@@ -61,6 +65,7 @@ def test_a_launch_stopped_before_it_is_given_to_the_walker_is_skipped(block):
     assert fates(recording) == [(6, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
 
 
+@pytest.mark.rule("block_dispatcher", 10, 37)
 @pytest.mark.parametrize("how", [Stop.DRAIN, Stop.KILL])
 def test_a_head_without_an_sm_is_forgotten_and_its_launch_skipped(block, how):
     # Stopped from 12 on, forgotten at the end of 14, gone in 15.
@@ -68,6 +73,7 @@ def test_a_head_without_an_sm_is_forgotten_and_its_launch_skipped(block, how):
     assert fates(recording) == [(18, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
 
 
+@pytest.mark.rule("block_dispatcher", 38)
 def test_a_drained_launch_names_the_block_it_had_come_to(block):
     reports = reporting(0, (20, 0)) | reporting(1, (22, 0))
     drain = {"stop": at(10, stop(0, Stop.DRAIN))}
@@ -78,12 +84,14 @@ def test_a_drained_launch_names_the_block_it_had_come_to(block):
     assert levels_of(recording, "kill") == {}
 
 
+@pytest.mark.rule("block_dispatcher", 37)
 def test_a_drained_launch_without_blocks_left_is_finished(block):
     drain = {"stop": at(10, stop(0, Stop.DRAIN))}
     recording = drive(block, [launch()], **drain, **reporting(0, (20, 0)))
     assert fates(recording) == [(26, 1, Fate.FINISHED, ErrorCode.OK, 14)]
 
 
+@pytest.mark.rule("block_dispatcher", 28, 30)
 @pytest.mark.parametrize(
     ("sent", "killed_from"),
     [
@@ -98,6 +106,7 @@ def test_a_drain_becomes_a_kill_and_never_the_other_way(block, sent, killed_from
     assert rises == ({} if killed_from is None else {0: killed_from})
 
 
+@pytest.mark.rule("block_dispatcher", 28)
 @pytest.mark.parametrize(
     ("cycle", "fate"),
     [
@@ -122,6 +131,7 @@ def test_whom_a_stop_means_is_judged_in_its_own_cycle(block, cycle, fate):
     assert errors(recording) == [(44, ErrorCode.REPORT_NOT_RUNNING, 0)] * (fate == Fate.SKIPPED)
 
 
+@pytest.mark.rule("block_dispatcher", 4, 28)
 @pytest.mark.parametrize(("cycle", "fate"), [(21, Fate.SKIPPED), (22, Fate.SKIPPED)])
 def test_a_free_place_ignores_a_stop(block, cycle, fate):
     recording = drive(block, [launch(1), launch(2)], stop=at(cycle, stop(1, Stop.KILL)), enable=0)
@@ -130,6 +140,7 @@ def test_a_free_place_ignores_a_stop(block, cycle, fate):
     assert (levels_of(alone, "kill"), ends(alone), errors(alone)) == ({}, [], [])
 
 
+@pytest.mark.rule("block_dispatcher", 28, 37)
 @pytest.mark.parametrize(
     ("cycle", "fate"), [(21, Fate.KILLED), (22, Fate.KILLED), (23, Fate.DRAINED)]
 )
@@ -149,6 +160,7 @@ def test_a_stop_counts_in_records_that_are_loaded_three_cycles_later(block, cycl
 # Reports while a place is killed
 
 
+@pytest.mark.rule("block_dispatcher", 37)
 @pytest.mark.parametrize(
     ("statuses", "fate"),
     [((OK, OK), Fate.FINISHED), ((OK, KILLED), Fate.KILLED), ((KILLED, OK), Fate.KILLED)],
@@ -159,6 +171,7 @@ def test_a_killed_launch_all_of_whose_blocks_ended_by_themselves_is_finished(blo
     assert fates(recording) == [(32, 1, fate, ErrorCode.OK, 26 - 6)]
 
 
+@pytest.mark.rule("block_dispatcher", 37)
 def test_a_killed_launch_with_blocks_left_is_killed_though_all_ended_by_themselves(block):
     recording = drive(
         block, [launch(gx=9, barriers=4)], enable=1, stop=at(20, stop()), **reporting(0, (25, 0))
@@ -168,6 +181,7 @@ def test_a_killed_launch_with_blocks_left_is_killed_though_all_ended_by_themselv
     assert fates(recording) == [(31, 1, *ASKED, 25 - 6)]
 
 
+@pytest.mark.rule("block_dispatcher", 16)
 def test_a_standing_offer_is_not_withdrawn_and_is_taken_while_its_place_is_killed(block):
     recording = drive(
         block,
@@ -183,6 +197,7 @@ def test_a_standing_offer_is_not_withdrawn_and_is_taken_while_its_place_is_kille
     assert errors(recording) == []
 
 
+@pytest.mark.rule("block_dispatcher", 25)
 @pytest.mark.parametrize(("sent", "asked"), [(21, False), (22, True), (23, True)])
 def test_killed_counts_as_a_fault_where_nobody_asked_for_it(block, sent, asked):
     recording = drive(block, [launch()], stop=at(20, stop()), **reporting(0, (sent, 0, KILLED)))
@@ -192,12 +207,14 @@ def test_killed_counts_as_a_fault_where_nobody_asked_for_it(block, sent, asked):
     assert errors(recording) == told
 
 
+@pytest.mark.rule("block_dispatcher", 25)
 def test_killed_without_any_stop_kills_the_launch(block):
     recording = drive(block, [launch(gx=2)], **reporting(1, (20, 0, KILLED)))
     assert errors(recording) == [(24, ErrorCode.KILL_NOT_ASKED, 1)]
     assert levels_of(recording, "kill")[0][0] == 24
 
 
+@pytest.mark.rule("block_dispatcher", 25)
 def test_the_other_place_s_kill_does_not_ask(block):
     sent = [launch(1), launch(2, stream=1)]
     recording = drive(block, sent, stop=at(20, stop(1)), **reporting(0, (25, 0, KILLED)))
@@ -212,6 +229,7 @@ def test_the_other_place_s_kill_does_not_ask(block):
 # Faults
 
 
+@pytest.mark.rule("block_dispatcher", 25)
 @pytest.mark.parametrize("status", [FAULT, 3])
 def test_the_first_fault_kills_its_launch_four_cycles_later(block, status):
     assert timing(TINY).fault == 4
@@ -226,12 +244,14 @@ def test_the_first_fault_kills_its_launch_four_cycles_later(block, status):
     assert errors(recording) == []
 
 
+@pytest.mark.rule("block_dispatcher", 25, 29)
 def test_a_fault_of_the_last_block_shows_a_kill_of_two_cycles(block):
     recording = drive(block, [launch()], **reporting(0, (20, 0, FAULT)))
     assert levels_of(recording, "kill") == {0: (24, 25)}
     assert fates(recording) == [(26, 1, Fate.FAILED, ErrorCode.BLOCK_FAULT, 14)]
 
 
+@pytest.mark.rule("block_dispatcher", 25, 30)
 def test_a_fault_of_a_drained_launch_kills_it(block):
     recording = drive(
         block,
@@ -247,6 +267,7 @@ def test_a_fault_of_a_drained_launch_kills_it(block):
 # What is running
 
 
+@pytest.mark.rule("block_dispatcher", 24)
 @pytest.mark.parametrize(("sent", "counts"), [(7, False), (8, True), (9, True)])
 def test_a_report_counts_from_the_cycle_of_the_taking_on(block, sent, counts):
     recording = drive(block, [launch()], offer__0__ready=at(8), **reporting(0, (sent, 0)))
@@ -255,12 +276,14 @@ def test_a_report_counts_from_the_cycle_of_the_taking_on(block, sent, counts):
     assert [cycle for cycle, _ in ends(recording)] == ([sent + 6] if counts else [])
 
 
+@pytest.mark.rule("block_dispatcher", 24, 39)
 @pytest.mark.parametrize(("sent", "counts"), [(5, False), (6, True)])
 def test_an_offer_taken_at_once_may_be_reported_at_once(block, sent, counts):
     recording = drive(block, [launch()], **reporting(0, (sent, 0)))
     assert [(cycle, end["cycles"]) for cycle, end in ends(recording)] == [(12, 0)] * counts
 
 
+@pytest.mark.rule("block_dispatcher", 24)
 @pytest.mark.parametrize("again", [21, 22, 23, 24])
 def test_a_report_sent_twice_counts_once(block, again):
     recording = drive(block, [launch()], **reporting(0, (20, 0), (again, 0)))
@@ -268,6 +291,7 @@ def test_a_report_sent_twice_counts_once(block, again):
     assert [(cycle, end["fate"]) for cycle, end in ends(recording)] == [(26, Fate.FINISHED)]
 
 
+@pytest.mark.rule("block_dispatcher", 24)
 def test_a_report_sent_twice_may_meet_the_slot_s_next_block(block):
     recording = drive(block, [launch(gx=9)], enable=1, **reporting(0, (20, 2), (26, 2), (27, 2)))
     # The slot's next block is decided in 24 and taken in 26.
@@ -284,6 +308,7 @@ def test_several_reports_of_one_cycle_all_count(block):
 # Room after a kill
 
 
+@pytest.mark.rule("block_dispatcher", 26)
 def test_a_killed_launch_s_room_is_offered_again_six_cycles_after_its_last_report(block):
     sent = [launch(1, gx=2, barriers=4), launch(2, stream=1, barriers=4)]
     reports = reporting(0, (22, 0, KILLED)) | reporting(1, (23, 0, KILLED))

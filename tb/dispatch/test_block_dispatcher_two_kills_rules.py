@@ -41,6 +41,7 @@ def both_at_once(block, *reports, config=TINY, launches=(FIRST, SECOND), **level
     return recording
 
 
+@pytest.mark.rule("block_dispatcher", 28, 29, 36)
 @pytest.mark.parametrize(
     ("config", "late"), [(TINY, 0), (IN_ORDER, 2)], ids=["out of order", "in order"]
 )
@@ -79,6 +80,7 @@ def test_the_blocks_of_one_may_end_by_themselves(block, ended):
     ]
 
 
+@pytest.mark.rule("block_dispatcher", 28)
 def test_one_is_killed_and_the_other_drained_in_one_cycle(block):
     drained = launch(2, stream=1, gx=9, barriers=2)
     mixed = at(30, stop(0, Stop.KILL, Stop.DRAIN))
@@ -135,6 +137,7 @@ def test_a_standing_offer_of_one_is_taken_and_ended_when_both_are_killed(block):
     assert fates(recording) == [(40, 1, *ASKED, 34 - 6), (44, 2, *ASKED, 38 - 23)]
 
 
+@pytest.mark.rule("block_dispatcher", 31, 33)
 def test_both_are_lost_with_their_sm(block):
     # Never reported: L is 32 + 16 + 3, and both places are gone in L + 3.
     recording = both_at_once(block)
@@ -143,6 +146,7 @@ def test_both_are_lost_with_their_sm(block):
     assert fates(recording) == [(57, 1, *lost, 0), (58, 2, *lost, 0)]
 
 
+@pytest.mark.rule("block_dispatcher", 31)
 def test_each_place_has_a_time_of_its_own(block):
     # Stopped in 30 and 40: the first launch's block is reported in time, the second one's are not.
     stops = {30: stop(0), 40: stop(1)}

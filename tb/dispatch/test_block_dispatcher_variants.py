@@ -108,6 +108,7 @@ def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
 # SMs that cannot kill (46, 47)
 
 
+@pytest.mark.rule("block_dispatcher", 46)
 @RTL_AND_MODEL
 @pytest.mark.parametrize("how", [Stop.DRAIN, Stop.KILL, 3])
 def test_every_stop_is_a_drain(block, how):
@@ -121,6 +122,7 @@ def test_every_stop_is_a_drain(block, how):
     assert (end["next_x"], end["next_y"], end["next_z"]) == (2, 0, 0)
 
 
+@pytest.mark.rule("block_dispatcher", 46)
 @RTL_AND_MODEL
 def test_a_killed_launch_without_blocks_left_is_finished(block):
     sent = {"stop": at(10, stop()), **reporting(0, (50, 0))}
@@ -129,12 +131,14 @@ def test_a_killed_launch_without_blocks_left_is_finished(block):
     assert not any(recording.port("kill"))
 
 
+@pytest.mark.rule("block_dispatcher", 46)
 @RTL_AND_MODEL
 def test_a_launch_killed_before_it_is_given_is_skipped(block):
     recording = drive(block, [launch()], 40, GENTLE, stop=at(1, stop()))
     assert fates(recording) == [(6, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
 
 
+@pytest.mark.rule("block_dispatcher", 46)
 @RTL_AND_MODEL
 def test_a_fault_lets_the_other_blocks_end_by_themselves(block):
     # The fault in 12 stops the launch from 16 on; the block of SM 1 is reported in 50.
@@ -147,6 +151,7 @@ def test_a_fault_lets_the_other_blocks_end_by_themselves(block):
     assert errors(recording) == []
 
 
+@pytest.mark.rule("block_dispatcher", 47)
 @RTL_AND_MODEL
 @pytest.mark.parametrize("stops", [{}, {8: stop()}], ids=["unstopped", "stopped by a kill"])
 def test_a_block_reported_killed_is_an_error_and_a_fault(block, stops):
@@ -156,6 +161,7 @@ def test_a_block_reported_killed_is_an_error_and_a_fault(block, stops):
     assert fates(recording) == [(26, 1, *FAULTED, 20 - 6)]
 
 
+@pytest.mark.rule("block_dispatcher", 47)
 @RTL_AND_MODEL
 def test_a_silent_sm_is_waited_for(block):
     """No SM is lost, however long a block of a killed launch takes; the place is kept so long."""
@@ -189,6 +195,7 @@ def test_a_wrong_rule_of_both_is_found_by_its_own_test(block, monkeypatch):
 # Without indices (48)
 
 
+@pytest.mark.rule("block_dispatcher", 48)
 def test_without_indices_no_packet_speaks_of_them():
     config = config_of(NO_INDICES)
     names = [field.name for field in layouts.block_offer(config).present]
@@ -201,6 +208,7 @@ def test_without_indices_no_packet_speaks_of_them():
         assert packet(config_of("tiny")).bits - packet(config).bits == bits
 
 
+@pytest.mark.rule("block_dispatcher", 48)
 @RTL_AND_MODEL
 def test_least_loaded_counts_warps_without_indices(block):
     config = config_of(f"{NO_INDICES},policy=least_loaded")

@@ -131,6 +131,7 @@ def test_a_step_is_the_block_id_plus_one_in_any_grid(data):
 BLOCKS = pytest.mark.parametrize("block", [Model, GridWalker])
 
 
+@pytest.mark.rule("grid_walker", 1, 2, 4)
 @BLOCKS
 def test_no_bubble_between_two_grids(block):
     shapes = [(2, 2, 1), (1, 1, 1), (1, 2, 3)]
@@ -142,6 +143,7 @@ def test_no_bubble_between_two_grids(block):
     assert found == list(enumerate(wanted, start=1))
 
 
+@pytest.mark.rule("grid_walker", 1, 3)
 @BLOCKS
 def test_a_grid_that_comes_with_a_flush_is_held(block):
     # The flush meets the second grid's transfer: the first grid's last block transfers, too.
@@ -153,6 +155,7 @@ def test_a_grid_that_comes_with_a_flush_is_held(block):
     assert found == list(enumerate(blocks((2, 1, 1)) + blocks((3, 1, 1)), start=1))
 
 
+@pytest.mark.rule("grid_walker", 3)
 @BLOCKS
 def test_a_flush_forgets_the_grid_and_a_transfer_in_its_cycle_stands(block):
     host = Sender(
@@ -163,6 +166,7 @@ def test_a_flush_forgets_the_grid_and_a_transfer_in_its_cycle_stands(block):
     assert recording.port("i__ready")[4] == 1
 
 
+@pytest.mark.rule("grid_walker", 2)
 @BLOCKS
 def test_a_refused_block_is_held(block):
     host = Sender(

@@ -21,6 +21,7 @@ def bench(simulator, folder, **plan):
     return in_simulator("axi", "tb.host.axi_bench", simulation, simulator, folder, plan)
 
 
+@pytest.mark.rule("task_units", 2)
 @on_both
 def test_no_order_of_addresses_and_data_rings_before_its_task(simulator, tmp_path):
     assert bench(simulator, tmp_path, scenario="interleavings") == {"orders": 140}
@@ -65,6 +66,7 @@ def test_random_accesses_of_a_foreign_master(simulator, tmp_path, seed):
     assert 0 < found["failed"] < 60
 
 
+@pytest.mark.rule("task_units", 1)
 def test_latencies_are_those_of_the_page(tmp_path):
     assert bench("verilator", tmp_path, scenario="latencies") == {
         "doorbell_to_first_core": 3,

@@ -144,6 +144,7 @@ def play(port, cycles=20, writes=(), words=(), reads=(), **levels):
     return record(port, Sender(streams, inputs), cycles)
 
 
+@pytest.mark.rule("bus_port", 2, 3)
 def test_a_write_is_answered_two_cycles_after_it_was_sent(port):
     """Sent in 0, in the queues from 1 on, commits in 1, B in 2."""
     seen = play(port, writes=[address(5)], words=[data(7, 3)])
@@ -153,6 +154,7 @@ def test_a_write_is_answered_two_cycles_after_it_was_sent(port):
     assert seen.transfers("axil__b") == [(2, OKAY)]
 
 
+@pytest.mark.rule("bus_port", 4, 5)
 def test_a_read_is_answered_three_cycles_after_it_was_sent(port):
     """Sent in 0, sampled in 1, its answer is that of 2, R in 3."""
     answers = {1: 11, 2: 22, 3: 33}
@@ -176,6 +178,21 @@ def test_a_write_and_a_read_a_cycle(port):
     assert [cycle for cycle, _ in seen.transfers("axil__r")] == list(range(3, 13))
 
 
+@pytest.mark.rule("bus_port", 6)
+def test_a_read_does_not_wait_for_a_write_that_was_sent_before(port):
+    """The write's data come in 6: it commits in 7. The read was sampled in 1."""
+    seen = play(
+        port,
+        writes=[address(1)],
+        words=[data(1)],
+        reads=[address(1), address(1)],
+        axil__w__hold=lambda cycle: cycle < 6,
+        axil__ar__hold=lambda cycle: 0 < cycle < 7,
+    )
+    assert (seen.cycles("write"), seen.cycles("read")) == ([7], [1, 8])
+
+
+@pytest.mark.rule("bus_port", 1, 2, 3)
 def test_queues_of_four_behind_responses_of_two(port):
     """B stands from 0 to 14: two writes commit, four wait, and the seventh is refused until 16."""
     seen = play(
@@ -191,6 +208,7 @@ def test_queues_of_four_behind_responses_of_two(port):
     assert [cycle for cycle, _ in seen.transfers("axil__b")] == [15, 16, *range(17, 23)]
 
 
+@pytest.mark.rule("bus_port", 1, 4, 5)
 def test_four_reads_are_on_their_way_and_four_wait(port):
     """R stands from 0 to 14: four reads are sampled, four wait, and the ninth is refused."""
     seen = play(
@@ -204,6 +222,7 @@ def test_four_reads_are_on_their_way_and_four_wait(port):
     assert [cycle for cycle, _ in seen.transfers("axil__r")][:6] == list(range(15, 21))
 
 
+@pytest.mark.rule("bus_port", 3, 5, 7)
 def test_refused_accesses_are_answered_slverr_and_counted(port):
     """The write commits in 2, the read is sampled in 1: both are refused in 2."""
     seen = play(
@@ -220,6 +239,7 @@ def test_refused_accesses_are_answered_slverr_and_counted(port):
     assert seen.port("refused")[:5] == [0, 0, 0, 2, 2]
 
 
+@pytest.mark.rule("bus_port", 7)
 @pytest.mark.parametrize("kind", [BusPort, Model], ids=["rtl", "model"])
 def test_the_count_of_refused_accesses_wraps(kind, monkeypatch):
     """It begins one below its wrap; a write and a read are refused in 2, a read in 3."""
@@ -238,6 +258,7 @@ def test_the_count_of_refused_accesses_wraps(kind, monkeypatch):
     assert seen.port("refused")[:6] == [0xFFFFFFFF] * 3 + [1, 2, 2]
 
 
+@pytest.mark.rule("bus_port", 7)
 def test_nothing_is_counted_without_an_access(port):
     seen = play(
         port,
@@ -247,6 +268,7 @@ def test_nothing_is_counted_without_an_access(port):
     assert seen.port("refused") == [0] * 20
 
 
+@pytest.mark.rule("bus_port", 8)
 def test_a_byte_address_is_a_word_address(port):
     sent = [ADDRESS.pack({"addr": 0x1237 + low, "prot": low}) for low in range(2)]
     seen = play(port, writes=sent, words=[data(1)] * 2, reads=sent)
@@ -255,6 +277,7 @@ def test_a_byte_address_is_a_word_address(port):
         assert pulses == [0x1237 >> 2, 0x1238 >> 2]
 
 
+@pytest.mark.rule("bus_port", 2)
 def test_kth_address_has_kth_data_in_all_interleavings(port):
     """Addresses and data of four writes come in each of the 70 orders, one a cycle."""
     orders = sorted({"".join(order) for order in itertools.permutations("AAAAWWWW")})

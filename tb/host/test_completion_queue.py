@@ -144,12 +144,14 @@ def tickets(seen):
     return [oldest and oldest & 0xFFFFFFFF for oldest in seen.port("oldest")]
 
 
+@pytest.mark.rule("completion_queue", 2, 4, 5)
 def test_a_record_counts_a_cycle_after_it_came_and_is_shown_after_two(queue):
     seen = play(queue, [ended(7)], cycles=5)
     assert seen.port("records") == [0, 1, 1, 1, 1]
     assert tickets(seen) == [0, 0, 7, 7, 7]
 
 
+@pytest.mark.rule("completion_queue", 3, 4, 5)
 def test_a_pop_shows_the_next_record_in_the_next_cycle(queue):
     """Records come in 0, 1 and 2; pops in 4, 5 and 6, and one too many in 7."""
     seen = play(queue, [ended(1), ended(2), ended(3)], pop=(4, 5, 6, 7), cycles=9)
@@ -157,6 +159,7 @@ def test_a_pop_shows_the_next_record_in_the_next_cycle(queue):
     assert seen.port("records") == [0, 1, 2, 3, 3, 2, 1, 0, 0]
 
 
+@pytest.mark.rule("completion_queue", 4, 5)
 @pytest.mark.parametrize(("comes", "shown"), [(4, [1, 2, 2]), (5, [1, 0, 2])])
 def test_whether_the_next_record_came_in_time(queue, comes, shown):
     """Popped in 5: one that came in 4 is shown in 6, one that comes in 5 is shown in 7."""
@@ -170,10 +173,12 @@ def test_whether_the_next_record_came_in_time(queue, comes, shown):
     assert tickets(seen)[5:] == shown
 
 
+@pytest.mark.rule("completion_queue", 3)
 def test_a_pop_before_the_record_is_shown_does_nothing(queue):
     assert tickets(play(queue, [ended(9)], pop=(0, 1), cycles=4)) == [0, 0, 9, 9]
 
 
+@pytest.mark.rule("completion_queue", 1, 2)
 def test_twenty_records_have_a_place_and_the_next_one_waits(queue):
     """`tiny` plans for queues of 4: 20 records. One is popped in 30: the next enters in 31."""
     seen = play(queue, [ended(k + 1) for k in range(22)], pop=(30,), cycles=36)
@@ -191,6 +196,7 @@ FATES = {
 }
 
 
+@pytest.mark.rule("completion_queue", 5)
 @pytest.mark.parametrize("fate", Fate)
 def test_the_words_of_a_record(queue, fate):
     code = ErrorCode.SM_LOST if fate == Fate.FAILED else 0

@@ -69,6 +69,7 @@ def held(mask, first, last):
     return dict.fromkeys(range(first, last + 1), mask)
 
 
+@pytest.mark.rule("execution_unit", 1, 2, 3)
 def test_a_part_a_cycle_from_the_cycle_after_run(unit):
     """Eleven elements in four parts, the larger ones first."""
     seen = play(unit, run={0: task(parts=4, larger=3, small=2, first=100, code=5, arguments=6)})
@@ -84,6 +85,7 @@ def test_a_part_a_cycle_from_the_cycle_after_run(unit):
     assert seen.port("busy")[:3] == [0, 1, 1]
 
 
+@pytest.mark.rule("execution_unit", 2)
 def test_the_primary_core_is_skipped_and_ranges_wrap(unit):
     run_word = task(parts=3, larger=1, small=0xFFFFFFFF, first=0xFFFFFFFE, skip_primary=1)
     starts = [START.unpack(word) for _, word in play(unit, run={0: run_word}).transfers("start")]
@@ -94,6 +96,7 @@ def test_the_primary_core_is_skipped_and_ranges_wrap(unit):
     ]
 
 
+@pytest.mark.rule("execution_unit", 7)
 def test_the_end_comes_two_cycles_after_the_last_arrival(unit):
     """Core 0 arrives in 5, core 1 in 8."""
     seen = play(unit, run={0: task(parts=2)}, arrived=held(1, 5, 7) | held(3, 8, 10))
@@ -103,6 +106,7 @@ def test_the_end_comes_two_cycles_after_the_last_arrival(unit):
     assert seen.port("strays")[-1] == 0
 
 
+@pytest.mark.rule("execution_unit", 4, 12)
 def test_an_arrival_counts_from_the_cycle_after_the_start_was_taken(unit):
     """The start stands from 1 to 4 and is taken in 4; its core is at 1 from 2 on, a stray."""
     seen = play(unit, run={0: task()}, start__ready=held(0, 1, 3), arrived=held(1, 2, 7))
@@ -111,6 +115,7 @@ def test_an_arrival_counts_from_the_cycle_after_the_start_was_taken(unit):
     assert seen.port("strays")[-1] == 1
 
 
+@pytest.mark.rule("execution_unit", 6, 7)
 def test_the_first_failure_is_reported(unit):
     """Cores 1 and 2 fail in 7, core 0 in 9: the code is that of 7, the core the lowest."""
     seen = play(
@@ -123,6 +128,7 @@ def test_the_first_failure_is_reported(unit):
     assert dones(seen) == {11: (HostError.CORE_FAILED, 1, 0x77, 0b1000, 0b1111, 1)}
 
 
+@pytest.mark.rule("execution_unit", 5)
 def test_levels_after_the_arrival_are_ignored(unit):
     """Core 0 arrives in 5 and fails later; core 1 arrives for one cycle alone."""
     seen = play(
@@ -139,6 +145,7 @@ def test_levels_after_the_arrival_are_ignored(unit):
 LAST = 1 + TIMEOUT
 
 
+@pytest.mark.rule("execution_unit", 8)
 @pytest.mark.parametrize("arrives", [LAST, LAST + 1])
 def test_an_arrival_in_the_last_cycle_counts(unit, arrives):
     seen = play(unit, run={0: task()}, arrived=held(1, arrives, LAST + 2))
@@ -154,6 +161,7 @@ def test_an_arrival_in_the_last_cycle_counts(unit, arrives):
     assert seen.port("strays")[-1] == 0
 
 
+@pytest.mark.rule("execution_unit", 4, 8, 9)
 def test_a_start_that_stands_stays_after_the_time_out(unit):
     """Core 0 fails in time; core 1's start stands to 20, core 2's is never shown."""
     seen = play(
@@ -171,6 +179,7 @@ def test_a_start_that_stands_stays_after_the_time_out(unit):
     assert seen.port("strays")[-1] == 0
 
 
+@pytest.mark.rule("execution_unit", 8)
 @pytest.mark.parametrize(("taken", "parts"), [(LAST - 1, 2), (LAST, 1)])
 def test_no_part_becomes_valid_after_the_last_cycle(unit, taken, parts):
     seen = play(unit, run={0: task(parts=2)}, start__ready=held(0, 0, taken - 1))
@@ -182,6 +191,7 @@ def test_no_part_becomes_valid_after_the_last_cycle(unit, taken, parts):
 LATE_CORES = {0b0000: 0, 0b1111 ^ 0b1000: 3, 0b0101: 1, 0b0011: 2, 0b0001: 1, 0b1110: 0}
 
 
+@pytest.mark.rule("execution_unit", 8)
 @pytest.mark.parametrize("in_time", LATE_CORES)
 def test_a_time_out_names_the_lowest_core_that_is_late(unit, in_time):
     seen = play(unit, run={0: task(parts=4)}, arrived=held(in_time, 6, LAST + 2))
@@ -189,6 +199,7 @@ def test_a_time_out_names_the_lowest_core_that_is_late(unit, in_time):
     assert dones(seen) == {LAST + 2: (HostError.CORE_TIMEOUT, lowest, 0, in_time, 0b1111, 1)}
 
 
+@pytest.mark.rule("execution_unit", 4, 8)
 def test_a_core_that_got_no_part_is_not_late(unit):
     """Parts go to cores 1 and 2. Core 2 is late; cores 0 and 3 have nothing to do."""
     run_word = task(parts=2, skip_primary=1)
@@ -196,6 +207,7 @@ def test_a_core_that_got_no_part_is_not_late(unit):
     assert dones(seen) == {LAST + 2: (HostError.CORE_TIMEOUT, 2, 0, 0b0010, 0b0110, 1)}
 
 
+@pytest.mark.rule("execution_unit", 9)
 def test_missing_cores_arrive_late_one_by_one(unit):
     seen = play(
         unit,
@@ -210,6 +222,7 @@ def test_missing_cores_arrive_late_one_by_one(unit):
     assert seen.port("strays")[22:24] == [0, 1]
 
 
+@pytest.mark.rule("execution_unit", 10)
 def test_result_words_count_while_busy(unit):
     """Busy from 1 to 6: results of 0 and 7 are ignored, that of the reset's cycle counts."""
     words = {cycle: RESULT.pack({"word": cycle, "data": 10 + cycle}) for cycle in range(8)}
@@ -221,6 +234,7 @@ def test_result_words_count_while_busy(unit):
     assert seen.port("result__ready") == [1] * 40
 
 
+@pytest.mark.rule("execution_unit", 11)
 def test_a_reset_wins_over_the_end(unit):
     """The task is complete in 6, where it is reset; its start would stand no more."""
     seen = play(unit, run={0: task()}, arrived=held(1, 5, 6), reset={6: 1})
@@ -229,12 +243,14 @@ def test_a_reset_wins_over_the_end(unit):
     assert seen.cycles("release") == []
 
 
+@pytest.mark.rule("execution_unit", 11)
 def test_a_reset_withdraws_a_start(unit):
     seen = play(unit, run={0: task(parts=4)}, start__ready=held(0, 0, 39), reset={4: 1})
     assert seen.cycles("start__valid") == [1, 2, 3, 4]
     assert dones(seen) == {5: (HostError.RESET, 0, 0, 0, 0, 1)}
 
 
+@pytest.mark.rule("execution_unit", 1, 11)
 def test_a_reset_with_run_uses_up_a_number(unit):
     """The run of 3 does not begin; that of 4 is the third."""
     runs = {0: task(code=1), 3: task(code=2), 4: task(code=3)}
@@ -247,6 +263,7 @@ def test_a_reset_with_run_uses_up_a_number(unit):
     assert seen.port("code")[:6] == [0, 1, 1, 1, 1, 3]
 
 
+@pytest.mark.rule("execution_unit", 11)
 def test_a_reset_without_a_task_ends_nothing_and_forgets_missing_cores(unit):
     seen = play(unit, run={0: task()}, reset={20: 1, 30: 1}, arrived={20: 1})
     assert list(dones(seen)) == [LAST + 2]
@@ -255,6 +272,7 @@ def test_a_reset_without_a_task_ends_nothing_and_forgets_missing_cores(unit):
     assert seen.cycles("release") == [LAST + 2]
 
 
+@pytest.mark.rule("execution_unit", 12)
 def test_strays_are_counted_once_a_cycle(unit):
     """Two rise in 1, one in 3; what stays up counts once; a started core is none."""
     levels = {1: 0b0110, 2: 0b0110, 3: 0b1110, 12: 0b0001}
@@ -263,6 +281,7 @@ def test_strays_are_counted_once_a_cycle(unit):
     assert seen.port("strays")[-1] == 2
 
 
+@pytest.mark.rule("execution_unit", 1)
 def test_task_numbers_wrap(unit):
     """257 tasks, each reset at once."""
     seen = play(unit, 300, run=held(task(), 0, 256), reset=held(1, 0, 256))
@@ -277,6 +296,7 @@ LATE_STRAYS = (
 )
 
 
+@pytest.mark.rule("execution_unit", 12)
 @pytest.mark.parametrize("kind", [ExecutionUnit, Model], ids=["rtl", "model"])
 def test_strays_stay_at_the_highest_value(kind, monkeypatch):
     """A level of a core without a part rises in every second cycle."""

@@ -112,6 +112,7 @@ def test_everything_else_is_0_after_a_reset(kind):
     assert set(read_all(kind, names).values()) == {0}
 
 
+@pytest.mark.rule("host_registers", 4)
 @KINDS
 def test_registers_show_what_the_blocks_say_in_the_read_s_cycle(kind):
     """Each input has a value of its own, in the cycle of its register's read alone."""
@@ -137,6 +138,7 @@ def test_registers_show_what_the_blocks_say_in_the_read_s_cycle(kind):
     assert answers(seen) == {4: 0x100}
 
 
+@pytest.mark.rule("host_registers", 4, 9)
 @KINDS
 def test_without_indices_index_errors_is_outside_the_map(kind):
     config = replace(TINY, index_memory_warps=0)
@@ -151,6 +153,7 @@ def test_without_indices_index_errors_is_outside_the_map(kind):
     assert answers(seen) == {4: None, 8: 20 | 1 << 8 | 3 << 16, 9: 1}
 
 
+@pytest.mark.rule("host_registers", 1, 2)
 @KINDS
 def test_first_rule_that_holds_answers_a_write(kind):
     config = config_of(ODD)
@@ -178,6 +181,7 @@ def test_first_rule_that_holds_answers_a_write(kind):
     assert seen.cycles("resetting") == seen.cycles("pop") == []
 
 
+@pytest.mark.rule("host_registers", 1)
 @KINDS
 def test_a_register_takes_the_bytes_of_its_strobes(kind):
     config = config_of(ODD)
@@ -200,6 +204,7 @@ def test_a_register_takes_the_bytes_of_its_strobes(kind):
     ]
 
 
+@pytest.mark.rule("host_registers", 5, 8)
 @KINDS
 @pytest.mark.parametrize(("threshold", "least"), [(0, 1), (1, 1), (3, 3), (0x10003, 3)])
 def test_records_raise_the_interrupt_from_their_threshold_on(kind, threshold, least):
@@ -215,6 +220,7 @@ def test_records_raise_the_interrupt_from_their_threshold_on(kind, threshold, le
     assert masked.cycles("irq") == []
 
 
+@pytest.mark.rule("host_registers", 5)
 @KINDS
 @pytest.mark.parametrize("bit", range(16))
 def test_every_bit_of_the_threshold_counts(kind, bit):
@@ -229,6 +235,7 @@ def test_every_bit_of_the_threshold_counts(kind, bit):
         assert answers(seen) == {4: threshold, 5: int(bit <= 4)}
 
 
+@pytest.mark.rule("host_registers", 12)
 @KINDS
 def test_the_threshold_outlives_a_soft_reset(kind):
     """Begun in 3, over from 6 on: 5 records are still too few, and 6 are enough."""
@@ -245,6 +252,7 @@ def test_the_threshold_outlives_a_soft_reset(kind):
     assert seen.cycles("irq") == list(range(13, 20))
 
 
+@pytest.mark.rule("host_registers", 1, 2, 3)
 @KINDS
 @pytest.mark.parametrize("bit", range(9))
 def test_a_stream_is_refused_by_every_bit_that_its_number_has_not(kind, bit):
@@ -256,6 +264,7 @@ def test_a_stream_is_refused_by_every_bit_that_its_number_has_not(kind, bit):
     assert seen.port("clear_stream")[3] == (0 if refused else (1 << bit | 1) & 0xF)
 
 
+@pytest.mark.rule("host_registers", 1, 3)
 @KINDS
 def test_stream_128_is_mended_where_there_is_one(kind):
     config = replace(TINY, stream_bits=8)
@@ -274,6 +283,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.rule("host_registers", 4)
 @KINDS
 @pytest.mark.parametrize("name", WHOLE)
 def test_every_bit_of_a_counter_is_shown(kind, name):
@@ -288,6 +298,7 @@ def test_every_bit_of_a_counter_is_shown(kind, name):
     assert list(answers(seen).values()) == values
 
 
+@pytest.mark.rule("host_registers", 9)
 @KINDS
 def test_error_count_wraps(kind, monkeypatch):
     """It begins two below its wrap; in 5 both blocks give a record."""
@@ -306,6 +317,7 @@ AN_ERROR = ERROR.pack({"valid": 1, "code": 21, "argument": 0xABCD})
 EVENTS = {"dispatch_error": (1, AN_ERROR), "index_error": (1, AN_ERROR), "lost": (2, 1)}
 
 
+@pytest.mark.rule("host_registers", 6, 7, 8)
 @KINDS
 @pytest.mark.parametrize("port", EVENTS)
 @pytest.mark.parametrize(("cleared", "after"), [(5, 1), (6, 0)])
@@ -322,6 +334,7 @@ def test_an_event_wins_over_a_write_that_clears_its_bit(kind, port, cleared, aft
     assert seen.cycles("irq") == (list(range(7, 16)) if after else [7])
 
 
+@pytest.mark.rule("host_registers", 9)
 @KINDS
 def test_the_dispatcher_s_error_is_shown_and_both_are_counted(kind):
     index = ERROR.pack({"valid": 1, "code": 19, "argument": 3})
@@ -341,12 +354,14 @@ def test_the_dispatcher_s_error_is_shown_and_both_are_counted(kind):
     assert answers(seen) == {4: 0, 5: dispatcher, 6: 2, 7: index_block, 8: 3}
 
 
+@pytest.mark.rule("host_registers", 3)
 @KINDS
 def test_a_record_is_popped_in_the_cycle_of_the_write(kind):
     seen = play(kind, write={3: wr("RECORD_POP", 0xFFFFFFFF), 4: wr("RECORD_POP", 0xFFFFFFFE)})
     assert seen.cycles("pop") == [3]
 
 
+@pytest.mark.rule("host_registers", 3)
 @KINDS
 def test_a_unit_is_reset_a_cycle_after_the_write(kind):
     config = config_of(ODD)
@@ -355,6 +370,7 @@ def test_a_unit_is_reset_a_cycle_after_the_write(kind):
     assert seen.port("unit_reset") == [0, 0, 0, 0, 5, *[0] * 11]
 
 
+@pytest.mark.rule("host_registers", 4, 10, 11, 12, 13)
 @KINDS
 def test_a_soft_reset_cycle_by_cycle(kind):
     """Begun in 3, nothing left in 8: restart in 9, over from 10 on."""
@@ -396,6 +412,7 @@ def test_a_soft_reset_cycle_by_cycle(kind):
     assert seen.cycles("irq") == list(range(11, 20))
 
 
+@pytest.mark.rule("host_registers", 10, 11)
 @KINDS
 def test_with_nothing_left_a_soft_reset_takes_two_cycles(kind):
     seen = play(kind, write={3: wr("CONTROL", 3)}, idle=dict.fromkeys(range(16), 1))

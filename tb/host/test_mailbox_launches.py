@@ -67,6 +67,7 @@ def stop_answer(code=0):
     return STOP_ANSWER.pack({"valid": 1, "code": code})
 
 
+@pytest.mark.rule("mailbox", 8)
 def test_a_launch_is_sent_a_cycle_after_its_doorbell_with_every_field(box):
     seen = play(box, write=command(1, task_of()))
     assert seen.cycles("launch_valid") == [SENT_AT]
@@ -83,6 +84,7 @@ TOO_LARGE = {
 }
 
 
+@pytest.mark.rule("mailbox", 5, 6)
 @pytest.mark.parametrize("field", TOO_LARGE)
 def test_a_value_too_large_for_its_field_is_refused_by_its_word(box, field):
     value, word = TOO_LARGE[field]
@@ -97,6 +99,7 @@ def test_a_value_too_large_for_its_field_is_refused_by_its_word(box, field):
     assert seen.cycles("launch_valid") == []
 
 
+@pytest.mark.rule("mailbox", 5)
 @pytest.mark.parametrize("kind", [Mailbox, Model], ids=["rtl", "model"])
 def test_without_an_index_memory_an_index_address_is_0_or_refused(kind):
     config = replace(TINY, index_memory_warps=0)
@@ -112,6 +115,7 @@ def test_without_an_index_memory_an_index_address_is_0_or_refused(kind):
     assert sent == LAUNCH | {"index_address": 0}
 
 
+@pytest.mark.rule("mailbox", 5)
 def test_the_first_word_with_a_value_too_large_is_named(box):
     task = task_of(index_address=64, gx=1 << 31, priority=15)
     judged = len(task) + 1
@@ -119,6 +123,7 @@ def test_the_first_word_with_a_value_too_large_is_named(box):
     assert answers(seen) == {judged + 1: HostError.FIELD_RANGE | 5 << 16}
 
 
+@pytest.mark.rule("mailbox", 10)
 @pytest.mark.parametrize("name", ["ERROR", "RESULT0", "DOORBELL", "STATUS"])
 def test_the_answer_to_a_launch_is_seen_from_the_next_cycle_on(box, name):
     x = SENT_AT + 6
@@ -139,6 +144,7 @@ def test_the_answer_to_a_launch_is_seen_from_the_next_cycle_on(box, name):
     assert answers(seen) == {x: before, x + 1: after}
 
 
+@pytest.mark.rule("mailbox", 10)
 def test_answers_go_to_the_sections_in_the_order_of_the_launches(box):
     """Section 1's launch is sent before section 0's; a NOP of a later command clears a ticket."""
     writes = command(1, task_of()) | command(0, task_of(), start=SENT_AT + 1)
@@ -162,6 +168,7 @@ def test_answers_go_to_the_sections_in_the_order_of_the_launches(box):
 ABORT = {"T0": Opcode.ABORT, "T1": 0x80000005}
 
 
+@pytest.mark.rule("mailbox", 9, 11)
 def test_an_abort_stands_until_it_is_taken_and_answered(box):
     """Rung in 2, judged in 3, at `stop` from 4 on, taken in 6, answered in 8."""
     seen = play(
@@ -179,6 +186,7 @@ def test_an_abort_stands_until_it_is_taken_and_answered(box):
     assert list(answers(seen).values()) == [1, 0, QueueCode.TICKET_UNKNOWN]
 
 
+@pytest.mark.rule("mailbox", 9)
 def test_aborts_keep_their_order_and_do_not_wait_for_launches(box):
     writes = command(0, task_of())
     writes |= command(1, ABORT, start=SENT_AT)
@@ -189,6 +197,7 @@ def test_aborts_keep_their_order_and_do_not_wait_for_launches(box):
 # Soft reset
 
 
+@pytest.mark.rule("mailbox", 15)
 def test_a_task_that_runs_when_the_mailbox_closes_ends_with_reset_and_nothing_else(box):
     x = RUNS_AT + 3
     seen = play(
@@ -210,6 +219,7 @@ def test_a_task_that_runs_when_the_mailbox_closes_ends_with_reset_and_nothing_el
 OUTCOME = ("DOORBELL", "ERROR", "STATUS", "ASSIGNED", "RESULT1", "RESULT8")
 
 
+@pytest.mark.rule("mailbox", 5, 15)
 @pytest.mark.parametrize("opcode", [Opcode.RUN, Opcode.LAUNCH, Opcode.ABORT, Opcode.NOP])
 def test_a_command_is_not_judged_while_the_mailbox_is_closed(box, opcode):
     """Rung in 3, judged in 4 if the mailbox were open."""
@@ -225,6 +235,7 @@ def test_a_command_is_not_judged_while_the_mailbox_is_closed(box, opcode):
         assert seen.cycles(port) == []
 
 
+@pytest.mark.rule("mailbox", 15)
 @pytest.mark.parametrize("closed", [1, 0])
 def test_a_launch_that_was_sent_is_answered_while_the_mailbox_is_closed(box, closed):
     x = SENT_AT + 6
@@ -240,6 +251,7 @@ def test_a_launch_that_was_sent_is_answered_while_the_mailbox_is_closed(box, clo
     assert seen.cycles("waiting") == list(range(SENT_AT, x + 1))
 
 
+@pytest.mark.rule("mailbox", 1, 3)
 def test_every_access_is_refused_while_the_mailbox_is_closed(box):
     writes = {k: a_write(1, "T0", 7) for k in range(3)}
     seen = play(box, write=writes, read=reads(1, "ERROR", range(3)), closed={1: 1})
@@ -247,6 +259,7 @@ def test_every_access_is_refused_while_the_mailbox_is_closed(box):
     assert answers(seen) == {0: 0, 1: None, 2: 0}
 
 
+@pytest.mark.rule("mailbox", 15)
 def test_a_section_that_was_answered_keeps_its_words_when_the_mailbox_closes(box):
     x = SENT_AT + 6
     seen = play(

@@ -39,6 +39,7 @@ def each(name, start):
     return {start + section: a_read(section, name) for section in range(SECTIONS)}
 
 
+@pytest.mark.rule("mailbox", 9, 11)
 def test_every_section_aborts_while_no_stop_is_taken(box):
     """The aborts name tickets 100 to 104. Section k is answered with code 40 + k."""
     seen = play(
@@ -55,6 +56,7 @@ def test_every_section_aborts_while_no_stop_is_taken(box):
     assert list(answers(seen).values()) == [1] * 5 + [0] * 5 + [40, 41, 42, 43, 44]
 
 
+@pytest.mark.rule("mailbox", 8, 10)
 def test_every_section_launches_before_the_first_answer(box):
     seen = play(
         box,

@@ -37,6 +37,7 @@ def done(**fields):
     return DONE.pack(zeros | {"valid": 1} | fields)
 
 
+@pytest.mark.rule("mailbox", 7)
 def test_run_comes_two_cycles_after_the_doorbell(box):
     seen = play(box, write=command(0, RUN))
     assert seen.cycles("run__0") == [RUNS_AT]
@@ -52,6 +53,7 @@ def test_run_comes_two_cycles_after_the_doorbell(box):
     }
 
 
+@pytest.mark.rule("mailbox", 4, 6)
 @pytest.mark.parametrize("section", [0, 1])
 def test_nop_is_complete_two_cycles_after_its_doorbell(box, section):
     """The doorbell is written in 1: read 1 in 2, 0 from 3 on."""
@@ -63,6 +65,7 @@ def test_nop_is_complete_two_cycles_after_its_doorbell(box, section):
     assert list(answers(seen).values()) == [0, 0, 1, 0, 0, 0, 0, 0]
 
 
+@pytest.mark.rule("mailbox", 1, 3, 12)
 def test_a_completion_is_seen_from_the_next_cycle_on(kind):
     """In the cycle of `done` a read gives the words before, and a write is refused."""
     x = RUNS_AT + 4
@@ -88,6 +91,7 @@ def test_a_completion_is_seen_from_the_next_cycle_on(kind):
         assert seen.cycles("write_refused") == [x - 1, x]
 
 
+@pytest.mark.rule("mailbox", 4, 13)
 def test_a_result_in_the_cycle_of_done_counts_and_stays_until_the_next_command(box):
     x = RUNS_AT + 4
     word = RESULT.pack({"valid": 1, "word": 3, "data": 77})
@@ -102,6 +106,7 @@ def test_a_result_in_the_cycle_of_done_counts_and_stays_until_the_next_command(b
     assert list(answers(seen).values()) == [0, 77, 77, 0, 0, 0, 0]
 
 
+@pytest.mark.rule("mailbox", 12, 13)
 def test_results_show_with_the_status_and_not_while_the_task_runs(box):
     """Written in 12, complete at the end of 16: the two words are read alternately around it."""
     assert RUNS_AT == 9
@@ -156,6 +161,7 @@ VERDICTS = {
 }
 
 
+@pytest.mark.rule("mailbox", 5, 6)
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verdict(box, name):
     section, task, missing, code = VERDICTS[name]
@@ -171,12 +177,23 @@ def test_verdict(box, name):
     assert seen.cycles("run__0") == []
 
 
+@pytest.mark.rule("mailbox", 16)
+def test_waiting_while_some_doorbell_is_1(box):
+    """Section 0's task runs to x; section 1's NOP is rung beside it, and is at once complete."""
+    x = RUNS_AT + 6
+    writes = command(0, RUN) | command(1, {"T0": Opcode.NOP}, start=RUNS_AT)
+    seen = play(box, write=writes, done__0={x: done(task=1)})
+    assert seen.cycles("waiting") == list(range(RUNS_AT - 1, x + 1))
+
+
+@pytest.mark.rule("mailbox", 5, 7)
 def test_parts_without_elements_are_not_sent(box):
     task = RUN | {"T2": 200 | 2 << 8, "T3": 0}
     run_word = play(box, write=command(0, task)).port("run__0")[RUNS_AT]
     assert host_packets.unit_run(TINY).unpack(run_word)["parts"] == 2
 
 
+@pytest.mark.rule("mailbox", 5)
 def test_missing_is_looked_at_in_the_cycle_of_the_judgement_alone(box):
     judged = RUNS_AT - 1
     around = {cycle: int(cycle != judged) for cycle in range(24)}
@@ -184,6 +201,7 @@ def test_missing_is_looked_at_in_the_cycle_of_the_judgement_alone(box):
     assert seen.cycles("run__0") == [RUNS_AT]
 
 
+@pytest.mark.rule("mailbox", 6, 14)
 @pytest.mark.parametrize(("reset_at", "stays"), [(1, 1), (2, 0), (3, 0)])
 def test_disconnected_until_the_unit_is_reset(box, reset_at, stays):
     """Rung in 1, judged in 2, disconnected from 3 on unless the unit is reset in 2."""
@@ -193,6 +211,7 @@ def test_disconnected_until_the_unit_is_reset(box, reset_at, stays):
     assert answers(seen) == {10: HostError.DISCONNECTED if stays else 0}
 
 
+@pytest.mark.rule("mailbox", 5)
 @pytest.mark.parametrize("opcode", [3, 255, Opcode.NOP, Opcode.RUN, Opcode.LAUNCH, Opcode.ABORT])
 def test_disconnected_is_told_before_anything_else(box, opcode):
     """Disconnected from 3 on; the command is rung in 7, with one part too many."""
@@ -206,6 +225,7 @@ def test_disconnected_is_told_before_anything_else(box, opcode):
 OUTSIDE = [0, 0x3FF, 0x406, 0x410, 0x41F, 0x440, 0x47F, 0x500, 0x3FFF]
 
 
+@pytest.mark.rule("mailbox", 1, 3)
 def test_what_is_outside_the_map_is_refused(box):
     writes = [
         WRITE.pack({"valid": 1, "address": address, "data": 0, "strobes": 0}) for address in OUTSIDE
@@ -222,6 +242,7 @@ def test_what_is_outside_the_map_is_refused(box):
     assert list(answers(seen).values()) == [None] * len(OUTSIDE)
 
 
+@pytest.mark.rule("mailbox", 1, 2)
 def test_first_rule_that_holds_answers_a_write(box):
     """Section 1 is rung in cycles 6 and 9, and free again in 8 and 11."""
     writes = {
@@ -243,6 +264,7 @@ def test_first_rule_that_holds_answers_a_write(box):
     assert seen.cycles("write_refused") == refused
 
 
+@pytest.mark.rule("mailbox", 1)
 def test_a_task_register_takes_the_bytes_of_its_strobes(box):
     writes = [
         a_write(0, "T0", Opcode.RUN),

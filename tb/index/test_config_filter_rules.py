@@ -69,6 +69,7 @@ def hold_i_until(cycle_of_second):
     return lambda cycle: {"i__hold": int(0 < cycle < cycle_of_second)}
 
 
+@pytest.mark.rule("config_filter", 2, 4, 9)
 def test_accepted_three_cycles_after_its_transfer(block):
     seen = send(block, [A])
     assert timing(TINY).filter_lookup == 3
@@ -78,12 +79,14 @@ def test_accepted_three_cycles_after_its_transfer(block):
     assert decisions(seen) == [(4, 0)]
 
 
+@pytest.mark.rule("config_filter", 1, 7)
 def test_one_every_three_cycles(block):
     seen = send(block, [A, B])
     assert [cycle for cycle, _ in seen.transfers("i")] == [0, 3]
     assert seen.cycles("accepted") == [3, 6]
 
 
+@pytest.mark.rule("config_filter", 2, 9, 10)
 def test_hit_decided_in_one_cycle_done_in_two(block):
     """Nothing in flight: accepted in t, decision in t + 1, done in t + 2; no word goes on."""
     seen = send(block, [A, A], hold_i_until(20))
@@ -93,11 +96,13 @@ def test_hit_decided_in_one_cycle_done_in_two(block):
     assert len(seen.transfers("o")) == 1
 
 
+@pytest.mark.rule("config_filter", 10, 12)
 def test_done_of_a_miss_in_the_cycle_of_its_last_write(block):
     seen = send(block, [A, B], lambda cycle: {"finished": int(cycle in (9, 13))})
     assert [cycle for cycle, _ in seen.transfers("done")] == [9, 13]
 
 
+@pytest.mark.rule("config_filter", 10)
 def test_done_keeps_the_order_of_acceptance(block):
     """A hit behind a miss waits for the miss's last write."""
 
@@ -109,18 +114,21 @@ def test_done_keeps_the_order_of_acceptance(block):
     assert [cycle for cycle, _ in seen.transfers("done")] == [9, 30, 31]
 
 
+@pytest.mark.rule("config_filter", 4, 9)
 def test_a_decision_that_is_not_taken_stands_and_holds_the_next(block):
     seen = send(block, [A, B], lambda cycle: {"decision__ready": int(cycle >= 20)})
     assert decisions(seen) == [(20, 0), (22, 0)]
     assert seen.cycles("accepted") == [3, 21]
 
 
+@pytest.mark.rule("config_filter", 4, 5)
 def test_a_miss_waits_for_the_iterator(block):
     seen = send(block, [A], lambda cycle: {"o__ready": int(cycle >= 9)})
     assert seen.cycles("o__valid") == list(range(3, 10))
     assert seen.cycles("accepted") == [9]
 
 
+@pytest.mark.rule("config_filter", 4, 11)
 def test_no_more_answers_outstanding_than_done_depth(block):
     depth = timing(TINY).done_depth
     assert depth == 4
@@ -129,11 +137,13 @@ def test_no_more_answers_outstanding_than_done_depth(block):
     assert decisions(seen)[depth][0] == 30 + 2
 
 
+@pytest.mark.rule("config_filter", 4)
 def test_a_shape_that_is_being_made_is_waited_for(block):
     seen = send(block, [A, A], lambda cycle: {"finished": int(cycle == 20)})
     assert decisions(seen) == [(4, 0), (23, 1)]
 
 
+@pytest.mark.rule("config_filter", 4)
 def test_a_count_at_its_highest_is_waited_for(block):
     config = CONFIGS["one_entry"]
     word = index_config(config, 0, FOUR)
@@ -176,6 +186,7 @@ def test_example_one_address_for_all(block):
     assert hits(launch(block, WIDE, words), WIDE) == [0, 0, 0]
 
 
+@pytest.mark.rule("config_filter", 7)
 def test_example_overlapping_regions_drop_too(block):
     """Addresses 1 and 2 as the index patent writes them: 64 warps from 1 on cover 2."""
     words = [
@@ -199,6 +210,7 @@ def test_two_resident_kernels_with_one_address_and_two_shapes(block):
     assert hits(launch(block, TINY, words, cycles=80)) == [0, 0]
 
 
+@pytest.mark.rule("config_filter", 4, 8, 13)
 def test_a_reader_s_region_is_waited_for_until_its_last_reference_is_gone(block):
     """D overlaps A, to which two launches refer."""
 
@@ -210,6 +222,7 @@ def test_a_reader_s_region_is_waited_for_until_its_last_reference_is_gone(block)
     assert decisions(seen)[2][0] == 50 + 3
 
 
+@pytest.mark.rule("config_filter", 4, 12)
 @pytest.mark.parametrize("second", [D, B], ids=["overlapping region", "only entry"])
 def test_a_region_that_is_being_written_is_waited_for_without_references_too(block, second):
     """A is released at once; its last write is in 20, and the next is accepted in 22."""
@@ -223,6 +236,7 @@ def test_a_region_that_is_being_written_is_waited_for_without_references_too(blo
     assert seen.cycles("accepted") == [3, 22]
 
 
+@pytest.mark.rule("config_filter", 7, 13)
 def test_release_and_acceptance_in_one_cycle_leave_the_count(block):
     """A second reference and the release of the first in cycle 23: one is left, so D waits."""
 
@@ -233,6 +247,7 @@ def test_release_and_acceptance_in_one_cycle_leave_the_count(block):
     assert decisions(seen)[1:] == [(24, 1), (43, 0)]
 
 
+@pytest.mark.rule("config_filter", 4, 13)
 def test_a_release_is_judged_in_the_next_cycle(block):
     """Judged on the state at a cycle's start, accepted in the next: the last release is in 40."""
     config = CONFIGS["one_entry"]
@@ -241,12 +256,14 @@ def test_a_release_is_judged_in_the_next_cycle(block):
     assert seen.cycles("accepted") == [3, 42]
 
 
+@pytest.mark.rule("config_filter", 3, 7)
 def test_the_victim_is_invalid_else_least_recently_accepted(block):
     """With two entries: A, B, A again, C replaces B, A still hits, B does not."""
     words = [A, B, A, C, A, B]
     assert hits(launch(block, TINY, words)) == [0, 0, 1, 0, 1, 0]
 
 
+@pytest.mark.rule("config_filter", 7)
 def test_a_miss_drops_every_overlapping_entry(block):
     config = CONFIGS["three_entries"]
     one, two = index_config(config, 0, FOUR), index_config(config, 4, FOUR)
@@ -255,6 +272,7 @@ def test_a_miss_drops_every_overlapping_entry(block):
     assert hits(launch(block, config, words), config) == [0, 0, 1, 1, 0, 0, 0, 0]
 
 
+@pytest.mark.rule("config_filter", 2)
 def test_the_key_is_all_of_the_configuration(block):
     config = CONFIGS["three_entries"]
     words = [
@@ -304,12 +322,14 @@ def test_decisions_are_those_of_the_untimed_history(launches, name):
 # Cancel
 
 
+@pytest.mark.rule("config_filter", 6)
 @pytest.mark.parametrize(("cycle", "accepted"), [(1, []), (2, []), (3, [3]), (4, [3])])
 def test_cancel_empties_the_stage_unless_it_is_accepted_in_that_cycle(block, cycle, accepted):
     seen = send(block, [A], lambda now: {"cancel": int(now == cycle)})
     assert seen.cycles("accepted") == accepted
 
 
+@pytest.mark.rule("config_filter", 6)
 def test_cancel_takes_a_waiting_configuration_back(block):
     """D waits for A's readers; cancelled, B behind it goes on."""
     seen = send(block, [A, D, B], lambda cycle: {"cancel": int(cycle == 20)})
@@ -317,6 +337,7 @@ def test_cancel_takes_a_waiting_configuration_back(block):
     assert seen.transfers("i")[2] == (21, B)
 
 
+@pytest.mark.rule("config_filter", 1)
 def test_cancel_refuses_what_stands_at_the_port(block):
     seen = send(block, [A], lambda cycle: {"cancel": int(cycle < 7)})
     assert seen.transfers("i") == [(7, A)]
@@ -329,6 +350,7 @@ def error(word, config=TINY):
     return layouts.error_record(config).unpack(word)
 
 
+@pytest.mark.rule("config_filter", 14)
 def test_a_release_without_a_reference_is_an_error_record(block):
     seen = send(block, [A], releases=[0, 0, 1])
     assert seen.cycles("error") == [42, 43]
@@ -340,12 +362,14 @@ def test_a_release_without_a_reference_is_an_error_record(block):
     assert [seen.port("error_count")[cycle] for cycle in (41, 42, 43, 59)] == [0, 1, 2, 2]
 
 
+@pytest.mark.rule("config_filter", 14)
 def test_a_release_of_an_entry_that_does_not_exist_is_an_error_record(block):
     config = CONFIGS["three_entries"]
     seen = send(block, [], releases=[3], config=config)
     assert error(seen.port("error")[41], config)["argument"] == 3
 
 
+@pytest.mark.rule("config_filter", 14)
 def test_a_release_in_the_cycle_of_the_first_acceptance_is_an_error_and_changes_nothing(block):
     """Accepted in 2 with the release in the same cycle: the reference is kept, so D waits."""
 
@@ -357,6 +381,7 @@ def test_a_release_in_the_cycle_of_the_first_acceptance_is_an_error_and_changes_
     assert hits(seen) == [0]
 
 
+@pytest.mark.rule("config_filter", 14)
 def test_the_error_counter_stays_at_its_highest_value(block, monkeypatch):
     # Of 3 bits instead of 16. Releases of nothing in 40 to 49 are shown a cycle later.
     assert timing(TINY).error_counter_bits == 16

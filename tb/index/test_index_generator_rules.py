@@ -82,6 +82,7 @@ def misses(config, *shapes):
     return [index_config(config, 32 * place, dims) for place, dims in enumerate(shapes)]
 
 
+@pytest.mark.rule("index_generator", 2)
 def test_first_warp_within_12_cycles(block):
     """Configuration accepted to first packed warp written, at W = 32."""
     seen = send(block, DEFAULT, misses(DEFAULT, (10, 10, 10)))
@@ -89,6 +90,7 @@ def test_first_warp_within_12_cycles(block):
     assert write_cycles(seen)[0] - accepted == 12 == timing(DEFAULT).index_miss
 
 
+@pytest.mark.rule("index_generator", 2)
 @pytest.mark.parametrize("config", ["tiny", "warp_16", "warp_64", "host_step"])
 def test_the_latency_is_the_same_at_every_warp_size(block, config):
     seen = send(block, CONFIGS[config], misses(CONFIGS[config], (5, 3, 1)))
@@ -118,6 +120,7 @@ def test_hit_decided_in_one_cycle_done_in_two(block):
     assert len(write_cycles(seen)) == 32
 
 
+@pytest.mark.rule("index_generator", 1)
 def test_done_of_a_miss_comes_with_its_last_write(block):
     def levels(cycle):
         return {"write__ready": int(cycle != 46)}

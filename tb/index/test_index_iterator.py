@@ -140,6 +140,7 @@ def assert_warps(found, config, address, dims):
         } | dict(zip(("width_x", "width_y", "width_z"), widths(dims), strict=True)), dims
 
 
+@pytest.mark.rule("index_iterator", 6, 8)
 @pytest.mark.parametrize("name", CONFIGS)
 def test_special_shapes_equal_division(block, name):
     config = CONFIGS[name]
@@ -154,6 +155,7 @@ def test_special_shapes_equal_division(block, name):
     assert not found
 
 
+@pytest.mark.rule("index_iterator", 5, 6, 8)
 @given(st.data())
 def test_any_shapes_under_any_back_pressure_equal_division(data):
     config = CONFIGS[data.draw(st.sampled_from(sorted(CONFIGS)))]
@@ -169,6 +171,7 @@ def test_any_shapes_under_any_back_pressure_equal_division(data):
     assert not found
 
 
+@pytest.mark.rule("index_iterator", 4, 6)
 def test_literal_first_and_last_warp(block):
     """(100, 2, 2) at W = 32: x in 7 bits, y and z in one each; 13 warps, 16 lanes in the last."""
     seen = made(send(block(DEFAULT), [index_config(DEFAULT, 0, (100, 2, 2))], 40), DEFAULT)
@@ -178,6 +181,7 @@ def test_literal_first_and_last_warp(block):
     assert seen[12][1][15] == 99 | 1 << 7 | 1 << 8
 
 
+@pytest.mark.rule("index_iterator", 6, 9)
 def test_fewer_warps_cut_the_sequence_and_more_change_nothing(block):
     dims, count = (10, 10, 2), 7
     for given_count, expected in ((1, 1), (3, 3), (count, count), (count + 9, count)):
@@ -189,12 +193,14 @@ def test_fewer_warps_cut_the_sequence_and_more_change_nothing(block):
         ]
 
 
+@pytest.mark.rule("index_iterator", 9)
 def test_no_warps_emit_nothing_and_do_not_hang(block):
     words = [index_config(DEFAULT, 0, (8, 8, 8), 0), index_config(DEFAULT, 9, (8, 1, 1))]
     found = made(send(block(DEFAULT), words, 60), DEFAULT)
     assert [fields["address"] for fields, _, _ in found] == [9]
 
 
+@pytest.mark.rule("index_iterator", 10)
 def test_whatever_comes_in_stays_inside_its_region_and_ends(seed):
     """Shapes that LaunchCheck refuses, dimensions of 0, wrong steps: random words, on the RTL."""
     config = CONFIGS["host_step"]
@@ -221,6 +227,7 @@ def test_whatever_comes_in_stays_inside_its_region_and_ends(seed):
 # When
 
 
+@pytest.mark.rule("index_iterator", 2, 5, 7)
 def test_first_warp_after_the_latency_of_timing(block):
     """Literal: 4 cycles of setup, one to enter generation, 6 of pipe."""
     assert (timing(DEFAULT).iterator_setup, timing(DEFAULT).iterator_pipe) == (4, 6)
@@ -228,12 +235,23 @@ def test_first_warp_after_the_latency_of_timing(block):
     assert [cycle for cycle, _ in seen.transfers("o")] == [11, 12]
 
 
+@pytest.mark.rule("index_iterator", 1, 2, 3)
+def test_the_setup_unit_takes_the_next_a_cycle_after_it_has_emptied(block):
+    """The first moves on at the end of 4; the second is held until the first's last warp, in 36."""
+    words = [index_config(DEFAULT, 0, (1024, 1, 1))] * 3
+    seen = send(block(DEFAULT), words, 50)
+    assert [cycle for cycle, _ in seen.transfers("i")] == [0, 5, 37]
+    assert seen.port("i__ready")[:7] == [1, 0, 0, 0, 0, 1, 0]
+
+
+@pytest.mark.rule("index_iterator", 4)
 def test_one_warp_a_cycle_no_bubble_inside_a_block(block):
     seen = send(block(DEFAULT), [index_config(DEFAULT, 0, (10, 10, 10))], 60)
     cycles = [cycle for cycle, _ in seen.transfers("o")]
     assert cycles == list(range(cycles[0], cycles[0] + 32))
 
 
+@pytest.mark.rule("index_iterator", 3, 7)
 def test_no_bubble_between_two_misses_of_12_warps(block):
     """The contract demands 12 warps at most; ``iterator_setup`` + 1 suffice, one fewer does not."""
     enough = timing(DEFAULT).iterator_setup + 1
@@ -245,6 +263,7 @@ def test_no_bubble_between_two_misses_of_12_warps(block):
         assert cycles[-1] - cycles[0] + 1 == 3 * count + 2 * bubbles
 
 
+@pytest.mark.rule("index_iterator", 5)
 def test_stalled_memory_port_loses_nothing(block):
     """Stalled in every pattern of eight cycles, the same warps come out."""
     word = index_config(CONFIGS["tiny"], 0, (5, 7, 3))

@@ -8,6 +8,7 @@ from tb.support.hard_cases import run_until
 from tb.support.index_cases import CONFIGS, built, config_of
 from tb.support.planted import plant
 from tb.support.record import Sender, made, record
+from tb.support.resettable import resettable
 from tb.support.seeded_faults import INDEX_MEMORY
 from warploom.index import IndexMemory
 from warploom_golden.index import IndexMemory as Model
@@ -188,6 +189,7 @@ def play(
     return record(memory, Sender({"read": reads}, levels), cycles)
 
 
+@pytest.mark.rule("index_memory", 1, 7)
 def test_a_write_is_read_back_one_cycle_after_the_request(memory):
     seen = play(memory, writes={0: warp(5, 0xABCD)}, reads=[request(3, 2, 4)], reads_from=4)
     assert timing(TINY).index_read == 1
@@ -195,6 +197,27 @@ def test_a_write_is_read_back_one_cycle_after_the_request(memory):
     assert seen.transfers("data") == [(5, data(0xABCD))]
 
 
+@pytest.mark.rule("index_memory", 8)
+@pytest.mark.parametrize("kind", [IndexMemory, Model], ids=["rtl", "model"])
+def test_a_reset_keeps_what_was_written_and_forgets_what_is_to_be(kind):
+    """Written in 0. A region is announced in 1; the reset in 3 forgets it, and no read waits."""
+    levels = {
+        "accepted": lambda cycle: region(5, 1) if cycle == 1 else 0,
+        "write__valid": lambda cycle: int(cycle == 0),
+        "write__payload": lambda cycle: warp(5, 0xABCD),
+        "data__ready": lambda cycle: 1,
+        "read__hold": lambda cycle: int(cycle < 2),
+        "reset_now": lambda cycle: int(cycle == 3),
+    }
+    reader = Sender(
+        {"read": [request(5, 0, 1)]}, lambda cycle: {n: f(cycle) for n, f in levels.items()}
+    )
+    seen = record(resettable(kind(TINY)), reader, 8)
+    assert seen.transfers("read") == [(4, request(5, 0, 1))]
+    assert seen.transfers("data") == [(5, data(0xABCD))]
+
+
+@pytest.mark.rule("index_memory", 2, 5)
 def test_a_read_stalls_until_its_warp_is_written(memory):
     """Announced in 0, written in 9: granted in the write's own cycle, with the new data."""
     seen = play(
@@ -208,6 +231,7 @@ def test_a_read_stalls_until_its_warp_is_written(memory):
     assert [word for _, word in seen.transfers("data")] == [data(2), data(3)]
 
 
+@pytest.mark.rule("index_memory", 4)
 def test_a_write_anywhere_takes_one_warp_off_the_oldest_region(memory):
     seen = play(
         memory,
@@ -219,6 +243,7 @@ def test_a_write_anywhere_takes_one_warp_off_the_oldest_region(memory):
     assert [cycle for cycle, _ in seen.transfers("read")] == [2, 7]
 
 
+@pytest.mark.rule("index_memory", 5, 7)
 def test_reads_follow_the_writes_one_cycle_each(memory):
     writes = {cycle: warp(6 + cycle, cycle, last=int(cycle == 5)) for cycle in range(2, 6)}
     seen = play(
@@ -232,6 +257,7 @@ def test_reads_follow_the_writes_one_cycle_each(memory):
     assert [word for _, word in seen.transfers("data")] == [data(cycle) for cycle in range(2, 6)]
 
 
+@pytest.mark.rule("index_memory", 4)
 def test_last_ends_a_region_early(memory):
     seen = play(
         memory,
@@ -244,12 +270,14 @@ def test_last_ends_a_region_early(memory):
     assert [cycle for cycle, _ in seen.transfers("read")] == [3]
 
 
+@pytest.mark.rule("index_memory", 5, 7)
 def test_a_warp_beyond_index_warps_reads_mask_zero_at_once(memory):
     seen = play(memory, accepted={0: region(8, 4)}, reads=[request(8, 2, 2)], reads_from=2)
     assert seen.transfers("read")[0][0] == 2
     assert seen.transfers("data") == [(3, data(0, mask=0))]
 
 
+@pytest.mark.rule("index_memory", 3)
 def test_an_empty_region_is_none(memory):
     seen = play(
         memory,
@@ -261,6 +289,7 @@ def test_an_empty_region_is_none(memory):
     assert [cycle for cycle, _ in seen.transfers("read")] == [4, 7]
 
 
+@pytest.mark.rule("index_memory", 5)
 def test_warps_beside_a_region_do_not_stall(memory):
     seen = play(
         memory,
@@ -271,6 +300,7 @@ def test_warps_beside_a_region_do_not_stall(memory):
     assert [cycle for cycle, _ in seen.transfers("read")] == [2, 3]
 
 
+@pytest.mark.rule("index_memory", 6, 7)
 def test_data_that_is_not_taken_stands_and_refuses_the_next_request(memory):
     seen = play(
         memory,
@@ -283,6 +313,7 @@ def test_data_that_is_not_taken_stands_and_refuses_the_next_request(memory):
     assert seen.transfers("data") == [(9, data(1)), (10, data(2))]
 
 
+@pytest.mark.rule("index_memory", 5)
 def test_a_place_wraps_at_the_address_width(memory):
     seen = play(memory, writes={0: warp(1, 5)}, reads=[request(63, 2, 4)], reads_from=1)
     assert seen.transfers("data") == [(2, data(5))]

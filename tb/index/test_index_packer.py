@@ -99,6 +99,7 @@ def lanes(config, words, mask, **fields):
     )
 
 
+@pytest.mark.rule("index_packer", 2)
 def test_lanes_that_are_no_threads_are_zero(packer):
     words = [7, 6, 5, 4, 0xFFFF, 0xFFFF, 1, 0xFFFF]
     sent = lanes(
@@ -120,6 +121,7 @@ def test_lanes_that_are_no_threads_are_zero(packer):
     }
 
 
+@pytest.mark.rule("index_packer", 1)
 def test_one_warp_a_cycle_and_none_lost_when_stalled(packer):
     sent = [lanes(TINY, [k] * 8, 0xFF, address=k) for k in range(20)]
     seen = record(packer, Sender({"i": sent}, lambda cycle: {"o__ready": int(cycle % 7 != 3)}), 40)
@@ -128,6 +130,7 @@ def test_one_warp_a_cycle_and_none_lost_when_stalled(packer):
     assert [cycle for cycle, _ in seen.transfers("o")][:6] == [1, 2, 4, 5, 6, 7]
 
 
+@pytest.mark.rule("index_packer", 3)
 def test_unpack_undoes_pack_for_legal_shapes(seed):
     """Every thread of 500 shapes through the model; the packed word is the reference's."""
     model = UnpackerModel(CONFIGS["default"])

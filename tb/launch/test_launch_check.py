@@ -110,6 +110,7 @@ BAD_INPUT = (
 )
 
 
+@pytest.mark.rule("launch_check", 3, 5)
 @pytest.mark.parametrize(("change", "code", "argument"), BAD_INPUT)
 def test_bad_input_is_refused_with_its_argument(change, code, argument):
     result = checked(TINY, replace(LEGAL, **change), tables=0b1011)
@@ -130,11 +131,13 @@ GOOD_INPUT = (
 )
 
 
+@pytest.mark.rule("launch_check", 3)
 @pytest.mark.parametrize("change", GOOD_INPUT)
 def test_the_most_that_is_legal_is_let_through(change):
     assert checked(TINY, replace(LEGAL, **change), tables=0b1011)["error"] == ErrorCode.OK
 
 
+@pytest.mark.rule("launch_check", 3)
 def test_a_shape_that_does_not_pack_is_refused_with_its_bits():
     # 65 x 3 x 5 = 975 threads need 7 + 2 + 3 bits; a word of 11 bits is one too small.
     config = config_of("default,word_bits=11")
@@ -144,6 +147,7 @@ def test_a_shape_that_does_not_pack_is_refused_with_its_bits():
     assert checked(config_of("default,word_bits=12"), launch)["error"] == ErrorCode.OK
 
 
+@pytest.mark.rule("launch_check", 3)
 def test_barriers_of_a_block_end_at_16():
     config = preset("default")
     launch = LaunchDescriptor(grid=(1, 1, 1), block=(32, 1, 1), barriers=17)
@@ -185,6 +189,7 @@ def test_every_refusal_of_the_check_was_shown():
     assert codes == {code for code in ErrorCode if 1 <= code <= ErrorCode.TABLE_UNKNOWN}
 
 
+@pytest.mark.rule("launch_check", 3)
 def test_rtl_refuses_the_same_bad_input():
     sent = [replace(LEGAL, **change).pack(TINY) for change, _, _ in BAD_INPUT]
     host = Sender({"i": sent}, lambda cycle: {"tables": 0b1011, "o__ready": 1})
@@ -200,6 +205,7 @@ def test_rtl_refuses_the_same_bad_input():
 BLOCKS = pytest.mark.parametrize("block", [Model, LaunchCheck])
 
 
+@pytest.mark.rule("launch_check", 2, 3)
 @BLOCKS
 @pytest.mark.parametrize("config", LARGEST)
 def test_the_largest_block_is_let_through_and_the_next_is_refused(block, config):
@@ -238,6 +244,7 @@ def test_a_wrong_limit_is_found(rule, monkeypatch):
             demand_largest(block, config)
 
 
+@pytest.mark.rule("launch_check", 2, 4, 5)
 @given(seed=st.integers(0, 1 << 32), name=st.sampled_from(("tiny", "default", "large")))
 def test_derived_fields_equal_the_reference(seed, name):
     rng, config = random.Random(seed), preset(name)
@@ -264,6 +271,7 @@ def test_derived_fields_equal_the_reference(seed, name):
         assert result[name] == fields[name]
 
 
+@pytest.mark.rule("launch_check", 2)
 @BLOCKS
 @pytest.mark.parametrize(
     ("block_dims", "mask"),
@@ -288,6 +296,7 @@ def test_the_last_warp_has_the_lanes_that_are_left_over(block, block_dims, mask)
 # The pipeline
 
 
+@pytest.mark.rule("launch_check", 1)
 @BLOCKS
 def test_one_launch_a_cycle_after_five_cycles(block):
     sent = [replace(LEGAL, code=k).pack(TINY) for k in range(20)]
@@ -299,6 +308,7 @@ def test_one_launch_a_cycle_after_five_cycles(block):
     assert got == [(5 + k, k) for k in range(20)]
 
 
+@pytest.mark.rule("launch_check", 1)
 @BLOCKS
 def test_a_refused_answer_holds_the_whole_pipeline(block):
     sent = [replace(LEGAL, code=k).pack(TINY) for k in range(8)]
@@ -309,6 +319,7 @@ def test_a_refused_answer_holds_the_whole_pipeline(block):
     assert [cycle for cycle, _ in recording.transfers("o")] == [5, *range(16, 23)]
 
 
+@pytest.mark.rule("launch_check", 3)
 @BLOCKS
 def test_tables_are_sampled_with_the_transfer(block):
     sent = [replace(LEGAL, table=1).pack(TINY)] * 3

@@ -195,6 +195,7 @@ def test_tickets_count_from_one_and_every_one_gets_its_record():
     assert records(recording) == [(ticket, *FINE) for ticket in range(1, 6)]
 
 
+@pytest.mark.rule("launch_path", 2, 3)
 def test_a_refused_launch_gets_no_ticket_and_no_record():
     bad = replace(LAUNCH, grid=(0, 1, 1))
     recording = path_run([LAUNCH, bad, LAUNCH])
@@ -202,12 +203,14 @@ def test_a_refused_launch_gets_no_ticket_and_no_record():
     assert records(recording) == [(1, *FINE), (2, *FINE)]
 
 
+@pytest.mark.rule("launch_path", 2)
 def test_another_priority_is_refused_while_the_stream_has_unfinished_launches():
     other = replace(LAUNCH, priority=1)
     recording = path_run([LAUNCH, other, replace(other, stream=1)])
     assert answers(recording) == [(1, 0), (0, ErrorCode.STREAM_PRIORITY), (2, 0)]
 
 
+@pytest.mark.rule("launch_path", 13)
 def test_a_waiting_launch_taken_back_is_skipped():
     # The first launch's blocks never end; the second one, of its stream, waits in a place, and the
     # third one in the queue.
@@ -222,6 +225,7 @@ def test_a_drained_launch_says_where_to_go_on():
     assert (end["fate"], end["next_x"], end["next_y"], end["next_z"]) == (Fate.DRAINED, 2, 0, 0)
 
 
+@pytest.mark.rule("launch_path", 14)
 def test_a_launch_finished_before_its_stop_is_finished():
     """A kernel all of whose blocks were reported is finished, never killed."""
     recording = path_run([LAUNCH], stops={100: {"ticket": 1}})
@@ -232,6 +236,7 @@ def test_a_launch_finished_before_its_stop_is_finished():
 LOSSY = config_of("tiny,kill_timeout=16")
 
 
+@pytest.mark.rule("launch_path", 19)
 def test_a_lost_sm_breaks_its_streams_until_they_are_cleared():
     launches = [LAUNCH, LAUNCH, replace(LAUNCH, stream=1), LAUNCH]
     bus = Bus(
@@ -250,6 +255,7 @@ def test_a_lost_sm_breaks_its_streams_until_they_are_cleared():
     assert answers(recording) == [(1, 0), (0, ErrorCode.STREAM_BROKEN), (2, 0), (3, 0)]
 
 
+@pytest.mark.rule("launch_path", 2, 13)
 def test_with_every_sm_lost_waiting_launches_fail_and_new_ones_are_refused():
     bus = Bus(
         LOSSY,

@@ -44,6 +44,7 @@ def lose(block, launches, stops, hold, **levels):
 # The worked example
 
 
+@pytest.mark.rule("launch_path", 4, 7, 8, 9, 11, 17)
 def test_the_worked_example(block):
     recording = path_run([SINGLE], block=block)
     assert recording.cycles("answer") == [6]
@@ -53,9 +54,23 @@ def test_the_worked_example(block):
     assert [cycle for cycle, _ in recording.transfers("ended")] == [28]
 
 
+@pytest.mark.rule("launch_path", 18)
+def test_the_reference_on_indices_is_given_back_a_cycle_after_the_record(block):
+    """The first launch's record is made in 27. The second's shape needs the one entry that it has.
+
+    Released in 28, the entry is free on the state of 29. So the second launch's configuration is
+    accepted in 30 and decided in 31.
+    """
+    sent = [SINGLE, on(SINGLE, block=(2, 2, 1), after_previous=0)]
+    recording = path_run(sent, config=config_of("tiny,history_entries=1"), block=block)
+    assert recording.transfers("ended")[0][0] == 28
+    assert recording.cycles("decided_valid") == [10, 31]
+
+
 # Answers and room
 
 
+@pytest.mark.rule("launch_path", 1, 2, 3, 4)
 def test_a_launch_never_waits_and_is_answered_six_cycles_later(block):
     assert timing(TINY).launch_check == 5
     bad = on(SINGLE, grid=(0, 1, 1))
@@ -66,6 +81,7 @@ def test_a_launch_never_waits_and_is_answered_six_cycles_later(block):
     assert answers(recording) == [(1, 0), zero, (2, 0), zero, zero]
 
 
+@pytest.mark.rule("launch_path", 2, 7)
 def test_a_launch_that_meets_a_full_queue_is_refused(block):
     # No SM is in use. The first launch is handed over in 11, the second one, whose indices are a
     # hit on those being made, in 25. From 14 on eight launches wait: what leaves LaunchCheck in 14
@@ -80,6 +96,7 @@ def test_a_launch_that_meets_a_full_queue_is_refused(block):
     assert answers(recording) == [*taken, refused, refused, refused, (10, 0)]
 
 
+@pytest.mark.rule("launch_path", 7)
 def test_at_most_launches_ahead_are_accepted_and_not_started(block):
     hold = {"launch__hold": lambda cycle: cycle % 10}
     recording = path_run([SINGLE] * 12, 160, block=block, enable=0, **hold)
@@ -87,12 +104,14 @@ def test_at_most_launches_ahead_are_accepted_and_not_started(block):
     assert len(accepted) == timing(TINY).launches_ahead == 10
 
 
+@pytest.mark.rule("launch_path", 6)
 def test_room_falls_when_all_places_are_spoken_for(block):
     # Eight launches are sent in 0 to 7, one of them is handed over in 11 and one in 16.
     recording = path_run([SINGLE] * 8, 40, block=block, enable=0)
     assert recording.port("room")[:20] == [1] * 8 + [0] * 4 + [1] * 8
 
 
+@pytest.mark.rule("launch_path", 6)
 def test_room_counts_a_refusal_and_an_end_from_here(block):
     # The sixth and the eighth are refused: they leave LaunchCheck in 10 and 12. All others are of
     # one stream, and their turn never comes.
@@ -102,6 +121,7 @@ def test_room_counts_a_refusal_and_an_end_from_here(block):
     assert recording.port("room")[:14] == [1] * 8 + [0] * 3 + [1] * 3
 
 
+@pytest.mark.rule("launch_path", 5, 6)
 def test_room_counts_the_reserved_records(block):
     # Sixteen launches run to their ends and nobody takes their records until 300.
     assert timing(TINY).end_records == 16
@@ -124,6 +144,7 @@ def test_room_counts_the_reserved_records(block):
 # record is valid in 68: that is the break. The record is at `ended` in 69.
 
 
+@pytest.mark.rule("launch_path", 19)
 @pytest.mark.parametrize(
     ("cleared", "stream", "code"),
     [
@@ -150,6 +171,7 @@ def test_a_stream_that_breaks_and_is_mended_in_one_cycle_is_broken(block, cleare
     assert answers(recording) == [(1, 0), (0, code) if code else (2, 0)]
 
 
+@pytest.mark.rule("launch_path", 19)
 def test_a_break_of_one_stream_lets_another_one_be_mended_in_its_cycle(block):
     # SM 0 is lost from 63 on, SM 1 from 65 on. The break of stream 0 is in 68, of stream 1 in 70.
     sent = [SINGLE, on(SINGLE, stream=1), *(on(SINGLE, stream=stream) for stream in (0, 1))]
@@ -165,6 +187,7 @@ def test_a_break_of_one_stream_lets_another_one_be_mended_in_its_cycle(block):
     assert answers(recording) == [(1, 0), (2, 0), *refused]
 
 
+@pytest.mark.rule("launch_path", 12, 13, 17)
 def test_a_waiting_launch_of_a_broken_stream_fails_for_that_when_every_sm_is_lost_too(block):
     # SM 0 is lost from 63 on; the third launch gets the first one's place in 68, in which stream 0
     # breaks. SM 1 is lost from 68 on. In 69 the fourth launch is the oldest that waits.
@@ -181,6 +204,7 @@ def test_a_waiting_launch_of_a_broken_stream_fails_for_that_when_every_sm_is_los
     ]
 
 
+@pytest.mark.rule("launch_path", 2, 12)
 @pytest.mark.parametrize(("sent", "code"), [(60, ErrorCode.OK), (61, ErrorCode.NO_SM)])
 def test_that_every_sm_is_lost_is_judged_a_cycle_later(block, sent, code):
     # Both SMs are lost from 65 on; a launch sent in t leaves LaunchCheck in t + 5.
@@ -198,6 +222,7 @@ def test_that_every_sm_is_lost_is_judged_a_cycle_later(block, sent, code):
 # The order of refusals: LaunchCheck's error, else the lowest code
 
 
+@pytest.mark.rule("launch_path", 2)
 def test_another_priority_is_told_before_a_broken_stream(block):
     # The second launch, on SM 1, runs on: the broken stream has an unfinished launch of priority 0.
     other = on(SINGLE, priority=1)
@@ -213,6 +238,7 @@ def test_another_priority_is_told_before_a_broken_stream(block):
     ]
 
 
+@pytest.mark.rule("launch_path", 2)
 def test_another_priority_is_told_still_when_the_stream_is_mended(block):
     # Mended between the third launch and the fourth.
     running = [SINGLE, on(SINGLE, after_previous=0)]
@@ -231,6 +257,7 @@ def test_another_priority_is_told_still_when_the_stream_is_mended(block):
     ]
 
 
+@pytest.mark.rule("launch_path", 2)
 def test_a_broken_stream_is_told_before_no_sm(block):
     later = [on(SINGLE, stream=stream) for stream in (0, 1, 2)]
     bad = on(SINGLE, grid=(0, 1, 1))
@@ -244,6 +271,7 @@ def test_a_broken_stream_is_told_before_no_sm(block):
     ]
 
 
+@pytest.mark.rule("launch_path", 2, 5)
 def test_no_place_for_a_record_is_told_after_no_sm(block):
     # Fourteen launches finish, and nobody takes their records. The next two take both SMs with them
     # into loss: all sixteen records are reserved.
@@ -271,6 +299,7 @@ def test_no_place_for_a_record_is_told_after_no_sm(block):
     ]
 
 
+@pytest.mark.rule("launch_path", 2, 5)
 def test_no_place_for_a_record_is_told_before_a_full_queue_and_after_another_priority(block):
     # Six launches finish, and nobody takes their records; no SM is in use for the next ten.
     early, waiting = [on(SINGLE, after_previous=0)] * 6, [on(SINGLE, stream=1)] * 10
@@ -294,6 +323,7 @@ def test_no_place_for_a_record_is_told_before_a_full_queue_and_after_another_pri
 # Stops. A launch sent in 0 is accepted in 5, decided in 10, and handed over in 11.
 
 
+@pytest.mark.rule("launch_path", 10, 12, 13, 14)
 @pytest.mark.parametrize(
     ("sent", "ended", "unknown"),
     [
@@ -319,6 +349,7 @@ def test_where_a_stop_meets_its_launch(block, sent, ended, unknown):
     assert (cycle, records(recording)) == (ended, [(1, *fate)])
 
 
+@pytest.mark.rule("launch_path", 14, 15)
 @pytest.mark.parametrize(("sent", "unknown"), [(25, []), (26, []), (27, [29]), (40, [42])])
 def test_a_stop_that_meets_its_launch_s_end_is_no_error(block, sent, unknown):
     # Reported in 21, the dispatcher's record is valid in 27.
@@ -329,6 +360,7 @@ def test_a_stop_that_meets_its_launch_s_end_is_no_error(block, sent, unknown):
     assert not any(recording.port("dispatch_error"))
 
 
+@pytest.mark.rule("launch_path", 14)
 def test_the_count_of_unknown_stops_stays_at_its_highest_value(block, monkeypatch):
     # Of 3 bits instead of 16. Ten stops name a launch that never was.
     plant_timing(monkeypatch, launch_path_ports, Model, error_counter_bits=3)
@@ -340,6 +372,7 @@ def test_the_count_of_unknown_stops_stays_at_its_highest_value(block, monkeypatc
     assert recording.port("error_count")[-1] == 7
 
 
+@pytest.mark.rule("launch_path", 14, 15, 16)
 @pytest.mark.parametrize("ticket", [1, 2])
 def test_a_stop_finds_its_launch_s_place(block, ticket):
     sent = [SINGLE, on(SINGLE, stream=1)]
@@ -347,6 +380,7 @@ def test_a_stop_finds_its_launch_s_place(block, ticket):
     assert recording.port("kill")[62:65] == [0, ticket, ticket]
 
 
+@pytest.mark.rule("launch_path", 15)
 def test_the_launch_in_a_place_that_was_free_again_is_found(block):
     # The first launch ends; the third one gets its place.
     sent = [SINGLE, on(LAUNCH, stream=1, grid=(255, 1, 1)), on(LAUNCH, stream=2, grid=(255, 1, 1))]
@@ -360,6 +394,7 @@ def test_the_launch_in_a_place_that_was_free_again_is_found(block):
     assert unknown_stops(recording) == [74]
 
 
+@pytest.mark.rule("launch_path", 14)
 def test_the_stop_register_holds_one_stop(block):
     # The second stop is taken when the first has left.
     recording = path_run(
@@ -368,6 +403,7 @@ def test_the_stop_register_holds_one_stop(block):
     assert recording.port("stop__ready")[19:24] == [1, 1, 0, 1, 1]
 
 
+@pytest.mark.rule("launch_path", 14)
 def test_a_kill_through_the_path_is_three_cycles_later(block):
     recording = path_run([SINGLE], block=block, length=0, stops={40: {"ticket": 1}})
     assert recording.cycles("kill")[0] == 43
@@ -376,6 +412,7 @@ def test_a_kill_through_the_path_is_three_cycles_later(block):
 # Tickets
 
 
+@pytest.mark.rule("launch_path", 3)
 def test_after_the_highest_ticket_comes_1(block):
     recording = path_run([SINGLE] * 4, 160, block=block, first_ticket=(1 << 32) - 2)
     tickets = [0xFFFF_FFFE, 0xFFFF_FFFF, 1, 2]
@@ -383,6 +420,7 @@ def test_after_the_highest_ticket_comes_1(block):
     assert records(recording) == [(ticket, *FINE) for ticket in tickets]
 
 
+@pytest.mark.rule("launch_path", 3, 14)
 def test_beside_the_highest_ticket_a_stop_means_its_own_launch(block):
     # The first launch's block never ends; the others wait. The stops are of the third launch, which
     # is in the queue, and of the second, in a place.

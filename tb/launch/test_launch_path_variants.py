@@ -114,6 +114,7 @@ def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
 # Without indices (20, 21)
 
 
+@pytest.mark.rule("launch_path", 20, 21)
 @RTL_AND_MODEL
 def test_the_worked_example_without_indices(block):
     recording = path_run([SINGLE], config=config_of(NO_INDICES), block=block)
@@ -125,6 +126,7 @@ def test_the_worked_example_without_indices(block):
     assert not set(absent) & recording.outputs[0].keys()
 
 
+@pytest.mark.rule("launch_path", 21)
 @RTL_AND_MODEL
 def test_launches_follow_each_other_without_indices(block):
     """One a cycle is handed over: no decision is awaited between two."""
@@ -150,6 +152,7 @@ def test_no_launch_is_refused_for_its_indices(block):
     assert answers(recording) == [(1, 0)]
 
 
+@pytest.mark.rule("launch_path", 13, 21)
 @RTL_AND_MODEL
 def test_a_waiting_launch_is_taken_back_without_indices(block):
     stops = {60: {"ticket": 3}, 62: {"ticket": 2}}

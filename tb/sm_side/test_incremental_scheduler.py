@@ -199,6 +199,7 @@ def formula(warps, instructions, cores, start):
     }
 
 
+@pytest.mark.rule("incremental_scheduler", 2, 3, 4, 6, 7)
 @pytest.mark.parametrize("warps", [1, 3, 4, 5, 9])
 @pytest.mark.parametrize("instructions", [1, 4, 5, 11])
 def test_every_instruction_runs_in_the_cycle_of_the_formula(block, warps, instructions):
@@ -209,12 +210,14 @@ def test_every_instruction_runs_in_the_cycle_of_the_formula(block, warps, instru
     assert seen.cycles("finished") == [last]
 
 
+@pytest.mark.rule("incremental_scheduler", 3)
 def test_the_only_added_delay_is_one_cycle(block):
     """The generator makes warp t in cycle t; core 0 runs it in t + 1."""
     seen = play(block(TINY), [request(TINY, FOUR, FOUR)], written=[5, 6, 7, 8])
     assert issued(seen) == formula(FOUR, FOUR, TINY.cores, start=5)
 
 
+@pytest.mark.rule("incremental_scheduler", 3, 7)
 def test_a_warp_is_not_read_before_it_was_written_and_all_that_is_not_issued_waits(block):
     """Warp 2 is written three cycles late: whatever runs after cycle 7 moves by three."""
     seen = play(block(TINY), [request(TINY, FOUR, FOUR)], written=[5, 6, 10, 10])
@@ -225,6 +228,7 @@ def test_a_warp_is_not_read_before_it_was_written_and_all_that_is_not_issued_wai
     assert issued(seen) == expected
 
 
+@pytest.mark.rule("incremental_scheduler", 5, 7)
 def test_a_stall_freezes_the_whole_schedule(block):
     seen = play(block(TINY), [request(TINY, 5, 7)], stalled=(4, 5, 9))
     moved = {}
@@ -235,11 +239,13 @@ def test_a_stall_freezes_the_whole_schedule(block):
     assert issued(seen) == moved
 
 
+@pytest.mark.rule("incremental_scheduler", 5)
 def test_no_read_while_stalled(block):
     seen = play(block(TINY), [request(TINY, 5, 7)], stalled=range(3, 9))
     assert not set(seen.cycles("read__valid")) & set(range(3, 9))
 
 
+@pytest.mark.rule("incremental_scheduler", 1, 2)
 def test_the_next_kernel_starts_on_core_0_without_a_gap(block):
     """At 1 + P max(w_count, C): 6 warps, 2 passes; then one of 2 warps, which takes 4 cycles."""
     requests = [request(TINY, 6, 5), request(TINY, 2, 1), request(TINY, 3, 1)]
@@ -248,6 +254,7 @@ def test_the_next_kernel_starts_on_core_0_without_a_gap(block):
     assert busy == [*range(2, 14), 14, 15, 18, 19, 20]
 
 
+@pytest.mark.rule("incremental_scheduler", 9)
 def test_a_program_without_warps_or_instructions_ends_at_once(block):
     for warps, instructions in ((0, 5), (5, 0), (0, 0)):
         seen = play(block(TINY), [request(TINY, warps, instructions)], cycles=20)
@@ -255,6 +262,7 @@ def test_a_program_without_warps_or_instructions_ends_at_once(block):
         assert not seen.cycles("read__valid") and not issued(seen)
 
 
+@pytest.mark.rule("incremental_scheduler", 3, 8)
 def test_only_core_0_reads_and_its_word_is_the_memory_s(block):
     seen = play(block(TINY), [request(TINY, 3, 9, address=7)])
     packet = layouts.index_read(TINY)
@@ -352,6 +360,7 @@ class EveryPassAtOnce(Model):
         return item
 
 
+@pytest.mark.rule("incremental_scheduler", 2)
 def test_without_the_maximum_an_instruction_runs_before_its_predecessor():
     """One warp, four cores: instruction 4 runs on core 0 while instruction 1 runs on core 1."""
     requests = [request(TINY, 1, 8)]

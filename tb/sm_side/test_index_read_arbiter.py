@@ -187,6 +187,7 @@ def play(arbiter, requests, cycles=14, **levels):
     return record(arbiter, Memory(streams, inputs), cycles)
 
 
+@pytest.mark.rule("index_read_arbiter", 1, 2, 4, 5)
 def test_a_request_has_its_data_three_cycles_later(arbiter):
     seen = play(arbiter, {1: [asked(7)]})
     assert seen.transfers("request__1") == [(0, asked(7))]
@@ -195,11 +196,13 @@ def test_a_request_has_its_data_three_cycles_later(arbiter):
     assert seen.port("idle")[:6] == [1, 0, 0, 0, 1, 1]
 
 
+@pytest.mark.rule("index_read_arbiter", 2, 3)
 def test_one_sm_gets_a_warp_a_cycle(arbiter):
     seen = play(arbiter, {2: [asked(1 + k) for k in range(6)]})
     assert seen.transfers("read") == [(2 + k, asked(1 + k)) for k in range(6)]
 
 
+@pytest.mark.rule("index_read_arbiter", 3)
 def test_a_request_goes_on_by_its_row(arbiter):
     """THREE has 64 rows: 60 + 7 wraps to 3. A warp at or beyond `index_warps` has no indices."""
     requests = [asked(5, 3, 8), asked(60, 7, 8), asked(5, 8, 8), asked(5, 9, 8), asked(5, 0, 0)]
@@ -208,6 +211,7 @@ def test_a_request_goes_on_by_its_row(arbiter):
     assert [word for _, word in seen.transfers("read")] == [*rows, asked(5, index_warps=0)]
 
 
+@pytest.mark.rule("index_read_arbiter", 2, 4)
 def test_sms_take_turns_from_the_pointer_on(arbiter):
     """0, 1 and 2 ask at once, twice each; then 1 alone: the pointer stands at the SM after it."""
     requests = {n: [asked(10 * (n + 1)), asked(10 * (n + 1) + 1)] for n in range(3)}
@@ -217,6 +221,7 @@ def test_sms_take_turns_from_the_pointer_on(arbiter):
     assert seen.port("data_valid")[3:9] == [1, 2, 4, 1, 2, 4]
 
 
+@pytest.mark.rule("index_read_arbiter", 2)
 @pytest.mark.parametrize(
     ("alone", "order"), [(0, (1, 2, 0)), (1, (2, 0, 1)), (2, (0, 1, 2))], ids=["0", "1", "2"]
 )
@@ -232,12 +237,14 @@ def test_the_pointer_moves_on_from_an_sm_that_asks_alone(arbiter, alone, order):
     ]
 
 
+@pytest.mark.rule("index_read_arbiter", 1, 2, 3)
 def test_two_of_an_sm_wait_and_the_third_is_refused(arbiter):
     """The memory takes nothing: two stand in the output queue, two in the SM's."""
     seen = play(arbiter, {0: range(1, 9)}, read__ready=())
     assert [cycle for cycle, _ in seen.transfers("request__0")] == [0, 1, 2, 3]
 
 
+@pytest.mark.rule("index_read_arbiter", 1, 5)
 def test_nothing_is_taken_while_closing_and_what_is_here_goes_on(arbiter):
     seen = play(arbiter, {0: [1, 2, 3]}, closing=range(2, 8))
     assert seen.transfers("request__0") == [(0, 1), (1, 2), (8, 3)]

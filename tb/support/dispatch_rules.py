@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, ResetInserter
 from amaranth.lib import wiring
 
 from tb.support.dispatch_configs import config_of
 from tb.support.record import Recording, Sender, made, record
+from tb.support.resettable import resettable
 from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_spec import BlockStatus, Config, Stop, layouts, timing
@@ -19,48 +19,10 @@ Block = Callable[[Config], Model | wiring.Component]
 RTL_AND_MODEL = pytest.mark.parametrize("block", [BlockDispatcher, Model], ids=["rtl", "model"])
 
 
-class ResettableDispatcher(wiring.Component):
-    """The dispatcher with a port more, ``reset_now``: its reset, for one cycle or longer."""
+def resettable_block(block: Block) -> Block:
+    """Return either of `RTL_AND_MODEL` with the port ``reset_now``."""
+    return lambda config: resettable(block(config))
 
-    def __init__(self, config: Config):
-        self._dispatcher = BlockDispatcher(config)
-        members = dict(self._dispatcher.signature.members)
-        super().__init__({**members, "reset_now": wiring.In(1)})
-
-    def elaborate(self, platform: object) -> Module:
-        del platform
-        m = Module()
-        m.submodules.dispatcher = ResetInserter(self.reset_now)(self._dispatcher)
-        inner = self._dispatcher.signature
-        for path, member, port in inner.flatten(self._dispatcher):
-            outer: Any = self
-            for step in path:
-                outer = outer[step] if isinstance(step, int) else getattr(outer, step)
-            m.d.comb += port.eq(outer) if member.flow is wiring.In else outer.eq(port)
-        return m
-
-
-class ResettableModel:
-    """The dispatcher's model with the same port: a reset makes a new one."""
-
-    def __init__(self, config: Config):
-        self._config = config
-        self._model = Model(config)
-
-    def outputs(self, inputs: dict[str, int]) -> Any:
-        """Return the model's outputs."""
-        return self._model.outputs(inputs)
-
-    def tick(self, inputs: dict[str, int]) -> None:
-        """Go on by a cycle, or begin anew."""
-        if inputs["reset_now"]:
-            self._model = Model(self._config)
-        else:
-            self._model.tick(inputs)
-
-
-#: Either of `RTL_AND_MODEL` with the port ``reset_now``.
-RESETTABLE = {BlockDispatcher: ResettableDispatcher, Model: ResettableModel}
 
 TINY = config_of("tiny,policy=first_fit,kill_timeout=16")
 IN_ORDER = config_of("tiny,policy=first_fit,reclaim=in_order,kill_timeout=16")

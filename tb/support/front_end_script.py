@@ -57,13 +57,17 @@ def play(
     config: Config,
     accesses: Sequence[Access],
     cycles: int,
+    host: "type[Host] | None" = None,
     **levels: Callable[[int], int],
 ) -> tuple[Recording, list[int | None]]:
-    """Run a core; return the recording, and what each read gave: None where it was refused."""
+    """Run a core; return the recording, and what each read gave: None where it was refused.
+
+    ``host`` also plays what is around the core; without it nothing happens there but ``levels``.
+    """
     quiet = quiet_inputs(config)
     writes = [access for access in accesses if access[2] is not None]
     reads = [access for access in accesses if access[2] is None]
-    sender = _Host(
+    sender = (host or Host)(
         {
             "axil__aw": [_address(address) for _, address, _ in writes],
             "axil__w": [DATA.pack({"data": word or 0, "strb": 0xF}) for *_, word in writes],
@@ -82,7 +86,7 @@ def _address(address: int) -> int:
     return ADDRESS.pack({"addr": address, "prot": 0})
 
 
-class _Host(Sender):
+class Host(Sender):
     """A sender that holds each access back until its cycle."""
 
     def __init__(self, streams: Any, levels: Any, starts: dict[str, list[int]]):

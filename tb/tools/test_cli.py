@@ -12,7 +12,7 @@ from warploom_dev import cli
 from warploom_sim.cli import FAILED, REFUSED
 
 #: Commands that prove or compare something, and can find it wrong: exit code 1.
-FAILING = ("formal", "mutate", "synth")
+FAILING = ("coverage", "formal", "mutate", "synth")
 COMMANDS = [path for path in command_paths(cli.main) if path]
 
 
@@ -40,6 +40,7 @@ def test_the_commands_are_run_as_a_module() -> None:
     [
         (("synth", "--check"), "docs/figures/synth.json"),
         (("synth", "--update"), "docs/tools/synth.md"),
+        (("coverage", "--update"), "docs/tools/coverage.md"),
         (("mutate", "--update"), "docs/figures/mutate.json"),
         (("formal", "--update"), "docs/tools/formal.md"),
     ],

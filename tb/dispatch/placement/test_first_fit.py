@@ -1,5 +1,7 @@
 """`first_fit`: whom it gives a block, of RTL and model alike."""
 
+import pytest
+
 from tb.support.dispatch_rules import (
     RTL_AND_MODEL,
     drive,
@@ -11,6 +13,7 @@ from tb.support.dispatch_rules import (
 pytestmark = RTL_AND_MODEL
 
 
+@pytest.mark.rule("block_dispatcher", 18)
 def test_first_fit_takes_the_lowest_sm_whose_port_is_open(block):
     # Each SM takes a block in every second cycle; four blocks fill one.
     config = policy("first_fit")

@@ -30,6 +30,7 @@ def reported(*when, slot=0):
     return levels
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_freed_first_takes_the_sm_that_was_freed_first(block):
     sent = [launch(config=FREED, gx=6, **WHOLE)]
     levels = {**reporting(3, (20, 0)), **reporting(1, (24, 0))}
@@ -37,6 +38,7 @@ def test_freed_first_takes_the_sm_that_was_freed_first(block):
     assert given(recording) == [0, 1, 2, 3, 3, 1]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_freed_first_drops_a_head_that_has_no_room_and_takes_the_table_from_its_pointer(block):
     sent = [launch(config=FREED, gx=7, **WHOLE)]
     levels = {**reporting(3, (20, 0)), **reporting(2, (24, 0)), **reporting(1, (28, 0))}
@@ -50,6 +52,7 @@ def test_freed_first_drops_a_head_that_has_no_room_and_takes_the_table_from_its_
     assert given(recording) == [0, 1, 2, 3, 1, 2, 3]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_the_table_s_pointer_moves_on_from_the_sm_that_was_found_past_the_last_one(block):
     recording = drive(block, [launch(config=FREED, gx=6)], config=FREED, enable=0b0111)
     assert given(recording) == [0, 1, 2, 0, 1, 2]
@@ -62,6 +65,7 @@ THREE_THEN = [launch(1, FREED, gx=3, barriers=2), launch(2, FREED, gx=3, stream=
 LATER = {"launch__hold": lambda cycle: int(0 < cycle < 30)}
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_the_table_s_pointer_stays_while_blocks_go_by_the_queue(block):
     # SM 1 is freed: the first block goes to it by the queue, the others by the table, from 3 on.
     levels = LATER | reporting(1, (20, 0))
@@ -69,6 +73,7 @@ def test_the_table_s_pointer_stays_while_blocks_go_by_the_queue(block):
     assert given(recording) == [0, 1, 2, 1, 3, 0]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_the_table_s_pointer_moves_while_the_queue_is_not_empty(block):
     # SMs 1 and 2 are freed, and SM 1 is out of use. Its entry is dropped while that of SM 2 waits:
     # the table gives SM 3. Then the queue gives SM 2, and the table goes on behind SM 3.
@@ -81,6 +86,7 @@ def test_the_table_s_pointer_moves_while_the_queue_is_not_empty(block):
     assert given(recording) == [0, 1, 2, 3, 2, 0]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_of_sms_freed_in_one_cycle_the_first_behind_the_last_one_to_enter_is_first(block):
     # SM 2 is freed alone: the rotating pointer stands at 3 when the others are, all in one cycle.
     sent = [launch(config=FREED, gx=8, **WHOLE)]
@@ -89,6 +95,7 @@ def test_of_sms_freed_in_one_cycle_the_first_behind_the_last_one_to_enter_is_fir
     assert given(recording) == [0, 1, 2, 3, 2, 3, 0, 1]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_of_sms_freed_in_one_cycle_the_lowest_is_first_after_a_reset(block):
     # All blocks went by the table, whose pointer moves past 0 and leaves the rotating one alone.
     sent = [launch(config=FREED, gx=7, **WHOLE)]
@@ -97,6 +104,7 @@ def test_of_sms_freed_in_one_cycle_the_lowest_is_first_after_a_reset(block):
     assert given(recording) == [0, 1, 2, 3, 1, 2, 3]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_an_sm_freed_twice_lets_the_others_go_before_it_enters_again(block):
     # Two blocks fill an SM. SMs 1 and 2 are freed in 20, SM 1 once more in 21: 1 enters in 23, and
     # in 24 both wait, but the pointer stands at 2. Blocks are decided four cycles apart: by then
@@ -111,6 +119,7 @@ def test_an_sm_freed_twice_lets_the_others_go_before_it_enters_again(block):
     assert given(recording) == [0, 1, 2, 3, 0, 1, 2, 3, 1, 2, 1]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 @pytest.mark.parametrize(("cycle", "order"), [(38, [1, 0]), (39, [0, 1])])
 def test_of_two_sms_the_one_that_reports_first_is_first(block, cycle, order):
     sent = [launch(config=FREED, gx=6, **WHOLE)]
@@ -119,6 +128,7 @@ def test_of_two_sms_the_one_that_reports_first_is_first(block, cycle, order):
     assert given(recording) == [0, 1, 2, 3, *order]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_the_rotating_pointer_outlives_a_launch_and_moves_with_what_enters_in_vain(block):
     # Two blocks fill an SM. All are reported in 19 and 20: the counters are 1 at the end of 21 and
     # rise to 2 but for SM 0's. SMs 0, 1, 2, 3 and 0 enter in 22 to 26. No launch is resident from
@@ -139,6 +149,7 @@ def test_the_rotating_pointer_outlives_a_launch_and_moves_with_what_enters_in_va
     assert given(recording) == [0, 1, 2, 3] * 3 + [1, 2, 3, 0]
 
 
+@pytest.mark.rule("block_dispatcher", 21)
 def test_a_lost_sm_s_slots_never_enter(block):
     # SM 0 is lost from 42 on; what it reports in 40 still counts, at the end of 42.
     config = config_of("tiny,sms=3,policy=freed_first,kill_timeout=16")
@@ -166,6 +177,7 @@ def test_a_lost_sm_s_slots_never_enter(block):
     assert after == [1, 2, 1]
 
 
+@pytest.mark.rule("block_dispatcher", 22)
 @pytest.mark.parametrize(
     ("first", "second", "told"), [(5, 7, 5), (7, 5, 7), (6, 6, 6), (4, 6, 6), (7, 0, 7)]
 )
@@ -182,6 +194,7 @@ def test_a_swap_s_refusal_names_its_first_position_that_does_not_exist(block, fi
     assert errors(recording) == [(14, ErrorCode.ORDER_RANGE, told)]
 
 
+@pytest.mark.rule("block_dispatcher", 22)
 def test_of_two_reasons_to_refuse_a_swap_the_range_is_told(block):
     config = config_of("tiny,sms=3,policy=freed_first")
     recording = drive(

@@ -15,6 +15,7 @@ from tb.support.dispatch_rules import (
 pytestmark = RTL_AND_MODEL
 
 
+@pytest.mark.rule("block_dispatcher", 20)
 def test_least_loaded_takes_the_fewest_warps_then_the_lowest_number(block):
     config = policy("least_loaded")
     sent = [launch(1, config, gx=3, warps=4), launch(2, config, stream=1, gx=4, warps=2)]
@@ -24,6 +25,7 @@ def test_least_loaded_takes_the_fewest_warps_then_the_lowest_number(block):
     assert given(recording) == [0, 1, 2, 3, 0, 3, 1]
 
 
+@pytest.mark.rule("block_dispatcher", 20)
 def test_least_loaded_sees_what_has_returned(block):
     config = policy("least_loaded")
     sent = [launch(1, config, gx=4), launch(2, config, after_previous=0)]
@@ -32,6 +34,7 @@ def test_least_loaded_sees_what_has_returned(block):
     assert given(recording) == [0, 1, 2, 3, 2]
 
 
+@pytest.mark.rule("block_dispatcher", 20, 26)
 @pytest.mark.parametrize(("reported", "chosen"), [(37, 2), (38, 0)])
 def test_least_loaded_sees_a_return_four_cycles_later(block, reported, chosen):
     # The second launch's block is decided in 41.

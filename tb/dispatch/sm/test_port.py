@@ -8,7 +8,6 @@ import pytest
 from tb.support.dispatch_rules import (
     KILLED,
     OK,
-    RESETTABLE,
     RTL_AND_MODEL,
     TINY,
     at,
@@ -20,6 +19,7 @@ from tb.support.dispatch_rules import (
     levels_of,
     offers,
     reporting,
+    resettable_block,
     stop,
 )
 from warploom_spec import ErrorCode, Fate, layouts, preset, timing
@@ -176,7 +176,7 @@ def test_without_a_kill_an_sm_may_take_its_time(block):
 def test_a_reset_withdraws_the_offer_and_forgets_all_blocks(block):
     # In cycle 30 one block runs in slot 0, the next is offered, and a third waits.
     recording = drive(
-        RESETTABLE[block],
+        resettable_block(block),
         [launch(1, gx=3), launch(2)],
         enable=1,
         launch__hold=lambda cycle: int(0 < cycle <= 30),
@@ -194,7 +194,7 @@ def test_a_reset_withdraws_the_offer_and_forgets_all_blocks(block):
 
 def test_a_reset_brings_a_lost_sm_back_and_ends_a_kill(block):
     recording = drive(
-        RESETTABLE[block],
+        resettable_block(block),
         [launch(1, gx=2), launch(2)],
         enable=1,
         launch__hold=lambda cycle: int(0 < cycle <= 45),

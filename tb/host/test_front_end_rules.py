@@ -1,0 +1,112 @@
+"""FrontEnd's numbered rules, which are of its blocks together: cycles of RTL and model alike."""
+
+from collections import defaultdict
+
+import pytest
+
+from tb.support.dispatch_configs import config_of
+from tb.support.front_end_script import (
+    Host,
+    command,
+    play,
+    read_of,
+    read_section,
+    write_to,
+)
+from warploom.host.front_end import FrontEnd
+from warploom_golden.host import FrontEnd as Model
+from warploom_spec import layouts, timing
+from warploom_spec.host_commands import Opcode, launch_words
+from warploom_spec.host_map import section_address
+from warploom_spec.queue import QueueCode
+
+TINY = config_of("tiny,sections=3")
+OFFER, REPORT = layouts.block_offer(TINY), layouts.block_report(TINY)
+RTL_AND_MODEL = pytest.mark.parametrize("kind", [FrontEnd, Model], ids=["rtl", "model"])
+#: A read or a write that is sent in t is sampled, or commits, in t + 1.
+SENT = -1
+
+
+def launch(**changes):
+    """Return the words of a launch of one block that needs all barriers of an SM."""
+    fields = {"opcode": Opcode.LAUNCH, "gx": 1, "gy": 1, "gz": 1, "dx": 1, "dy": 1, "dz": 1}
+    named = {field.name: 0 for field in launch_words(TINY).fields}
+    words = launch_words(TINY).pack(named | fields | {"barriers": 4} | changes)
+    return words[: 1 + max(number for number, word in enumerate(words) if word)]
+
+
+def abort(ticket):
+    return [Opcode.ABORT, ticket]
+
+
+class Sms(Host):
+    """A host, and SMs that report each block five cycles after they took it."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self._reports = defaultdict(dict)
+
+    def see(self, outputs):
+        super().see(outputs)
+        for sm in range(TINY.sms):
+            if outputs[f"offer__{sm}__valid"]:
+                slot = OFFER.unpack(outputs[f"offer__{sm}__payload"])["slot"]
+                self._reports[self.cycle + 5][sm] = REPORT.pack({"slot": slot, "status": 0})
+
+    def next(self, outputs):
+        values = super().next(outputs)
+        for sm, word in self._reports[self.cycle - 1].items():
+            values |= {f"report__{sm}__valid": 1, f"report__{sm}__payload": word}
+        return values
+
+
+@pytest.mark.rule("front_end", 1, 4, 5)
+@RTL_AND_MODEL
+def test_a_launch_from_its_doorbell_to_its_record(kind):
+    """The writes of SM_ENABLE commit in 61 and 62; both launches' records wait from 90 on."""
+    check = timing(TINY).launch_check
+    rung = 2 + len(launch()) - SENT
+    accesses = [
+        write_to(TINY, 0, "SM_ENABLE0", 0),
+        *command(2, 0, launch()),
+        *(read_section(rung + check + k + SENT, 0, "DOORBELL") for k in (1, 2, 3, 4)),
+        *command(30, 1, launch(stream=1)),
+        write_to(TINY, 60, "SM_ENABLE0", 0b01),
+        write_to(TINY, 61, "SM_ENABLE0", 0b11),
+        # The pop commits in 101.
+        write_to(TINY, 101 + SENT, "RECORD_POP", 1),
+        *(read_of(TINY, cycle + SENT, "RECORD0") for cycle in (100, 101, 102)),
+    ]
+    seen, found = play(kind, TINY, accesses, 110, host=Sms)
+    assert found[:4] == [1, 1, 0, 0]
+    # Decided in 63 and 65, offered two cycles later.
+    assert (seen.cycles("offer__0__valid"), seen.cycles("offer__1__valid")) == ([65], [67])
+    assert found[4:] == [1, 1, 2]
+
+
+@pytest.mark.rule("front_end", 2)
+@RTL_AND_MODEL
+def test_an_abort_is_answered_within_five_cycles(kind):
+    rung = 2 - SENT
+    accesses = [
+        *command(0, 2, abort(77)),
+        *(read_section(rung + k + SENT, 2, "DOORBELL") for k in (3, 4, 5, 6)),
+        read_section(20, 2, "ERROR"),
+    ]
+    assert play(kind, TINY, accesses, 30)[1] == [1, 1, 0, 0, QueueCode.TICKET_UNKNOWN]
+
+
+@pytest.mark.rule("front_end", 3)
+@RTL_AND_MODEL
+def test_a_launch_ends_while_both_record_queues_are_full(kind):
+    """20 records have a place in one queue and 16 in the other: 36 launches, 3 every 35 cycles."""
+    last = 60 + 35 * 12
+    accesses = [access for n in range(3) for access in command(0, n, launch(stream=n))[:-1]]
+    for rung in range(60, last, 35):
+        accesses += [(rung, section_address(section, "DOORBELL"), 1) for section in range(3)]
+    accesses += [read_of(TINY, last, name) for name in ("RECORDS", "ROOM")]
+    for pop in range(last + 10, last + 10 + 36 * 3, 3):
+        accesses += [read_of(TINY, pop, "RECORD0"), write_to(TINY, pop, "RECORD_POP", 1)]
+    accesses.append(read_of(TINY, last + 130, "ROOM"))
+    found = play(kind, TINY, accesses, last + 140, host=Sms)[1]
+    assert found == [20, 0, *range(1, 37), 1]

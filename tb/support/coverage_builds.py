@@ -1,0 +1,57 @@
+"""The builds whose branches and bits `make coverage` counts: of each block those of its tests."""
+
+from typing import Final
+
+from tb.host import (
+    test_bus_port,
+    test_completion_queue,
+    test_execution_unit,
+    test_front_end,
+    test_host_registers,
+    test_mailbox,
+    test_task_units,
+)
+from tb.index import (
+    test_config_filter,
+    test_index_generator,
+    test_index_iterator,
+    test_index_memory,
+    test_index_packer,
+)
+from tb.sm_side import test_incremental_scheduler, test_index_read_arbiter
+from tb.support import dispatch_cases
+from tb.support.dispatch_configs import soon
+from warploom_dev.coverage.counted_builds import Build
+
+#: Every policy, and both reclaims.
+DISPATCHERS: Final = (
+    "tiny,policy=round_robin,reclaim=out_of_order",
+    "tiny,policy=first_fit,reclaim=in_order",
+    "tiny,policy=least_loaded,reclaim=in_order",
+    "tiny,policy=freed_first,reclaim=out_of_order",
+)
+
+BUILDS: Final[dict[str, tuple[Build, ...]]] = {
+    "launch_check": (Build.of(dispatch_cases.make_check, "tiny"),),
+    "config_filter": (Build.of(test_config_filter.make, "three_entries"),),
+    "index_iterator": (Build.of(test_index_iterator.make, "tiny"),),
+    "index_packer": (Build.of(test_index_packer.make_packer, "tiny"),),
+    "index_unpacker": (Build.of(test_index_packer.make_unpacker, "tiny"),),
+    "index_memory": (Build.of(test_index_memory.make, "tiny"),),
+    "index_generator": (Build.of(test_index_generator.make, "three_entries", memory=True),),
+    "incremental_scheduler": (Build.of(test_incremental_scheduler.make, "three_entries"),),
+    "grid_walker": (Build.of(dispatch_cases.make_walker, "tiny"),),
+    "block_dispatcher": tuple(
+        Build.of(dispatch_cases.make_dispatcher, soon(config)) for config in DISPATCHERS
+    ),
+    "launch_path": (Build.of(dispatch_cases.make_path, soon("tiny,policy=freed_first")),),
+    "bus_port": (Build.of(test_bus_port.make, "tiny"),),
+    # Every row of the memories of these is a section's.
+    "mailbox": tuple(Build.of(test_mailbox.make, config) for config in ("tiny", test_mailbox.EVEN)),
+    "execution_unit": (Build.of(test_execution_unit.make, test_execution_unit.SHORT),),
+    "task_units": (Build.of(test_task_units.make, test_task_units.SEVERAL),),
+    "completion_queue": (Build.of(test_completion_queue.make, test_completion_queue.SMALL),),
+    "host_registers": (Build.of(test_host_registers.make, test_host_registers.ODD),),
+    "index_read_arbiter": (Build.of(test_index_read_arbiter.make, test_index_read_arbiter.THREE),),
+    "front_end": (Build.of(test_front_end.make, test_front_end.TINY),),
+}

@@ -1,0 +1,1 @@
+"""Which branches, bits and cases of the RTL the default tests reach."""

@@ -1,0 +1,1 @@
+"""The verification plan: each rule of a block's page, and what checks it."""
