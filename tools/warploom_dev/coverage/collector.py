@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from filelock import FileLock
@@ -70,4 +70,5 @@ def pytest_configure() -> None:
     runner._simulate = simulate
     resolve(BY_HAND).__init__ = _not_counted
     # The first thing that each planting does.
-    importlib.import_module(PLANTING).forget_simulations = _not_counted
+    planting: Any = importlib.import_module(PLANTING)
+    planting.forget_simulations = _not_counted

@@ -81,7 +81,8 @@ class Row:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Row":
         """Rebuild a row from `to_json`'s data."""
-        return cls(**{**data, **{kind: Share(**data[kind]) for kind in KINDS}})
+        shares: dict[str, Any] = {kind: Share(**data[kind]) for kind in KINDS}
+        return cls(**{**data, **shares})
 
 
 def read(path: Path) -> dict[str, Row]:
