@@ -39,8 +39,8 @@ class CommandGroup(click.Group):
                 signal.signal(number, _interrupt)
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
+        except KeyboardInterrupt as error:
+            click.echo("Interrupted" + (f"; {error}" if error.args else "."), err=True)
             sys.exit(INTERRUPTED)
         except BrokenPipeError:  # click's and rich's: who reads our output has seen enough
             raise

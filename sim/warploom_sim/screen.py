@@ -1,5 +1,6 @@
 """Where commands print: tables whole into a file or a pipe, progress as a bar or as lines."""
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -45,8 +46,13 @@ class PlainConsole(Console):
 
 
 def table_console() -> Console:
-    """Return the console that tables are printed on; into a file or a pipe they are plain ASCII."""
-    return Console() if sys.stdout.isatty() else PlainConsole(width=PIPE_WIDTH)
+    """Return the console that tables are printed on; into a file or a pipe they are plain ASCII.
+
+    ``COLUMNS`` bounds the width of both.
+    """
+    if sys.stdout.isatty():
+        return Console()
+    return PlainConsole() if "COLUMNS" in os.environ else PlainConsole(width=PIPE_WIDTH)
 
 
 def shortened(text: str, most: int) -> str:

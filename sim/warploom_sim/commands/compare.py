@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -23,6 +23,13 @@ from warploom_sim.replay.option_kinds import Whole
 from warploom_sim.replay.request_fields import Surface
 from warploom_sim.screen import progress_bar, table_console
 
+if TYPE_CHECKING:
+    from warploom_sim.sweep.comparison import Job
+
+#: Seeds of each combination where none is named.
+SEEDS: Final = 5
+#: More seeds than tell apart what is of use.
+MOST_SEEDS: Final = 1000
 _NEW_FORM = "two results are compared by: warploom compare --from A.json B.json"
 
 
@@ -46,7 +53,14 @@ def _renamed(ctx: click.Context, param: click.Parameter, value: str | None) -> N
 
 @click.command()
 @click.argument("traces", metavar="[TRACE]...", nargs=-1, type=TRACE_FILE)
-@request_options(Surface.COMPARE, {"launches": LaunchCounts()})
+@request_options(Surface.COMPARE, {"launches": LaunchCounts()}, {"seed": "those of --seeds"})
+@number_option(
+    "--seeds",
+    1,
+    MOST_SEEDS,
+    default=None,
+    help=f"Seeds 1 to N, whose mean and spread are a row.  [default: {SEEDS}]",
+)
 @click.option("--first", hidden=True, expose_value=False, callback=_renamed)
 @click.option(
     "--results",
@@ -73,9 +87,18 @@ def _renamed(ctx: click.Context, param: click.Parameter, value: str | None) -> N
 @click.option(
     "--plot", metavar="FILE", type=OutputFile(), help="Also write a plot: .png, .svg or .pdf."
 )
+@click.option(
+    "--csv",
+    "csv_file",
+    metavar="FILE",
+    type=OutputFile(),
+    help="Also write all figures to FILE, a row for each combination.",
+)
 def compare(
     traces: tuple[Path, ...],
+    seeds: int | None,
     plot: Path | None,
+    csv_file: Path | None,
     results: Path,
     scheduler: str | None,
     workers: int | None,
@@ -85,8 +108,10 @@ def compare(
 ) -> None:
     """Replay traces with every combination of the options' values, and print them side by side.
 
-    The golden event model replays; with --rtl the RTL as well, compared event by event. Finished
-    runs are kept, so that a comparison that was broken off goes on where it was.
+    The golden event model replays; with --rtl the RTL as well, compared event by event. Each
+    combination runs with several seeds: its row says mean and spread, and whether it can be told
+    apart from the others. Finished runs are kept, so that a comparison that was broken off goes on
+    where it was.
 
     The exit code is 0, 1 if RTL and model differ, 2 if the input was refused, 3 if a program that
     is needed failed or a file could not be written.
@@ -97,7 +122,7 @@ def compare(
       warploom compare mine.json.gz --reclaim in_order,out_of_order --json runs.json
       warploom compare mine.json.gz --contention none,sharing --knee 8,16
       warploom compare mine.json.gz --arrivals none,trace --policy round_robin,least_loaded
-      warploom compare mine.json.gz --set sms=4,8,16 --set block_slots=16,32
+      warploom compare mine.json.gz --set sms=4,8,16 --set block_slots=16,32 --seeds 10
       warploom compare mine.json.gz --allocator shared,own --set history_entries=1,2,4,8
       warploom compare a.json b.json --scheduler tcp://10.0.0.1:8786 --results runs
       warploom compare --from first.json second.json
@@ -105,29 +130,55 @@ def compare(
     given = given_options(values)
     json_file: Path | None = given.pop("json", None)
     if pair:
-        if traces or given:
+        if traces or given or seeds:
             raise click.UsageError("--from compares two files that are there: no TRACE, no replay.")
+        if csv_file:
+            raise click.UsageError("--csv is of runs; with --from there is none.")
         _compare_launches(*pair, top, json_file, plot)
         return
+    if seeds and "seed" in given:
+        raise click.UsageError("--seeds stands for seeds 1 to N, --seed names them; give one.")
     traces = traces or default_traces()
-    for output, option in ((json_file, "--json"), (plot, "--plot")):
+    for output, option in ((json_file, "--json"), (plot, "--plot"), (csv_file, "--csv")):
         refuse_overwriting(output, traces, option)
-    refuse_same(json=json_file, plot=plot)
+    refuse_same(json=json_file, plot=plot, csv=csv_file)
     if given.get("rtl"):
         for simulator in given.get("simulator", SIMULATORS[:1]):
             require(simulator)
     from warploom_sim.plots import check_plot
-    from warploom_sim.sweep.comparison import prepare_comparison, run_missing
+    from warploom_sim.sweep.combinations import as_json, combine, write_csv
+    from warploom_sim.sweep.comparison import prepare_comparison
     from warploom_sim.sweep.table import show_comparison, time_scale_warning
 
     if plot:
         check_plot(plot)
     lists = {n: one if isinstance(one, tuple) else (one,) for n, one in given.items()}
+    lists.setdefault("seed", tuple(range(1, (seeds or SEEDS) + 1)))
     job = prepare_comparison(traces, lists, results)
     for note in job.notes:
         click.echo(note, err=True)
+    _run(job, scheduler, workers)
+    rows = combine(job.runs, job.rows)
+    if warning := time_scale_warning(rows):
+        click.echo(warning, err=True)
+    show_comparison(table_console(), rows)
+    if json_file:
+        write_json(json_file, [as_json(row) for row in rows])
+    if csv_file:
+        write_csv(csv_file, rows)
+    if plot:
+        from warploom_sim.sweep.plot import plot_comparison
+
+        plot_comparison(plot, rows)
+
+
+def _run(job: "Job", scheduler: str | None, workers: int | None) -> None:
+    """Run what is missing, and show how far it is; end with 1 if RTL and model differ."""
+    from warploom_sim.sweep.comparison import run_missing
+
     missing = len(job.missing)
-    with progress_bar(f"{missing} runs to do, {len(job.runs) - missing} kept in {results}") as bar:
+    kept = f"{len(job.runs) - missing} kept in {job.results.folder}"
+    with progress_bar(f"{missing} runs to do, {kept}") as bar:
         task = bar.add_task("runs", total=len(job.runs), completed=len(job.rows))
         try:
             run_missing(job, scheduler, workers, lambda: bar.advance(task))
@@ -135,16 +186,6 @@ def compare(
             bar.stop()
             click.echo(str(error), err=True)
             sys.exit(1)
-    rows = [job.rows[run.run_id] for run in job.runs]
-    if warning := time_scale_warning(rows):
-        click.echo(warning, err=True)
-    show_comparison(table_console(), rows)
-    if json_file:
-        write_json(json_file, rows)
-    if plot:
-        from warploom_sim.sweep.plot import plot_comparison
-
-        plot_comparison(plot, rows)
 
 
 def _compare_launches(

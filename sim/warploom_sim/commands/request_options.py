@@ -49,7 +49,9 @@ class Parsed(click.ParamType[Any]):
 
 
 def request_options(
-    surface: Surface, types: Mapping[str, click.ParamType[Any]] | None = None
+    surface: Surface,
+    types: Mapping[str, click.ParamType[Any]] | None = None,
+    defaults: Mapping[str, str] | None = None,
 ) -> Callable[[Command], Command]:
     """Return the decorator that gives a command all options of a replay.
 
@@ -59,11 +61,14 @@ def request_options(
         The command.
     types : mapping of str to click.ParamType
         Of some fields the type, instead of the one that follows from the field.
+    defaults : mapping of str to str
+        Of some fields what the help says of the default, where the command has its own.
     """
 
     def decorate(command: Command) -> Command:
         for name, one in reversed(options(ReplayRequest).items()):
-            made = _option(name, one, surface, (types or {}).get(name))
+            said = (defaults or {}).get(name) or _default_words(one, one.default_of(surface))
+            made = _option(name, one, surface, (types or {}).get(name), said)
             command = made(command)
         return command
 
@@ -81,12 +86,11 @@ def given_options(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _option(
-    name: str, one: Option, surface: Surface, own: click.ParamType[Any] | None
+    name: str, one: Option, surface: Surface, own: click.ParamType[Any] | None, default: str
 ) -> Callable[[Command], Command]:
     several = surface is Surface.COMPARE and one.kind.listed and one.role is not Role.OUTPUT
-    default = one.default_of(surface)
     settings: dict[str, Any] = {
-        "help": one.help + _default_words(one, default),
+        "help": one.help + (f"  [default: {default}]" if default else ""),
         "hidden": one.hidden or surface in one.refused,
     }
     if isinstance(one.kind, Flag):
@@ -100,7 +104,7 @@ def _option(
 
 
 def _default_words(one: Option, default: Any) -> str:
+    """Return what the help says of a default; nothing of one that needs no words."""
     if isinstance(one.kind, Flag) or default == ():
         return ""
-    words = one.unset if default is None else one.kind.words(default)
-    return f"  [default: {words}]" if words else ""
+    return one.unset if default is None else one.kind.words(default)

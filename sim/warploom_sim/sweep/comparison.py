@@ -44,6 +44,12 @@ class Job:
         """Runs whose rows are not there."""
         return [run for run in self.runs if run.run_id not in self.rows]
 
+    @property
+    def kept(self) -> str:
+        """How many runs are kept, in words."""
+        kept = f"{len(self.rows)} of {len(self.runs)} runs are kept in {self.results.folder}"
+        return f"{kept}: the same command goes on from there"
+
 
 def prepare_comparison(
     traces: Sequence[Path], given: Mapping[str, Sequence[Any]], folder: Path
@@ -101,6 +107,8 @@ def run_missing(
         If RTL and model differ in a run; the rows of the others are kept.
     ProgramError
         If a program fails, or the scheduler goes away; says how many rows are kept.
+    KeyboardInterrupt
+        If the user breaks it off; says how many rows are kept.
     WarploomError
         If the scheduler does not answer.
     """
@@ -108,8 +116,8 @@ def run_missing(
     problems = []
     if not missing:
         return
-    with connect(scheduler, workers, len(missing)) as client:
-        try:
+    try:
+        with connect(scheduler, workers, len(missing)) as client:
             for run, finished in finished_runs(client, missing, job.sources):
                 if finished.row is not None:
                     job.results.write(run, finished.row)
@@ -119,8 +127,9 @@ def run_missing(
                 else:
                     raise finished.kind(finished.error)
                 done()
-        except ProgramError as error:
-            kept = f"{len(job.rows)} of {len(job.runs)} runs are kept in {job.results.folder}"
-            raise ProgramError(f"{error}; {kept}: the same command goes on from there") from error
+    except ProgramError as error:
+        raise ProgramError(f"{error}; {job.kept}") from error
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(job.kept) from error
     if problems:
         raise MismatchError(*problems)

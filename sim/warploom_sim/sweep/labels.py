@@ -44,14 +44,19 @@ def short(trace: str) -> str:
     return trace.removesuffix(".gz").removesuffix(".json")
 
 
-def baseline(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the run that another run is compared with: the first run of the same work.
+def same_work(row: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two rows are of the same trace and the same work.
 
     Options of `Role.WORK` belong to the work: they change the blocks' lengths, or which launches
-    run and when. All else belongs to the machine.
+    run and when. All else belongs to the machine. Rows of several seeds have no seed.
     """
-    work = [one.key for one in parts().values() if one.role is Role.WORK]
-    return next(one for one in rows if all(one[name] == row[name] for name in work))
+    work = [one.key for one in parts().values() if one.role is Role.WORK and one.key in row]
+    return all(row[name] == other[name] for name in ("trace", *work))
+
+
+def baseline(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the row that another row is compared with: the first one of the same work."""
+    return next(one for one in rows if same_work(one, row))
 
 
 def label(row: dict[str, Any], names: Sequence[str]) -> str:

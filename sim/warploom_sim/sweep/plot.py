@@ -1,4 +1,4 @@
-"""The plot of a comparison: a row of panels for each trace, a line in each panel for each run."""
+"""The plot of a comparison: a row of panels a trace, in each panel a line for each combination."""
 
 import itertools
 from collections.abc import Sequence
@@ -6,26 +6,43 @@ from pathlib import Path
 from typing import Any, Final
 
 from warploom_sim.plots import new_figure, write_figure
-from warploom_sim.sweep.labels import baseline, common, label, short, varying
+from warploom_sim.sweep.combinations import Verdict
+from warploom_sim.sweep.labels import common, label, short, varying
 from warploom_sim.sweep.run_figures import GROUPS, PERCENTILES
+from warploom_sim.sweep.table import change
 
 #: Marks of the percentiles: told apart without colours, too.
 _MARKS: Final = {"p50": ("o", "white"), "p95": ("o", "0.6"), "p99": ("o", "black")}
 _PANELS: Final = ("cycles", "latency", "sm_time_lost", "occupancy", "stalls")
 _TITLES: Final = {
-    "cycles": "cycles, to the first run, blocks a cycle",
+    "cycles": "cycles (mean, sd), % to the first",
     "latency": "latency of a launch, cycles",
     "sm_time_lost": "SM time of a launch lost at its end",
     "occupancy": "occupancy, %",
     "stalls": "stalled, % of cycles",
 }
+#: Fill and hatching of the bars: told apart without colours, too.
+_BARS: Final = {
+    Verdict.QUICKEST: ("0.55", ""),
+    Verdict.TIED: ("white", "///"),
+    Verdict.SLOWER: ("0.85", ""),
+    Verdict.UNKNOWN: ("white", "..."),
+    Verdict.ALONE: ("0.85", ""),
+}
 _WIDTHS: Final = (3.4, 3, 3, 2.6, 3.6)
-#: Inches of a run's line, of what stands around a row of panels, and of all panels side by side.
-_LINE, _AROUND, _WIDTH = 0.32, 1.3, 17.0
+#: Inches of a line, of what stands around a row of panels, and of all panels side by side.
+_LINE, _AROUND, _WIDTH = 0.32, 1.3, 18.0
+#: Inches from the panel down to its legend: below the numbers of its axis.
+_LEGEND: Final = 0.35
 
 
 def plot_comparison(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the plot of a comparison's runs."""
+    """Write the plot of a comparison's combinations."""
+    write_figure(path, draw_comparison(rows))
+
+
+def draw_comparison(rows: Sequence[dict[str, Any]]) -> Any:
+    """Return the figure of a comparison's combinations."""
     names = varying(rows)
     traces = [
         (trace, list(group)) for trace, group in itertools.groupby(rows, key=lambda r: r["trace"])
@@ -48,7 +65,7 @@ def plot_comparison(path: Path, rows: Sequence[dict[str, Any]]) -> None:
             one.set_yticks(range(len(group)), [])
         row_axes[0].set_yticks(range(len(group)), [label(row, names) for row in group])
         row_axes[0].set_ylabel(short(trace))
-    write_figure(path, figure)
+    return figure
 
 
 def _draw(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -61,15 +78,42 @@ def _draw(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _draw_bars(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
-    """Draw the cycles as bars, each with its difference to the first."""
-    bars = axes.barh(range(len(rows)), [row["cycles"] for row in rows], color="0.75", height=0.7)
-    texts = [
-        f"{row['cycles']:,}  {row['cycles'] / baseline(row, rows)['cycles'] - 1:+.1%}"
-        f"  {row['blocks_per_cycle']:.3f}"
-        for row in rows
-    ]
-    axes.bar_label(bars, texts, label_type="center", fontsize=8)
+    """Draw the mean cycles as bars, hatched by verdict, each with its spread and its numbers."""
+    for number, row in enumerate(rows):
+        fill, hatch = _BARS[Verdict(row["verdict"])]
+        axes.barh(number, row["cycles_mean"], height=0.7, color=fill, edgecolor="0.6", hatch=hatch)
+        if row["cycles_sd"] is not None:
+            axes.errorbar(
+                row["cycles_mean"], number, xerr=row["cycles_sd"], color="black", capsize=2
+            )
+        # From the left edge of the panel on: a short bar has no room for its numbers.
+        axes.text(
+            0.02,
+            number,
+            f"{row['cycles_mean']:,.0f}  {change(row).replace('+/-', '±')}",
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            fontsize=8,
+            zorder=3,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
+        )
+    axes.set_xlim(left=0)
     _count_cycles(axes)
+    shown = [one for one in Verdict if any(row["verdict"] == one for row in rows)]
+    bars = [axes.barh(0, 0, color=_BARS[v][0], edgecolor="0.6", hatch=_BARS[v][1]) for v in shown]
+    _legend(axes, len(rows), bars, [verdict.value for verdict in shown])
+
+
+def _legend(axes: Any, lines: int, *entries: Any) -> None:
+    """Put a legend below a panel of so many lines, at one distance whatever its height."""
+    axes.legend(
+        *entries,
+        fontsize=8,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -_LEGEND / (_LINE * lines)),
+        ncols=3,
+        frameon=False,
+    )
 
 
 def _draw_percentiles(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> None:
@@ -99,7 +143,7 @@ def _draw_percentiles(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> 
         axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)
-    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, frameon=False)
+    _legend(axes, len(rows))
 
 
 def _count_cycles(axes: Any) -> None:
@@ -133,4 +177,4 @@ def _draw_shares(axes: Any, panel: str, rows: Sequence[dict[str, Any]]) -> None:
 
 def _share(row: dict[str, Any], panel: str, name: str) -> float:
     amount: float = row[panel][name]
-    return amount / row["cycles"] if panel == "stalls" else amount
+    return amount / row["cycles_mean"] if panel == "stalls" else amount

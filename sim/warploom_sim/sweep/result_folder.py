@@ -56,8 +56,8 @@ class ResultFolder:
     def write(self, run: Run, row: Row) -> None:
         """Keep a run's row, whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        flat = {"run_id": run.run_id, "sources": self._sources, **_flat(row)}
-        table = self._arrow.Table.from_pylist([flat], schema=self._schema())
+        columns = {"run_id": run.run_id, "sources": self._sources, **flat(row)}
+        table = self._arrow.Table.from_pylist([columns], schema=self._schema())
         packed = io.BytesIO()
         self._parquet.write_table(table, packed)
         write_whole(self._path(run), packed.getvalue())
@@ -82,20 +82,20 @@ class ResultFolder:
         return arrow.schema(list(kinds.items()))
 
 
-def _flat(row: Mapping[str, Any]) -> Row:
+def flat(row: Mapping[str, Any]) -> Row:
     """Return a row with a column for each of a group's figures."""
-    flat = {name: value for name, value in row.items() if name not in GROUPS}
-    flat["set"] = [f"{field}={value}" for field, value in row["set"].items()]
+    columns = {name: value for name, value in row.items() if name not in GROUPS}
+    columns["set"] = [f"{field}={value}" for field, value in row["set"].items()]
     for group in GROUPS:
-        flat |= {f"{group}_{name}": value for name, value in row[group].items()}
-    return flat
+        columns |= {f"{group}_{name}": value for name, value in row[group].items()}
+    return columns
 
 
-def _nested(flat: Mapping[str, Any], run: Run) -> Row:
-    """Return what `_flat` took apart, in the same order."""
+def _nested(columns: Mapping[str, Any], run: Run) -> Row:
+    """Return what `flat` took apart, in the same order."""
     counts = ("launches", "refused", "blocks", "cycles")
-    figures = {name: flat[name] for name in (*counts, "blocks_per_cycle", "rate_by_time_scale")}
+    figures = {name: columns[name] for name in (*counts, "blocks_per_cycle", "rate_by_time_scale")}
     for group, names in GROUPS.items():
-        figures[group] = {name: flat[f"{group}_{name}"] for name in names}
-    rest = {name: flat[name] for name in ("history_hits", "wall_s")}
+        figures[group] = {name: columns[f"{group}_{name}"] for name in names}
+    rest = {name: columns[name] for name in ("history_hits", "wall_s")}
     return {**run.identity(), **figures, **rest}

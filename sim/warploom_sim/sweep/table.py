@@ -1,7 +1,8 @@
-"""The table of a comparison: a row for each run, traces one under the other."""
+"""The table of a comparison: a row for each combination, traces one under the other."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,49 +11,105 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from warploom_sim.sweep.labels import baseline, common, short, value, varying
+from warploom_sim.sweep.combinations import Verdict
+from warploom_sim.sweep.labels import common, label, same_work, short, value, varying
 from warploom_sim.sweep.run_figures import PERCENTILES
 
 #: Parts of a run's identity that change history hits: the table shows hits where these differ.
 _INDEX: Final = ("allocator", "history_entries", "index_memory_warps")
-#: More columns than any table has.
+#: More columns than any screen has.
 _ANY: Final = 10_000
-
-
 #: From this part of a run on, what the time scale makes is warned of.
 _WARN_FROM: Final = 0.1
+#: Shares of one kind in a cell, the largest ones; files have all.
+_SHARES: Final = 2
+#: Combinations that a sentence names.
+_NAMED: Final = 4
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """How a cell's parts stand: side by side, or one below the other.
+class _Column:
+    """One column of figures.
 
     Attributes
     ----------
-    between : str
-        What stands between percentiles.
-    between_shares : str
-        What stands between shares.
-    shares : int
-        Shares that a cell has, the largest ones; files have all.
+    head : str
+        Its head.
+    cell : callable
+        What a row has in it.
+    needed : bool
+        Whether it stands in a table of any width; the others give way, the last one first.
+    folds : bool
+        Whether a cell breaks into lines where the table is too wide.
     """
 
-    between: str
-    between_shares: str
-    shares: int
-
-
-_WIDE_LAYOUT: Final = _Layout(" / ", ", ", 2)
-_NARROW_LAYOUT: Final = _Layout("\n", "\n", 3)
+    head: str
+    cell: Callable[[Mapping[str, Any]], str]
+    needed: bool = False
+    folds: bool = False
 
 
 def show_comparison(console: Console, rows: Sequence[dict[str, Any]]) -> None:
-    """Print one table: one line a run where that fits, else three; a pipe takes any width."""
-    table = _table(rows, _WIDE_LAYOUT)
-    width = Measurement.get(console, console.options.update(max_width=_ANY), table).maximum
-    if not console.is_terminal:
-        console.width = max(console.width, width)
-    console.print(table if width <= console.width else _table(rows, _NARROW_LAYOUT))
+    """Print one table, a line a row, of as many columns as fit; a line names those that do not.
+
+    A pipe takes any width, unless ``COLUMNS`` says what it takes.
+    """
+    columns = _columns(rows)
+    bound = console.width if console.is_terminal or "COLUMNS" in os.environ else _ANY
+    left_out: list[_Column] = []
+    while (width := _width(console, _table(rows, columns))) > bound:
+        if not (optional := [one for one in columns if not one.needed]):
+            break
+        columns.remove(optional[-1])
+        left_out.insert(0, optional[-1])
+    console.width = min(max(width, console.width), bound)
+    console.print(_table(rows, columns))
+    if left_out:
+        names = ", ".join(one.head.partition("\n")[0] for one in left_out)
+        console.print(f"too wide for {bound} columns: {names}; --csv FILE has all", soft_wrap=False)
+    for said in verdicts(rows):
+        console.print(said, markup=False, highlight=False)
+
+
+def _width(console: Console, table: Table) -> int:
+    return Measurement.get(console, console.options.update(max_width=_ANY), table).maximum
+
+
+def verdicts(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return for each work in a sentence which combination is the quickest, as far as it is known.
+
+    Of a comparison without a second combination nothing is said.
+    """
+    said = []
+    names = varying(rows)
+    for number, row in enumerate(rows):
+        if any(same_work(one, row) for one in rows[:number]):
+            continue
+        others = [one for one in rows[number:] if same_work(one, row)]
+        if words := _verdict(others, [name for name in names if not _is_common(others, name)]):
+            where = [name for name in names if _is_common(others, name)]
+            of = ", ".join(filter(None, (short(row["trace"]), label(row, where))))
+            said.append(f"{of}: {words}")
+    return said
+
+
+def _is_common(rows: Sequence[dict[str, Any]], name: str) -> bool:
+    return len({value(row, name) for row in rows}) == 1
+
+
+def _verdict(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> str:
+    """Return the verdict on the rows of one work, which differ in some names."""
+    by_verdict = {
+        verdict: [label(row, names) for row in rows if row["verdict"] == verdict]
+        for verdict in Verdict
+    }
+    if quickest := by_verdict[Verdict.QUICKEST]:
+        return f"the quickest is {quickest[0]}"
+    if tied := by_verdict[Verdict.TIED]:
+        return f"cannot be told apart: {_few(tied)}{_longer(len(by_verdict[Verdict.SLOWER]))}"
+    if by_verdict[Verdict.UNKNOWN]:
+        return "one seed does not say which is quicker; --seeds 5 does"
+    return ""
 
 
 def time_scale_warning(rows: Sequence[dict[str, Any]]) -> str:
@@ -68,49 +125,84 @@ def time_scale_warning(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _table(rows: Sequence[dict[str, Any]], layout: _Layout) -> Table:
+def _few(labels: Sequence[str]) -> str:
+    """Return the first labels, and how many more there are."""
+    more = len(labels) - _NAMED
+    said = "; ".join(labels[:_NAMED])
+    return f"{said}; {more} more" if more > 0 else said
+
+
+def _longer(number: int) -> str:
+    if number == 0:
+        return ""
+    return f"; {number} {'takes' if number == 1 else 'take'} longer"
+
+
+def _columns(rows: Sequence[dict[str, Any]]) -> list[_Column]:
+    """Return the columns of figures, the most important one first."""
+    seeds = max(len(row["seeds"]) for row in rows)
+    columns = [
+        _Column(f"cycles\n(mean of {seeds})" if seeds > 1 else "cycles", _cycles, needed=True),
+        _Column("to the first, %\n(95 % interval)", change, needed=True),
+        _Column("verdict", lambda row: str(row["verdict"]), needed=True, folds=True),
+        _Column("sd", _sd),
+        _Column("blocks\na cycle", lambda row: f"{row['blocks_per_cycle']:.3f}"),
+    ]
+    if any(name in varying(rows) for name in _INDEX):
+        columns.append(_Column("history\nhits, %", _hit_rate))
+    return [
+        *columns,
+        _Column(_under("latency"), lambda row: _percentiles(row["latency"], "{:,}")),
+        _Column(_under("SM time lost, %"), lambda row: _percentiles(row["sm_time_lost"], "{:.1%}")),
+        _Column("occupancy, %\n(the highest)", lambda row: _shares(row["occupancy"])),
+        _Column("stalled, %\n(main causes)", _stalled),
+    ]
+
+
+def _under(head: str) -> str:
+    return f"{head}\n{' / '.join(PERCENTILES)}"
+
+
+def _table(rows: Sequence[dict[str, Any]], columns: Sequence[_Column]) -> Table:
     names = varying(rows)
     shared = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in common(rows).items())
     several = len({row["trace"] for row in rows}) > 1
     of = "" if several else f"{short(rows[0]['trace'])}: "
-    table = Table(title=escape(f"{of}runs of {shared}"), show_lines=layout is _NARROW_LAYOUT)
+    table = Table(title=escape(f"{of}runs of {shared}"))
     for head in (*(["trace"] if several else []), *names):
         table.add_column(head.replace("_", " "), overflow="fold", min_width=6)
-    for head in ("cycles", "to the\nfirst", "blocks\na cycle"):
-        table.add_column(head, justify="right", no_wrap=True)
-    hits = any(name in names for name in _INDEX)
-    if hits:
-        table.add_column("history\nhits, %", justify="right", no_wrap=True)
-    for group in ("latency", "SM time lost, %"):
-        head = f"{group}\n{layout.between.join(PERCENTILES)}"
-        table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("occupancy, %\n(the highest)", overflow="fold", min_width=12)
-    table.add_column("stalled, %\n(main causes)", overflow="fold", min_width=12)
-    for trace, group_rows in itertools.groupby(rows, key=lambda row: row["trace"]):
-        of_trace = list(group_rows)
+    for column in columns:
+        table.add_column(
+            column.head,
+            justify="left" if column.folds else "right",
+            no_wrap=not column.folds,
+            overflow="fold",
+        )
+    for trace, of_trace in itertools.groupby(rows, key=lambda row: row["trace"]):
         for row in of_trace:
             words = [short(trace)] if several else []
             words += [value(row, name) for name in names]
-            figures = _figures(row, baseline(row, of_trace), layout, hits)
-            table.add_row(*(escape(word) for word in words), *figures)
+            table.add_row(*(escape(word) for word in (*words, *(c.cell(row) for c in columns))))
         table.add_section()
     return table
 
 
-def _figures(
-    row: Mapping[str, Any], first: Mapping[str, Any], layout: _Layout, hits: bool
-) -> list[str]:
-    stalled = {name: cycles / row["cycles"] for name, cycles in row["stalls"].items()}
-    return [
-        f"{row['cycles']:,}",
-        f"{row['cycles'] / first['cycles'] - 1:+.1%}",
-        f"{row['blocks_per_cycle']:.3f}",
-        *([_hit_rate(row)] if hits else []),
-        _percentiles(row["latency"], layout, "{:,}"),
-        _percentiles(row["sm_time_lost"], layout, "{:.1%}"),
-        _shares(row["occupancy"], layout),
-        _shares(stalled, layout),
-    ]
+def _cycles(row: Mapping[str, Any]) -> str:
+    return f"{row['cycles_mean']:,.0f}"
+
+
+def _sd(row: Mapping[str, Any]) -> str:
+    return "-" if row["cycles_sd"] is None else f"{row['cycles_sd']:,.0f}"
+
+
+def change(row: Mapping[str, Any]) -> str:
+    """Return the change to the first combination in percent, with the half of its interval."""
+    half = row["change_plus_minus"]
+    return f"{row['change_percent']:+.2f}" + ("" if half is None else f" +/-{half:.2f}")
+
+
+def _stalled(row: Mapping[str, Any]) -> str:
+    return _shares({name: cycles / row["cycles_mean"] for name, cycles in row["stalls"].items()})
 
 
 def _hit_rate(row: Mapping[str, Any]) -> str:
@@ -119,15 +211,15 @@ def _hit_rate(row: Mapping[str, Any]) -> str:
     return f"{100 * row['history_hits'] / accepted:.1f}" if accepted else "-"
 
 
-def _percentiles(values: Mapping[str, float | None], layout: _Layout, form: str) -> str:
+def _percentiles(values: Mapping[str, float | None], form: str) -> str:
     words = (
         "-" if each is None else form.format(each).removesuffix("%") for each in values.values()
     )
-    return layout.between.join(words)
+    return " / ".join(words)
 
 
-def _shares(shares: Mapping[str, float], layout: _Layout) -> str:
+def _shares(shares: Mapping[str, float]) -> str:
     """Return the largest shares as percentages; what rounds to nothing is left out."""
-    largest = sorted(shares.items(), key=lambda item: -item[1])[: layout.shares]
+    largest = sorted(shares.items(), key=lambda item: -item[1])[:_SHARES]
     words = (f"{name} {100 * share:.0f}" for name, share in largest if share >= 0.005)
-    return layout.between_shares.join(words) or "-"
+    return ", ".join(words) or "-"

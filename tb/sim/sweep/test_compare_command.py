@@ -25,6 +25,7 @@ from warploom_spec import RESOURCES, STALL_CAUSES, WarploomError
 
 POLICIES = ("first_fit", "least_loaded")
 RECLAIMS = ("in_order", "out_of_order")
+ONE = ("--config", "tiny", "--seed", 1)
 
 
 @pytest.fixture
@@ -55,11 +56,21 @@ def compare(*arguments: object) -> Result:
     return CliRunner().invoke(cli.main, ["compare", *map(str, arguments)], catch_exceptions=False)
 
 
+def rows_of(figures: Path) -> list[dict[str, Any]]:
+    """Return a comparison's rows, each of one seed: cycles as one number."""
+    rows: list[dict[str, Any]] = json.loads(figures.read_text())
+    for row in rows:
+        (row["cycles"],) = row["cycles"]
+    return rows
+
+
 def test_every_combination_on_a_cluster_of_this_machine(tmp_path: Path, trace: Path) -> None:
     """The real thing, in a process of its own: two workers, eight runs, all outputs."""
     command = [sys.executable, "-c", "from warploom_sim.cli import main; main()", "compare", trace]
     options = "--config tiny --policy first_fit,least_loaded --reclaim in_order,out_of_order"
-    options += " --set sms=2,3 --workers 2 --results runs --json runs.json --plot runs.svg"
+    options += (
+        " --seeds 1 --set sms=2,3 --workers 2 --results runs --json runs.json --plot runs.svg"
+    )
     done = subprocess.run(
         [*command, *options.split()], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -67,7 +78,7 @@ def test_every_combination_on_a_cluster_of_this_machine(tmp_path: Path, trace: P
     assert (done.returncode, first) == (0, "8 runs to do, 0 kept in runs")
     # However long it takes: the client alone says how far it is.
     assert all(re.fullmatch(r"runs: [0-8] of 8, \d+%, \d+ s", line) for line in lines)
-    rows = json.loads((tmp_path / "runs.json").read_text())
+    rows = rows_of(tmp_path / "runs.json")
     keys = [(row["set"]["sms"], row["policy"], row["reclaim"]) for row in rows]
     assert keys == [(s, p, r) for s in "23" for p in POLICIES for r in RECLAIMS]
     for row in rows:
@@ -75,7 +86,7 @@ def test_every_combination_on_a_cluster_of_this_machine(tmp_path: Path, trace: P
         figures = run_figures(replay(trace, "tiny", sms=int(row["set"]["sms"]), **fields))
         assert {name: row[name] for name in figures} == figures
         assert row["trace"] == trace.name
-        assert (row["config"], row["contention"], row["time_scale"]) == ("tiny", "none", "1")
+        assert (row["config"], row["contention"], row["time_scale"]) == ("tiny", "none", 1)
         assert [*row["occupancy"]] == [*RESOURCES]
         assert [*row["stalls"]] == [*STALL_CAUSES]
         assert row["wall_s"] > 0
@@ -93,15 +104,18 @@ def test_every_combination_on_a_cluster_of_this_machine(tmp_path: Path, trace: P
 
 def test_kept_runs_do_not_run_again(tmp_path: Path, trace: Path, here: list[str]) -> None:
     results, figures = tmp_path / "runs", tmp_path / "f.json"
-    options = (trace, "--config", "tiny", "--results", results, "--json", figures)
+    options = (trace, *ONE, "--results", results, "--json", figures)
     assert compare(*options, "--policy", "first_fit,round_robin").exit_code == 0
     assert here == ["round_robin", "first_fit"]
-    first = json.loads(figures.read_text())
+    first = rows_of(figures)
     more = compare(*options, "--policy", "least_loaded,first_fit,round_robin")
     assert here[2:] == ["least_loaded"]
     assert "1 runs to do, 2 kept in" in more.stderr
-    again = json.loads(figures.read_text())
+    again = rows_of(figures)
     assert [row["policy"] for row in again] == ["least_loaded", "first_fit", "round_robin"]
+    beside = ("change_percent", "told_apart_from_first")
+    for row in (*first, *again):
+        assert [row.pop(name) for name in beside][1] is False
     assert again[1:] == first
     # Other seeds, launches or time scales are other runs.
     for other in (("--seed", 9), ("--launches", 3), ("--time-scale", "1/64")):
@@ -118,10 +132,10 @@ def test_one_device_and_kernels_without_a_call(tmp_path: Path, here: list[str]) 
         event["args"]["device"] = 1
     kernels[1]["args"]["correlation"] = 10_000
     trace, figures = write(tmp_path, content), tmp_path / "f.json"
-    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    options = (trace, *ONE, "--results", tmp_path / "runs", "--json", figures)
     result = compare(*options, "--device", 0)
     assert result.exit_code == 0
-    (row,) = json.loads(figures.read_text())
+    (row,) = rows_of(figures)
     assert (row["device"], row["launches"]) == (0, 14)
     assert row["cycles"] == replay(trace, "tiny", device=0).cycles
     assert '("kernel1")' in result.stderr.splitlines()[0]
@@ -133,9 +147,9 @@ def test_one_device_and_kernels_without_a_call(tmp_path: Path, here: list[str]) 
 
 def test_contention_with_each_knee(tmp_path: Path, trace: Path, here: list[str]) -> None:
     figures = tmp_path / "f.json"
-    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    options = (trace, *ONE, "--results", tmp_path / "runs", "--json", figures)
     result = compare(*options, "--contention", "none,sharing", "--knee", "1,2,65535")
-    rows = json.loads(figures.read_text())
+    rows = rows_of(figures)
     assert [(row["contention"], row["knee"]) for row in rows] == [
         ("none", None),
         *(("sharing", knee) for knee in (1, 2, 65535)),
@@ -155,9 +169,9 @@ def test_arrivals_and_kills(tmp_path: Path, trace: Path, here: list[str]) -> Non
         call["ts"] = 20.0 * number
     trace.write_text(json.dumps(content))
     figures = tmp_path / "f.json"
-    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    options = (trace, *ONE, "--results", tmp_path / "runs", "--json", figures)
     result = compare(*options, "--arrivals", "none,trace", "--kill-every", 2)
-    rows = json.loads(figures.read_text())
+    rows = rows_of(figures)
     assert [(row["arrivals"], row["kill_every"]) for row in rows] == [("none", 2), ("trace", 2)]
     for row in rows:
         run = replay(trace, "tiny", arrivals=row["arrivals"], kill_every=2)
@@ -168,10 +182,10 @@ def test_arrivals_and_kills(tmp_path: Path, trace: Path, here: list[str]) -> Non
     assert "arrivals" in result.stdout and "trace" in result.stdout
     # What is kept has them, too.
     assert compare(*options, "--arrivals", "trace", "--kill-every", 2).exit_code == 0
-    (kept,) = json.loads(figures.read_text())
+    (kept,) = rows_of(figures)
     assert (kept, len(here)) == (rows[1], 2)
     assert compare(*options).exit_code == 0
-    (other,) = json.loads(figures.read_text())
+    (other,) = rows_of(figures)
     assert (other["kill_every"], other["arrivals"], len(here)) == (None, "none", 3)
 
 
@@ -184,9 +198,9 @@ def test_allocators_and_what_they_hit(tmp_path: Path, trace: Path, here: list[st
         kernel["args"] |= {"registers per thread": 16, "shared memory": 0}
     trace.write_text(json.dumps(content))
     figures = tmp_path / "f.json"
-    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    options = (trace, *ONE, "--results", tmp_path / "runs", "--json", figures)
     result = compare(*options, "--allocator", "shared,frequent,own")
-    rows = json.loads(figures.read_text())
+    rows = rows_of(figures)
     assert [row["allocator"] for row in rows] == ["shared", "frequent", "own"]
     launches = len(kernels)
     assert [row["history_hits"] for row in rows] == [0, launches - 4, launches - 2]
@@ -197,44 +211,44 @@ def test_allocators_and_what_they_hit(tmp_path: Path, trace: Path, here: list[st
         assert row["history_hits"] == run_figures(run)["history_hits"]
     # What is kept has it, too; where nothing of it differs, the table has no hits.
     again = compare(*options, "--allocator", "own")
-    assert json.loads(figures.read_text()) == [rows[2]] and len(here) == 3
+    assert rows_of(figures)[0]["cycles"] == rows[2]["cycles"] and len(here) == 3
     assert "hits, %" not in again.stdout
     rtl = compare(*options, "--allocator", "own", "--rtl", "--sim", "icarus")
     assert rtl.exit_code == 0, rtl.output
-    assert json.loads(figures.read_text())[0]["history_hits"] == launches - 2
+    assert rows_of(figures)[0]["history_hits"] == launches - 2
 
 
 def test_a_table_for_several_traces(tmp_path: Path, trace: Path, here: list[str]) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps(document()))
     figures = tmp_path / "f.json"
-    options = ("--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    options = (*ONE, "--results", tmp_path / "runs", "--json", figures)
     result = compare(trace, other, *options, "--policy", "first_fit,freed_first")
-    rows = json.loads(figures.read_text())
+    rows = rows_of(figures)
     assert [row["trace"] for row in rows] == [trace.name] * 2 + ["other.json"] * 2
     lines = [line.split("|") for line in result.stdout.splitlines() if "_fi" in line]
     cells = [[cell.strip() for cell in line[1:]] for line in lines]
     for row, line in zip(rows, cells, strict=True):
         first = next(other for other in rows if other["trace"] == row["trace"])
-        assert line[:5] == [
+        assert line[:4] == [
             row["trace"].removesuffix(".json"),
             row["policy"],
             f"{row['cycles']:,}",
-            f"{row['cycles'] / first['cycles'] - 1:+.1%}",
-            f"{row['blocks_per_cycle']:.3f}",
+            f"{100 * (row['cycles'] / first['cycles'] - 1):+.2f}",
         ]
-        assert line[5] == " / ".join(f"{n:,}" for n in row["latency"].values())
-        assert line[6] == " / ".join(f"{100 * n:.1f}" for n in row["sm_time_lost"].values())
+        assert line[4:7] == ["one seed: unknown", "-", f"{row['blocks_per_cycle']:.3f}"]
+        assert line[7] == " / ".join(f"{n:,}" for n in row["latency"].values())
+        assert line[8] == " / ".join(f"{100 * n:.1f}" for n in row["sm_time_lost"].values())
     assert len(cells) == 4
 
 
 def test_the_rtl_compared(tmp_path: Path, trace: Path, here: list[str]) -> None:
     figures = tmp_path / "f.json"
-    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    options = (trace, *ONE, "--results", tmp_path / "runs", "--json", figures)
     assert compare(*options, "--rtl", "--sim", "icarus").exit_code == 0
-    (rtl,) = json.loads(figures.read_text())
+    (rtl,) = rows_of(figures)
     assert compare(*options).exit_code == 0
-    (model,) = json.loads(figures.read_text())
+    (model,) = rows_of(figures)
     assert (rtl.pop("engine"), model.pop("engine")) == ("icarus", "model")
     del rtl["wall_s"], model["wall_s"]
     assert rtl == model
@@ -267,7 +281,7 @@ def test_a_run_that_fails_leaves_the_others(
 
     monkeypatch.setattr(sys.modules[__name__], "execute", fail)
     figures = tmp_path / "f.json"
-    options = (trace, "--config", "tiny", "--results", tmp_path / "runs", "--json", figures)
+    options = (trace, *ONE, "--results", tmp_path / "runs", "--json", figures)
     result = compare(*options, "--policy", "first_fit,round_robin")
     assert (result.exit_code, result.stdout, figures.exists()) == (code, "", False)
     assert said in result.stderr
@@ -317,6 +331,10 @@ def closed_port() -> int:
         (("--scheduler", "nowhere"), "scheduler is 'nowhere', which does not answer within"),
         (("--scheduler", "tcp://127.0.0.1:{port}"), "which does not answer within"),
         (("--scheduler", "udp://127.0.0.1:1"), "scheduler is 'udp://127.0.0.1:1', which does"),
+        (("--seeds", "0"), "Invalid value for '--seeds': 0 is not in the range 1<=x<=1000"),
+        (("--seeds", "2", "--seed", "1"), "--seeds stands for seeds 1 to N, --seed names them"),
+        (("--csv", "/proc/runs.csv"), "'--csv': '/proc/runs.csv' cannot be written"),
+        (("--csv", "a.svg", "--plot", "a.svg"), "is what --"),
         (("--top", "x"), "'--top': 'x' is not a valid whole number"),
     ],
 )
@@ -342,7 +360,7 @@ def test_a_bad_second_trace_is_refused_before_the_first_runs(
 ) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("{")
-    result = compare(trace, bad, "--config", "tiny", "--results", tmp_path / "runs")
+    result = compare(trace, bad, *ONE, "--results", tmp_path / "runs")
     assert (result.exit_code, result.stdout, here) == (2, "", [])
     assert result.stderr.startswith(f"Error: {bad}: cut off")
     assert not (tmp_path / "runs").exists()
@@ -352,6 +370,6 @@ def test_a_missing_package_is_named(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    result = compare(trace, "--config", "tiny", "--results", tmp_path / "runs")
+    result = compare(trace, *ONE, "--results", tmp_path / "runs")
     assert result.exit_code == 2
     assert "comparing runs needs the Python package distributed; run: pip install" in result.stderr

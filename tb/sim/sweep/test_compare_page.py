@@ -8,8 +8,11 @@ import pytest
 
 from tb.support.trace_files import WITHOUT_EVENT_WAITS
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_sim import replay
+from warploom_sim.replay import python_api
+from warploom_sim.sweep.combinations import combine
+from warploom_sim.sweep.plan import plan
 from warploom_sim.sweep.run_figures import run_figures
+from warploom_sim.sweep.table import change
 
 ROOT = Path(__file__).parents[3]
 LINES = (ROOT / "docs" / "sim" / "compare.md").read_text().splitlines()
@@ -17,43 +20,50 @@ TRACES = list(WITHOUT_EVENT_WAITS)
 deep = pytest.mark.deep
 
 
-def figures(trace: str, **options: Any) -> dict[str, Any]:
-    return run_figures(replay(ROOT / "traces" / f"{trace}.json.gz", **options))
+SEEDS = (1, 2, 3, 4, 5)
 
 
-def percentiles(values: dict[str, float]) -> str:
-    """Return cycles, or shares in percent, as the page has them."""
-    return " / ".join(
-        f"{100 * value:.1f}" if isinstance(value, float) else f"{value:,}"
-        for value in values.values()
-    )
+def rows(trace: str, **given: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return what `compare` finds of a trace: a row for each combination."""
+    runs = plan((ROOT / "traces" / f"{trace}.json.gz",), given | {"seed": SEEDS})
+    found = {run.run_id: run_figures(python_api.run(run.request)) for run in runs}
+    known = {run.run_id: run.identity() | found[run.run_id] | {"wall_s": 0.0} for run in runs}
+    return combine(runs, known)
 
 
-@pytest.mark.parametrize("contention", ["none", pytest.param("sharing", marks=deep)])
-@pytest.mark.parametrize(
-    "policy",
-    [
-        pytest.param(name, marks=() if name == "least_loaded" else deep)
-        for name in PREDICTED_POLICIES
-    ],
-)
-def test_policies_on_resnet(policy: str, contention: str) -> None:
-    run = figures("resnet50_infer", policy=policy, contention=contention)
-    latency, lost = percentiles(run["latency"]), percentiles(run["sm_time_lost"])
-    assert f"| `{policy}` | {contention} | {run['cycles']:,} | {latency} | {lost} |" in LINES
+def shares(values: dict[str, float]) -> str:
+    return " / ".join(f"{100 * value:.1f}" for value in values.values())
 
 
-@pytest.mark.parametrize(
-    "trace", [pytest.param(name, marks=() if "stencil" in name else deep) for name in TRACES]
-)
+def own_cells(row: dict[str, Any]) -> str:
+    cells = (row["policy"], row["contention"], row["cycles_mean"], row["cycles_sd"])
+    return "| `{}` | {} | {:,.0f} | {:,.0f} |".format(*cells)
+
+
+def test_one_policy_on_resnet() -> None:
+    (row,) = rows("resnet50_infer", policy=("least_loaded",), contention=("none",))
+    (line,) = [line for line in LINES if line.startswith(own_cells(row))]
+    assert line.endswith(f" | {shares(row['sm_time_lost'])} |")
+
+
+@deep
+@pytest.mark.parametrize("contention", ["none", "sharing"])
+def test_policies_on_resnet(contention: str) -> None:
+    for row in rows("resnet50_infer", policy=PREDICTED_POLICIES, contention=(contention,)):
+        rest = (change(row), row["verdict"], shares(row["sm_time_lost"]))
+        assert f"{own_cells(row)} {' | '.join(rest)} |" in LINES
+
+
+@deep
+@pytest.mark.parametrize("trace", TRACES)
 def test_cost_of_in_order_reclaim(trace: str) -> None:
     cells = [trace]
-    for contention in ("none", "sharing"):
-        cycles = [
-            figures(trace, reclaim=reclaim, contention=contention)["cycles"]
-            for reclaim in ("out_of_order", "in_order")
-        ]
-        cells += [*(f"{each:,}" for each in cycles), f"{100 * (cycles[1] / cycles[0] - 1):+.1f} %"]
+    found = rows(trace, reclaim=("out_of_order", "in_order"), contention=("none", "sharing"))
+    for row in found:
+        cells.append(f"{row['cycles_mean']:,.0f}")
+        if row["reclaim"] == "in_order":
+            assert row["told_apart_from_first"]
+            cells.append(f"{row['change_percent']:+.1f} %")
     assert f"| {' | '.join(cells)} |" in LINES
 
 
@@ -80,21 +90,18 @@ def test_the_sentence_has_the_tables_lowest_and_highest_cost() -> None:
 
 
 def test_the_first_answer_is_the_tables() -> None:
-    """How many cycles `least_loaded` saves, and what the p99 of the SM time lost becomes."""
-    cycles, lost = {}, {}
+    """How many percent `least_loaded` takes, and what the p99 of the SM time lost becomes."""
+    changes, lost = {}, {}
     for line in LINES:
-        if found := re.match(r"\| `(\w+)` \| (\w+) \| ([\d,]+) \|.* / ([\d.]+) \|$", line):
+        if found := re.match(r"\| `(\w+)` \| (\w+) \| [\d,]+ \|.* / ([\d.]+) \|$", line):
             key = found[1], found[2]
-            cycles[key], lost[key] = int(found[3].replace(",", "")), found[4]
-    saved = {
-        contention: cycles["round_robin", contention] - cycles["least_loaded", contention]
-        for contention in ("none", "sharing")
-    }
+            cells = [cell.strip() for cell in line.split("|")]
+            changes[key], lost[key] = cells[5], found[3]
+            assert cells[6] == "cannot be told apart"
     text = " ".join(LINES)
-    before, after = lost["round_robin", "none"], lost["least_loaded", "none"]
-    assert before == after
-    assert f"stays at {after} %, and the whole run takes {-saved['none']} cycles more" in text
-    before, after = lost["round_robin", "sharing"], lost["least_loaded", "sharing"]
-    assert before == after
-    said = f"the p99 stays at {after} %, and the run takes {saved['sharing']:,} cycles less."
-    assert said in text
+    assert len(changes) == 8
+    for contention, said in (("none", "Without contention"), ("sharing", "With contention")):
+        before, after = lost["round_robin", contention], lost["least_loaded", contention]
+        assert (f"{said} the p99 of the SM time lost is {after} % with `least_loaded`, {before} %"
+                " with `round_robin`") in text  # fmt: skip
+        assert f"{changes['least_loaded', contention]} %" in text
