@@ -62,7 +62,8 @@ class Launch(ctypes.Structure):
         *_fields("address_space", "stream", "priority", "after_previous", "idempotent", "mode"),
         *_fields("gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table"),
         *_fields(*AMOUNT_FIELDS),
-        ("inline_args", ctypes.c_uint64 * max(1, CONFIG.inline_args)),
+        # As many as the largest configuration has: the driver reads its own.
+        ("inline_args", ctypes.c_uint64 * 10),
     ]
 
 
@@ -202,8 +203,8 @@ class CDriver:
     def reset_units(self, units):
         return self._call("reset_units", units)
 
-    def enable_sms(self, sms):
-        return self._call("enable_sms", 0, sms)
+    def enable_sms(self, sms, word=0):
+        return self._call("enable_sms", word, sms)
 
     def soft_reset(self):
         return self._call("soft_reset")

@@ -9,6 +9,7 @@ from tb.host import c_driver
 from tb.host.c_driver import CDriver
 from tb.host.driver_tours import PythonDriver
 from warploom_host import HostDriver
+from warploom_sim.verilog.register_map import c_header
 from warploom_spec import WarploomError, preset
 
 TINY = preset("tiny")
@@ -17,13 +18,16 @@ _OTHER = {"ID": -2, "VERSION": -3, "CONFIG_CRC": -4}
 
 
 @functools.cache
-def c_host(source=None):
+def c_host(source=None, config=TINY):
     """Return what makes the C driver on a bus; ``source`` stands in for its text."""
     with tempfile.TemporaryDirectory() as folder:
-        library = ctypes.CDLL(str(c_driver.build(Path(folder), source=source)))
+        header = c_header(config, "bench")
+        library = ctypes.CDLL(str(c_driver.build(Path(folder), header, source)))
 
     def make(bus, patience):
-        driver = CDriver(library, bus.read32, bus.write32, lambda: None)
+        wait = getattr(bus, "wait_irq", lambda: None)
+        barrier = getattr(bus, "barrier", None)
+        driver = CDriver(library, bus.read32, bus.write32, wait, barrier)
         driver.patience = patience
         return driver
 
@@ -36,10 +40,16 @@ class _Python(PythonDriver):
             self._plain.identify()
         except WarploomError as error:
             return _OTHER[str(error).split()[0]]
+        except c_driver.Refused:
+            return -1
         return 0
 
 
-def python_host(bus, patience):
+def python_host(bus, patience, config=TINY):
     """Return the Python driver on a bus."""
-    functions = (bus.read32, bus.write32, lambda: None)
-    return _Python(HostDriver(*functions[:2], TINY, patience), functions)
+    functions = (bus.read32, bus.write32, getattr(bus, "wait_irq", lambda: None))
+    barrier = getattr(bus, "barrier", None)
+    driver = HostDriver(*functions[:2], config, patience, barrier=barrier)
+    host = _Python(driver, functions)
+    host._waiting = HostDriver(*functions[:2], config, patience, functions[2], barrier)
+    return host

@@ -47,7 +47,9 @@ class PythonDriver:
 
     def poll(self, section):
         error, outcome = self._call("poll", section)
-        return (BUSY, {}) if not error and outcome is None else (error, asdict(outcome))
+        if not error and outcome is None:
+            return BUSY, {}
+        return error, asdict(outcome) if outcome else {}
 
     def run(self, section, code, arguments=0, **task):
         error, outcome = self._call("run", section, code, arguments, **task)
@@ -55,7 +57,9 @@ class PythonDriver:
 
     def disconnect(self, section):
         error, _ = self._call("submit_disconnect", section)
-        return error or self._call("wait", section)[1].code
+        if not error:
+            error, outcome = self._call("wait", section)
+        return error or outcome.code
 
     def results(self, section, count):
         return self._call("results", section, count)
@@ -65,7 +69,9 @@ class PythonDriver:
 
     def take_record(self):
         error, record = self._call("take_record")
-        return (EMPTY, {}) if not error and record is None else (error, asdict(record))
+        if not error and record is None:
+            return EMPTY, {}
+        return error, asdict(record) if record else {}
 
     def wait_record(self):
         error, record = self._call("wait_record")

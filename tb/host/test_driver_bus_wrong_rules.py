@@ -1,0 +1,91 @@
+"""Rules of one driver that are wrong: each is found on a bus without a core."""
+
+import re
+
+import pytest
+
+from tb.host import test_driver_bus_rules as rules
+from tb.host import test_driver_sizes as sizes
+from tb.host.c_driver import HOST
+from tb.host.driver_hosts import c_host, python_host
+from tb.support.planted import plant
+from warploom_dev.rewrite import Rewrite
+from warploom_host import HostDriver
+
+#: Rule -> what makes the driver, the test that finds it, what the test gets; the driver's text (a
+#: local's name is ``\w+``) and what stands there instead.
+IN_C = {
+    "SM_ENABLE1 stands a byte behind SM_ENABLE0": (
+        *(sizes.in_c, sizes.demand_masks_in_c, ()),
+        *(r"SM_ENABLE0_ADDRESS \+ 4 \* (\w+)", r"SM_ENABLE0_ADDRESS + \1"),
+    ),
+    "the last word of SMs has more bits than SMs": (
+        *(sizes.in_c, sizes.demand_masks_in_c, ()),
+        *(r"WARPLOOM_SMS - 32 \* (\w+)", r"WARPLOOM_SMS - 31 * \1"),
+    ),
+    "every high word is the first argument's": (
+        *(sizes.in_c, sizes.demand_inline_words, ()),
+        *(r"HIGH\((\w+)->inline_args\[\w+\]\)", r"HIGH(\1->inline_args[0])"),
+    ),
+    "reset_units does not wait for its response": (
+        *(c_host, rules.demand_a_barrier, ("reset_units",)),
+        *(r"write_last\((\w+), WARPLOOM_UNIT_RESET", r"write_word(\1, WARPLOOM_UNIT_RESET"),
+    ),
+    "a refused read of RESULT1 is not told": (
+        *(c_host, rules.demand_a_bus_error, ("poll",)),
+        *(r"(RESULT1_OFFSET\), &\w+\);\s*)if \(\w+\) return \w+;", r"\1"),
+    ),
+    "nobody waits for the interrupt": (
+        *(c_host, rules.demand_waits, ()),
+        *(r"if \((\w+)->wait_irq && [^;]*;", r"(void)\1;"),
+    ),
+}
+#: Rule -> the driver, the test that finds it, what the test gets; the driver's change.
+IN_PYTHON = {
+    "SM_ENABLE1 has SMs 31 to 62": (
+        *(sizes.in_python, sizes.demand_masks_in_python, ()),
+        Rewrite(HostDriver, "enable_sms", "mask >> 32 * word", "mask >> 31 * word"),
+    ),
+    "SM_ENABLE has a word for each 64 SMs": (
+        *(sizes.in_python, sizes.demand_masks_in_python, ()),
+        Rewrite(HostDriver, "enable_sms", "-self._config.sms // 32", "-self._config.sms // 64"),
+    ),
+    "the last inline argument stands first": (
+        *(sizes.in_python, sizes.demand_inline_words, ()),
+        Rewrite(
+            HostDriver,
+            "submit_launch",
+            "enumerate(launch.inline)",
+            "enumerate(launch.inline[::-1])",
+        ),
+    ),
+    "registers do not wait for their responses": (
+        *(python_host, rules.demand_a_barrier, ("reset_units",)),
+        Rewrite(HostDriver, "write_register", "self._settle()", "None"),
+    ),
+    "nobody waits for the interrupt": (
+        *(python_host, rules.demand_waits, ()),
+        Rewrite(HostDriver, "wait_record", "self._wait_irq()", "None"),
+    ),
+    "a count of results below 0 gives none": (
+        *(python_host, rules.demand_a_count, (-1,)),
+        Rewrite(HostDriver, "results", "0 <= count <= RESULT_WORDS", "count <= RESULT_WORDS"),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", IN_C)
+def test_a_wrong_rule_of_the_c_driver_is_found(rule):
+    make, finder, arguments, pattern, instead = IN_C[rule]
+    text, count = re.subn(pattern, instead, (HOST / "warploom.c").read_text())
+    assert count == 1, f"{rule}: {pattern} stands there {count} times"
+    with pytest.raises(AssertionError):
+        finder(make(text), *arguments)
+
+
+@pytest.mark.parametrize("rule", IN_PYTHON)
+def test_a_wrong_rule_of_the_python_driver_is_found(rule, monkeypatch):
+    host, finder, arguments, change = IN_PYTHON[rule]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError):
+        finder(host, *arguments)
