@@ -1,5 +1,6 @@
 """The report read back: its figures are the run's, it needs no network, it is small."""
 
+import html
 import json
 import random
 import re
@@ -244,6 +245,56 @@ def test_the_page_needs_no_network(tmp_path: Path, trace: Path) -> None:
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
+#: Most columns of a table that a narrow screen shows as it is.
+NARROW_COLUMNS = 5
+#: Pixels that a window of 600 leaves to the page's content, and the least height of a letter.
+NARROW, LETTER = 568, 8
+
+
+def assert_fits_a_narrow_screen(text: str) -> None:
+    """Demand what keeps a page of 600 pixels from needing a sideways scroll.
+
+    Nothing scrolls inside; rows of wide tables are cards, each figure with its heading; charts
+    shrink to the screen, and their letters stay readable.
+    """
+    style = text.split("<style>")[1].split("</style>")[0]
+    assert "overflow-x" not in style and "scroll" not in re.sub(r"/\*.*?\*/", "", style)
+    cards = style.split("@media screen and (max-width: 50rem) {")[1]
+    assert "display: grid" in cards and ".wide td.name { display: block;" in cards
+    tables = re.findall(r'(<div class="wide">)?<table class="([^"]*)">(.*?)</table>', text, re.S)
+    assert len(tables) == text.count("<table")
+    for wide, classes, content in tables:
+        heads = [
+            html.unescape(head)
+            for head in re.findall(r"<th(?: [^>]*)?>(.*?)</th>", content.split("<tbody>")[0])
+        ]
+        assert wide or len(heads) <= NARROW_COLUMNS, classes
+        for number, head in enumerate(heads, 1):
+            rule = f'.{classes.split()[-1]} td:nth-child({number})::before {{ content: "{head}"; }}'
+            assert not wide or head in ("", "kernel") or rule in cards, (classes, head)
+    for chart in re.findall(r"<svg .*?</svg>", text, re.S):
+        width = float(chart.split('viewBox="')[1].split()[2])
+        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", chart)]
+        assert min(sizes) * NARROW / width >= LETTER
+
+
+def test_the_page_needs_no_sideways_scroll(tmp_path: Path, trace: Path) -> None:
+    file = tmp_path / "r.html"
+    run = replay(trace, "tiny", time_scale="1/32")
+    write_report(file, [Run(replay=run, figures=plain(run), command="warploom sim")])
+    text = file.read_text()
+    assert_fits_a_narrow_screen(text)
+    for old, new in (
+        ("figure {", "figure { overflow-x: auto;"),
+        ('<div class="wide">', "<div>"),
+        ('{ content: "waves"; }', ""),
+        ('viewBox="0 0 540', 'viewBox="0 0 720'),
+    ):
+        assert old in text
+        with pytest.raises(AssertionError):
+            assert_fits_a_narrow_screen(text.replace(old, new))
+
+
 def plain(run: Any) -> dict[str, Any]:
     """Return figures as the command has them."""
     return {
@@ -286,7 +337,7 @@ def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
     run = replay(RESNET, time_scale="1/32")
     assert len(run.blocks) > 450_000
     file = tmp_path / "r.html"
-    recorded = recorded_lengths(ReplayRequest(traces=(RESNET,)), run.config)
+    recorded = recorded_lengths(ReplayRequest(traces=(RESNET,)))
     assert recorded is not None
     one = Run(replay=run, figures=plain(run), command="warploom sim", recorded=recorded)
     write_report(file, [one])

@@ -51,6 +51,8 @@ def check_styles() -> None:
 
 
 check_styles()
+#: Inches. The page shows a chart between 0.75 and 1.25 times as wide: letters stay readable.
+WIDTH: Final = 7.5
 _FILL: Final = "#1b3a5c"
 #: Most streams that are drawn apart; all other streams are drawn as one.
 _MOST_STREAMS: Final = 6
@@ -74,7 +76,7 @@ _SETTINGS: Final = {
 
 def _figure(height: float, **settings: Any) -> tuple[Any, Any]:
     figure = need("matplotlib.figure", "report", "a report").Figure(
-        figsize=(10, height), layout="constrained"
+        figsize=(WIDTH, height), layout="constrained"
     )
     return figure, figure.subplots(**settings)
 
@@ -136,7 +138,7 @@ def limits_over_time(found: OverTime) -> str:
         _percent(axes)
         axes.set_ylabel("part of the time")
         _time_axis(axes, found.edges)
-        figure.legend(loc="outside upper center", ncols=6, frameon=False)
+        figure.legend(loc="outside upper center", ncols=5, frameon=False)
         return _svg(figure, "What blocked the head, over time")
 
 
@@ -190,7 +192,7 @@ def waiting_over_time(found: OverTime) -> str:
         axes.set_ylim(0, max(1.0, float(below.max(initial=0)) * 1.05))
         axes.set_ylabel("launches")
         _time_axis(axes, found.edges)
-        figure.legend(loc="outside upper center", ncols=7, frameon=False)
+        figure.legend(loc="outside upper center", ncols=5, frameon=False)
         return _svg(figure, "Launches that wait, by stream, over time")
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,50 @@ _NOT_REPLAYED: Final = {
 MOST_BLOCKERS: Final = 12
 MOST_LOST: Final = 12
 _PERCENTILES: Final = (50, 95, 99, 100)
+
+
+class Head(NamedTuple):
+    """The heading of one column of a wide table.
+
+    Attributes
+    ----------
+    text : str
+        Its words.
+    is_text : bool
+        Whether the column's cells are words, not numbers.
+    label : bool
+        Whether the words stand before each cell on a narrow screen, where a row is a card.
+    """
+
+    text: str
+    is_text: bool = False
+    label: bool = True
+
+
+_NAME: Final = Head("kernel", is_text=True, label=False)
+#: Tables that are too wide for a narrow screen, by class.
+WIDE: Final = {
+    "blockers": (
+        Head("", is_text=True, label=False),
+        _NAME,
+        Head("cycles"),
+        Head("of the time"),
+        Head("for what cause", is_text=True),
+    ),
+    "kernels": (
+        Head("no.", is_text=True),
+        _NAME,
+        *map(Head, ("launches", "blocks", "threads a block", "cycles", "a launch", "waves")),
+        *map(Head, ("theo\N{SOFT HYPHEN}retical", "achieved")),
+        Head("limited by", is_text=True),
+        *map(Head, ("SM time lost", "after the last offer", "history hits")),
+    ),
+    "lost": (
+        Head("launch"),
+        _NAME,
+        *map(Head, ("blocks", "cycles", "after the last offer", "SM time lost")),
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,6 +127,26 @@ def write_report(path: Path, runs: Sequence[Run]) -> None:
     OSError
         If the file cannot be written.
     """
+    sections = [_section(number, run) for number, run in enumerate(runs, 1)]
+    write_page(path, "page", WIDE, sections=sections)
+
+
+def write_page(
+    path: Path, template: str, wide: Mapping[str, Sequence[Head]], **content: Any
+) -> None:
+    """Write a page from a template of this folder: the whole file, or nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The HTML file.
+    template : str
+        The template's name, without its ending.
+    wide : mapping of str to sequence of Head
+        Headings of the tables that become cards on a narrow screen, by the tables' class.
+    **content
+        What the template shows.
+    """
     jinja2 = need("jinja2", "report", "a report")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("warploom_sim.views.html_report", "."),
@@ -97,9 +161,8 @@ def write_report(path: Path, runs: Sequence[Run]) -> None:
         "short": short_name,
         "gain": replay_gains.said,
     }
-    template = environment.get_template("page.html.jinja")
-    sections = [_section(number, run) for number, run in enumerate(runs, 1)]
-    write_whole(path, template.render(sections=sections, labels=LABELS, resources=RESOURCES))
+    made = environment.get_template(f"{template}.html.jinja")
+    write_whole(path, made.render(wide=wide, labels=LABELS, resources=RESOURCES, **content))
 
 
 def _section(number: int, run: Run) -> dict[str, Any]:
