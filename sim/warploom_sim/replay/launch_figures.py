@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from warploom_sim.json_file import write_whole
 from warploom_sim.replay.analysis.running import RunFigures
-from warploom_sim.replay.replay_result import NEVER, Replay
+from warploom_sim.replay.replay_result import NEVER, Replay, Shares
 from warploom_spec import ErrorCode, Fate
 
 #: Columns of cycles: nothing stands for `NEVER`.
@@ -20,7 +20,7 @@ CYCLES: Final = (
 #: Every figure of a launch, in order; the CSV has `trace` before them.
 FIGURES: Final = (
     *("launch", "name", "stream", *CYCLES, "sm_time_lost", "blocks", "blocks_per_cycle"),
-    *("history_hit", "fate", "refusal"),
+    *("history_hit", "fate", "refusal", "recorded_us", "replayed_us", "error_percent"),
 )
 
 
@@ -36,14 +36,14 @@ def launch_figures(run: Replay | RunFigures) -> list[dict[str, Any]]:
         "name": launches.name.tolist(),
         "stream": launches.stream.tolist(),
         **{name: _cycles(getattr(launches, name).tolist()) for name in CYCLES},
-        "sm_time_lost": [
-            None if math.isnan(share) else round(share, 4)
-            for share in launches.sm_time_lost.tolist()
-        ],
+        "sm_time_lost": _rounded(launches.sm_time_lost, 4),
         "blocks": launches.blocks.tolist(),
         "history_hit": launches.hit.tolist(),
         "fate": [Fate(fate).name if fate >= 0 else None for fate in launches.fate.tolist()],
         "refusal": [ErrorCode(code).name if code else None for code in launches.code.tolist()],
+        "recorded_us": _rounded(launches.recorded_us, 3),
+        "replayed_us": _rounded(launches.replayed_us, 3),
+        "error_percent": _rounded(100 * launches.error, 2),
     }
     columns["blocks_per_cycle"] = [
         round(blocks / cycles, 4) if cycles else None
@@ -51,6 +51,11 @@ def launch_figures(run: Replay | RunFigures) -> list[dict[str, Any]]:
     ]
     rows = zip(*(columns[name] for name in FIGURES), strict=True)
     return [dict(zip(FIGURES, row, strict=True)) for row in rows]
+
+
+def _rounded(column: Shares, digits: int) -> list[float | None]:
+    """Return numbers; None for what is not known."""
+    return [None if math.isnan(one) else round(one, digits) for one in column.tolist()]
 
 
 def _cycles(column: Iterable[int]) -> list[int | None]:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from warploom_golden.oracles.index_reference import warps
 from warploom_golden.replay.event_model import Events, Table
 from warploom_sim.replay.analysis.limits import fits
-from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches
-from warploom_spec import RESOURCES, Config, LaunchDescriptor, timing
+from warploom_sim.replay.recorded_times import Recording
+from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches, Shares
+from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, timing
 from warploom_spec.resources import block_amounts
 
 
@@ -34,6 +35,7 @@ def launch_columns(
     names: Sequence[str],
     config: Config,
     arrivals: Sequence[int] | None = None,
+    recording: Recording | None = None,
 ) -> Launches:
     """Return a row for each launch.
 
@@ -51,6 +53,8 @@ def launch_columns(
         Of the hardware: says its latencies.
     arrivals : sequence of int or None
         First cycle in which each launch might be sent; None: the one in which it was.
+    recording : Recording or None
+        When the launches ran on the recorded GPU; None: that is not known.
     """
     count = len(launches)
     grid = _whole([launch.grid for launch in launches], 3)
@@ -68,13 +72,14 @@ def launch_columns(
         resident[_launch_of(words["ticket"], events)] = _signed(words["cycle"])
     takes = _whole([_block_needs(launch, config) for launch in launches], len(RESOURCES))
     objects: NDArray[np.object_] = np.array([*names[:count], None], object)[:-1]
+    columns: dict[str, Any] = {**figures, **_times(recording, figures, fate, count)}
     return Launches(
         name=objects,
         stream=_whole([launch.stream for launch in launches]),
         arrival=transfer if arrivals is None else _whole(arrivals),
         transfer=transfer,
         resident=resident,
-        **figures,
+        **columns,
         end=end,
         hit=hits,
         fate=fate,
@@ -85,6 +90,23 @@ def launch_columns(
         places=np.minimum(grid.prod(axis=1), config.sms * fits(takes, config)),
         length=_whole([launch.arguments for launch in launches]),
     )
+
+
+def _times(
+    recording: Recording | None, figures: Mapping[str, Integers], fate: Integers, count: int
+) -> dict[str, Shares]:
+    """Return when each launch ran, in the recording and in the replay."""
+    if recording is None:
+        names = ("recorded_start", "recorded_us", "replayed_start", "replayed_us")
+        return {name: np.full(count, np.nan) for name in names}
+    start, end = (recording.microseconds(figures[name]) for name in ("first_offer", "last_report"))
+    done = fate == Fate.FINISHED
+    return {
+        "recorded_start": recording.start,
+        "recorded_us": recording.duration,
+        "replayed_start": np.where(done, start, np.nan),
+        "replayed_us": np.where(done, end - start, np.nan),
+    }
 
 
 def block_figures(blocks: Blocks, count: int) -> dict[str, Integers]:

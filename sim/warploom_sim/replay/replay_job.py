@@ -11,6 +11,7 @@ from warploom_sim.replay.bench import axi_bench
 from warploom_sim.replay.bench.records import record_packets
 from warploom_sim.replay.expected import Expected
 from warploom_sim.replay.model_input import arrivals_of, config_of, event_pieces, launches_of
+from warploom_sim.replay.recorded_times import Recording
 from warploom_sim.replay.replay_columns import block_columns, block_figures, launch_columns
 from warploom_sim.replay.replay_follow import Flip
 from warploom_sim.replay.replay_result import Replay
@@ -35,6 +36,11 @@ class Job:
     flip: Flip | None = None
     arrivals: list[int] | None = None
     whole: bool = False
+
+    @property
+    def recording(self) -> Recording:
+        """When the launches ran on the recorded GPU."""
+        return Recording.of(self.trace, self.request, len(self.launches))
 
 
 def read_trace(request: ReplayRequest) -> Trace:
@@ -141,6 +147,7 @@ def result_of(job: Job, events: Events) -> Replay:
             names,
             job.config,
             job.arrivals,
+            job.recording,
         ),
         blocks=blocks,
         stalls={cause: events.stalls[f"stall_{cause}"] for cause in STALL_CAUSES},

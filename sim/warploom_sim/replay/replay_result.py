@@ -14,6 +14,8 @@ from warploom_spec import RESOURCES, Config, Fate, capacities
 from warploom_spec.extras import need
 
 Integers = NDArray[np.int64]
+#: Times, and parts of a whole.
+Shares = NDArray[np.float64]
 #: In a column of cycles: what never happened, such as a refused launch's first offer.
 NEVER: Final = -1
 #: Fate of a launch that LaunchCheck refused; every other fate is one of `warploom_spec.Fate`.
@@ -97,6 +99,10 @@ class Launches(_Columns):
         How many of its blocks run at once at most: all of them, or as many as fit on the SMs.
     length : array of int64
         Base length of its blocks in cycles, before the jitter.
+    recorded_start, recorded_us : array of float64
+        When it began, and how long it ran, on the recorded GPU, in microseconds; NaN if unknown.
+    replayed_start, replayed_us : array of float64
+        The same in the replay, from its first offer to its last report; NaN if it did not finish.
     """
 
     name: NDArray[np.object_]
@@ -118,6 +124,17 @@ class Launches(_Columns):
     takes: Integers = _parts(*RESOURCES)
     places: Integers
     length: Integers
+    recorded_start: Shares
+    recorded_us: Shares
+    replayed_start: Shares
+    replayed_us: Shares
+
+    @property
+    def error(self) -> Shares:
+        """How much longer it took than recorded, as a part of that; NaN if unknown."""
+        known = np.where(self.recorded_us > 0, self.recorded_us, np.nan)
+        error: Shares = self.replayed_us / known - 1
+        return error
 
     @property
     def finished(self) -> NDArray[np.bool_]:
@@ -140,7 +157,7 @@ class Launches(_Columns):
         return self.places * (self.last_report - self.last_offer) - self.held_after
 
     @property
-    def sm_time_lost(self) -> NDArray[np.float64]:
+    def sm_time_lost(self) -> Shares:
         """Part of its SM time lost after its last offer; NaN if it did not finish.
 
         Its SM time is `places` times `cycles`.

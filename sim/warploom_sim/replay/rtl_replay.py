@@ -30,6 +30,7 @@ from warploom_sim.replay.event_comparison import Comparison
 from warploom_sim.replay.index_reads import IndexReads
 from warploom_sim.replay.launch_figures import launch_figures
 from warploom_sim.replay.model_run import ModelJob
+from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.replay_checks import lost_errors, shortfalls, unread
 from warploom_sim.replay.replay_follow import Followed, follow
 from warploom_sim.replay.replay_job import Job, model_pieces, result_of
@@ -110,7 +111,7 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     request = replay.request
     names = [launch.name for launch in replay.trace.launches]
     make = axi_run.SettledFigures if request.host == "axi" else RunningFigures
-    figures = make(replay.launches, names, replay.config, replay.arrivals)
+    figures = make(replay.launches, names, replay.config, replay.arrivals, replay.recording)
     reads = IndexReads(replay.launches, replay.config) if replay.config.makes_indices else None
     followed = _run_both(replay, simulation, rtl_folder, model_folder, figures, reads)
     if request.wave_cycles:
@@ -264,6 +265,7 @@ def _figures(
             "occupancy": _rounded(found.occupancy),
             "head_blocked": _rounded(found.limits()),
             "rate_by_time_scale": round(found.rate_by_time_scale(request.time_scale), 4),
+            "recorded": recorded_times(found.launches),
         }
     caution = replay_words.scale_caution(request.time_scale)
     fates = replay_words.launches_by_fate(rtl)
@@ -275,6 +277,7 @@ def _figures(
         "trace": replay.trace.path.name,
         **{name: value for name, value in how.items() if value not in (None, [])},
         **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
+        **({"without_grid": missing} if (missing := replay.trace.without_grid) else {}),
         **({"event_waits_ignored": waits} if (waits := replay.trace.waits.count) else {}),
         "launches": launches,
         "refused": replay_words.refused_by_code(rtl),

@@ -7,7 +7,7 @@ goes on with the runs that are missing, and a run that is made twice has one row
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from warploom_sim.json_file import write_whole
 from warploom_sim.sweep.plan import Run, parts
@@ -15,6 +15,11 @@ from warploom_sim.sweep.run_figures import GROUPS, SHARES
 from warploom_spec import WarploomError
 from warploom_spec.extras import need
 
+#: Figures of a run that are no whole numbers, in the order of its row.
+_SHARES: Final = (
+    *("blocks_per_cycle", "rate_by_time_scale"),
+    *("recorded_us", "replayed_us", "error_percent", "launch_error_percent"),
+)
 #: What a finished run is: its identity and its figures, as `warploom compare --json` has them.
 Row = dict[str, Any]
 
@@ -75,7 +80,7 @@ class ResultFolder:
         del kinds["simulator"]
         kinds |= {"set": arrow.list_(text)}
         kinds |= dict.fromkeys(("launches", "refused", "blocks", "cycles", "history_hits"), whole)
-        kinds |= dict.fromkeys(("blocks_per_cycle", "rate_by_time_scale", "wall_s"), share)
+        kinds |= dict.fromkeys((*_SHARES, "wall_s"), share)
         for group, names in GROUPS.items():
             kind = share if group in SHARES else whole
             kinds |= {f"{group}_{name}": kind for name in names}
@@ -94,7 +99,7 @@ def flat(row: Mapping[str, Any]) -> Row:
 def _nested(columns: Mapping[str, Any], run: Run) -> Row:
     """Return what `flat` took apart, in the same order."""
     counts = ("launches", "refused", "blocks", "cycles")
-    figures = {name: columns[name] for name in (*counts, "blocks_per_cycle", "rate_by_time_scale")}
+    figures = {name: columns[name] for name in (*counts, *_SHARES)}
     for group, names in GROUPS.items():
         figures[group] = {name: columns[f"{group}_{name}"] for name in names}
     rest = {name: columns[name] for name in ("history_hits", "wall_s")}

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_sim.replay.analysis.limits import find_limits, rate_by_time_scale
+from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.replay_result import REFUSED, Integers, Replay
 from warploom_spec import RESOURCES, STALL_CAUSES
 
@@ -38,6 +39,7 @@ def run_figures(run: Replay) -> dict[str, Any]:
         "cycles": run.cycles,
         "blocks_per_cycle": round(run.blocks_per_cycle, 4),
         "rate_by_time_scale": _rate_by_time_scale(run),
+        **recorded_times(launches),
         "occupancy": {name: round(share, 4) for name, share in run.occupancy.items()},
         "latency": percentiles(launches.latency, done),
         "sm_time_lost": percentiles(launches.sm_time_lost, done),

@@ -147,6 +147,7 @@ def _columns(rows: Sequence[dict[str, Any]]) -> list[_Column]:
         _Column("verdict", lambda row: str(row["verdict"]), needed=True, folds=True),
         _Column("sd", _sd),
         _Column("blocks\na cycle", lambda row: f"{row['blocks_per_cycle']:.3f}"),
+        _Column("to the\nrecorded, %", _to_the_recorded),
     ]
     if any(name in varying(rows) for name in _INDEX):
         columns.append(_Column("history\nhits, %", _hit_rate))
@@ -189,6 +190,10 @@ def _table(rows: Sequence[dict[str, Any]], columns: Sequence[_Column]) -> Table:
 
 def _cycles(row: Mapping[str, Any]) -> str:
     return f"{row['cycles_mean']:,.0f}"
+
+
+def _to_the_recorded(row: Mapping[str, Any]) -> str:
+    return "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f}"
 
 
 def _sd(row: Mapping[str, Any]) -> str:

@@ -9,17 +9,20 @@ from rich.table import Table
 
 from warploom_sim.replay import replay_gains
 from warploom_sim.replay.analysis.limits import LABELS as LIMIT_LABELS
+from warploom_sim.replay.recorded_times import times_in_words
 
 #: Figures whose names alone would not say their unit.
 _LABELS: Final = {
     "time_scale": "time scale (of the recorded time)",
     "knee": "knee, warps of an SM at full speed",
     "left_out": "kernels without a launch call, left out",
+    "without_grid": "kernels without a recorded grid, left out",
     "blocks_per_cycle": "blocks a cycle",
     "cycles_direct": "cycles with --host direct",
     "host_cycles": "cycles that the host costs",
     "head_blocked": "what blocked the head, part of the time",
     "rate_by_time_scale": "dispatch rate for the time scale's sake",
+    "recorded": "time beside the recorded one",
     "demanded_events": "events demanded by the launches",
     "wall_s": "run and comparison, seconds",
     "build_s": "build, seconds",
@@ -87,6 +90,8 @@ def time_scale_warning(figures: Mapping[str, Any]) -> str:
 def _text(name: str, value: Any) -> str:
     if name == "head_blocked" and isinstance(value, dict):
         value = {LIMIT_LABELS[limit]: share for limit, share in value.items() if share}
+    if name == "recorded":
+        return "\n".join(times_in_words(value))
     if isinstance(value, dict):
         parts = (f"{key} {_text(name, part)}" for key, part in value.items())
         return "\n".join(parts) or ("0" if name == "refused" else "-")

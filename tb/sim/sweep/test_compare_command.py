@@ -237,8 +237,9 @@ def test_a_table_for_several_traces(tmp_path: Path, trace: Path, here: list[str]
             f"{100 * (row['cycles'] / first['cycles'] - 1):+.2f}",
         ]
         assert line[4:7] == ["one seed: unknown", "-", f"{row['blocks_per_cycle']:.3f}"]
-        assert line[7] == " / ".join(f"{n:,}" for n in row["latency"].values())
-        assert line[8] == " / ".join(f"{100 * n:.1f}" for n in row["sm_time_lost"].values())
+        assert line[7] == f"{row['error_percent']:+.1f}"
+        assert line[8] == " / ".join(f"{n:,}" for n in row["latency"].values())
+        assert line[9] == " / ".join(f"{100 * n:.1f}" for n in row["sm_time_lost"].values())
     assert len(cells) == 4
 
 

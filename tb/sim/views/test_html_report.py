@@ -210,6 +210,16 @@ def test_charts_and_tables_are_the_runs(
         assert number(row[13]) == kernel.hits
         assert row[11] == f"{kernel.sm_time_lost:.1%}"
         assert number(row[12]) == pytest.approx(kernel.after_last_offer, abs=0.6)
+    _, *rows = page.tables["sortable times"]
+    assert len(rows) == len(listed)
+    for row, kernel in zip(rows, listed, strict=True):
+        launched = [figures["per_launch"][number] for number in kernel.rows]
+        recorded, replayed = (
+            sum(launch[name] for launch in launched) for name in ("recorded_us", "replayed_us")
+        )
+        assert [number(cell) for cell in row[2:4]] == pytest.approx([recorded, replayed], abs=0.06)
+        error = 100 * (replayed / recorded - 1)
+        assert float(row[4].rstrip("%")) == pytest.approx(error, abs=0.2)
     by_number = {launch["launch"]: launch for launch in figures["per_launch"]}
     shown = [(by_number[number(row[0])], row) for row in page.tables["lost"][1:]]
     for launch, row in shown:

@@ -17,7 +17,7 @@ from warploom_sim.replay import rtl_replay
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views import replay_views
 from warploom_sim.views.html_report import page
-from warploom_spec import extras, preset
+from warploom_spec import extras
 
 HINT = "a timeline and a report of this run: --timeline run.pftrace --report run.html"
 
@@ -150,9 +150,9 @@ def test_what_breaks_while_it_is_written_leaves_nothing(
 
 def test_recorded_lengths_have_all_other_settings(tmp_path: Path) -> None:
     trace = write(tmp_path, random_document(random.Random(11), 12))
-    config = preset("tiny")
     options = ReplayRequest(
         traces=(trace,),
+        config="tiny",
         seed=5,
         launches=7,
         time_scale=Fraction(1, 64),
@@ -162,7 +162,7 @@ def test_recorded_lengths_have_all_other_settings(tmp_path: Path) -> None:
         knee=3,
         device=0,
     )
-    recorded = replay_views.recorded_lengths(options, config)
+    recorded = replay_views.recorded_lengths(options)
     assert recorded is not None
     settings: dict[str, Any] = {"seed": 5, "launches": 7, "kill_every": 3, "device": 0}
     settings |= {"contention": "sharing", "knee": 3, "arrivals": "trace"}
@@ -178,5 +178,5 @@ def test_recorded_lengths_that_are_refused_are_none(tmp_path: Path) -> None:
     for event in document["traceEvents"]:
         if event.get("cat") == "kernel":
             event["dur"] = 1e5
-    options = ReplayRequest(traces=(write(tmp_path, document),))
-    assert replay_views.recorded_lengths(options, preset("tiny")) is None
+    options = ReplayRequest(traces=(write(tmp_path, document),), config="tiny")
+    assert replay_views.recorded_lengths(options) is None

@@ -44,6 +44,9 @@ class Kernel:
         Part of the launches' SM time that is lost between their last offers and their ends.
     hits : int
         Launches whose thread indices stood in the index memory already.
+    recorded_us, replayed_us : float
+        How long its finished launches ran on the recorded GPU and in the replay, summed, in
+        microseconds; 0 if that is not known.
     """
 
     number: int
@@ -60,6 +63,13 @@ class Kernel:
     after_last_offer: float
     sm_time_lost: float
     hits: int
+    recorded_us: float
+    replayed_us: float
+
+    @property
+    def error(self) -> float | None:
+        """How much longer they took than recorded, as a part of that; None if unknown."""
+        return self.replayed_us / self.recorded_us - 1 if self.recorded_us else None
 
     @property
     def launches(self) -> int:
@@ -101,6 +111,8 @@ def _kernel(
     limiting = (places + 1) * takes > sizes
     cycles = int(spans[rows].sum())
     warps = config.sms * config.warp_slots
+    known = ~np.isnan(launches.recorded_us + launches.replayed_us)
+    timed = [row for row in rows if known[row]]
     return Kernel(
         number=number,
         name=name,
@@ -116,6 +128,8 @@ def _kernel(
         after_last_offer=float((launches.last_report - launches.last_offer)[rows].mean()),
         sm_time_lost=lost_share(launches, rows),
         hits=int(launches.hit[rows].sum()),
+        recorded_us=float(launches.recorded_us[timed].sum()),
+        replayed_us=float(launches.replayed_us[timed].sum()),
     )
 
 

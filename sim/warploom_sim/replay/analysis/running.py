@@ -8,6 +8,7 @@ import numpy as np
 
 from warploom_golden.replay.event_model import Events, Piece, joined
 from warploom_sim.replay.analysis.limits import LIMITS, Gone, LimitFinder, shortened_by_scale
+from warploom_sim.replay.recorded_times import Recording
 from warploom_sim.replay.replay_columns import launch_columns, no_figures
 from warploom_sim.replay.replay_figures import cycles
 from warploom_sim.replay.replay_result import NEVER, Integers, Launches
@@ -30,6 +31,8 @@ class RunningFigures:
         The configuration.
     arrivals : sequence of int or None
         First cycle in which each launch may be sent; None: any.
+    recording : Recording or None
+        When the launches ran on the recorded GPU; None: that is not known.
     """
 
     def __init__(
@@ -38,10 +41,11 @@ class RunningFigures:
         names: Sequence[str],
         config: Config,
         arrivals: Sequence[int] | None,
+        recording: Recording | None = None,
     ):
         from warploom_sim.replay.analysis import block_sums
 
-        self._given = launches, names, config, arrivals
+        self._given = launches, names, config, arrivals, recording
         self._config = config
         self._events: list[Events] = []
         count = len(launches)

@@ -13,6 +13,7 @@ from warploom_sim.replay import replay_gains
 from warploom_sim.replay.analysis.kernels import Blocker, Kernel, blockers, kernels
 from warploom_sim.replay.analysis.limits import LABELS, Limits, find_limits, rate_by_time_scale
 from warploom_sim.replay.analysis.over_time import OverTime, over_time
+from warploom_sim.replay.recorded_times import recorded_times, times_in_words
 from warploom_sim.replay.replay_result import Launches, Replay
 from warploom_sim.replay.request_fields import conditions
 from warploom_sim.screen import shortened
@@ -24,6 +25,7 @@ from warploom_spec.extras import need
 #: Figures of what a trace holds and a replay has not got, and what one reads.
 _NOT_REPLAYED: Final = {
     "left_out": "kernels without a launch call",
+    "without_grid": "kernels without a recorded grid",
     "event_waits_ignored": "event waits",
 }
 #: Most kernels that are drawn as blockers, and most launches that are listed for what they lost.
@@ -68,6 +70,7 @@ WIDE: Final = {
         Head("limited by", is_text=True),
         *map(Head, ("SM time lost", "after the last offer", "history hits")),
     ),
+    "times": (_NAME, *map(Head, ("launches", "recorded, us", "replayed, us", "error"))),
     "lost": (
         Head("launch"),
         _NAME,
@@ -158,6 +161,7 @@ def write_page(
     environment.filters |= {
         "count": _count,
         "percent": _percent,
+        "error": _error,
         "short": short_name,
         "gain": replay_gains.said,
     }
@@ -195,6 +199,7 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "recorded": _recorded(run.recorded),
         "charts": _charts(found, limits, worst, replay.launches),
         "kernels": listed,
+        "times": _times(replay.launches),
         "blockers": worst[:MOST_BLOCKERS],
         "lost": _most_lost(replay.launches),
         "lost_shares": _lost_shares(replay.launches),
@@ -253,6 +258,11 @@ def _ranks(column: Any) -> dict[str, Any]:
         "most" if p == 100 else f"p{p}": np.percentile(column, p, method="higher").item()
         for p in _PERCENTILES
     }
+
+
+def _times(launches: Launches) -> list[str]:
+    """Return in words the recorded time and the replayed one; nothing if no launch finished."""
+    return times_in_words(recorded_times(launches)) if launches.finished.any() else []
 
 
 def _most_lost(launches: Launches) -> list[dict[str, Any]]:
@@ -319,6 +329,10 @@ def _rounded(values: Any) -> list[float]:
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
+
+
+def _error(share: float | None) -> str:
+    return "-" if share is None else f"{share:+.1%}"
 
 
 def _percent(share: float) -> str:
