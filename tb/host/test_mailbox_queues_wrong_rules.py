@@ -36,6 +36,23 @@ WRONG = {
         ),
         (3,),
     ),
+    "a busy section refuses writes without bytes": WrongRule(
+        boxed(rules.test_a_write_without_bytes_to_a_busy_section_is_not_refused, rules.TINY),
+        (
+            Rewrite(
+                Mailbox,
+                "_write",
+                "write.strobes.any() & (rung | (is_doorbell & (~whole | write.data[1:].any())))",
+                "rung | write.strobes.any() & is_doorbell & (~whole | write.data[1:].any())",
+            ),
+            Rewrite(
+                Model,
+                "_refuses",
+                "if not write['strobes']:\n    return False",
+                "if not write['strobes']:\n    return bool(self._sections[section].doorbell)",
+            ),
+        ),
+    ),
     "the queue of stops is one place short": WrongRule(
         boxed(queues.test_every_section_aborts_while_no_stop_is_taken, queues.CONFIG),
         (

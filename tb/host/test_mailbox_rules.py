@@ -265,6 +265,21 @@ def test_first_rule_that_holds_answers_a_write(box):
 
 
 @pytest.mark.rule("mailbox", 1)
+def test_a_write_without_bytes_to_a_busy_section_is_not_refused(box):
+    """The section is busy in 1, 5 and 9. In 9 a byte is written."""
+    writes = {
+        0: (0, a_write(1, "DOORBELL", 1)),
+        1: (0, a_write(1, "T9", 0, strobes=0)),
+        4: (0, a_write(1, "DOORBELL", 1)),
+        5: (0, a_write(1, "DOORBELL", 7, strobes=0)),
+        8: (0, a_write(1, "DOORBELL", 1)),
+        9: (1, a_write(1, "DOORBELL", 7, strobes=8)),
+    }
+    seen = play(box, write={cycle: word for cycle, (_, word) in writes.items()})
+    assert seen.cycles("write_refused") == [9]
+
+
+@pytest.mark.rule("mailbox", 1)
 def test_a_task_register_takes_the_bytes_of_its_strobes(box):
     writes = [
         a_write(0, "T0", Opcode.RUN),
