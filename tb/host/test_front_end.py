@@ -146,6 +146,12 @@ def test_equals_its_model_in_other_configurations(config, seed):
     run([case(config, seed, 1500)], "verilator")
 
 
+@pytest.mark.coverage
+@pytest.mark.deep
+def test_equals_its_model_for_longer(seed):
+    run([case(TINY, seed + n, 15_000, profile) for n, profile in enumerate(PROFILES)], "verilator")
+
+
 @pytest.mark.deep
 def test_everything_happens_in_a_long_run(seed):
     cases = [case(TINY, seed + n, 60_000, profile) for n, profile in enumerate(PROFILES)]

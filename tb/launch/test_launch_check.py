@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tb.support.dispatch_cases import make_check
 from tb.support.dispatch_configs import config_of
+from tb.support.error_events import Refusals
 from tb.support.launch_cases import legal_launch, random_fields, sharp_launch, spoiled_launch
 from tb.support.planted import plant
 from tb.support.record import Sender, record
@@ -51,7 +52,13 @@ def any_launch(context):
 
 
 def case(config, seed):
-    return Case(make=make_check, params={"config": config}, seed=seed, sources={"i": any_launch})
+    return Case(
+        make=make_check,
+        params={"config": config},
+        seed=seed,
+        sources={"i": any_launch},
+        events={"refusals": Refusals},
+    )
 
 
 @pytest.mark.parametrize(

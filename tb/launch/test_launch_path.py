@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tb.support.dispatch_cases import path_case
+from tb.support.dispatch_cases import late, path_case
 from tb.support.dispatch_configs import POLICIES_AND_RECLAIMS, config_of, soon
 from tb.support.dispatch_events import DISPATCH_CASES, PATH_CASES
 from tb.support.dispatch_stimulus import PATH_DRAIN
@@ -125,7 +125,7 @@ def test_equals_its_model_on_verilator_and_hard_cases_happen(mode, seed):
 
     def rounds(n):
         usual = [*cases(config, seed + n, 4000), loss_case(config, seed + n)]
-        return [*usual, *stress_cases(config, seed + n, part=14)]
+        return [late(case) for case in [*usual, *stress_cases(config, seed + n, part=14)]]
 
     run_until(names, rounds, "verilator")
 

@@ -21,6 +21,7 @@ from tb.index import (
 from tb.sm_side import test_incremental_scheduler, test_index_read_arbiter
 from tb.support import dispatch_cases
 from tb.support.dispatch_configs import soon
+from tb.support.dispatch_events import LATE_TICKET
 from warploom_dev.coverage.counted_builds import Build
 
 #: Every policy, and both reclaims.
@@ -44,7 +45,11 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "block_dispatcher": tuple(
         Build.of(dispatch_cases.make_dispatcher, soon(config)) for config in DISPATCHERS
     ),
-    "launch_path": (Build.of(dispatch_cases.make_path, soon("tiny,policy=freed_first")),),
+    "launch_path": (
+        Build.of(
+            dispatch_cases.make_path, soon("tiny,policy=freed_first"), first_ticket=LATE_TICKET
+        ),
+    ),
     "bus_port": (Build.of(test_bus_port.make, "tiny"),),
     # Every row of the memories of these is a section's.
     "mailbox": tuple(Build.of(test_mailbox.make, config) for config in ("tiny", test_mailbox.EVEN)),

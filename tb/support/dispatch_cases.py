@@ -1,6 +1,10 @@
 """Cases of the lockstep tests of LaunchPath and its parts."""
 
+from dataclasses import replace
+
+from tb.support import dispatch_configs
 from tb.support.dispatch_configs import config_of, observers, soon
+from tb.support.dispatch_events import LATE_TICKET
 from tb.support.dispatch_stimulus import DispatcherHost
 from tb.support.path_stimulus import PathHost
 from warploom.dispatch import BlockDispatcher, GridWalker
@@ -50,6 +54,13 @@ def _surrounded(profile: str, config: str, seed: int, cycles: int, path: bool) -
         options={"profile": profile},
         events=observers(config, path),
     )
+
+
+def late(case: Case) -> Case:
+    """Return a case of LaunchPath whose first ticket is `LATE_TICKET`."""
+    ledger = f"{dispatch_configs.__name__}:LATE_PATH_LEDGERS.{case.params['config']}"
+    params = {**case.params, "first_ticket": LATE_TICKET}
+    return replace(case, params=params, events={**case.events, "ledger": ledger})
 
 
 def dispatcher_case(config: str, profile: str, seed: int, cycles: int = 4000) -> Case:

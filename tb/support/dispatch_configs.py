@@ -4,8 +4,9 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from tb.support.dispatch_events import Ends, PathLedger, StallCauses
+from tb.support.dispatch_events import Ends, LatePathLedger, PathLedger, StallCauses
 from tb.support.error_events import ErrorRecords
+from tb.support.fate_events import Fates
 from warploom_golden.oracles import HostLedger, Ledger
 from warploom_sim.variant import variant
 from warploom_spec import Config
@@ -53,14 +54,16 @@ class _Observers(SimpleNamespace):
 
 LEDGERS = _Observers(Ledger)
 PATH_LEDGERS = _Observers(PathLedger)
+LATE_PATH_LEDGERS = _Observers(LatePathLedger)
 HOST_LEDGERS = _Observers(HostLedger)
 ENDS = _Observers(Ends)
+FATES = _Observers(Fates)
 
 
 def observers(text: str, path: bool = False) -> dict[str, str | type]:
     """Return the ``events`` of a case: the ledger for its configuration, stall causes, errors.
 
-    Of a dispatcher also what its launches ended with.
+    Of a dispatcher also what its launches ended with, and how.
     """
     ledgers = "PATH_LEDGERS" if path else "LEDGERS"
     events: dict[str, str | type] = {"ledger": f"{__name__}:{ledgers}.{text}"}
@@ -68,4 +71,5 @@ def observers(text: str, path: bool = False) -> dict[str, str | type]:
     events["errors"] = ErrorRecords
     if not path:
         events["ends"] = f"{__name__}:ENDS.{text}"
+        events["fates"] = f"{__name__}:FATES.{text}"
     return events

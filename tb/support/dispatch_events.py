@@ -98,6 +98,10 @@ class Ends:
             self._counts[LONG] += record["cycles"] > LONG_CYCLES
 
 
+#: Tickets wrap soon, so that all their bits are both 0 and 1.
+LATE_TICKET = (1 << layouts.TICKET_BITS) - 8
+
+
 class PathLedger(Ledger):
     """The ledger of LaunchPath, which also follows launches to their index decision."""
 
@@ -171,3 +175,9 @@ class PathLedger(Ledger):
         """A launch ended without a decision: it was taken back, in flight or before."""
         self._path_counts["a configuration cancelled"] += self._undecided.pop(ticket)
         self._next_from(cycle)
+
+
+class LatePathLedger(PathLedger):
+    """The same where the first ticket is `LATE_TICKET`."""
+
+    first_ticket = LATE_TICKET

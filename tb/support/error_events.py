@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from warploom_spec import Config, ErrorCode, layouts
+from warploom_spec import ERROR_CODE_BITS, Config, ErrorCode, layouts
 
 #: An error record that comes when the counter of errors has reached its end.
 UNCOUNTED = "an error past the highest count"
@@ -49,3 +49,28 @@ class ErrorRecords:
             self._counts[UNCOUNTED] += self._seen > HIGHEST
         wanted, count = min(self._seen, HIGHEST), outputs["error_count"]
         assert count == wanted, f"error_count is {count} in cycle {cycle}; want {wanted}"
+
+
+class Refusals:
+    """Observer of LaunchCheck: the launches that passed, and those that each code refused."""
+
+    def __init__(self) -> None:
+        codes = [code for code in ErrorCode if code <= ErrorCode.TABLE_UNKNOWN]
+        self._counts = {_refusal(code): 0 for code in codes}
+
+    def reset(self) -> None:
+        """Do nothing: there is no state but the counts."""
+
+    def counts(self) -> dict[str, int]:
+        """Return the launches of each code."""
+        return dict(self._counts)
+
+    def see(self, cycle: int, inputs: Mapping[str, int], outputs: Mapping[str, int]) -> None:
+        """Take in one compared cycle; the code stands in the lowest bits of the packet."""
+        if outputs["o__valid"] and inputs["o__ready"]:
+            code = outputs["o__payload"] & (1 << ERROR_CODE_BITS) - 1
+            self._counts[_refusal(ErrorCode(code))] += 1
+
+
+def _refusal(code: ErrorCode) -> str:
+    return f"refused with {code.name.lower()}" if code else "a launch passes"

@@ -25,8 +25,8 @@ from tb.index import (
 from tb.launch import test_launch_check, test_launch_path
 from tb.sm_side import test_incremental_scheduler, test_index_read_arbiter
 from tb.support.dispatch_configs import soon
+from tb.support.dispatch_events import LATE_TICKET
 from warploom_sim.cosim.lockstep import Case
-from warploom_spec.layouts import TICKET_BITS
 
 MutationBench = Callable[[int], list[Case]]
 
@@ -36,8 +36,6 @@ PATH: Final = (
     f"{DISPATCHER},warp_slots=32,history_entries=3,reference_bits=2,cores=3,word_bits=9,"
     "stream_bits=3"
 )
-#: Tickets wrap soon, so that all their bits are both 0 and 1.
-FIRST_TICKET: Final = (1 << TICKET_BITS) - 8
 
 
 def _repeated(case: Callable[..., Case], config: str, count: int, **params: bool) -> MutationBench:
@@ -62,7 +60,7 @@ def _path_cases(seed: int) -> list[Case]:
     cases += [test_launch_path.shapes_case(PATH, seed)]
     # One launch that counts more than 2^17 cycles.
     cases += [test_launch_path.shapes_case(PATH, seed, lasts=131_500)]
-    return [replace(c, params={**c.params, "first_ticket": FIRST_TICKET}) for c in cases]
+    return [replace(c, params={**c.params, "first_ticket": LATE_TICKET}) for c in cases]
 
 
 def _unobserved(bench: MutationBench) -> MutationBench:

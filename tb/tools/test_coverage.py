@@ -28,12 +28,25 @@ module dut(a);
   wire [1:0] a;
   wire \$1 ;
   wire \a.low ;
+  output o;
+  wire o;
+  wire \b$3 ;
+  wire \b$4 ;
+  wire c;
   always @* begin
     if (\$auto$verilog_backend.cc:2355:dump_module$1 ) begin end
     (* src = "/somewhere/hdl/warploom/toy.py:7" *)
     if (a[0]) begin
     end
   end
+  \dut.part  part (
+    .o(o),
+    .b(\b$3 )
+  );
+  assign \b$4  = \b$3 ;
+  \dut.party  party (
+    .c(c)
+  );
 endmodule
 module \dut.part (b);
   wire b;
@@ -105,6 +118,8 @@ def test_unnamed_wires_fields_and_other_blocks_do_not_count() -> None:
         off &= "coverage_on" not in line
     assert counted == [
         "wire [1:0] a;",
+        "wire o;",
+        "wire c;",
         r"if (\$auto$verilog_backend.cc:2355:dump_module$1 ) begin end",
         "if (a[0]) begin",
         "wire d;",
@@ -195,6 +210,14 @@ def test_a_waiver_leaves_out_its_own_points_alone(monkeypatch: pytest.MonkeyPatc
     other = Point("branch", "", "count[10]:0->1", 1)
     assert list(waivers.waived("toy", [*points, other])) == points[1:3]
     assert waivers.waived("other", points) == {}
+
+
+def test_a_case_is_waived_for_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    none = Waiver("toy", "case", "error (?!full).*", "the toy gives no other error")
+    monkeypatch.setattr(waivers, "WAIVERS", (none,))
+    assert waivers.waived_case("toy", "error empty")
+    assert not waivers.waived_case("toy", "error full")
+    assert not waivers.waived_case("other", "error empty")
 
 
 def test_a_configuration_is_the_same_however_it_is_written() -> None:

@@ -37,6 +37,7 @@ RARE = (
 )
 #: The error codes that a launch may not get in a cycle with ``room`` = 1.
 NO_ROOM = (ErrorCode.COMPLETION_FULL, ErrorCode.QUEUE_FULL)
+HIGHEST_TICKET = (1 << layouts.TICKET_BITS) - 1
 
 
 class LedgerError(AssertionError):
@@ -76,6 +77,9 @@ class Ledger:
     LedgerError
         From `see`; the message names cycle and ticket.
     """
+
+    #: The ticket that LaunchPath gives first; after the highest one comes 1.
+    first_ticket = 1
 
     def __init__(self, config: Config):
         self._config = config
@@ -181,7 +185,8 @@ class Ledger:
         self._demand(bool(ticket) != bool(code), f"answer with ticket {ticket} and code {code}")
         if not ticket:
             return
-        self._demand(ticket == self._accepted + 1, f"ticket {ticket} after {self._accepted}")
+        wanted = (self.first_ticket - 1 + self._accepted) % HIGHEST_TICKET + 1
+        self._demand(ticket == wanted, f"ticket {ticket}, not {wanted}")
         for axis, limit in zip("xyz", BLOCK_LIMITS, strict=True):
             self._demand(0 < launch[f"d{axis}"] <= limit, f"ticket {ticket}: bad block accepted")
             self._demand(launch[f"g{axis}"] > 0, f"ticket {ticket}: empty grid accepted")

@@ -15,12 +15,14 @@ from warploom_dev.coverage.counted_builds import builds
 from warploom_dev.coverage.coverage_figures import NAMED, Row, Share
 from warploom_dev.coverage.points import KINDS, VERILOG, Point, merged, read_points, source_of
 from warploom_dev.coverage.simulation import counting_build, hash_of
-from warploom_dev.coverage.waivers import waived
+from warploom_dev.coverage.waivers import waived, waived_case
 from warploom_sim.cosim.lockstep.checker import Outcome
 from warploom_sim.failure import ProgramError
 
 #: A block's tests stand in files of the block's name; the unpacker's beside the packer's.
 _FILES_OF: Final = {"index_unpacker": "index_packer"}
+#: The default tests, and the deep ones whose marker says that they count.
+COUNTED: Final = "coverage or not (deep or fpga)"
 #: Exit codes of pytest: all passed, some failed.
 _PASSED, _FAILED = 0, 1
 
@@ -42,7 +44,7 @@ def run_tests(blocks: Sequence[str], seed: int, jobs: int) -> None:
     """
     files = sorted({file for block in blocks for file in test_files(block)})
     command = [sys.executable, "-m", "pytest", "-q", "-p", "warploom_dev.coverage.collector"]
-    command += ["-n", str(jobs), "--seed", str(seed), *files]
+    command += ["-m", COUNTED, "-n", str(jobs), "--seed", str(seed), *files]
     done = subprocess.run(command, env={**os.environ, BLOCKS: ",".join(blocks)}, check=False)
     if done.returncode != _PASSED:
         what = "a test failed" if done.returncode == _FAILED else "pytest did not run"
@@ -86,7 +88,9 @@ def row_of(block: str, seed: int) -> Row:
         branch=_share(shares["branch"]),
         toggle=_share(shares["toggle"]),
         lacking=sorted(branches) + lacking,
-        cases=dict(sorted(cases.items())),
+        cases={
+            name: count for name, count in sorted(cases.items()) if not waived_case(block, name)
+        },
     )
 
 
