@@ -50,6 +50,7 @@ def printed() -> Printed:
 def replayed(trace: str, policy: str, entries: int, memory: int) -> str:
     run = replay(
         ROOT / "traces" / f"{trace}.json.gz",
+        "default",
         allocator=policy,
         time_scale="1/32",
         history_entries=entries,
@@ -110,6 +111,7 @@ def test_how_much_time_a_second_entry_saves(entries: int, shorter: str) -> None:
     one, more = (
         replay(
             ROOT / "traces" / f"{STENCIL}.json.gz",
+            "default",
             allocator="own",
             time_scale="1/32",
             history_entries=each,

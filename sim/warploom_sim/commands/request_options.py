@@ -107,4 +107,9 @@ def _default_words(one: Option, default: Any) -> str:
     """Return what the help says of a default; nothing of one that needs no words."""
     if isinstance(one.kind, Flag) or default == ():
         return ""
-    return one.unset if default is None else one.kind.words(default)
+    if default is None:
+        return one.unset
+    words = one.kind.words(default)
+    if one.role is Role.CONFIG and default != one.default:
+        return f"{words}; with --rtl: {one.kind.words(one.default)}"
+    return words

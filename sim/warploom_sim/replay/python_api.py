@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warploom_sim.replay.replay_result import Replay
 
 
-def replay(trace: str | Path, config: str | Config = "default", **given: Any) -> "Replay":
+def replay(trace: str | Path, config: str | Config | None = None, **given: Any) -> "Replay":
     """Replay a recorded trace and return its launches and blocks as NumPy arrays.
 
     The golden event model runs alone, in this process, unless ``rtl`` is set.
@@ -28,9 +28,9 @@ def replay(trace: str | Path, config: str | Config = "default", **given: Any) ->
     ----------
     trace : str or Path
         What the PyTorch profiler wrote (Chrome trace JSON, plain or gzip).
-    config : str or Config
+    config : str, Config or None
         A preset's name (``tiny``, ``default``, ``large``), ``recorded`` for the GPU of the trace,
-        or a configuration.
+        or a configuration. None: ``recorded``, with ``rtl`` ``default``.
     **given
         Options of `warploom_sim.replay.request.ReplayRequest`, listed below, and fields of `Config`
         that replace those of ``config``: ``sms=4``.
@@ -54,7 +54,7 @@ def replay(trace: str | Path, config: str | Config = "default", **given: Any) ->
     return run(request_of(Path(trace), config, given))
 
 
-def gains(trace: str | Path, config: str | Config = "default", **given: Any) -> "list[Gain]":
+def gains(trace: str | Path, config: str | Config | None = None, **given: Any) -> "list[Gain]":
     """Return what a recorded trace would gain without each bound of the hardware.
 
     The golden event model runs again with one bound relaxed after the other, at the recorded block
@@ -76,7 +76,7 @@ def gains(trace: str | Path, config: str | Config = "default", **given: Any) -> 
     >>> found = gains("traces/stencil3d_shapes.json.gz", launches=2)
     >>> best = max(found, key=lambda gain: gain.fewer_cycles_percent)
     >>> print(f"{best.name}: {best.fewer_cycles_percent:.1f} % fewer cycles")
-    sms: 49.6 % fewer cycles
+    sms: 45.8 % fewer cycles
     """
     from warploom_sim.replay.model_input import config_of
     from warploom_sim.replay.replay_gains import gains_of
@@ -87,7 +87,7 @@ def gains(trace: str | Path, config: str | Config = "default", **given: Any) -> 
     return gains_of(loaded, config_of(request, loaded), request)
 
 
-def request_of(trace: Path, config: str | Config, given: Mapping[str, Any]) -> ReplayRequest:
+def request_of(trace: Path, config: str | Config | None, given: Mapping[str, Any]) -> ReplayRequest:
     """Return the request of a call.
 
     Raises
@@ -97,6 +97,9 @@ def request_of(trace: Path, config: str | Config, given: Mapping[str, Any]) -> R
     """
     known = options(ReplayRequest)
     fields = {name: value for name, value in given.items() if name not in known}
+    if config is None:
+        rtl = bool(given.get("rtl"))
+        config = str(known["config"].default_of(Surface.PYTHON, rtl=rtl))
     name = known["config"].checked("config", config) if isinstance(config, str) else "default"
     # Of the recorded GPU only the names of its fields are known before the trace is read.
     base = config if isinstance(config, Config) else preset("default" if name == RECORDED else name)

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_sim.replay.replay_result import Launches
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces.trace_launches import CLOCK_MHZ
 from warploom_sim.traces.trace_reader import Trace
+
+if TYPE_CHECKING:
+    from warploom_sim.replay.replay_result import Launches
 
 Times = NDArray[np.float64]
 
@@ -47,7 +49,7 @@ class Recording:
         return cycles / float(self.cycles_each)
 
 
-def recorded_times(launches: Launches) -> dict[str, Any]:
+def recorded_times(launches: "Launches") -> dict[str, Any]:
     """Return how long a run's finished launches took in the recording and in the replay.
 
     Returns

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.replay.event_model import Events
+from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import RESOURCES, Config, Fate, capacities
 from warploom_spec.extras import need
@@ -233,6 +234,11 @@ class Replay:
     def blocks_per_cycle(self) -> float:
         """Blocks offered a cycle, on average."""
         return len(self.blocks) / self.cycles
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """How long the finished launches took in the recording and here, and the error."""
+        return recorded_times(self.launches)
 
     @property
     def occupancy(self) -> dict[str, float]:

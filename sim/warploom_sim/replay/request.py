@@ -74,6 +74,7 @@ class ReplayRequest:
         Word((*PRESETS, RECORDED)),
         "Preset of the hardware, or the recorded GPU.",
         "default",
+        defaults=dict.fromkeys((Surface.COMPARE, Surface.PYTHON), RECORDED),
         role=Role.CONFIG,
         always=True,
     )
@@ -281,7 +282,9 @@ def requested(
     WarploomError
         If a value is not legal, or the surface cannot do it.
     """
-    others = {name: one.default_of(surface) for name, one in options(ReplayRequest).items()}
+    found = options(ReplayRequest)
+    rtl = given.get("rtl", found["rtl"].default_of(surface))
+    others = {name: one.default_of(surface, rtl=rtl) for name, one in found.items()}
     request = ReplayRequest(traces=traces, **others | dict(given))
     refuse_given(ReplayRequest, surface, {name: (value,) for name, value in given.items()})
     return request

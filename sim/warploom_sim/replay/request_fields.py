@@ -70,7 +70,7 @@ class Option:
     needs : (str, Any) or None
         It counts only where another field has this value; elsewhere it is None.
     defaults : mapping of Surface to Any
-        Other defaults of a surface.
+        Other defaults of a surface, where the RTL does not run.
     refused : mapping of Surface to str
         Why a surface refuses every value but its default.
     plusarg : bool
@@ -102,8 +102,10 @@ class Option:
         """The Makefile's variable."""
         return self.flag.removeprefix("--").replace("-", "_").upper()
 
-    def default_of(self, surface: Surface) -> Any:
-        """Return the value where a surface is given none."""
+    def default_of(self, surface: Surface, *, rtl: bool = False) -> Any:
+        """Return the value where a surface is given none; ``rtl`` says whether the RTL runs."""
+        if rtl and self.role is Role.CONFIG:
+            return self.default
         return self.defaults.get(surface, self.default)
 
     def checked(self, name: str, value: Any) -> Any:

@@ -118,8 +118,10 @@ def plan(
 def _combinations(given: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
     """Yield every combination of the values, by field."""
     known = options(ReplayRequest)
+    (rtl,) = given.get("rtl", (False,))
     chosen = {
-        name: given.get(name, (one.default_of(Surface.COMPARE),)) for name, one in known.items()
+        name: given.get(name, (one.default_of(Surface.COMPARE, rtl=rtl),))
+        for name, one in known.items()
     }
     if "settings" in given:
         chosen["settings"] = _settings(given["settings"])

@@ -172,7 +172,7 @@ def same(one: Replay, other: Replay) -> bool:
     pairs = ((one.launches, other.launches), (one.blocks, other.blocks))
     return (one.stalls, one.cycles, one.config) == (other.stalls, other.cycles, other.config) and (
         all(
-            np.array_equal(column, b.columns()[name])
+            np.array_equal(column, b.columns()[name], equal_nan=column.dtype.kind == "f")
             for a, b in pairs
             for name, column in a.columns().items()
         )
@@ -223,10 +223,13 @@ def test_a_block_without_a_report_has_no_end(trace: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda path: replay(path, "huge"), "config is 'huge'; legal: tiny, default, large"),
+        (
+            lambda path: replay(path, "huge"),
+            "config is 'huge'; legal: tiny, default, large, recorded",
+        ),
         (lambda path: replay(path, polcy="x"), "field is 'polcy'; legal: sms, "),
         (lambda path: replay(path, policy="x"), "policy is 'x'; legal: first_fit, "),
-        (lambda path: replay(path, sms=0), "sms is 0; legal: 1 to 256"),
+        (lambda path: replay(path, sms=0), "sms is 0; legal: 1 to 1024"),
         (lambda path: replay(path, launches=0), "launches is 0; legal: 1 or more"),
         (lambda path: replay(path, launches=True), "launches is True; legal: 1 or more"),
         (lambda path: replay(path, seed=2**32), "seed is 4294967296; legal: 0 to 4294967295"),

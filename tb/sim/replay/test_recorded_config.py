@@ -11,6 +11,9 @@ from click.testing import CliRunner
 
 from tb.support.trace_files import DEVICE, call, document, kernel, random_document, write
 from warploom_sim import cli, replay
+from warploom_sim.replay import python_api
+from warploom_sim.replay.request import requested
+from warploom_sim.replay.request_fields import Surface
 from warploom_sim.sweep.plan import plan
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import GPUS
@@ -127,6 +130,19 @@ def test_a_comparison_runs_each_trace_on_its_own_gpu(tmp_path: Path) -> None:
     sizes = [(run.config.sms, run.config.block_slots) for run in runs]
     assert sizes == [(10, 8), (10, 16), (20, 8), (20, 16)]
     assert len({run.run_id for run in runs}) == 4
+
+
+def test_it_is_the_default_where_the_model_runs_alone(tmp_path: Path) -> None:
+    path = trace_of(tmp_path, numSms=5)
+    assert replay(path).config.sms == 5
+    assert python_api.request_of(path, None, {}).config == "recorded"
+    assert [run.config.sms for run in plan((path,), {})] == [5]
+    # The RTL is built: there it stays the preset.
+    assert python_api.request_of(path, None, {"rtl": True}).config == "default"
+    assert [run.request.config for run in plan((path,), {"rtl": (True,)})] == ["default"]
+    assert requested(Surface.SIM, (path,), {}).config == "default"
+    shown = CliRunner().invoke(cli.main, ["compare", "--help"], terminal_width=200)
+    assert "[default: recorded; with --rtl: default]" in shown.stdout
 
 
 def test_sim_builds_the_recorded_gpu(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ SEEDS = (1, 2, 3, 4, 5)
 
 def rows(trace: str, **given: tuple[str, ...]) -> list[dict[str, Any]]:
     """Return what `compare` finds of a trace: a row for each combination."""
-    runs = plan((ROOT / "traces" / f"{trace}.json.gz",), given | {"seed": SEEDS})
+    runs = plan(
+        (ROOT / "traces" / f"{trace}.json.gz",), given | {"config": ("default",), "seed": SEEDS}
+    )
     found = {run.run_id: run_figures(python_api.run(run.request)) for run in runs}
     known = {run.run_id: run.identity() | found[run.run_id] | {"wall_s": 0.0} for run in runs}
     return combine(runs, known)

@@ -17,11 +17,7 @@ from warploom_spec.config import RECLAIMS
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """Return a trace of two GPUs."""
-    content = document()
-    content["deviceProperties"].append(DEVICE | {"id": 1})
-    content["traceEvents"][3]["args"]["device"] = 1
-    return write(tmp_path, content)
+    return write(tmp_path, document())
 
 
 def test_every_combination_once_and_in_order(tmp_path: Path, trace: Path) -> None:
@@ -79,6 +75,10 @@ def test_a_knee_is_of_contention_alone(trace: Path) -> None:
 
 
 def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: Path) -> None:
+    content = document()
+    content["deviceProperties"].append(DEVICE | {"id": 1})
+    content["traceEvents"][3]["args"]["device"] = 1
+    write(tmp_path, content)
     changed: list[dict[str, Any]] = [
         {"policy": "first_fit"},
         {"reclaim": "in_order"},
@@ -112,8 +112,8 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
     [
         (("sms",), "setting is 'sms'; legal: FIELD=V1,V2, such as sms=4,8"),
         (("smss=4",), "field is 'smss'; legal: sms, "),
-        (("sms=4,x",), "sms is 'x'; legal: 1 to 256"),
-        (("sms=4,",), "sms is ''; legal: 1 to 256"),
+        (("sms=4,x",), "sms is 'x'; legal: 1 to 1024"),
+        (("sms=4,",), "sms is ''; legal: 1 to 1024"),
         (("grid_bits=16",), "grid_bits is (16,); legal: three widths"),
     ],
 )

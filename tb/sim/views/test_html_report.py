@@ -219,7 +219,7 @@ def test_charts_and_tables_are_the_runs(
         )
         assert [number(cell) for cell in row[2:4]] == pytest.approx([recorded, replayed], abs=0.06)
         error = 100 * (replayed / recorded - 1)
-        assert float(row[4].rstrip("%")) == pytest.approx(error, abs=0.2)
+        assert number(row[4]) == pytest.approx(error, rel=0.01, abs=0.2)
     by_number = {launch["launch"]: launch for launch in figures["per_launch"]}
     shown = [(by_number[number(row[0])], row) for row in page.tables["lost"][1:]]
     for launch, row in shown:
@@ -344,7 +344,7 @@ def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
 
 
 def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
-    run = replay(RESNET, time_scale="1/32")
+    run = replay(RESNET, "default", time_scale="1/32")
     assert len(run.blocks) > 450_000
     file = tmp_path / "r.html"
     recorded = recorded_lengths(ReplayRequest(traces=(RESNET,)))
