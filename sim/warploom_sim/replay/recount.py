@@ -16,6 +16,8 @@ import ijson
 #: Categories, the names that older profilers gave them among them.
 _CALLS: Final = ("cuda_runtime", "cuda_driver", "Runtime")
 _KERNELS: Final = ("kernel", "Kernel")
+#: HIP's calls whose grid counts threads, not blocks.
+_IN_THREADS: Final = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 #: More than an integer of 64 bits has, and fewer than Python refuses.
 _DIGITS: Final = 1000
 
@@ -88,6 +90,7 @@ def _integer(digits: str) -> int | None:
 
 def _launched(events: Iterable[Any], device: int | None) -> list[Kernel]:
     began: dict[Any, float] = {}
+    hip: dict[Any, tuple[bool, int]] = {}
     found = []
     for number, event in enumerate(events):
         if event.get("ph") != "X":
@@ -96,13 +99,30 @@ def _launched(events: Iterable[Any], device: int | None) -> list[Kernel]:
         if event.get("cat") in _CALLS and isinstance(arguments, dict):
             call = arguments.get("correlation")
             began[call] = min(event["ts"], began.get(call, event["ts"]))
+            if str(event.get("name")).startswith("hip"):
+                hip[call] = event["name"] in _IN_THREADS, arguments.get("shared memory", 0)
         elif event.get("cat") in _KERNELS and device in (None, arguments["device"]):
             # AMD's profiler does not always say the grid; such a kernel is left out.
             if "grid" not in arguments:
                 continue
             found.append((arguments["correlation"], event["ts"], _kernel(number, arguments)))
-    called = [(began[call], start, one) for call, start, one in found if call in began]
+    called = [
+        (began[call], start, _of_hip(one, *hip[call]) if call in hip else one)
+        for call, start, one in found
+        if call in began
+    ]
     return [one for *_, one in sorted(called, key=lambda entry: entry[:2])]
+
+
+def _of_hip(kernel: Kernel, in_threads: bool, shared_bytes: int) -> Kernel:
+    """Return a kernel of AMD: its grid in blocks, with the shared memory that its call asks for."""
+    grid = kernel.grid
+    if in_threads:
+        pairs = zip(grid, kernel.block, strict=True)
+        grid = tuple(
+            (size + threads - 1) // threads if threads else size for size, threads in pairs
+        )
+    return kernel._replace(grid=grid, shared_bytes=kernel.shared_bytes or shared_bytes)
 
 
 def _kernel(number: int, arguments: dict[str, Any]) -> Kernel:

@@ -9,7 +9,8 @@ from warploom_golden.index import IndexMemoryAllocator
 from warploom_golden.index.index_memory_allocator import SHARED_ADDRESS
 from warploom_golden.oracles.index_reference import warps
 from warploom_sim.traces.devices import Device
-from warploom_sim.traces.trace_reader import KernelLaunch, Trace
+from warploom_sim.traces.kernel_launch import KernelLaunch
+from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 from warploom_spec.launch import REGISTER_UNIT, SHARED_UNIT_BYTES
 

@@ -19,6 +19,8 @@ from warploom_sim.traces.event_waits import (
     event_waits,
 )
 from warploom_sim.traces.gpus import GPUS
+from warploom_sim.traces.hip_calls import HipCalls
+from warploom_sim.traces.kernel_launch import KernelLaunch
 from warploom_sim.traces.trace_file import Place, read_document, shown
 from warploom_spec import WarploomError
 
@@ -38,46 +40,6 @@ _OLD_CATEGORIES: Final = {
 _JOIN: Final = "correlation"
 _MAX_GRID: Final = 2**31 - 1
 _MAX_BLOCK: Final = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class KernelLaunch:
-    """One kernel as it was launched and ran.
-
-    Attributes
-    ----------
-    event : int
-        Number of its event in the file's ``traceEvents``, from 0.
-    name : str
-        The kernel's name.
-    grid, block : tuple[int, int, int]
-        Blocks of the grid, threads of the block.
-    registers : int
-        Registers of a thread.
-    shared_bytes : int
-        Shared memory of a block, static and dynamic.
-    start, duration : float
-        When it ran, in microseconds.
-    stream, device : int
-        As the trace numbers them.
-    """
-
-    event: int
-    name: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    registers: int
-    shared_bytes: int
-    start: float
-    duration: float
-    stream: int
-    device: int
-
-    @property
-    def blocks(self) -> int:
-        """Blocks of the grid."""
-        x, y, z = self.grid
-        return x * y * z
 
 
 @dataclass(frozen=True)
@@ -107,7 +69,8 @@ class Trace:
     without_grid : int
         Kernels whose grid AMD's profiler did not record, which are not among the launches.
     without_resources : int
-        Launches whose registers and shared memory AMD's profiler did not record: they have none.
+        Launches whose registers and static shared memory AMD's profiler did not record: they have
+        none.
     unused_gpu : str
         Name of the GPU that was given for a trace that describes its own; empty: none was.
     """
@@ -162,7 +125,7 @@ class Trace:
         if self.without_resources:
             lines.append(
                 f"{self.path}: {self.without_resources:,} launches without recorded registers and"
-                " shared memory: they are replayed as if their blocks took none"
+                " static shared memory: they are replayed as if their blocks took none"
             )
         return lines
 
@@ -263,6 +226,7 @@ def load(
     found = []
     without_grid = 0
     noted = Calls()
+    hip = HipCalls()
     passed_over = dict.fromkeys((*COPY_CATEGORIES.values(), "host_synchronisations"), 0)
     read = ("kernel", *CALL_CATEGORIES, SYNC_CATEGORY, *COPY_CATEGORIES)
     for number, event in document.complete(top, (*read, *_OLD_CATEGORIES)):
@@ -284,7 +248,9 @@ def load(
             passed_over[COPY_CATEGORIES[category]] += 1
             continue
         name = str(event.get("name"))
-        noted.note_call(name, *_note_call(calls, event_place(path, number), event))
+        correlation, began_at = _note_call(calls, event_place(path, number), event)
+        noted.note_call(name, correlation, began_at)
+        hip.note_call(name, correlation, event.get("args"))
         passed_over["host_synchronisations"] += _HOST_WAITS in name
         if name.startswith(EVENT_WAIT_CALLS):
             waits.append(number)
@@ -295,7 +261,10 @@ def load(
         )
     if not found:
         raise top.refuse("the trace has no kernel events ('cat': 'kernel')")
-    found = _of_device(top, found, device)
+    found = [
+        (one if devices[one.device].resources_recorded else hip.corrected(one, join), join)
+        for one, join in _of_device(top, found, device)
+    ]
     launches = [launch for launch, correlation in found if correlation in calls]
     lost = [pair for pair in found if pair[1] not in calls]
     if lost and (strict or not launches):

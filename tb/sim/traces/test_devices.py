@@ -126,10 +126,36 @@ def test_what_amds_profiler_does_not_record_is_said(tmp_path: Path) -> None:
     assert len(recount.read(path)) == 1
     assert [note.removeprefix(f"{path}: ") for note in loaded.notes()] == [
         "1 of 2 kernels left out: the profiler recorded no grid for them",
-        "1 launches without recorded registers and shared memory: they are replayed as if their"
-        " blocks took none",
+        "1 launches without recorded registers and static shared memory: they are replayed as if"
+        " their blocks took none",
     ]
     assert refusal(path) == ("event 1 (\"kernel1\"): field 'registers per thread' is missing")
+
+
+@pytest.mark.parametrize(
+    ("name", "grid"),
+    [
+        ("hipLaunchKernel", (1024, 3, 1)),
+        ("hipModuleLaunchKernel", (1024, 3, 1)),
+        ("hipExtLaunchKernel", (1024, 3, 1)),
+        ("hipExtModuleLaunchKernel", (4, 2, 1)),
+        ("hipHccModuleLaunchKernel", (4, 2, 1)),
+    ],
+)
+@pytest.mark.parametrize("call_is_first", [True, False])
+def test_a_grid_in_threads_becomes_one_in_blocks(
+    tmp_path: Path, name: str, grid: tuple[int, ...], call_is_first: bool
+) -> None:
+    """As HIP's reference has it: ``globalWorkSizeX`` of these calls counts work items."""
+    launch = call(1, 10.0) | {"name": name}
+    launch["args"]["shared memory"] = 4096
+    events = [launch, amd_kernel(1, grid=[1024, 3, 1], block=[256, 2, 1])]
+    content = amd_document() | {"traceEvents": events if call_is_first else events[::-1]}
+    path = write(tmp_path, content)
+    (read,) = trace_reader.load(path, strict=False).launches
+    assert (read.grid, read.shared_bytes, read.registers) == (grid, 4096, 0)
+    (counted,) = recount.read(path)
+    assert (counted.grid, counted.shared_bytes) == (grid, 4096)
 
 
 def test_a_trace_of_amd_without_any_grid_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tb.support.trace_files import DEVICE, call, kernel, write
 from warploom_sim import cli
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.event_waits import RULES, Calls, EventWaits, event_waits
-from warploom_sim.traces.trace_reader import KernelLaunch
+from warploom_sim.traces.kernel_launch import KernelLaunch
 
 TRACES = Path(__file__).parents[3] / "traces"
 

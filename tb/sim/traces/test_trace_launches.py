@@ -9,8 +9,9 @@ import pytest
 
 from tb.support.trace_files import document, write
 from warploom_sim.traces import trace_launches, trace_reader
+from warploom_sim.traces.kernel_launch import KernelLaunch
 from warploom_sim.traces.trace_launches import make_launches, resident_blocks
-from warploom_sim.traces.trace_reader import KernelLaunch, Trace
+from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import WarploomError, preset
 
 DEFAULT = preset("default")

@@ -10,7 +10,7 @@ from warploom_golden.deferral.link import Link
 from warploom_golden.deferral.mailbox_cost import mailbox_cost
 from warploom_golden.deferral.message import encode
 from warploom_sim.traces import trace_reader
-from warploom_sim.traces.trace_reader import KernelLaunch
+from warploom_sim.traces.kernel_launch import KernelLaunch
 
 #: Templates of a loop that are tried, and the row of launches one by one.
 TEMPLATES: Final = (4, 16, 32, 64)

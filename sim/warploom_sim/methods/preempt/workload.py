@@ -5,8 +5,9 @@ import random
 from dataclasses import dataclass
 from fractions import Fraction
 
+from warploom_sim.traces.kernel_launch import KernelLaunch
 from warploom_sim.traces.trace_launches import index_addresses, make_launches
-from warploom_sim.traces.trace_reader import KernelLaunch, Trace
+from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
 from warploom_spec.queue import PRIORITIES, Mode
 
