@@ -9,12 +9,14 @@ from tb.support.dispatch_configs import ODD, POLICIES_AND_RECLAIMS, config_of, s
 from tb.support.dispatch_events import DISPATCH_CASES, ERROR_CASES, LONG, ORDER_CASES
 from tb.support.dispatch_stimulus import DispatcherHost
 from tb.support.error_events import UNCOUNTED
+from tb.support.fate_events import fate_event
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from tb.support.seeded_faults import BLOCK_DISPATCHER
 from tb.support.sm_behaviour import BehaviourSource
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_sim.cosim.lockstep import LockstepError, run
+from warploom_spec import Fate, Stop
 from warploom_spec.config import ORDER_TABLE_POLICIES, POLICIES
 
 PROFILES = ("no_stops", "mixed", "sm_loss")
@@ -111,6 +113,15 @@ def test_equals_its_model_on_verilator_and_hard_cases_happen(policy, seed):
         ]
 
     run_until(names, rounds, "verilator")
+
+
+@pytest.mark.coverage
+@pytest.mark.deep
+def test_drains_in_either_place_equal_their_model(seed):
+    """A drained launch ends in each way: without blocks left, too, which is rare elsewhere."""
+    config = soon("tiny,policy=round_robin")
+    names = [fate_event(Fate.FINISHED, Stop.DRAIN, place) for place in (0, 1)]
+    run_until(names, lambda n: [dispatcher_case(config, "drains", seed + n, 5000)], "verilator")
 
 
 @pytest.mark.deep

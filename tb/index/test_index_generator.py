@@ -173,7 +173,7 @@ def test_counts_of_warps_that_are_not_their_shapes(seed):
 
 
 def test_rare_events_happen_in_compared_runs():
-    results = run([case("three_entries", seed) for seed in range(1, 5)], "amaranth")
+    results = run([case("narrow", seed) for seed in range(1, 5)], "amaranth")
     events.require(EVENTS, events.total(result.counts for result in results))
 
 

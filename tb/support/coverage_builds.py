@@ -39,7 +39,7 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "index_packer": (Build.of(test_index_packer.make_packer, "tiny"),),
     "index_unpacker": (Build.of(test_index_packer.make_unpacker, "tiny"),),
     "index_memory": (Build.of(test_index_memory.make, "tiny"),),
-    "index_generator": (Build.of(test_index_generator.make, "three_entries", memory=True),),
+    "index_generator": (Build.of(test_index_generator.make, "narrow", memory=True),),
     "incremental_scheduler": (Build.of(test_incremental_scheduler.make, "three_entries"),),
     "grid_walker": (Build.of(dispatch_cases.make_walker, "tiny"),),
     "block_dispatcher": tuple(

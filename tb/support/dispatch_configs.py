@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tb.support.dispatch_events import Ends, LatePathLedger, PathLedger, StallCauses
-from tb.support.error_events import ErrorRecords
+from tb.support.error_events import Answers, ErrorRecords
 from tb.support.fate_events import Fates
 from warploom_golden.oracles import HostLedger, Ledger
 from warploom_sim.variant import variant
@@ -69,7 +69,9 @@ def observers(text: str, path: bool = False) -> dict[str, str | type]:
     events: dict[str, str | type] = {"ledger": f"{__name__}:{ledgers}.{text}"}
     events["stalls"] = StallCauses
     events["errors"] = ErrorRecords
-    if not path:
+    if path:
+        events["answers"] = Answers
+    else:
         events["ends"] = f"{__name__}:ENDS.{text}"
         events["fates"] = f"{__name__}:FATES.{text}"
     return events

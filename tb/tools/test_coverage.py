@@ -19,6 +19,8 @@ from warploom_dev.coverage.points import Point, merged, read_points, source_of
 from warploom_dev.coverage.simulation import hash_of
 from warploom_dev.coverage.waivers import Waiver
 from warploom_sim.verilog.blocks import BLOCKS
+from warploom_spec import ErrorCode
+from warploom_spec.host_errors import HostError
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = coverage_figures.read(ROOT / coverage_figures.FILE)
@@ -236,6 +238,10 @@ def test_an_unknown_block_is_refused_with_the_legal_ones() -> None:
     assert "block is 'mailbx'; legal: launch_check, " in " ".join(result.stderr.split())
 
 
+def test_every_block_has_figures() -> None:
+    assert COMMITTED.keys() == BUILDS.keys() == BLOCKS.keys()
+
+
 @pytest.mark.parametrize("block", BLOCKS)
 def test_every_block_has_tests_and_a_build_that_counts(block: str) -> None:
     assert BUILDS[block]
@@ -270,3 +276,14 @@ def test_the_committed_figures_are_of_this_rtl(block: str) -> None:
     assert hashes == COMMITTED[block].builds, (
         f'{coverage_figures.FILE} is stale; run: make coverage ARGS="{block} --update"'
     )
+
+
+#: Codes that no counted configuration, or no observer, shows; rule tests give each of them.
+IN_RULE_TESTS = {ErrorCode.INDEX_BITS, ErrorCode.ORDER_RANGE, ErrorCode.RELEASE_UNREFERENCED}
+
+
+def test_every_error_code_happened_in_some_block_s_counted_runs() -> None:
+    texts = [name for row in COMMITTED.values() for name, count in row.cases.items() if count]
+    found = {text.rpartition(" ")[2].lower() for text in texts}
+    wanted = {code.name.lower() for code in (*ErrorCode, *HostError)}
+    assert wanted - found == {code.name.lower() for code in IN_RULE_TESTS}

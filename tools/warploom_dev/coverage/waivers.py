@@ -42,7 +42,7 @@ WAIVERS: Final[tuple[Waiver, ...]] = (
     Waiver(
         "block_dispatcher",
         "toggle",
-        r"(stall_\w+|(stalls\.)?values__\d)\[(1[2-9]|2\d|3[01])\]:.*",
+        r"(stall_\w+|(stalls\.)?values__\d)\[(1[4-9]|2\d|3[01])\]:.*",
         _STALLS,
     ),
     Waiver(
