@@ -208,7 +208,7 @@ def test_all_options_reach_the_replay(monkeypatch: pytest.MonkeyPatch, tmp_path:
     given += "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
     more = "--arrivals trace --contention sharing --knee 3 --waves --wave-cycles 3:9 "
     more += f"--device 0 --seed 7 --time-scale 1/64 --json {tmp_path / 'f.json'} --forced-fault a"
-    more += f" --strict --kill-every 9 --set sms=4 --launches-csv {tmp_path / 'l.csv'}"
+    more += f" --gpu A100 --strict --kill-every 9 --set sms=4 --launches-csv {tmp_path / 'l.csv'}"
     more += f" --timeline {tmp_path / 't.pftrace'} --report {tmp_path / 'r.html'}"
     assert run("sim", TRACE, *given.split(), *more.split()).exit_code == 0
     default = ReplayRequest(traces=(Path(TRACE),), rtl=True)

@@ -24,7 +24,11 @@ from warploom_sim.replay.request_fields import Surface
 from warploom_sim.screen import progress_bar, table_console
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warploom_sim.sweep.comparison import Job
+    from warploom_sim.sweep.plan import Run
+    from warploom_sim.sweep.result_folder import Row
 
 #: Seeds of each combination where none is named.
 SEEDS: Final = 5
@@ -125,28 +129,32 @@ def compare(
       warploom compare mine.json.gz --set sms=4,8,16 --set block_slots=16,32 --seeds 10
       warploom compare mine.json.gz --allocator shared,own --set history_entries=1,2,4,8
       warploom compare a.json b.json --scheduler tcp://10.0.0.1:8786 --results runs
+      warploom compare mine.json.gz --policy round_robin,least_loaded --report policies.html
       warploom compare --from first.json second.json
     """
     given = given_options(values)
     json_file: Path | None = given.pop("json", None)
+    report: Path | None = given.pop("report", None)
     if pair:
         if traces or given or seeds:
             raise click.UsageError("--from compares two files that are there: no TRACE, no replay.")
-        if csv_file:
-            raise click.UsageError("--csv is of runs; with --from there is none.")
+        for option, file in (("--csv", csv_file), ("--report", report)):
+            if file:
+                raise click.UsageError(f"{option} is of runs; with --from there is none.")
         _compare_launches(*pair, top, json_file, plot)
         return
     if seeds and "seed" in given:
         raise click.UsageError("--seeds stands for seeds 1 to N, --seed names them; give one.")
     traces = traces or default_traces()
-    for output, option in ((json_file, "--json"), (plot, "--plot"), (csv_file, "--csv")):
-        refuse_overwriting(output, traces, option)
-    refuse_same(json=json_file, plot=plot, csv=csv_file)
+    outputs = {"json": json_file, "plot": plot, "csv": csv_file, "report": report}
+    for name, output in outputs.items():
+        refuse_overwriting(output, traces, f"--{name}")
+    refuse_same(**outputs)
     if given.get("rtl"):
         for simulator in given.get("simulator", SIMULATORS[:1]):
             require(simulator)
     from warploom_sim.plots import check_plot
-    from warploom_sim.sweep.combinations import as_json, combine, write_csv
+    from warploom_sim.sweep.combinations import as_json, by_combination, combine, write_csv
     from warploom_sim.sweep.comparison import prepare_comparison
     from warploom_sim.sweep.table import show_comparison, time_scale_warning
 
@@ -154,7 +162,15 @@ def compare(
         check_plot(plot)
     lists = {n: one if isinstance(one, tuple) else (one,) for n, one in given.items()}
     lists.setdefault("seed", tuple(range(1, (seeds or SEEDS) + 1)))
+    if report:
+        from warploom_sim.views.html_report.page import check_report
+
+        check_report()
     job = prepare_comparison(traces, lists, results)
+    if report:
+        from warploom_sim.sweep.comparison_page import check_pairs
+
+        check_pairs([group[0].identity() for group in by_combination(job.runs)])
     for note in job.notes:
         click.echo(note, err=True)
     _run(job, scheduler, workers)
@@ -170,6 +186,18 @@ def compare(
         from warploom_sim.sweep.plot import plot_comparison
 
         plot_comparison(plot, rows)
+    if report:
+        _write_report(report, rows, [group[0] for group in by_combination(job.runs)])
+
+
+def _write_report(path: Path, rows: "Sequence[Row]", runs: "Sequence[Run]") -> None:
+    """Write the page, and show how far it is."""
+    from warploom_sim.sweep.comparison_page import write_comparison
+
+    with progress_bar() as bar:
+        task = bar.add_task("report: parts and gains of each combination", total=len(rows))
+        write_comparison(path, rows, runs, lambda: bar.advance(task))
+    click.echo(f"report: {path}")
 
 
 def _run(job: "Job", scheduler: str | None, workers: int | None) -> None:

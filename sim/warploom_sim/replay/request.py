@@ -232,7 +232,7 @@ class ReplayRequest:
         NewFile(),
         "Also write a report to FILE: one HTML page with charts and tables.",
         role=Role.OUTPUT,
-        refused={Surface.COMPARE: _ONE_RUN, Surface.PYTHON: _NO_FILES},
+        refused={Surface.PYTHON: _NO_FILES},
     )
 
     def __post_init__(self) -> None:

@@ -42,13 +42,18 @@ def combine(runs: Sequence[Run], rows: Mapping[str, Row]) -> list[Row]:
     rows : mapping of str to Row
         Each run's row, by its id.
     """
-    groups: dict[str, list[Row]] = {}
-    for run in runs:
-        groups.setdefault(_without_seed(run), []).append(rows[run.run_id])
-    combined = [_combined(group) for group in groups.values()]
+    combined = [_combined([rows[run.run_id] for run in group]) for group in by_combination(runs)]
     for row in combined:
         row |= _beside_others(row, [one for one in combined if same_work(one, row)])
     return combined
+
+
+def by_combination(runs: Sequence[Run]) -> list[list[Run]]:
+    """Return the runs of each combination, its first seed first, in the order of the runs."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(_without_seed(run), []).append(run)
+    return [*groups.values()]
 
 
 def _without_seed(run: Run) -> str:

@@ -374,3 +374,44 @@ def test_a_missing_package_is_named(
     result = compare(trace, *ONE, "--results", tmp_path / "runs")
     assert result.exit_code == 2
     assert "comparing runs needs the Python package distributed; run: pip install" in result.stderr
+
+
+def test_a_page_of_two_policies(tmp_path: Path, trace: Path, here: list[str]) -> None:
+    file = tmp_path / "ab.html"
+    options = (*ONE, "--policy", "first_fit,round_robin", "--results", tmp_path / "r")
+    done = compare(trace, *options, "--report", file)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1] == f"report: {file}"
+    text = file.read_text()
+    cycles = [
+        replay(trace, "tiny", policy=policy).cycles for policy in ("first_fit", "round_robin")
+    ]
+    change = cycles[1] - cycles[0]
+    assert f'"cycles": {{"a": {cycles[0]}, "b": {cycles[1]}, "change": {change}}}' in text
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--policy", "first_fit"), "--report shows combinations of the same work beside each"),
+        (("--json", "ab.html"), "is what --json writes"),
+        (("--report", "/no/such/place/ab.html"), "is in a folder that does not exist"),
+    ],
+)
+def test_a_page_that_cannot_be_is_refused_before_the_runs(
+    tmp_path: Path,
+    trace: Path,
+    here: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = compare(trace, *ONE, "--report", "ab.html", *options)
+    assert (done.exit_code, here) == (2, [])
+    assert said in done.stderr.splitlines()[-1] and not Path("ab.html").exists()
+
+
+def test_a_page_is_of_runs(trace: Path) -> None:
+    done = compare("--from", trace, trace, "--report", "ab.html")
+    assert done.exit_code == 2 and "--report is of runs; with --from there is none" in done.stderr

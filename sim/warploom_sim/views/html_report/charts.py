@@ -142,6 +142,28 @@ def limits_over_time(found: OverTime) -> str:
         return _svg(figure, "What blocked the head, over time")
 
 
+def limits_of_runs(names: Sequence[str], runs: Sequence[Mapping[str, int]]) -> str:
+    """Draw a bar for each run: its cycles by what blocked the head, one behind the other."""
+    with _styled():
+        figure, axes = _figure(0.9 + 0.34 * len(runs))
+        left = np.zeros(len(runs))
+        for limit in LIMITS:
+            cycles = np.array([run[limit] for run in runs])
+            if not cycles.any():
+                continue
+            colour, hatch = STYLES[limit]
+            bar = {"facecolor": colour, "hatch": hatch or None, "edgecolor": "#ffffff"}
+            axes.barh(names, cycles, left=left, height=0.7, linewidth=0, label=LABELS[limit], **bar)
+            left += cycles
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+        _time_axis(axes, np.array([int(left.max()) * 21 // 20]))
+        axes.set_xlabel("cycles")
+        axes.locator_params(axis="x", nbins=5)
+        figure.legend(loc="outside upper center", ncols=5, frameon=False)
+        return _svg(figure, "Cycles of each run, by what blocked the head")
+
+
 def occupancy_over_time(found: OverTime) -> str:
     """Draw the occupancy of each resource: one strip for each, all on the same time axis."""
     with _styled():

@@ -52,28 +52,29 @@ class Head(NamedTuple):
     label: bool = True
 
 
-_NAME: Final = Head("kernel", is_text=True, label=False)
+#: Of a column that fills a card's first line.
+NAME: Final = Head("kernel", is_text=True, label=False)
 #: Tables that are too wide for a narrow screen, by class.
 WIDE: Final = {
     "blockers": (
         Head("", is_text=True, label=False),
-        _NAME,
+        NAME,
         Head("cycles"),
         Head("of the time"),
         Head("for what cause", is_text=True),
     ),
     "kernels": (
         Head("no.", is_text=True),
-        _NAME,
+        NAME,
         *map(Head, ("launches", "blocks", "threads a block", "cycles", "a launch", "waves")),
         *map(Head, ("theo\N{SOFT HYPHEN}retical", "achieved")),
         Head("limited by", is_text=True),
         *map(Head, ("SM time lost", "after the last offer", "history hits")),
     ),
-    "times": (_NAME, *map(Head, ("launches", "recorded, us", "replayed, us", "error"))),
+    "times": (NAME, *map(Head, ("launches", "recorded, us", "replayed, us", "error"))),
     "lost": (
         Head("launch"),
-        _NAME,
+        NAME,
         *map(Head, ("blocks", "cycles", "after the last offer", "SM time lost")),
     ),
 }
@@ -164,6 +165,7 @@ def write_page(
         "error": _error,
         "short": short_name,
         "gain": replay_gains.said,
+        "signed": "{:+,}".format,
     }
     made = environment.get_template(f"{template}.html.jinja")
     write_whole(path, made.render(wide=wide, labels=LABELS, resources=RESOURCES, **content))

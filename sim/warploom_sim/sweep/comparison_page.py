@@ -1,0 +1,235 @@
+"""The page of a comparison: its combinations beside each other, and what makes them differ."""
+
+import dataclasses
+import json
+import string
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from warploom_sim.replay import replay_gains
+from warploom_sim.replay.analysis.anatomy import Anatomy, anatomy
+from warploom_sim.replay.replay_job import model_alone, prepare_launches
+from warploom_sim.sweep.labels import common, label, same_work, short, value, varying
+from warploom_sim.sweep.plan import Run
+from warploom_sim.sweep.recordings import Recordings
+from warploom_sim.sweep.result_folder import Row
+from warploom_sim.sweep.run_difference import RunDifference, as_json, difference_of, in_words
+from warploom_sim.sweep.table import change, verdicts
+from warploom_sim.views.html_report import charts
+from warploom_sim.views.html_report.page import NAME, Head, write_page
+from warploom_spec import WarploomError
+
+#: Kernels of a pair that are listed; the others are one row.
+MOST_KERNELS: Final = 24
+#: Tables that are too wide for a narrow screen, by class.
+WIDE: Final = {
+    "runs": (
+        Head("", is_text=True, label=False),
+        NAME._replace(text="run"),
+        *map(Head, ("cycles, mean", "to A, %")),
+        Head("verdict", is_text=True),
+    ),
+    "differing": (
+        NAME,
+        *map(Head, ("launches", "cycles, A", "cycles, other", "difference")),
+        *map(Head, ("first offer to end", "a block, A", "a block, other")),
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Combination:
+    """One combination of options on the page.
+
+    Attributes
+    ----------
+    row : Row
+        Its figures, means over the seeds.
+    run : Run
+        The run of its first seed.
+    parts : Anatomy
+        What that run's cycles are made of.
+    gains : list of dict
+        Its gains, as JSON has them; empty if they are refused.
+    """
+
+    row: Row
+    run: Run
+    parts: Anatomy
+    gains: list[dict[str, Any]]
+
+
+def check_pairs(rows: Sequence[Row]) -> None:
+    """Demand that two combinations have the same work, so that there is something to compare.
+
+    Raises
+    ------
+    WarploomError
+        If there are none.
+    """
+    pairs = any(same_work(one, other) for k, one in enumerate(rows) for other in rows[:k])
+    if not pairs:
+        raise WarploomError(
+            f"--report shows combinations of the same work beside each other: {len(rows)} given,"
+            " no two of the same trace, time scale, contention and launches; legal: two or more"
+        )
+
+
+def combination(row: Row, run: Run, recordings: Recordings) -> Combination:
+    """Run the model once more with the first seed, and find the gains."""
+    trace = recordings.of(run.request)
+    request = dataclasses.replace(run.request, rtl=False, simulator=None)
+    replay = model_alone(prepare_launches(trace, run.config, request))
+    try:
+        gains = replay_gains.as_json(replay_gains.gains_of(trace, run.config, request))
+    except WarploomError:  # a launch is too long at its recorded length
+        gains = []
+    return Combination(row=row, run=run, parts=anatomy(replay), gains=gains)
+
+
+def write_comparison(
+    path: Path, rows: Sequence[Row], runs: Sequence[Run], done: Callable[[], object]
+) -> None:
+    """Write the page: the whole file, or nothing.
+
+    Parameters
+    ----------
+    path : Path
+        The HTML file.
+    rows : sequence of Row
+        A row for each combination.
+    runs : sequence of Run
+        Of each combination the run of its first seed.
+    done : callable
+        Called when a combination is ready.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    recordings = Recordings()
+    ready = []
+    for row, run in zip(rows, runs, strict=True):
+        ready.append(combination(row, run, recordings))
+        done()
+    works: list[list[Combination]] = []
+    for one in ready:
+        work = next((each for each in works if same_work(each[0].row, one.row)), None)
+        if work is None:
+            works.append([one])
+        else:
+            work.append(one)
+    sections = [_section(number, work) for number, work in enumerate(works, 1)]
+    titles = dict.fromkeys(section["trace"] for section in sections)
+    write_page(path, "comparison", WIDE, sections=sections, titles=[*titles])
+
+
+def _section(number: int, work: Sequence[Combination]) -> dict[str, Any]:
+    """Return the template's variables for the combinations of one work."""
+    rows = [one.row for one in work]
+    names = varying(rows)
+    shown = [
+        {
+            "letter": letter(k),
+            "label": label(one.row, names),
+            "row": one.row,
+            "change": change(one.row),
+            "advice": replay_gains.advice(one.gains)[0] if one.gains else "",
+        }
+        for k, one in enumerate(work)
+    ]
+    pairs = [_pair(work[0], one, letter(k)) for k, one in enumerate(work) if k]
+    return {
+        "number": number,
+        "trace": short(rows[0]["trace"]),
+        "shared": ", ".join(f"{n.replace('_', ' ')} {text}" for n, text in common(rows).items()),
+        "seed": work[0].run.request.seed,
+        "runs": shown,
+        "verdicts": [said.partition(": ")[2] for said in verdicts(rows)],
+        "chart": charts.limits_of_runs(
+            [letter(k) for k in range(len(work))], [one.parts.by_limit for one in work]
+        ),
+        "pairs": pairs,
+        "data": _data(work, pairs),
+    }
+
+
+def _pair(a: Combination, b: Combination, name: str) -> dict[str, Any]:
+    """Return what the template shows of one combination beside the first one."""
+    found = difference_of(a.parts, b.parts)
+    listed, rest = found.kernels[:MOST_KERNELS], found.kernels[MOST_KERNELS:]
+    return {
+        "name": name,
+        "words": in_words(found, ("A", name)),
+        "verdict": _told(b.row),
+        "settings": _settings(a, b),
+        "found": found,
+        "kernels": listed,
+        "more_kernels": len(rest),
+        "rest": tuple(sum(getattr(one, side).head for one in rest) for side in "ab"),
+        "gains": _gains(a, b),
+    }
+
+
+def _told(row: Row) -> str:
+    """Return whether the seeds tell a combination apart from the first one, in a sentence."""
+    seeds = len(row["seeds"])
+    if seeds == 1:
+        return "One seed does not say whether the two can be told apart."
+    if row["told_apart_from_first"]:
+        return f"Over {seeds} seeds the two are told apart: {change(row)} %."
+    return (
+        f"Over {seeds} seeds the two cannot be told apart: {change(row)} %. The parts below may be"
+        " the seed's alone."
+    )
+
+
+def _settings(a: Combination, b: Combination) -> list[tuple[str, str, str]]:
+    """Return what differs between two combinations: options, and fields of the configuration."""
+    rows = (a.row, b.row)
+    said = {name: (value(a.row, name), value(b.row, name)) for name in varying(rows)}
+    fields = [asdict(one.run.config) for one in (a, b)]
+    for name in fields[0]:
+        pair = str(fields[0][name]), str(fields[1][name])
+        if pair[0] != pair[1]:
+            said[name] = pair
+    return [(name.replace("_", " "), *pair) for name, pair in said.items() if pair[0] != pair[1]]
+
+
+def _gains(a: Combination, b: Combination) -> list[tuple[str, float, float]]:
+    """Return each bound's gain in both combinations, under the contention that they run with."""
+    contention = a.run.request.contention
+    sides = [
+        {
+            gain["name"]: gain["fewer_cycles_percent"]
+            for gain in one.gains
+            if gain["contention"] == contention
+        }
+        for one in (a, b)
+    ]
+    if not all(sides):
+        return []
+    rows = [(replay_gains.LABELS[name], gain, sides[1][name]) for name, gain in sides[0].items()]
+    return sorted(rows, key=lambda row: -max(row[1:]))
+
+
+def letter(number: int) -> str:
+    """Return what a combination is called on the page: A to Z, then A1, B1, ..."""
+    turn, place = divmod(number, len(string.ascii_uppercase))
+    return string.ascii_uppercase[place] + (str(turn) if turn else "")
+
+
+def _data(work: Sequence[Combination], pairs: Sequence[dict[str, Any]]) -> str:
+    """Return the page's figures as JSON, for programs; it cannot end the script element."""
+    found: list[RunDifference] = [pair["found"] for pair in pairs]
+    data = {
+        "runs": [one.row | {"gains": one.gains} for one in work],
+        "differences": [
+            {"of": pair["name"], "to": "A"} | dict(as_json(each))
+            for pair, each in zip(pairs, found, strict=True)
+        ],
+    }
+    return json.dumps(data).replace("<", "\\u003c")
