@@ -1,8 +1,9 @@
-"""A core whose registers and memories begin with any values, and whose reset can leave one out.
+"""A core whose registers begin with any values, whose reset can leave one out, or a bit flips.
 
 Amaranth's Verilog gives each register and each row of a memory an initial value, so in a simulation
 the reset finds what it is to make. Here that value stands only without the option ``any_start``,
-and a random one with it. ``unreset=K`` takes register K out of the reset.
+and a random one with it. ``unreset=K`` takes register K out of the reset. ``flip_bit=B`` inverts
+bit B of all registers' bits at the end of cycle ``flip_at``.
 """
 
 import json
@@ -23,8 +24,8 @@ from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.build import FLAGS, TOP, compile_verilog, own_source
 from warploom_sim.cosim.lockstep.ports import CLOCK, RESET
 
-#: Whether LaunchPath says that it has no launch, and what it answers.
-PATH_PORTS = ("idle", "answer")
+#: Whether LaunchPath says that it has no launch, and room for one; what it answers.
+PATH_PORTS = ("idle", "room", "answer", "stop_answer")
 STREAM_PORTS = ("payload", "valid", "ready")
 
 MODULE = re.compile(r"^module (\S+) ?\(.*?^endmodule$", re.MULTILINE | re.DOTALL)
@@ -37,8 +38,25 @@ CLOCKED = re.compile(r"^  always @\(posedge clk\)\n    (\S+) +<= (\S.*?) *;$", r
 UNDER_RESET = re.compile(r"^    if \(rst\) begin\n      (\S+) +=", re.MULTILINE)
 
 
+#: In which cycle bits flip, in a module with registers.
+FLIPS = (
+    "  reg [31:0] bench_bit, bench_at, bench_cycle;",
+    "  reg bench_flips;",
+    "  initial begin",
+    "    bench_flips = 0;",
+    "    bench_cycle = 0;",
+    '    if ($value$plusargs("flip_bit=%d", bench_bit) == 0) bench_bit = 0;',
+    '    if ($value$plusargs("flip_at=%d", bench_at) == 0) bench_at = 32\'hFFFFFFFF;',
+    "  end",
+    "  always @(posedge clk) begin",
+    "    bench_cycle <= bench_cycle + 1;",
+    "    bench_flips <= bench_cycle == bench_at;",
+    "  end",
+)
+
+
 class SeenFrontEnd(wiring.Component):
-    """A FrontEnd that shows its LaunchPath's ``idle``, answers and final records."""
+    """A FrontEnd that shows its LaunchPath's ``idle``, ``room``, answers and final records."""
 
     def __init__(self, config):
         self._core = FrontEnd(config)
@@ -67,7 +85,7 @@ class SeenFrontEnd(wiring.Component):
 
 @dataclass(frozen=True)
 class AnyStart:
-    """Verilog with the two options.
+    """Verilog with the options.
 
     Attributes
     ----------
@@ -77,29 +95,33 @@ class AnyStart:
         Module and name of each register that has a reset; its place is its number.
     unreset : tuple[str, ...]
         The same of each that has none.
+    bits : tuple[tuple[str, int], ...]
+        Module and name of each register, and its width: bits are numbered in this order.
     """
 
     text: str
     reset: tuple[str, ...]
     unreset: tuple[str, ...]
+    bits: tuple[tuple[str, int], ...]
 
 
 def any_start(text):
-    """Give Amaranth's Verilog the two options.
+    """Give Amaranth's Verilog the options.
 
     Raises
     ------
     AssertionError
         If an initial value is left: Yosys writes another Verilog.
     """
-    reset, unreset = [], []
-    modules = [_module(found, reset, unreset) for found in MODULE.finditer(text)]
+    reset, unreset, bits = [], [], []
+    modules = [_module(found, reset, unreset, bits) for found in MODULE.finditer(text)]
     assert modules and reset
-    return AnyStart("\n".join(modules), tuple(reset), tuple(unreset))
+    return AnyStart("\n".join(modules), tuple(reset), tuple(unreset), tuple(bits))
 
 
-def _module(found, reset, unreset):
+def _module(found, reset, unreset, bits):
     name, text = found[1], found[0]
+    widths = {register: int(width) for _, register, width, _ in REGISTER.findall(text)}
     clocked = {signal: register for register, signal in CLOCKED.findall(text)}
     assert len(clocked) == len(REGISTER.findall(text)), f"{name}: initial values are left"
     under_reset = set(UNDER_RESET.findall(text))
@@ -114,7 +136,19 @@ def _module(found, reset, unreset):
         reset.append(f"{name}.{clocked[match[1]]}")
         return match[0].replace("(rst)", f"(rst && bench_unreset != {len(reset) - 1})")
 
+    def flipped(match):
+        register, signal = match[1], match[2]
+        first = sum(width for _, width in bits)
+        bits.append((f"{name}.{register}", widths[register]))
+        # A bit that is not this register's is shifted out.
+        mask = f"{widths[register]}'h1 << (bench_bit - {first})"
+        return (
+            f"  always @(posedge clk)\n    if (bench_flips) {register} <= {signal} ^ ({mask});\n"
+            f"    else {register} <= {signal} ;"
+        )
+
     text = UNDER_RESET.sub(number, text)
+    text = CLOCKED.sub(flipped, text)
     left = re.findall(r"^  reg [^;]* = (?!0;).*$", text, re.MULTILINE)
     for rows in ROWS.findall(text):
         left += [row for row in rows.splitlines()[1:-1] if "bench_any" not in row]
@@ -124,6 +158,7 @@ def _module(found, reset, unreset):
         head + ";",
         "  reg bench_any;",
         "  integer bench_unreset;",
+        *(FLIPS if clocked else []),
         "  initial begin",
         '    bench_any = $test$plusargs("any_start") != 0;',
         '    if ($value$plusargs("unreset=%d", bench_unreset) == 0) bench_unreset = -1;',
@@ -150,7 +185,7 @@ def program(config):
     def build(folder):
         again = verilog.convert(core, name=TOP, ports=ports.to_convert(), emit_src=False)
         made = any_start(again)
-        (folder / "registers.json").write_text(json.dumps([made.reset, made.unreset]))
+        (folder / "registers.json").write_text(json.dumps([made.reset, made.unreset, made.bits]))
         names = (CLOCK, RESET, *ports.inputs, *ports.outputs)
         compile_verilog("any start", made.text, names, "verilator", flags, folder)
 

@@ -118,7 +118,7 @@ class IdlePath : public Agent {
     std::set<uint64_t> open_, owed_;
 };
 
-// Random commands at both cores, between two looks at every register, and a soft reset behind.
+// Random commands at both cores, between two looks at every register and section, and a soft reset behind.
 inline void one_start(uint64_t seed, const Arguments& arguments, Counts& counts) {
     Random random(seed);
     Core core;
@@ -143,6 +143,10 @@ inline void one_start(uint64_t seed, const Arguments& arguments, Counts& counts)
     auto look = [&] {
         uint32_t data;
         for (uint32_t address : {REGISTER_ADDRESSES}) master.read_now(address, &data);
+        for (uint32_t section = 0; section < SECTIONS; section++) {
+            for (uint32_t offset = 0; offset < WARPLOOM_SECTION_T0_OFFSET; offset += 4)
+                master.read_now(warploom_section(section, offset), &data);
+        }
         counts["looks"]++;
     };
     look();

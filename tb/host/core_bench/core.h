@@ -9,8 +9,10 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -122,6 +124,12 @@ class Agent {
     virtual void restart() {}
 };
 
+// Something that must hold does not.
+class Failure : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
 class Core {
   public:
     Core() : top_(new Vtop), pins_(pins_of(*top_)) {
@@ -136,12 +144,20 @@ class Core {
     }
     const std::map<std::string, Pin>& pins() const { return pins_; }
     void add(Agent* agent) { agents_.push_back(agent); }
-    // One clock cycle.
+    // One clock cycle. It is whole for all, also if one of them finds that something does not hold.
     void cycle() {
+        std::optional<Failure> failed;
         for (Agent* agent : agents_) agent->drive();
         settle();
-        for (Agent* agent : agents_) agent->see();
+        for (Agent* agent : agents_) {
+            try {
+                agent->see();
+            } catch (const Failure& failure) {
+                if (!failed) failed = failure;
+            }
+        }
         edge();
+        if (failed) throw *failed;
     }
     void cycles(unsigned count) {
         while (count--) cycle();
@@ -169,10 +185,7 @@ class Core {
         for (Agent* agent : agents_) agent->restart();
     }
     [[noreturn]] void fail(const std::string& what) const {
-        printf("{\"failure\": \"cycle %llu: %s\"}\n", static_cast<unsigned long long>(now),
-               what.c_str());
-        fflush(stdout);
-        _Exit(0);
+        throw Failure("cycle " + std::to_string(now) + ": " + what);
     }
     void demand(bool holds, const std::string& what) const {
         if (!holds) fail(what);

@@ -1,6 +1,7 @@
 // Runs one of the benches: its name, then name=number.
 #include "any_start.h"
 #include "commands.h"
+#include "flips.h"
 #include "orders.h"
 #include "soft_resets.h"
 #include "storm.h"
@@ -11,11 +12,16 @@ int main(int count, char** words) {
     static const std::map<std::string, void (*)(const Arguments&)> benches = {
         {"any_start", run_any_start},
         {"commands", run_commands},
+        {"flips", run_flips},
         {"orders", run_orders},
         {"soft_resets", run_soft_resets},
         {"storm", run_storm},
     };
     Verilated::commandArgs(count, words);
-    benches.at(words[1])(Arguments(count - 1, words + 1));
+    try {
+        benches.at(words[1])(Arguments(count - 1, words + 1));
+    } catch (const Failure& failure) {
+        printf("{\"failure\": \"%s\"}\n", failure.what());
+    }
     return 0;
 }

@@ -38,6 +38,14 @@ class Master : public Agent {
         reads_.push_back({answered, core_.now});
         accesses++;
     }
+    // Nobody waits for the answers any more.
+    void forget() {
+        for (auto* queue : {&writes_, &reads_}) {
+            for (Open& open : *queue) open.answered = {};
+        }
+    }
+    // Whether the last look at the bus found an answer that is not AXI's, or none.
+    bool lost() const { return lost_; }
     size_t open() const { return writes_.size() + reads_.size(); }
 
     // A blocking access: cycles go by until it is answered.
@@ -72,6 +80,7 @@ class Master : public Agent {
     }
 
     void see() override {
+        lost_ = true;
         if (moves(AW)) addresses_.pop_front();
         if (moves(W)) words_.pop_front();
         if (moves(AR)) reads_asked_.pop_front();
@@ -98,6 +107,7 @@ class Master : public Agent {
             if (!queue->empty())
                 core_.demand(core_.now - queue->front().since < SILENT, "an access hangs");
         }
+        lost_ = false;
     }
 
     void restart() override {
@@ -153,7 +163,7 @@ class Master : public Agent {
     }
 
     Core& core_;
-    bool hurried_;
+    bool hurried_, lost_ = false;
     std::vector<Pace> paces_;
     std::vector<Channel> channels_;
     std::deque<uint32_t> addresses_, reads_asked_;

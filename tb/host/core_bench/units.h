@@ -51,6 +51,8 @@ class Unit : public Agent {
     }
 
     CoreBehaviour behaviour;
+    // Every part is taken at once.
+    bool hurries = false;
     // Called for each part that a core takes.
     std::function<void(unsigned core, uint32_t first, uint32_t count)> on_part;
     // What a result word holds: tells it apart from other tasks' words.
@@ -62,7 +64,7 @@ class Unit : public Agent {
     }
 
     void drive() override {
-        put(start_ready_, ready_pace_.toss());
+        put(start_ready_, hurries || ready_pace_.toss());
         put(failure_, random_.word());
         send_result();
         unsigned arrived = 0, failed = 0;
