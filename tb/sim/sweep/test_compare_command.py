@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support.trace_files import document, random_document, write
-from warploom_sim import cli, replay
+from warploom_sim import cli, replay, screen
 from warploom_sim.failure import MismatchError, ProgramError
 from warploom_sim.sweep import cluster, comparison
 from warploom_sim.sweep.execute import Finished, execute
@@ -47,6 +47,8 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             ran.append(run.config.policy)
             yield run, execute(run, run.trace.read_bytes())
 
+    # A worker shows no progress; here it is this process, which does.
+    monkeypatch.setattr(screen, "be_quiet", lambda: None)
     monkeypatch.setattr(comparison, "connect", connected)
     monkeypatch.setattr(comparison, "finished_runs", finished)
     return ran
@@ -323,7 +325,7 @@ def closed_port() -> int:
         (("--contention", "sharing", "--knee", "8,0"), "'--knee': '0'; legal: 1 to 65535"),
         (("--contention", "sharing", "--knee", "x"), "'--knee': 'x'; legal: 1 to 65535"),
         (("--time-scale", "1,0"), "'--time-scale': '0'; legal: a fraction above 0"),
-        (("--set", "sms=0"), "sms is 0; legal: 1 to 256"),
+        (("--set", "sms=0"), "sms is 0; legal: 1 to 1024"),
         (("--set", "nothing=1,2"), "field is 'nothing'; legal: sms, "),
         (("--results", "/proc/runs"), "'--results': '/proc/runs' cannot be written"),
         (("--json", "/proc/runs.json"), "'--json': '/proc/runs.json' cannot be written"),
