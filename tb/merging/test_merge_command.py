@@ -94,6 +94,7 @@ def test_both_charging_rules_run_and_the_better_one_is_named(tmp_path: Path) -> 
         assert found["cycles"] == found["charges"][charge]["gate"]["cycles"]
         verb = {"maximum": "would win", "task": "wins"}[charge]
         assert f"charging rule used: {charge} (--charge); in mode gate task {verb}: " in done.output
+        assert "without contention: " in done.output
         rows = [[cell.strip() for cell in line.split("|")] for line in done.output.splitlines()]
         shown = {tuple(row[1:3]): row[3] for row in rows if len(row) == 7}
         for rule, modes in found["charges"].items():

@@ -72,6 +72,7 @@ def test_each_mode_has_its_figures(trace, tmp_path):
     said = "assumed: an SM reports a killed block 5 cycles after the kill (--report-time)"
     assert " ".join(done.output.split()).count(said) == 2
     assert "about 8 commands" in done.output
+    assert "without contention: " in done.output
     assert "microseconds" in plot.read_text() or plot.stat().st_size > 10_000
 
 

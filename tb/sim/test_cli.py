@@ -207,18 +207,22 @@ def test_all_options_reach_the_replay(monkeypatch: pytest.MonkeyPatch, tmp_path:
     given = "--allocator own "
     given += "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
     more = "--arrivals trace --contention sharing --knee 3 --waves --wave-cycles 3:9 "
+    more += "--gpu A100 "
     more += f"--device 0 --seed 7 --time-scale 1/64 --json {tmp_path / 'f.json'} --forced-fault a"
     more += f" --gpu A100 --strict --kill-every 9 --set sms=4 --launches-csv {tmp_path / 'l.csv'}"
     more += f" --timeline {tmp_path / 't.pftrace'} --report {tmp_path / 'r.html'}"
     assert run("sim", TRACE, *given.split(), *more.split()).exit_code == 0
     default = ReplayRequest(traces=(Path(TRACE),), rtl=True)
     changed = {name for name, value in vars(seen[0]).items() if value != getattr(default, name)}
-    assert changed == vars(default).keys() - {"traces", "host", "rtl"}
+    # Contention is on by default, and only with it there is a knee.
+    assert changed == vars(default).keys() - {"traces", "host", "rtl", "contention"}
     assert run("sim", TRACE).exit_code == 0
     assert seen[1] == default
     # A host neither kills nor waits for arrivals.
     assert run("sim", TRACE, "--host", "axi").exit_code == 0
     assert seen[2].host == "axi"
+    assert run("sim", TRACE, "--contention", "none").exit_code == 0
+    assert (seen[3].contention, seen[3].knee) == ("none", None)
 
 
 def test_without_a_trace_the_two_recordings_are_replayed() -> None:

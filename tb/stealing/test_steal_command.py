@@ -29,6 +29,7 @@ def test_the_figures_are_those_of_the_run(tmp_path):
     assert figures["speedup"] == round(figures["makespan_one_worker"] / figures["makespan"], 3)
     assert figures["makespan"] == figures["makespan_fence"] < figures["makespan_atomic"]
     assert f"{figures['makespan']:,}" in done.output
+    assert "without contention: " in done.output
 
 
 def test_the_timeline_reads_back(tmp_path):

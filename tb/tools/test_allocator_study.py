@@ -53,6 +53,7 @@ def replayed(trace: str, policy: str, entries: int, memory: int) -> str:
         "default",
         allocator=policy,
         time_scale="1/32",
+        contention="none",
         history_entries=entries,
         index_memory_warps=memory,
     )

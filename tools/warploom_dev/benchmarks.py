@@ -144,7 +144,7 @@ def _replay(trace: Path, simulator: str) -> float:
     config = preset(CONFIG)
     launches = _launches(trace, REPLAYED[simulator])
     simulation = replay_bench_build.build(config, simulator)
-    request = ReplayRequest(traces=(trace,), rtl=True, simulator=simulator)
+    request = ReplayRequest(traces=(trace,), rtl=True, simulator=simulator, contention="none")
     folder = build_root() / "benchmarks" / uuid.uuid4().hex
     folder.mkdir(parents=True)
     try:

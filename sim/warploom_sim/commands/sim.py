@@ -43,7 +43,8 @@ def sim(traces: tuple[Path, ...], **values: Any) -> None:
       warploom sim mine.json.gz --timeline run.pftrace --report run.html
       warploom sim mine.json.gz --set sms=4 --set block_slots=16 --launches-csv launches.csv
       warploom sim mine.json.gz --waves --wave-cycles 20000:21000
-      warploom sim mine.json.gz --contention sharing --knee 8
+      warploom sim mine.json.gz --knee 8
+      warploom sim mine.json.gz --contention none
       warploom sim mine.json.gz --arrivals trace
       warploom sim --host axi
     """

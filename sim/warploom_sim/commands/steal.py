@@ -16,6 +16,7 @@ from warploom_sim.commands.parameters import (
 )
 from warploom_sim.cosim.simulators import SIMULATORS, require
 from warploom_sim.json_file import write_json
+from warploom_sim.methods import WITHOUT_CONTENTION
 from warploom_sim.screen import progress_bar, table_console
 
 ALGORITHMS = ("merge_sort", "matrix_product", "n_queens", "quadrature")
@@ -173,4 +174,6 @@ def _print(figures: dict[str, Any], meanings: dict[str, str]) -> None:
     table.columns[1].justify = "right"
     for name, meaning in meanings.items():
         table.add_row(name.replace("_", " "), f"{figures[name]:,}", meaning)
-    table_console().print(table)
+    console = table_console()
+    console.print(table)
+    console.print(WITHOUT_CONTENTION, highlight=False, soft_wrap=True)

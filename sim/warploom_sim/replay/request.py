@@ -25,6 +25,7 @@ from warploom_sim.traces.gpus import Gpu
 from warploom_spec import PRESETS, WarploomError
 from warploom_spec.config import POLICIES, RECLAIMS
 
+#: Whether the blocks of an SM slow each other down: on a GPU they do.
 CONTENTIONS: Final = ("none", "sharing")
 #: Policies of IndexMemoryAllocator, the default first.
 ALLOCATORS: Final = ("frequent", "shared", "own")
@@ -104,12 +105,13 @@ class ReplayRequest:
         "--contention",
         Word(CONTENTIONS),
         "Whether the blocks of an SM slow each other down.",
-        CONTENTIONS[0],
+        "sharing",
+        always=True,
     )
     knee: int | None = option(
         "--knee",
         Whole(1, MOST_KNEE),
-        "With contention: warps that an SM runs at full speed.",
+        "With contention sharing: warps that an SM runs at full speed.",
         DEFAULT_KNEE,
         needs=("contention", "sharing"),
         plusarg=True,

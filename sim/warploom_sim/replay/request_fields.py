@@ -228,12 +228,20 @@ def _values(request: Any, roles: Sequence[Role]) -> Iterator[tuple[str, Option, 
 
 
 def conditions(request: Any) -> list[str]:
-    """Return in words under which conditions a request's work runs; what is off is left out."""
+    """Return in words under which conditions a request's work runs.
+
+    What is off is left out, unless it is on by default.
+    """
     return [
         f"{one.key.replace('_', ' ')} {value}"
         for _, one, value in _values(request, (Role.WORK,))
-        if value not in (None, "none")
+        if value is not None and not is_off(one, value)
     ]
+
+
+def is_off(one: Option, value: Any) -> bool:
+    """Return whether an option is off, as it is by default: nothing is said of it then."""
+    return bool(value == one.default == "none")
 
 
 def new_files(request: Any) -> dict[str, Path]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from warploom_sim.replay.request_fields import Role
+from warploom_sim.replay.request_fields import Role, is_off
 from warploom_sim.sweep.plan import parts
 
 
@@ -24,7 +24,8 @@ def common(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Return what all rows share, by name, as far as it is worth a word."""
     shared = {name: _values(rows, name) for name in _names(rows)}
     worth = {name: values.pop() for name, values in shared.items() if len(values) == 1}
-    return {name: text for name, text in worth.items() if text not in ("none", "model")}
+    off = {one.key for one in parts().values() if is_off(one, worth.get(one.key))}
+    return {name: text for name, text in worth.items() if name not in off and text != "model"}
 
 
 def _values(rows: Sequence[dict[str, Any]], name: str) -> set[str]:

@@ -19,6 +19,7 @@ from warploom_spec.config import RECLAIMS
 
 TRACES = Path(__file__).parents[3] / "traces"
 TINY = ("--sim", "icarus", "--config", "tiny")
+FREE = ("--contention", "none")
 SCALE = ReplayRequest(traces=()).time_scale
 
 
@@ -74,7 +75,7 @@ def test_rtl_and_model_are_equal_at_every_knee(
     tmp_path: Path, trace: Path, reclaim: str, kills: tuple[object, ...]
 ) -> None:
     options = (trace, *TINY, "--reclaim", reclaim, *kills)
-    free = equal_cycles(tmp_path, *options)
+    free = equal_cycles(tmp_path, *options, *FREE)
     by_knee = {
         knee: equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", knee)
         for knee in (1, 3, 8, 65_535)
@@ -86,7 +87,7 @@ def test_rtl_and_model_are_equal_at_every_knee(
 @pytest.mark.parametrize("reclaim", RECLAIMS)
 def test_full_sms_take_longer_by_their_load(tmp_path: Path, full_sms: Path, reclaim: str) -> None:
     options = (full_sms, *TINY, "--reclaim", reclaim)
-    free = equal_cycles(tmp_path, *options)
+    free = equal_cycles(tmp_path, *options, *FREE)
     # 16 warps where 4 were recorded: 16 / 4 times as long, 16 / 8 where 8 still run at full speed.
     for knee, times in ((1, 4), (4, 4), (8, 2), (16, 1)):
         shared = equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", knee)
@@ -95,8 +96,8 @@ def test_full_sms_take_longer_by_their_load(tmp_path: Path, full_sms: Path, recl
 
 def test_the_same_from_python(tmp_path: Path, full_sms: Path) -> None:
     options = (full_sms, *TINY, "--contention", "sharing", "--knee", 3)
-    free = replay(full_sms, "tiny", time_scale=SCALE)
-    sharing = replay(full_sms, "tiny", time_scale=SCALE, contention="sharing", knee=3)
+    free = replay(full_sms, "tiny", time_scale=SCALE, contention="none")
+    sharing = replay(full_sms, "tiny", time_scale=SCALE, knee=3)
     assert sharing.cycles == equal_cycles(tmp_path, *options)
     assert (sharing.settings.knee, free.settings.knee) == (3, None)
     assert sharing.cycles != free.cycles
@@ -115,10 +116,11 @@ def test_what_is_refused_from_python(trace: Path, options: dict[str, Any], said:
 
 
 def test_the_figures_say_how_it_was_replayed(tmp_path: Path, trace: Path) -> None:
-    result, figures = sim(tmp_path, trace, *TINY, "--contention", "sharing")
+    """Contention is on, unless it is turned off."""
+    result, figures = sim(tmp_path, trace, *TINY)
     assert (figures["contention"], figures["knee"]) == ("sharing", 16)
     assert "knee, warps of an SM at full speed" in result.stdout
-    _, figures = sim(tmp_path, trace, *TINY)
+    _, figures = sim(tmp_path, trace, *TINY, *FREE)
     assert figures["contention"] == "none" and "knee" not in figures
 
 
@@ -137,7 +139,7 @@ def test_a_mismatch_says_how_to_see_it_again(tmp_path: Path, trace: Path) -> Non
         (("--contention", "bandwidth"), "'bandwidth'; legal: none, sharing"),
         (("--contention", "sharing", "--knee", "0"), "'0'; legal: 1 to 65535"),
         (("--contention", "sharing", "--knee", "x"), "legal: 1 to 65535"),
-        (("--knee", "8"), "--knee 8 counts only with --contention sharing; give that, too"),
+        ((*FREE, "--knee", "8"), "--knee 8 counts only with --contention sharing; give that, too"),
     ],
 )
 def test_what_is_refused(tmp_path: Path, trace: Path, options: tuple[str, ...], said: str) -> None:
@@ -200,7 +202,7 @@ def test_whole_recordings_are_equal_at_several_knees(
     tmp_path: Path, name: str, reclaim: str
 ) -> None:
     options = (TRACES / f"{name}.json.gz", "--reclaim", reclaim)
-    free = equal_cycles(tmp_path, *options)
+    free = equal_cycles(tmp_path, *options, *FREE)
     knees = (1, 5, 8, 16, 30, 64)
     by_knee = {
         knee: equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", knee)

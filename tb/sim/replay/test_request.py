@@ -210,7 +210,9 @@ def test_what_is_illegal_is_refused_with_field_value_and_what_is_legal(name: str
 
 
 def test_what_has_no_part_is_none() -> None:
-    request = ReplayRequest(traces=(), knee=3, simulator="icarus", wave_cycles=(1, 2))
+    request = ReplayRequest(
+        traces=(), contention="none", knee=3, simulator="icarus", wave_cycles=(1, 2)
+    )
     assert (request.knee, request.simulator, request.wave_cycles) == (None, None, None)
     given = ReplayRequest(
         traces=(),
@@ -223,7 +225,10 @@ def test_what_has_no_part_is_none() -> None:
 
 
 def full(trace: Path) -> ReplayRequest:
-    """Return a request in which no option that decides something is the default."""
+    """Return a request in which no option that decides something is the default.
+
+    Contention is: only with it there is a knee.
+    """
     return ReplayRequest(
         traces=(trace,),
         simulator="icarus",
@@ -251,16 +256,17 @@ def test_the_command_that_runs_it_again_is_the_same_request(
     trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request = full(trace)
-    kept = ("traces", "host", "rtl", "waves", "wave_cycles", "json")
+    kept = ("traces", "host", "rtl", "waves", "wave_cycles", "json", "contention")
     default = ReplayRequest(traces=(), rtl=True)
     for name in options(ReplayRequest).keys() - {*kept, "launches_csv", "timeline", "report"}:
         assert getattr(request, name) != getattr(default, name), name
     seen: list[ReplayRequest] = []
     monkeypatch.setattr("warploom_sim.commands.sim_run.run", lambda one: seen.append(one) or 0)
-    for one in (request, ReplayRequest(traces=(trace,), rtl=True, host="axi")):
+    hosted = ReplayRequest(traces=(trace,), rtl=True, host="axi", contention="none")
+    for one in (request, hosted):
         done = CliRunner().invoke(cli.main, ["sim", str(trace), *words(one, Surface.SIM)])
         assert done.exit_code == 0, done.output
-    assert seen == [request, ReplayRequest(traces=(trace,), rtl=True, host="axi")]
+    assert seen == [request, hosted]
 
 
 def test_the_models_job_is_the_request_as_far_as_the_model_is_told(trace: Path) -> None:
@@ -286,8 +292,9 @@ def test_json_and_the_report_have_the_options(trace: Path) -> None:
     assert {*said.split(", "), "seed 7", "device 0", "gpu A100"} <= set(all_set)
     assert len(all_set) == sum(one.role is Role.WORK for one in options(ReplayRequest).values())
     by_default = conditions(ReplayRequest(traces=()))
-    assert {"time scale 1/32", "seed 1"} <= set(by_default)
-    assert not any(word in said for said in by_default for word in ("contention", "knee", "kill"))
+    assert {"time scale 1/32", "seed 1", "contention sharing", "knee 16"} <= set(by_default)
+    assert not any(word in said for said in by_default for word in ("arrivals", "kill"))
+    assert "contention none" in conditions(ReplayRequest(traces=(), contention="none"))
 
 
 @pytest.mark.parametrize(
@@ -297,7 +304,10 @@ def test_json_and_the_report_have_the_options(trace: Path) -> None:
         ("compare --waves", "--waves is refused by warploom compare: warploom sim --waves writes"),
         ("compare --timeline t", "--timeline t is refused by warploom compare: warploom sim"),
         ("compare --sim icarus", "--sim icarus counts only with --rtl; give that, too"),
-        ("compare --knee 3,4", "--knee 3 4 counts only with --contention sharing; give that, too"),
+        (
+            "compare --contention none --knee 3,4",
+            "--knee 3 4 counts only with --contention sharing; give that, too",
+        ),
         ("compare --first 3", "Invalid value for '--first': give --launches 3 instead."),
         ("compare --launches a.json b.json", "legal: 1 or more. two results are compared by: "),
         ("sim --wave-cycles 3:9", "--wave-cycles 3:9 counts only with --waves; give that, too"),
@@ -325,7 +335,10 @@ def test_what_a_command_cannot_do_is_refused_in_a_line(
         ({"waves": True}, "waves=True is refused by warploom_sim.replay: warploom sim --waves"),
         ({"json": "f.json"}, "json=.* is refused by warploom_sim.replay: it returns the result"),
         ({"simulator": "icarus"}, "simulator='icarus' counts only with rtl=True; give that, too"),
-        ({"knee": 3}, "knee=3 counts only with contention='sharing'; give that, too"),
+        (
+            {"contention": "none", "knee": 3},
+            "knee=3 counts only with contention='sharing'; give that, too",
+        ),
         ({"settings": ("sms=3",), "sms": 4}, "sms is set twice: to 3 and 4"),
     ],
 )

@@ -88,7 +88,7 @@ def test_every_combination_on_a_cluster_of_this_machine(tmp_path: Path, trace: P
         figures = run_figures(replay(trace, "tiny", sms=int(row["set"]["sms"]), **fields))
         assert {name: row[name] for name in figures} == figures
         assert row["trace"] == trace.name
-        assert (row["config"], row["contention"], row["time_scale"]) == ("tiny", "none", 1)
+        assert (row["config"], row["contention"], row["time_scale"]) == ("tiny", "sharing", 1)
         assert [*row["occupancy"]] == [*RESOURCES]
         assert [*row["stalls"]] == [*STALL_CAUSES]
         assert row["wall_s"] > 0
@@ -321,7 +321,10 @@ def closed_port() -> int:
         (("--arrivals", "x"), "'--arrivals': 'x'; legal: none, trace"),
         (("--kill-every", "0"), "'--kill-every': '0'; legal: 1 or more"),
         (("--contention", "x"), "'--contention': 'x'; legal: none, sharing"),
-        (("--knee", "8"), "--knee 8 counts only with --contention sharing; give that, too"),
+        (
+            ("--contention", "none", "--knee", "8"),
+            "--knee 8 counts only with --contention sharing; give that, too",
+        ),
         (("--contention", "sharing", "--knee", "8,0"), "'--knee': '0'; legal: 1 to 65535"),
         (("--contention", "sharing", "--knee", "x"), "'--knee': 'x'; legal: 1 to 65535"),
         (("--time-scale", "1,0"), "'--time-scale': '0'; legal: a fraction above 0"),

@@ -84,8 +84,8 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
         {"reclaim": "in_order"},
         {"settings": "history_entries=3"},
         {"time_scale": Fraction(1, 2)},
-        {"contention": "sharing"},
-        {"contention": "sharing", "knee": 8},
+        {"contention": "none"},
+        {"knee": 8},
         {"arrivals": "trace"},
         {"allocator": "own"},
         {"kill_every": 1},
@@ -160,6 +160,10 @@ def test_labels_say_what_differs_and_the_title_the_rest(trace: Path) -> None:
     ]
     shared = common(rows)
     assert shared["cores"] == "2"
-    assert not shared.keys() & {"policy", "sms", "contention", "engine"}
+    assert (shared["contention"], shared["knee"]) == ("sharing", "16")
+    assert not shared.keys() & {"policy", "sms", "arrivals", "engine"}
+    # Contention is on by default: the title says where it is off.
+    without = plan((trace,), given | {"contention": ("none",)})
+    assert common([run.identity() for run in without])["contention"] == "none"
     assert varying(rows[:1]) == ["policy"]
     assert value({"set": {}}, "sms") == "preset's"

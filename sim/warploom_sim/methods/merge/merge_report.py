@@ -6,6 +6,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from warploom_sim.methods import WITHOUT_CONTENTION
 from warploom_sim.methods.merge.h200 import CLOCK_MHZ, SEPARATE
 
 #: Figures of the run that are not one row of the first table.
@@ -45,6 +46,7 @@ def show(console: Console, figures: Mapping[str, Any]) -> None:
             table.add_row(f"merged, {mode}", charge, *cells)
     console.print(table)
     console.print(charge_verdict(figures), highlight=False, soft_wrap=True)
+    console.print(WITHOUT_CONTENTION, highlight=False, soft_wrap=True)
 
 
 def charge_verdict(figures: Mapping[str, Any]) -> str:

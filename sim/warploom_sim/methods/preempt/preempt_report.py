@@ -6,6 +6,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from warploom_sim.methods import WITHOUT_CONTENTION
 from warploom_sim.methods.preempt.published import PUBLISHED, SOURCES
 
 #: Figures of a run, with the headings of their columns.
@@ -49,6 +50,7 @@ def _latencies(console: Console, figures: Mapping[str, Any]) -> None:
 
 
 def _costs(console: Console, figures: Mapping[str, Any]) -> None:
+    console.print(WITHOUT_CONTENTION, highlight=False, soft_wrap=True)
     until = figures["compared_cycles"]
     title = f"what it cost: each run's first {until:,} cycles, the length of the shortest run"
     table = _table("", *_COSTS.values(), title=title)
