@@ -1,6 +1,7 @@
 """``warploom compare``: many replays beside each other, or two launch by launch."""
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -132,6 +133,7 @@ def compare(
       warploom compare mine.json.gz --policy round_robin,least_loaded --report policies.html
       warploom compare --from first.json second.json
     """
+    began = time.monotonic()
     given = given_options(values)
     json_file: Path | None = given.pop("json", None)
     report: Path | None = given.pop("report", None)
@@ -173,15 +175,18 @@ def compare(
         check_pairs([group[0].identity() for group in by_combination(job.runs)])
     for note in job.notes:
         click.echo(note, err=True)
+    ran = len(job.missing)
     _run(job, scheduler, workers)
+    rate = round(60 * ran / (time.monotonic() - began), 1) if ran else None
     rows = combine(job.runs, job.rows)
     if warning := time_scale_warning(rows):
         click.echo(warning, err=True)
     show_comparison(table_console(), rows)
+    files = [as_json(row, rate) for row in rows]
     if json_file:
-        write_json(json_file, [as_json(row) for row in rows])
+        write_json(json_file, files)
     if csv_file:
-        write_csv(csv_file, rows)
+        write_csv(csv_file, files)
     if plot:
         from warploom_sim.sweep.plot import plot_comparison
 

@@ -7,6 +7,7 @@ from typing import Final
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events, Piece
 from warploom_sim.replay import expected, replay_figures
+from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
 from warploom_sim.replay.bench import axi_bench
 from warploom_sim.replay.bench.records import record_packets
 from warploom_sim.replay.expected import Expected
@@ -127,6 +128,21 @@ def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
 def model_pieces(job: Job, transfers: Sequence[int] | None = None) -> Iterator[Piece]:
     """Yield what the golden event model makes of a job, in this process."""
     return event_pieces(job.launches, job.config, job.request, job.arrivals, transfers)
+
+
+def figures_alone(job: Job) -> RunFigures:
+    """Return the figures of what the golden event model makes of a job, whose blocks are not kept.
+
+    What blocked the head is found only for a time scale below 1.
+    """
+    names = [launch.name for launch in job.trace.launches]
+    limits = job.request.time_scale < 1
+    figures = RunningFigures(
+        job.launches, names, job.config, job.arrivals, job.recording, limits=limits
+    )
+    for piece in model_pieces(job):
+        figures.add(piece)
+    return figures.finish()
 
 
 def model_alone(job: Job) -> Replay:

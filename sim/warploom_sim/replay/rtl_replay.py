@@ -61,11 +61,14 @@ class Outcome:
     result : Replay or None
         The RTL's run, if its events were to be kept; None, too, if there are problems: its events
         may not belong together.
+    found : RunFigures or None
+        The same without its blocks, which are not kept; None if there are problems.
     """
 
     figures: dict[str, Any]
     problems: list[str]
     result: Replay | None = None
+    found: RunFigures | None = None
 
 
 def run_one(replay: Job) -> Outcome:
@@ -243,7 +246,7 @@ def _judge(
     if heard:
         given |= {"records_compared": heard.records, "results_compared": heard.results}
         given["mismatches"] += heard.wrong
-    return Outcome(given, problems, result)
+    return Outcome(given, problems, result, found)
 
 
 def _figures(

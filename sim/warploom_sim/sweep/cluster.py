@@ -9,6 +9,7 @@ from multiprocessing import resource_tracker
 from typing import Any, Final
 
 from warploom_sim.failure import ProgramError
+from warploom_sim.screen import be_quiet
 from warploom_sim.sweep.execute import Finished, execute
 from warploom_sim.sweep.plan import Run
 from warploom_spec import WarploomError
@@ -110,7 +111,9 @@ def finished_runs(client: Any, runs: Sequence[Run], sources: str) -> Iterator[tu
         content: client.submit(_keep, path.read_bytes(), key=f"trace-{content}")
         for content, path in traces.items()
     }
-    futures = {client.submit(execute, run, contents[run.content], pure=False): run for run in runs}
+    futures = {
+        client.submit(_on_worker, run, contents[run.content], pure=False): run for run in runs
+    }
     for future in distributed.as_completed(futures):
         run = futures[future]
         try:
@@ -130,6 +133,12 @@ def finished_runs(client: Any, runs: Sequence[Run], sources: str) -> Iterator[tu
 def _keep(content: bytes) -> bytes:
     """Hold a trace on a worker; made again on another one if that worker dies."""
     return content
+
+
+def _on_worker(run: Run, trace: bytes) -> Finished:
+    """Run on a worker, which may have the client's screen: what goes on there the client says."""
+    be_quiet()
+    return execute(run, trace)
 
 
 def _words(run: Run) -> str:

@@ -112,16 +112,25 @@ def _verdict(row: Row, others: Sequence[Row]) -> Verdict:
     return Verdict.QUICKEST if sum(apart) == len(others) - 1 else Verdict.TIED
 
 
-def as_json(row: Row) -> Row:
-    """Return a row as JSON has it: the time scale is a number."""
+def as_json(row: Row, runs_per_minute: float | None) -> Row:
+    """Return a row as JSON has it: the time scale is a number, and it says how quick the runs were.
+
+    Parameters
+    ----------
+    row : Row
+        What `combine` returned for a combination.
+    runs_per_minute : float or None
+        Runs of the whole comparison a minute; None: all were kept.
+    """
     scale = Fraction(row["time_scale"])
-    return row | {"time_scale": int(scale) if scale.denominator == 1 else float(scale)}
+    number = int(scale) if scale.denominator == 1 else float(scale)
+    return row | {"time_scale": number, "runs_per_minute": runs_per_minute}
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Write the rows with all figures, a column each, whole or not at all."""
+    """Write rows that `as_json` returned, a column a figure, whole or not at all."""
     text = io.StringIO()
-    lines = [_spaced(flat(as_json(row))) for row in rows]
+    lines = [_spaced(flat(row)) for row in rows]
     writer = csv.DictWriter(text, [*lines[0]], lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)

@@ -1,15 +1,29 @@
 """One run of a comparison, in whichever process and on whichever machine it runs."""
 
+import dataclasses
+import functools
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from warploom_sim import screen
 from warploom_sim.failure import MismatchError, ProgramError
 from warploom_sim.sweep.plan import Run, sources
 from warploom_spec import WarploomError
+
+if TYPE_CHECKING:
+    from warploom_sim.replay.analysis.running import RunFigures
+    from warploom_sim.traces.trace_reader import Trace
+
+#: Traces that this process has read, by what decides about what is read.
+_read: dict[object, "Trace"] = {}
+#: Traces that a process keeps.
+_MOST_READ: Final = 16
+#: A process's sources do not change while it runs.
+_sources = functools.cache(sources)
 
 
 @dataclass(frozen=True)
@@ -35,22 +49,59 @@ class Finished:
 
 
 def execute(run: Run, trace: bytes) -> Finished:
-    """Replay a trace, whose bytes come along: a worker need not see the file."""
+    """Replay a trace, whose bytes come along: a worker need not see the file.
+
+    Its blocks are not kept: a run of any size takes as much memory. A process reads each trace
+    once.
+    """
     # NumPy and Numba are the worker's to import, not the client's.
-    from warploom_sim.replay import python_api
     from warploom_sim.sweep.run_figures import run_figures
 
-    # A worker may have the client's screen: progress there is the client's alone.
-    screen.be_quiet()
-    made_by = sources(run.request.rtl)
+    made_by = _sources(run.request.rtl)
     began = time.monotonic()
+    try:
+        found = _with_rtl(run, trace) if run.request.rtl else _model_alone(run, trace)
+    except (MismatchError, ProgramError, WarploomError) as error:
+        return Finished(None, made_by, str(error), type(error))
+    row = run.identity() | run_figures(found, run.request.time_scale)
+    return Finished(row | {"wall_s": round(time.monotonic() - began, 3)}, made_by)
+
+
+def _model_alone(run: Run, content: bytes) -> "RunFigures":
+    from warploom_sim.replay.replay_job import figures_alone, prepare_launches, read_trace
+
+    request = run.request
+    key = run.content, request.device, request.gpu, request.strict
+    if key not in _read:
+        while len(_read) >= _MOST_READ:
+            del _read[next(iter(_read))]
+        with _file(run, content) as path:
+            _read[key] = read_trace(request.of(path))
+    trace = dataclasses.replace(_read[key], path=run.trace)
+    return figures_alone(prepare_launches(trace, run.config, request, whole=False))
+
+
+def _with_rtl(run: Run, content: bytes) -> "RunFigures":
+    from warploom_sim.cosim import simulators
+    from warploom_sim.replay import rtl_replay
+    from warploom_sim.replay.replay_job import prepare
+
+    assert run.request.simulator
+    simulators.require(run.request.simulator)
+    with _file(run, content) as path:
+        outcome = rtl_replay.run_one(prepare(run.request.of(path), whole=False))
+        if outcome.found is None:
+            raise MismatchError(*outcome.problems)
+        return outcome.found
+
+
+@contextmanager
+def _file(run: Run, content: bytes) -> Iterator[Path]:
+    """Yield a file with a trace's bytes; what is refused names the file that the user named."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / run.trace.name
-        path.write_bytes(trace)
+        path.write_bytes(content)
         try:
-            result = python_api.run(run.request.of(path))
+            yield path
         except (MismatchError, ProgramError, WarploomError) as error:
-            words = str(error).replace(str(path), str(run.trace))
-            return Finished(None, made_by, words, type(error))
-    row = run.identity() | run_figures(result)
-    return Finished(row | {"wall_s": round(time.monotonic() - began, 3)}, made_by)
+            raise type(error)(str(error).replace(str(path), str(run.trace))) from error

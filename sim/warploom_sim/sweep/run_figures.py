@@ -1,11 +1,13 @@
 """The figures of one run of a comparison."""
 
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warploom_sim.replay.analysis.limits import find_limits, rate_by_time_scale
+from warploom_sim.replay.analysis.running import RunFigures
 from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.replay_result import REFUSED, Integers, Replay
 from warploom_spec import RESOURCES, STALL_CAUSES
@@ -24,8 +26,16 @@ GROUPS: Final[dict[str, tuple[str, ...]]] = {
 SHARES: Final = ("occupancy", "sm_time_lost")
 
 
-def run_figures(run: Replay) -> dict[str, Any]:
+def run_figures(run: Replay | RunFigures, scale: Fraction | None = None) -> dict[str, Any]:
     """Return a run's figures by name.
+
+    Parameters
+    ----------
+    run : Replay or RunFigures
+        The run, of which all blocks may be there or none.
+    scale : Fraction or None
+        The time scale of a run without blocks; what blocked its head must have been found if the
+        scale is below 1.
 
     Percentiles are of the launches that finished, and are the value of one of them: the smallest
     one that as many in a hundred do not exceed. Without such a launch they are None.
@@ -35,10 +45,10 @@ def run_figures(run: Replay) -> dict[str, Any]:
     return {
         "launches": len(launches),
         "refused": int((launches.fate == REFUSED).sum()),
-        "blocks": len(run.blocks),
+        "blocks": (blocks := int(launches.blocks.sum())),
         "cycles": run.cycles,
-        "blocks_per_cycle": round(run.blocks_per_cycle, 4),
-        "rate_by_time_scale": _rate_by_time_scale(run),
+        "blocks_per_cycle": round(blocks / run.cycles, 4),
+        "rate_by_time_scale": _rate_by_time_scale(run, scale) if blocks else 0.0,
         **recorded_times(launches),
         "occupancy": {name: round(share, 4) for name, share in run.occupancy.items()},
         "latency": percentiles(launches.latency, done),
@@ -49,11 +59,15 @@ def run_figures(run: Replay) -> dict[str, Any]:
     }
 
 
-def _rate_by_time_scale(run: Replay) -> float:
+def _rate_by_time_scale(run: Replay | RunFigures, scale: Fraction | None) -> float:
     """Return for which part of a run the dispatch rate limits only for the time scale's sake."""
-    if run.settings.time_scale >= 1 or not len(run.blocks):
+    if isinstance(run, Replay):
+        scale = run.settings.time_scale
+    if scale is None or scale >= 1:
         return 0.0
-    return round(rate_by_time_scale(run, find_limits(run)), 4)
+    if isinstance(run, Replay):
+        return round(rate_by_time_scale(run, find_limits(run)), 4)
+    return round(run.rate_by_time_scale(scale), 4)
 
 
 def percentiles(

@@ -115,9 +115,10 @@ def test_kept_runs_do_not_run_again(tmp_path: Path, trace: Path, here: list[str]
     assert "1 runs to do, 2 kept in" in more.stderr
     again = rows_of(figures)
     assert [row["policy"] for row in again] == ["least_loaded", "first_fit", "round_robin"]
-    beside = ("change_percent", "told_apart_from_first")
     for row in (*first, *again):
-        assert [row.pop(name) for name in beside][1] is False
+        assert row.pop("told_apart_from_first") is False
+        assert row.pop("runs_per_minute") > 0
+        del row["change_percent"]
     assert again[1:] == first
     # Other seeds, launches or time scales are other runs.
     for other in (("--seed", 9), ("--launches", 3), ("--time-scale", "1/64")):
@@ -185,6 +186,8 @@ def test_arrivals_and_kills(tmp_path: Path, trace: Path, here: list[str]) -> Non
     # What is kept has them, too.
     assert compare(*options, "--arrivals", "trace", "--kill-every", 2).exit_code == 0
     (kept,) = rows_of(figures)
+    assert kept.pop("runs_per_minute") is None
+    assert rows[1].pop("runs_per_minute") > 0
     assert (kept, len(here)) == (rows[1], 2)
     assert compare(*options).exit_code == 0
     (other,) = rows_of(figures)
@@ -253,7 +256,8 @@ def test_the_rtl_compared(tmp_path: Path, trace: Path, here: list[str]) -> None:
     assert compare(*options).exit_code == 0
     (model,) = rows_of(figures)
     assert (rtl.pop("engine"), model.pop("engine")) == ("icarus", "model")
-    del rtl["wall_s"], model["wall_s"]
+    for name in ("wall_s", "runs_per_minute"):
+        del rtl[name], model[name]
     assert rtl == model
     assert len(here) == 2
 

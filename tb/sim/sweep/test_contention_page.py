@@ -12,10 +12,10 @@ PAGE = Path(__file__).parents[3] / "docs" / "replay" / "contention.md"
 @pytest.mark.deep
 @pytest.mark.parametrize("trace", ["overlapped_training", "gpt2_generate"])
 def test_more_registers_with_and_without_contention(trace: str) -> None:
-    settings = ("register_units=256,384,511",)
+    given = {"config": ("default",), "settings": ("register_units=256,384,511",)}
     fewer = {
         (row["set"]["register_units"], row["contention"]): f"{-row['change_percent']:.1f} %"
-        for row in rows(trace, settings=settings, contention=("none", "sharing"))
+        for row in rows(trace, **given, contention=("none", "sharing"))
     }
     lines = PAGE.read_text().splitlines()
     for units in ("384", "511"):

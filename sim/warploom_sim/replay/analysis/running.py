@@ -1,18 +1,18 @@
 """A replay's figures from events that come in pieces: sums by launch, and what limits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
-from warploom_golden.replay.event_model import Events, Piece, joined
+from warploom_golden.replay.event_model import Events, Piece, Table, joined
 from warploom_sim.replay.analysis.limits import LIMITS, Gone, LimitFinder, shortened_by_scale
 from warploom_sim.replay.recorded_times import Recording
 from warploom_sim.replay.replay_columns import launch_columns, no_figures
 from warploom_sim.replay.replay_figures import cycles
 from warploom_sim.replay.replay_result import NEVER, Integers, Launches
-from warploom_spec import RESOURCES, Config, LaunchDescriptor, capacities, timing
+from warploom_spec import RESOURCES, STALL_CAUSES, Config, LaunchDescriptor, capacities, timing
 
 #: Kinds of events of which there are a few for each launch: they are kept.
 KEPT: Final = ("answers", "decisions", "words", "ended")
@@ -33,6 +33,8 @@ class RunningFigures:
         First cycle in which each launch may be sent; None: any.
     recording : Recording or None
         When the launches ran on the recorded GPU; None: that is not known.
+    limits : bool
+        Whether to find what blocked the head, which takes as long as all else.
     """
 
     def __init__(
@@ -42,6 +44,8 @@ class RunningFigures:
         config: Config,
         arrivals: Sequence[int] | None,
         recording: Recording | None = None,
+        *,
+        limits: bool = True,
     ):
         from warploom_sim.replay.analysis import block_sums
 
@@ -54,7 +58,7 @@ class RunningFigures:
         self._slots = np.zeros((config.sms * config.block_slots, 2), np.int64)
         # A first look at the launches, in which what happens to them is filled in as it comes.
         self._live = launch_columns(None, no_figures(count), *self._given)
-        self._finder = LimitFinder(self._live, config)
+        self._finder = LimitFinder(self._live, config) if limits else None
         self._limits = np.zeros(len(LIMITS), np.int64)
         self._rate = np.zeros(count, np.int64)
         self._answered = 0
@@ -66,12 +70,16 @@ class RunningFigures:
         small = {kind: tables[kind] for kind in KEPT}
         self._events.append(Events(small, piece.events.stalls))
         self._note_launches(piece.events)
-        offers = tables["offers"]
         gone = self._add_blocks(piece.events)
+        if self._finder is not None:
+            self._find_limits(self._finder, tables["offers"], gone)
+
+    def _find_limits(self, finder: LimitFinder, offers: Table, gone: Gone) -> None:
+        """Note what blocked the head up to the last of some offers."""
         decided = offers["cycle"].astype(np.int64) - timing(self._config).offer
         rows = self._row_of[offers["ticket"].astype(np.int64)]
-        found = self._finder.stretches(rows, decided, offers["sm"].astype(np.int64), gone)
-        lengths = np.diff(found[0], append=self._finder.cycle)
+        found = finder.stretches(rows, decided, offers["sm"].astype(np.int64), gone)
+        lengths = np.diff(found[0], append=finder.cycle)
         np.add.at(self._limits, found[1], lengths)
         rate = found[1] == LIMITS.index("rate")
         np.add.at(self._rate, found[2][rate], lengths[rate])
@@ -129,9 +137,12 @@ class RunningFigures:
         figures = {name: self._sums[:, k] for name, k in columns.items()}
         launches = launch_columns(events, figures, *self._given)
         total = cycles(events)
-        self._limits[LIMITS.index("nothing_left")] += total - self._finder.cycle
+        if self._finder is not None:
+            self._limits[LIMITS.index("nothing_left")] += total - self._finder.cycle
         held = self._sums[:, block_sums.HELD]
-        return RunFigures(launches, total, self._config, held, self._limits, self._rate)
+        limits = None if self._finder is None else self._limits
+        stalls = {cause: events.stalls[f"stall_{cause}"] for cause in STALL_CAUSES}
+        return RunFigures(launches, total, self._config, held, stalls, limits, self._rate)
 
 
 class RunFigures:
@@ -143,10 +154,11 @@ class RunFigures:
         total: int,
         config: Config,
         held: Integers,
-        limits: Integers,
+        stalls: Mapping[str, int],
+        limits: Integers | None,
         rate: Integers,
     ):
-        self.launches, self.cycles, self._config = launches, total, config
+        self.launches, self.cycles, self._config, self.stalls = launches, total, config, stalls
         self._held, self._limits, self._rate = held, limits, rate
 
     @property
@@ -158,11 +170,13 @@ class RunFigures:
         return dict(zip(RESOURCES, shares.tolist(), strict=True))
 
     def limits(self) -> dict[str, float]:
-        """Return for which part of the run each limit holds."""
+        """Return for which part of the run each limit holds; they must have been looked for."""
+        assert self._limits is not None
         shares = (self._limits / self.cycles).tolist()
         return dict(zip(LIMITS, shares, strict=True))
 
     def rate_by_time_scale(self, scale: Fraction) -> float:
         """Return for which part of the run the dispatch rate limits for the time scale's sake."""
+        assert self._limits is not None
         made = shortened_by_scale(self.launches, self._config, scale)
         return float(self._rate[made].sum() / self.cycles)
