@@ -143,15 +143,3 @@ def test_it_is_the_default_where_the_model_runs_alone(tmp_path: Path) -> None:
     assert requested(Surface.SIM, (path,), {}).config == "default"
     shown = CliRunner().invoke(cli.main, ["compare", "--help"], terminal_width=200)
     assert "[default: recorded; with --rtl: default]" in shown.stdout
-
-
-def test_sim_builds_the_recorded_gpu(tmp_path: Path) -> None:
-    path = trace_of(tmp_path, numSms=3)
-    figures = tmp_path / "figures.json"
-    options = ["--config", "recorded", "--sim", "icarus", "--json", str(figures)]
-    done = CliRunner().invoke(cli.main, ["sim", str(path), *options])
-    assert done.exit_code == 0, done.output
-    found = json.loads(figures.read_text())
-    assert (found["config"], found["verdict"], found["mismatches"]) == ("recorded", "equal", 0)
-    model = replay(path, "recorded", time_scale="1/32")
-    assert (found["cycles"], model.config.sms) == (model.cycles, 3)

@@ -107,6 +107,9 @@ def test_table_json_csv_and_report_have_the_times(tmp_path: Path) -> None:
     run = replay(path, "recorded", time_scale="1/32")
     times = recorded_times(run.launches)
     figures = json.loads(files["json"].read_text())
+    # The RTL was built as the recorded GPU is.
+    assert (figures["config"], figures["verdict"], run.config.sms) == ("recorded", "equal", 2)
+    assert figures["cycles"] == run.cycles
     assert figures["recorded"] == times
     per_launch: list[dict[str, Any]] = figures["per_launch"]
     assert per_launch == launch_figures(run)
