@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb.support.deep_values import deep_but
 from tb.support.dispatch_cases import make_walker
 from tb.support.dispatch_configs import config_of
 from tb.support.launch_cases import edge_grid, random_grid
@@ -70,10 +71,10 @@ def edge_case(config, seed):
     return replace(case(config, seed), sources={"i": edges, "flush": often})
 
 
+@pytest.mark.parametrize("config", deep_but(["default"], ["tiny", "default"]))
 @pytest.mark.parametrize("simulator", SIMULATORS)
-def test_equals_its_model(simulator, seed):
-    both = [make(config, seed) for config in ("tiny", "default") for make in (case, edge_case)]
-    for result in run(both, simulator):
+def test_equals_its_model(simulator, config, seed):
+    for result in run([make(config, seed) for make in (case, edge_case)], simulator):
         result.require("transfers of i", "transfers of o")
 
 

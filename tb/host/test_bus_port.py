@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from tb.support.deep_values import OTHER_SIMULATORS
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
@@ -112,7 +113,7 @@ def test_equals_its_model_and_hard_cases_happen(config, seed):
     run_until(names, lambda n: [case(config, seed + n)], "amaranth")
 
 
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+@pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
 def test_equals_its_model_on_other_simulators(simulator, seed):
     run([case("tiny", seed + k) for k in range(2)], simulator)
 

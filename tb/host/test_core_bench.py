@@ -29,7 +29,8 @@ def tiny():
 
 
 @pytest.mark.parametrize(
-    ("pauses", "sequences"), [(0, 642), (1, 4368), pytest.param(4, 130_550, marks=deep)]
+    ("pauses", "sequences"),
+    [(0, 642), *[pytest.param(*case, marks=deep) for case in ((1, 4368), (4, 130_550))]],
 )
 def test_no_order_of_addresses_and_data_rings_before_its_task(tiny, pauses, sequences):
     """Without pauses these are the paths from (0, 0) to (4, 4): Delannoy's number 321, twice."""

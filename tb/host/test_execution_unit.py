@@ -3,6 +3,7 @@
 import pytest
 
 from tb.host.core_behaviour import Cores, Runs
+from tb.support.deep_values import OTHER_SIMULATORS
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from warploom.host.execution_unit import ExecutionUnit
@@ -192,6 +193,6 @@ def test_equals_its_model_in_odd_configurations(config, seed):
     run([case(config, seed + k, 1500) for k in range(2)], "amaranth")
 
 
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+@pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
 def test_equals_its_model_on_other_simulators(simulator, seed):
     run([case(SHORT, seed + k, 2500) for k in range(2)], simulator)

@@ -3,6 +3,7 @@
 import pytest
 
 from tb.host.commands import ALL, ANSWER, READ, WRITE
+from tb.support.deep_values import OTHER_SIMULATORS, deep_but
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant
@@ -170,14 +171,15 @@ def case(config, seed, cycles=6000):
     )
 
 
-@pytest.mark.parametrize("config", ["tiny", ODD])
+@pytest.mark.parametrize("config", deep_but([ODD], ["tiny", ODD]))
 def test_equals_its_model_and_hard_cases_happen(config, seed):
     run_until(Happenings().counts(), lambda n: [case(config, seed + n)], "amaranth")
 
 
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
-def test_equals_its_model_on_other_simulators(simulator, seed):
-    run([case(ODD, seed + k, 2500) for k in range(2)], simulator)
+@pytest.mark.parametrize("more", deep_but([0], range(2)))
+@pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
+def test_equals_its_model_on_other_simulators(simulator, more, seed):
+    run([case(ODD, seed + more, 2500)], simulator)
 
 
 WRONG = {

@@ -3,6 +3,7 @@
 import pytest
 
 from tb.host.commands import ALL, ANSWER, READ, WRITE, Commands
+from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from warploom.host.mailbox import Mailbox
@@ -310,12 +311,15 @@ NEEDS_MORE = (
 )
 
 
-@pytest.mark.parametrize("config", ["tiny", ODD, pytest.param("default", marks=pytest.mark.deep)])
+@pytest.mark.parametrize("config", deep_but([ODD], ["tiny", ODD, "default"]))
 def test_equals_its_model_and_hard_cases_happen(config, seed):
     names = Happenings().counts().keys() - set(NEEDS_MORE if config == "tiny" else ())
     run_until(names, lambda n: [case(config, seed + 2 * n + k) for k in range(2)], "amaranth")
 
 
-@pytest.mark.parametrize(("simulator", "config"), [("icarus", ODD), ("verilator", EVEN)])
-def test_equals_its_model_on_other_simulators(simulator, config, seed):
-    run([case(config, seed + k, 2500) for k in range(2)], simulator)
+@pytest.mark.parametrize("more", deep_but([0], range(2)))
+@pytest.mark.parametrize(
+    ("simulator", "config"), deep_but([("icarus", ODD)], [("icarus", ODD), ("verilator", EVEN)])
+)
+def test_equals_its_model_on_other_simulators(simulator, config, more, seed):
+    run([case(config, seed + more, 2500)], simulator)

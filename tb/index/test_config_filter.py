@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tb.support.deep_values import deep_but
 from tb.support.error_events import UNCOUNTED, ErrorRecords
 from tb.support.history_monitor import EVENTS, HISTORY_MONITORS
 from tb.support.index_cases import (
@@ -91,17 +92,22 @@ def error_case(config, seed):
 # Lockstep
 
 
+@pytest.mark.parametrize("more", deep_but([0], range(3)))
 @pytest.mark.parametrize("config", CONFIGS)
-def test_equals_its_model(config, seed):
-    results = run([case(config, seed + k) for k in range(3)], "amaranth")
-    assert sum(result.counts["transfers of decision"] for result in results) > 100
+def test_equals_its_model(config, more, seed):
+    (result,) = run([case(config, seed + more)], "amaranth")
+    assert result.counts["transfers of decision"] > 30
 
 
+@pytest.mark.parametrize("more", deep_but([0], range(3)))
 @pytest.mark.parametrize(
-    ("simulator", "config"), [("icarus", "three_entries"), ("verilator", "default")]
+    ("simulator", "config"),
+    deep_but(
+        [("icarus", "three_entries")], [("icarus", "three_entries"), ("verilator", "default")]
+    ),
 )
-def test_equals_its_model_on_other_simulators(simulator, config, seed):
-    run([case(config, seed + k) for k in range(3)], simulator)
+def test_equals_its_model_on_other_simulators(simulator, config, more, seed):
+    run([case(config, seed + more)], simulator)
 
 
 # A counter of 3 bits does so among the rules, in RTL and model.

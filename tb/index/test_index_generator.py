@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 
+from tb.support.deep_values import deep_but
 from tb.support.history_monitor import EVENTS, INDEX_MONITORS
 from tb.support.index_cases import (
     CONFIGS,
@@ -148,6 +149,7 @@ def test_equals_its_model(config, memory, cycles, seed):
     assert result.counts["shapes_written"] > 3
 
 
+@pytest.mark.parametrize("more", deep_but([0], range(2)))
 @pytest.mark.parametrize(
     ("simulator", "config", "memory"),
     [
@@ -157,8 +159,8 @@ def test_equals_its_model(config, memory, cycles, seed):
         pytest.param("verilator", "default", False, marks=pytest.mark.deep),
     ],
 )
-def test_equals_its_model_on_other_simulators(simulator, config, memory, seed):
-    run([case(config, seed + k, memory) for k in range(2)], simulator)
+def test_equals_its_model_on_other_simulators(simulator, config, memory, more, seed):
+    run([case(config, seed + more, memory)], simulator)
 
 
 # IndexIterator's own test walks them all by default.

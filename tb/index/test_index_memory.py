@@ -4,6 +4,7 @@ from collections import deque
 
 import pytest
 
+from tb.support.deep_values import OTHER_SIMULATORS
 from tb.support.hard_cases import run_until
 from tb.support.index_cases import CONFIGS, built, config_of
 from tb.support.planted import plant
@@ -131,7 +132,7 @@ def test_equals_its_model(config, seed):
     run_until(names, lambda n: [case(config, seed + n)], "amaranth")
 
 
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+@pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
 def test_equals_its_model_on_other_simulators(simulator, seed):
     run([case("default", seed + k) for k in range(2)], simulator)
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb.support.deep_values import OTHER_SIMULATORS, deep_but
 from tb.support.index_cases import CONFIGS, built, config_of
 from tb.support.planted import plant
 from tb.support.record import Sender, record
@@ -66,10 +67,11 @@ def test_equals_its_model(case, config, seed):
     assert all(result.compared >= result.cycles for result in results)
 
 
+@pytest.mark.parametrize("more", deep_but([0], range(2)))
 @pytest.mark.parametrize("case", [packer_case, unpacker_case], ids=["packer", "unpacker"])
-@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
-def test_equals_its_model_on_other_simulators(case, simulator, seed):
-    run([case("default", seed + k) for k in range(2)], simulator)
+@pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
+def test_equals_its_model_on_other_simulators(case, simulator, more, seed):
+    run([case("default", seed + more)], simulator)
 
 
 @pytest.mark.parametrize(

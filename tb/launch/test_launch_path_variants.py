@@ -7,6 +7,7 @@ import pytest
 
 from tb.launch import test_launch_path_soft_reset as soft_reset
 from tb.launch.test_launch_path_restart import PAUSE, ResetAt
+from tb.support.deep_values import deep_but
 from tb.support.dispatch_cases import path_case
 from tb.support.dispatch_configs import config_of
 from tb.support.path_rules import (
@@ -72,7 +73,7 @@ def test_equals_its_model_on_verilator(config, seed):
         require(["ledger: fate drained"], total)
 
 
-@pytest.mark.parametrize("config", [NO_KILL, NO_INDICES, NEITHER])
+@pytest.mark.parametrize("config", deep_but([NO_KILL, NO_INDICES], [NO_KILL, NO_INDICES, NEITHER]))
 def test_equals_its_model_on_amaranth(config, seed):
     tries = [path_case(config, "mixed", seed, 1700), reset_case(config, seed, 1700)]
     for result in run(tries, "amaranth"):

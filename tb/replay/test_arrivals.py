@@ -38,9 +38,17 @@ def assert_none_is_early(events: Events, config: Config, arrivals: Sequence[int]
 
 
 @pytest.mark.parametrize(
-    ("kill_every", "knee"), [(None, None), (2, None), (None, 3), (2, 3)], ids=str
+    ("reclaim", "kill_every", "knee"),
+    # By default each kind with one of the reclaims.
+    [
+        pytest.param(
+            reclaim, *kind, marks=[pytest.mark.deep] * (number % 2 != RECLAIMS.index(reclaim))
+        )
+        for number, kind in enumerate([(None, None), (2, None), (None, 3), (2, 3)])
+        for reclaim in RECLAIMS
+    ],
+    ids=str,
 )
-@pytest.mark.parametrize("reclaim", RECLAIMS)
 def test_every_event_is_the_cycle_models(
     reclaim: str, kill_every: int | None, knee: int | None, seed: int
 ) -> None:

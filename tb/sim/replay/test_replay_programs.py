@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tb.support.deep_values import deep_but
 from tb.support.small_replays import sim
 from warploom_sim import failure
 from warploom_sim.failure import ProgramError
@@ -57,13 +58,18 @@ def an_sm_reports_what_does_not_run(text: str) -> str:
 @pytest.mark.parametrize(
     ("plant", "code", "message"),
     [
-        (lambda text: text, 1, "first mismatch: errors 0,"),
+        pytest.param(lambda text: text, 1, "first mismatch: errors 0,", marks=pytest.mark.deep),
         (
             errors_are_not_written,
             3,
             r"Error: event file errors\.bin has 0 records; the test bench counted [\d,]+\n$",
         ),
-        (errors_are_not_known, 1, r"\nerrors: 0 recorded, but `dispatch_error_count` is [\d,]+\n"),
+        pytest.param(
+            errors_are_not_known,
+            1,
+            r"\nerrors: 0 recorded, but `dispatch_error_count` is [\d,]+\n",
+            marks=pytest.mark.deep,
+        ),
     ],
 )
 def test_error_records_that_are_not_written_are_missed(
@@ -192,7 +198,7 @@ def test_a_model_that_fails_is_told_by_its_status_and_last_line(
     assert sim(trace) == (3, "", "Error: the model ended with status 1: KeyError: 'trace'\n")
 
 
-@pytest.mark.parametrize("file", ["offers.bin", "end.bin"])
+@pytest.mark.parametrize("file", deep_but(["offers.bin"], ["offers.bin", "end.bin"]))
 def test_a_simulator_on_a_full_disk_is_told(
     trace: Path, monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
@@ -271,7 +277,7 @@ def heeding() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("heeding")
-@pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("second", deep_but([signal.SIGINT], [signal.SIGINT, signal.SIGTERM]))
 def test_ctrl_c_twice_leaves_no_folder(
     trace: Path, monkeypatch: pytest.MonkeyPatch, second: signal.Signals
 ) -> None:
