@@ -21,7 +21,7 @@ from warploom_spec.config import POLICIES
 DEMANDED = 10_000
 #: The same by default, of one policy.
 SHORT = 2_000
-#: Cycles before the first streak, at most.
+#: Cycles before the longest streak, at most.
 BEFORE = 1_300
 DEEP = pytest.mark.deep
 
@@ -56,7 +56,8 @@ def test_a_block_in_every_cycle(policy, demanded, seed):
     assert counts["room in one SM"][PAUSING] >= demanded // 2, counts["room in one SM"]
     # A pause for each change of launch, of 256 blocks each.
     assert counts["change of kernel"][PAUSING] >= demanded, counts["change of kernel"]
-    assert counts["change of kernel"][PAUSES] <= demanded // 256 + 1, counts["change of kernel"]
+    most = counts["change of kernel"][PAUSING] // 256 + 1
+    assert counts["change of kernel"][PAUSES] <= most, counts["change of kernel"]
 
 
 @DEEP

@@ -131,7 +131,7 @@ def test_equals_its_model_on_verilator_and_hard_cases_happen(mode, seed):
 
 
 def test_default_equals_its_model_on_icarus(seed):
-    long = path_case(soon("default,policy=least_loaded"), "mixed", seed, 900)
+    long = path_case(soon("default,policy=least_loaded"), "mixed", seed, 1600)
     run([long], "icarus")[0].require("transfers of launch", "ledger: blocks ok")
 
 
