@@ -52,12 +52,13 @@ def cases(config, seed, cycles):
 HAPPENS = ("ledger: blocks ok", "ledger: blocks fault", "ledger: fate drained", "nothing open")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "config",
     [
         f"{NEITHER},policy=least_loaded,reclaim=in_order",
-        pytest.param(f"{NO_KILL},policy=freed_first", marks=pytest.mark.deep),
-        pytest.param(f"{NO_INDICES},policy=least_loaded", marks=pytest.mark.deep),
+        f"{NO_KILL},policy=freed_first",
+        f"{NO_INDICES},policy=least_loaded",
     ],
 )
 def test_equals_its_model_on_verilator(config, seed):

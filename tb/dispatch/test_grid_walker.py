@@ -72,7 +72,7 @@ def edge_case(config, seed):
 
 
 @pytest.mark.parametrize("config", deep_but(["default"], ["tiny", "default"]))
-@pytest.mark.parametrize("simulator", SIMULATORS)
+@pytest.mark.parametrize("simulator", deep_but(("amaranth", "icarus"), SIMULATORS))
 def test_equals_its_model(simulator, config, seed):
     for result in run([make(config, seed) for make in (case, edge_case)], simulator):
         result.require("transfers of i", "transfers of o")

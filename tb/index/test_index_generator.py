@@ -153,7 +153,8 @@ def test_equals_its_model(config, memory, cycles, seed):
 @pytest.mark.parametrize(
     ("simulator", "config", "memory"),
     [
-        *(("icarus", "three_entries", True), ("icarus", "tiny", False)),
+        ("icarus", "three_entries", True),
+        pytest.param("icarus", "tiny", False, marks=pytest.mark.deep),
         ("verilator", "default", True),
         # The same logic less the memory.
         pytest.param("verilator", "default", False, marks=pytest.mark.deep),

@@ -63,7 +63,11 @@ def case(config, seed):
 
 @pytest.mark.parametrize(
     ("simulator", "configs"),
-    [("amaranth", CONFIGS), ("icarus", CONFIGS[:1]), ("verilator", CONFIGS[1:2])],
+    [
+        ("amaranth", CONFIGS),
+        ("icarus", CONFIGS[:1]),
+        pytest.param("verilator", CONFIGS[1:2], marks=pytest.mark.deep),
+    ],
 )
 def test_equals_its_model(simulator, configs, seed):
     for result in run([case(config, seed) for config in configs], simulator):

@@ -54,13 +54,9 @@ def reset_case(config, seed, cycles):
     return soft_reset.case(config, "mixed", seed, cycles, varied=True)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
-    "config",
-    [
-        NEITHER,
-        pytest.param(f"{NO_KILL},policy=freed_first", marks=pytest.mark.deep),
-        pytest.param(f"{NO_INDICES},reclaim=in_order", marks=pytest.mark.deep),
-    ],
+    "config", [NEITHER, f"{NO_KILL},policy=freed_first", f"{NO_INDICES},reclaim=in_order"]
 )
 def test_equals_its_model_on_verilator(config, seed):
     total = Counter()

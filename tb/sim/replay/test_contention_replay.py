@@ -72,14 +72,17 @@ def test_rtl_and_model_are_equal_with_kills(tmp_path: Path, trace: Path, reclaim
 @pytest.mark.parametrize(
     "reclaim", ["in_order", pytest.param("out_of_order", marks=pytest.mark.deep)]
 )
+@pytest.mark.parametrize(
+    "knees", [(3, 65_535), pytest.param((1, 3, 8, 65_535), marks=pytest.mark.deep)], ids=len
+)
 def test_rtl_and_model_are_equal_at_every_knee(
-    tmp_path: Path, trace: Path, reclaim: str, kills: tuple[object, ...]
+    tmp_path: Path, trace: Path, knees: tuple[int, ...], reclaim: str, kills: tuple[object, ...]
 ) -> None:
     options = (trace, *TINY, "--reclaim", reclaim, *kills)
     free = equal_cycles(tmp_path, *options, *FREE)
     by_knee = {
         knee: equal_cycles(tmp_path, *options, "--contention", "sharing", "--knee", knee)
-        for knee in (1, 3, 8, 65_535)
+        for knee in knees
     }
     # Above every load it is a replay without contention.
     assert by_knee[65_535] == free
