@@ -128,6 +128,7 @@ def test_equals_its_model_on_other_simulators(simulator, config, more, seed):
     run([case(config, seed + more)], simulator)
 
 
+@pytest.mark.coverage
 @pytest.mark.deep
 def test_the_longest_program_equals_its_model(seed):
     run([longest_case("three_entries", seed)], "verilator")[0].require("finished")

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+#: Of a value that runs in the long run alone; `make coverage` counts its runs all the same.
+MARKS = (pytest.mark.deep, pytest.mark.coverage)
+
 
 def deep_but(kept: Collection[Any], values: Iterable[Any]) -> list[Any]:
     """Return parameters for pytest: all values, marked as deep but for those kept.
@@ -22,7 +25,7 @@ def deep_but(kept: Collection[Any], values: Iterable[Any]) -> list[Any]:
     return [
         pytest.param(
             *(value if isinstance(value, tuple) else (value,)),
-            marks=() if value in kept else pytest.mark.deep,
+            marks=() if value in kept else MARKS,
         )
         for value in found
     ]
