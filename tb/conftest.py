@@ -51,7 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage rarely: it took a sixth of the models' time, and found nothing."""
+    """Collect garbage rarely: it took a sixth of the models' time, and found nothing.
+
+    Tables in a pipe have any width, unless the environment bounds it: xdist's workers set it.
+    """
+    os.environ.pop("COLUMNS", None)
     gc.freeze()
     gc.set_threshold(100_000, 20, 100)
 

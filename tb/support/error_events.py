@@ -1,5 +1,6 @@
 """Error records, counted at the ports of runs that are compared, apart from every model."""
 
+from collections import Counter
 from collections.abc import Mapping
 
 from warploom_spec import ERROR_CODE_BITS, Config, ErrorCode, layouts
@@ -56,7 +57,7 @@ class Refusals:
 
     def __init__(self) -> None:
         codes = [code for code in ErrorCode if code <= ErrorCode.TABLE_UNKNOWN]
-        self._counts = {_refusal(code): 0 for code in codes}
+        self._counts = Counter({_refusal(code): 0 for code in codes})
 
     def reset(self) -> None:
         """Do nothing: there is no state but the counts."""

@@ -23,8 +23,9 @@ EDITS = (
     ),
     Edit(
         f"{_SPEC}/config.py",
-        "    barriers: int = _int(32, 1, 63)\n",
-        "    barriers: int = _int(32, 1, 63)\n    tensor_cores: int = _int(4, 1, 15)\n",
+        '    barriers: int = _int(32, 1, 63, "Barriers of one SM.")\n',
+        '    barriers: int = _int(32, 1, 63, "Barriers of one SM.")\n'
+        '    tensor_cores: int = _int(4, 1, 15, "Tensor cores of one SM.")\n',
     ),
     Edit(
         f"{_SPEC}/errors.py",

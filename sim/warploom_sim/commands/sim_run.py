@@ -33,10 +33,10 @@ def run(request: ReplayRequest) -> int:
         If the simulator or the model fails.
     """
     assert request.simulator
-    simulators.require(request.simulator)
     replay_views.check(request)
     whole = bool(request.timeline or request.report)
     jobs = [prepare(request.of(path), whole=whole) for path in request.traces]
+    simulators.require(request.simulator)
     for job in jobs:
         for said in job.trace.notes():
             Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)

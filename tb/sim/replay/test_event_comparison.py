@@ -158,7 +158,7 @@ def test_a_mismatch_says_everything(model: Events, tmp_path) -> None:
     assert differs == "  differs: sm"
     assert again == (
         f"  again with: warploom sim {path} --sim verilator --config default"
-        " --policy first_fit --time-scale 1/32 --seed 9"
+        " --policy first_fit --time-scale 1/32 --contention sharing --seed 9"
     )
 
 

@@ -351,14 +351,14 @@ def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
 
 def test_the_model_is_told_trace_configuration_and_seed_alone(tmp_path: Path, trace: Path) -> None:
     config = replace(preset("tiny"), policy="least_loaded")
-    options = ReplayRequest(traces=(trace,), launches=5, seed=77)
+    options = ReplayRequest(traces=(trace,), launches=5, seed=77, contention="none")
     job = ModelJob(request=options, config=config)
     told = json.loads(job.to_json())
     assert told.keys() == {"trace", "config", "request"}
     assert told["config"].keys() == vars(config).keys()
     # Neither what runs the RTL, nor what is written, nor a planted fault.
     work = {"time_scale", "contention", "knee", "arrivals", "allocator", "kill_every"}
-    assert told["request"].keys() == work | {"launches", "seed", "device"}
+    assert told["request"].keys() == work | {"launches", "seed", "device", "gpu"}
     rtl = replace(options, rtl=True, waves=True, forced_fault="event.offers.3.0")
     assert replace(job, request=rtl).to_json() == job.to_json()
     assert ModelJob.from_json(job.to_json()) == job

@@ -218,8 +218,10 @@ def test_charts_and_tables_are_the_runs(
             sum(launch[name] for launch in launched) for name in ("recorded_us", "replayed_us")
         )
         assert [number(cell) for cell in row[2:4]] == pytest.approx([recorded, replayed], abs=0.06)
-        error = 100 * (replayed / recorded - 1)
-        assert number(row[4]) == pytest.approx(error, rel=0.01, abs=0.2)
+        ratio = replayed / recorded
+        # The row is rounded to a tenth, each launch's times in JSON to a nanosecond.
+        slack = 0.06 + 100 * 0.0005 * len(launched) * (1 + ratio) / recorded
+        assert number(row[4]) == pytest.approx(100 * (ratio - 1), abs=slack)
     by_number = {launch["launch"]: launch for launch in figures["per_launch"]}
     shown = [(by_number[number(row[0])], row) for row in page.tables["lost"][1:]]
     for launch, row in shown:
