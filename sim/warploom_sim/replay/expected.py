@@ -1,7 +1,7 @@
 """What a replay must show at least, counted from the launches alone: no model has a part in it."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_sim.replay.request import ReplayRequest
-from warploom_spec import STALL_CAUSES, Config, ErrorCode, LaunchDescriptor
+from warploom_spec import STALL_CAUSES, Config, ErrorCode, Fate, LaunchDescriptor
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
@@ -105,6 +105,29 @@ def _least_blocks(launch: LaunchDescriptor, request: ReplayRequest) -> int:
         return blocks
     word = _mixed(_mixed(request.seed ^ launch.code))
     return 1 + (word * blocks >> 32)
+
+
+def nobody_killed(request: ReplayRequest, launches: int, fates: Mapping[str, int]) -> str:
+    """Return a sentence if kills were asked for and no launch was killed; else nothing.
+
+    Parameters
+    ----------
+    request : ReplayRequest
+        Says which launches were to be killed.
+    launches : int
+        Launches that were sent.
+    fates : mapping of str to int
+        Launches by the names of their fates.
+    """
+    every = request.kill_every
+    if every is None or fates.get(Fate.KILLED.name.lower()):
+        return ""
+    why = (
+        f"launches are numbered from 0 to {launches - 1}"
+        if launches <= every
+        else "each launch to kill was refused, or all its blocks were offered before the kill"
+    )
+    return f"kill_every {every} killed nobody: {why}"
 
 
 def _mixed(word: int) -> int:

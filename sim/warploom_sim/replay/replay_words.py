@@ -46,29 +46,6 @@ def scale_caution(time_scale: Fraction) -> str:
     )
 
 
-def nobody_killed(request: ReplayRequest, launches: int, fates: Mapping[str, int]) -> str:
-    """Return a sentence if kills were asked for and no launch was killed; else nothing.
-
-    Parameters
-    ----------
-    request : ReplayRequest
-        Says which launches were to be killed.
-    launches : int
-        Launches that were sent.
-    fates : mapping of str to int
-        Launches by fate, as `launches_by_fate` returns them.
-    """
-    every = request.kill_every
-    if every is None or fates.get(_fate_name(Fate.KILLED)):
-        return ""
-    why = (
-        f"launches are numbered from 0 to {launches - 1}"
-        if launches <= every
-        else "each launch to kill was refused, or all its blocks were offered before the kill"
-    )
-    return f"kill_every {every} killed nobody: {why}"
-
-
 def describe(mismatch: Mismatch, names: Sequence[str], request: ReplayRequest) -> str:
     """Return a mismatch in words: where, both values, how to see it again."""
     launch, block = mismatch.launch, mismatch.block

@@ -17,6 +17,7 @@ from warploom_sim.build_cache import build_root
 from warploom_sim.kept_folders import hold, release_folder, remove_old
 from warploom_sim.replay import (
     axi_run,
+    expected,
     host_reads,
     recount,
     replay_figures,
@@ -273,7 +274,7 @@ def _figures(
     caution = replay_words.scale_caution(request.time_scale)
     fates = replay_words.launches_by_fate(rtl)
     launches = len(rtl.tables["answers"]["cycle"])
-    spared = replay_words.nobody_killed(request, launches, fates)
+    spared = expected.nobody_killed(request, launches, fates)
     return {
         **({"caution": caution} if caution else {}),
         **({"killed_nobody": spared} if spared else {}),

@@ -19,7 +19,7 @@ from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import cli, replay, screen
 from warploom_sim.commands import sim_run
 from warploom_sim.failure import ProgramError
-from warploom_sim.replay import replay_follow, replay_job, replay_words, rtl_replay
+from warploom_sim.replay import expected, replay_follow, replay_job, rtl_replay
 from warploom_sim.replay.model_run import ModelJob, read_piece
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.simulation_run import model_process
@@ -172,7 +172,7 @@ def test_nobody_is_killed(
     every: int | None, launches: int, fates: dict[str, int], said: str
 ) -> None:
     request = ReplayRequest(traces=(), kill_every=every)
-    assert replay_words.nobody_killed(request, launches, fates) == said
+    assert expected.nobody_killed(request, launches, fates) == said
 
 
 def test_kills_on_verilator(tmp_path: Path) -> None:
