@@ -1,6 +1,7 @@
 """What `make coverage` counts, leaves out and refuses; and its committed figures."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,18 @@ def test_points_are_sides_of_branches_and_edges_of_bits() -> None:
     assert merged([points, points])[Point("toggle", "", "a[1]:0->1", 3)] == 8
     assert source_of(LINES, branch) == "hdl/warploom/toy.py:7"
     assert source_of(LINES, 3) == ""
+
+
+def test_a_branch_is_told_without_the_place_of_the_machine() -> None:
+    line = '  assign a = b ? (* src = "/home/me/hdl/warploom/toy.py:7" *) held : c;'
+    told = measure.place(Point("branch", "queue", "cond_then 1:5", 1), [line])
+    assert told == "queue.cond_then at hdl/warploom/toy.py:7: assign a = b ? held : c;"
+
+
+def test_no_figure_names_a_place_of_the_machine() -> None:
+    """Each measured file: paths in it are the repository's."""
+    files = [ROOT / coverage_figures.FILE, *(ROOT / "docs" / "figures").rglob("*.json")]
+    assert not [file.name for file in files if re.search(r'["\s]/\w+/', file.read_text())]
 
 
 def test_unnamed_wires_fields_and_other_blocks_do_not_count() -> None:

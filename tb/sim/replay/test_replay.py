@@ -19,9 +19,9 @@ from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import cli, replay, screen
 from warploom_sim.commands import sim_run
 from warploom_sim.failure import ProgramError
-from warploom_sim.replay import expected, replay_follow, replay_job, rtl_replay
+from warploom_sim.replay import replay_follow, replay_job, rtl_replay
 from warploom_sim.replay.model_run import ModelJob, read_piece
-from warploom_sim.replay.request import ReplayRequest
+from warploom_sim.replay.request import DEFAULT_KNEE, ReplayRequest
 from warploom_sim.replay.simulation_run import model_process
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
@@ -151,28 +151,6 @@ def test_a_replay_says_how_far_it_is_and_that_kills_kill_nobody(
         r"trace\.json: gains, one bound relaxed after the other: \d+ s",
     ):
         assert any(re.fullmatch(form, line) for line in lines), form
-
-
-@pytest.mark.parametrize(
-    ("every", "launches", "fates", "said"),
-    [
-        (None, 9, {"finished": 9}, ""),
-        (4, 9, {"finished": 8, "killed": 1}, ""),
-        (9, 9, {"finished": 9}, "kill_every 9 killed nobody: launches are numbered from 0 to 8"),
-        (
-            8,
-            9,
-            {"finished": 9},
-            "kill_every 8 killed nobody: each launch to kill was refused, or all its blocks were"
-            " offered before the kill",
-        ),
-    ],
-)
-def test_nobody_is_killed(
-    every: int | None, launches: int, fates: dict[str, int], said: str
-) -> None:
-    request = ReplayRequest(traces=(), kill_every=every)
-    assert expected.nobody_killed(request, launches, fates) == said
 
 
 def test_kills_on_verilator(tmp_path: Path) -> None:
@@ -351,7 +329,7 @@ def test_a_kernels_name_may_hold_anything(tmp_path: Path) -> None:
 
 def test_the_model_is_told_trace_configuration_and_seed_alone(tmp_path: Path, trace: Path) -> None:
     config = replace(preset("tiny"), policy="least_loaded")
-    options = ReplayRequest(traces=(trace,), launches=5, seed=77, contention="none")
+    options = ReplayRequest(traces=(trace,), launches=5, seed=77)
     job = ModelJob(request=options, config=config)
     told = json.loads(job.to_json())
     assert told.keys() == {"trace", "config", "request"}
@@ -367,7 +345,7 @@ def test_the_model_is_told_trace_configuration_and_seed_alone(tmp_path: Path, tr
         assert process.wait() == 0
     # Without any run of the RTL it says the same as here.
     launches = make_launches(trace_reader.load(trace), config, options.time_scale, 5)
-    here = event_model.run(launches, config, 77)
+    here = event_model.run(launches, config, 77, knee=DEFAULT_KNEE)
     there = event_model.joined([part.events for part in parts])
     assert here.stalls == there.stalls
     for kind, table in here.tables.items():

@@ -1,15 +1,13 @@
 """Coverage block by block: the committed figures, and in what a block falls short."""
 
 import dataclasses
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from warploom_dev.coverage.points import KINDS
-from warploom_sim.json_file import write_json
-from warploom_spec import WarploomError
+from warploom_dev.figure_rows import read_rows, write_rows
 
 #: Where the committed figures are, in the repository.
 FILE: Final = Path("docs/figures/coverage.json")
@@ -86,26 +84,14 @@ class Row:
 
 
 def read(path: Path) -> dict[str, Row]:
-    """Read rows by block; a file that is not there holds none.
-
-    Raises
-    ------
-    WarploomError
-        If the file is no list of rows.
-    """
-    if not path.exists():
-        return {}
-    try:
-        rows = [Row.from_json(row) for row in json.loads(path.read_text())]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise WarploomError(f"{path} is no list of figures: {error}") from error
-    return {row.block: row for row in rows}
+    """Read rows by block, as `read_rows` does."""
+    return {row.block: row for row in read_rows(path, Row.from_json)}
 
 
 def write(path: Path, rows: Iterable[Row]) -> None:
     """Write rows in the order of their blocks' names."""
-    ordered = sorted(rows, key=lambda row: row.block)
-    write_json(path, [row.to_json() for row in ordered])
+    ordered: list[Row] = sorted(rows, key=lambda row: row.block)
+    write_rows(path, ordered)
 
 
 def shortfalls(row: Row) -> list[str]:

@@ -72,7 +72,7 @@ def row_of(block: str, seed: int) -> Row:
             shares[point.kind]["total"] += 1
             shares[point.kind]["reached"] += count > 0
             if not count and point.kind == "branch":
-                branches.append(_place(point, verilog))
+                branches.append(place(point, verilog))
             elif not count:
                 signals[re.sub(r"\[\d+\]:.*|:.*", "", point.text)] += 1
         for outcome in _outcomes(raw):
@@ -98,11 +98,13 @@ def _share(counts: Counter[str]) -> Share:
     return Share(**{name: counts[name] for name in ("reached", "total", "waived")})
 
 
-def _place(point: Point, verilog: Sequence[str]) -> str:
+def place(point: Point, verilog: Sequence[str]) -> str:
     """Return a branch as a report names it: module, side, source line, its text."""
     side = point.name.partition(" ")[0]
     where = ".".join(filter(None, (point.module, side)))
-    return f"{where} at {source_of(verilog, point.line)}: {verilog[point.line - 1].strip()}"
+    # An attribute in the line has the source's place on this machine.
+    text = re.sub(r"\(\* .*? \*\) ?", "", verilog[point.line - 1]).strip()
+    return f"{where} at {source_of(verilog, point.line)}: {text}"
 
 
 def _outcomes(raw: Path) -> Iterator[Outcome]:

@@ -1,13 +1,12 @@
 """The committed figures: read, compare, write."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from warploom_dev.figure_rows import read_rows, write_rows
 from warploom_dev.synth.measure import Row, with_rates
 from warploom_dev.synth.targets import Target, all_targets
-from warploom_sim.json_file import write_json
 from warploom_spec import WarploomError
 
 #: Where the committed figures are, in the repository.
@@ -30,17 +29,8 @@ def read(path: Path) -> dict[Key, Row]:
     WarploomError
         If the file is no list of rows, or a row is there twice; says which.
     """
-    if not path.exists():
-        return {}
-    try:
-        data = json.loads(path.read_text())
-        if not isinstance(data, list):
-            raise TypeError(f"it is a {type(data).__name__}")
-        rows = [Row.from_json(row) for row in data]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise WarploomError(f"{path} is no list of figures: {error}") from error
     found: dict[Key, Row] = {}
-    for row in rows:
+    for row in read_rows(path, Row.from_json):
         if row.key in found:
             raise WarploomError(f"{path} has two rows for {' '.join(filter(None, row.key))}")
         found[row.key] = row
@@ -51,8 +41,7 @@ def write(path: Path, rows: Iterable[Row]) -> None:
     """Write rows in the targets' order; rows of no target are dropped."""
     by_key = {row.key: row for row in rows}
     kept = [by_key[target.key] for target in all_targets() if target.key in by_key]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, [row.to_json() for row in kept])
+    write_rows(path, kept)
 
 
 def stale(committed: dict[Key, Row], measured: Sequence[Row]) -> list[str]:
