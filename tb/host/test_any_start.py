@@ -14,6 +14,8 @@ from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from warploom.launch.launch_path import LaunchPath
 
+# One worker, so that the core is built once.
+pytestmark = pytest.mark.xdist_group("any_start")
 TINY = config_of("tiny,core_timeout=40,kill_timeout=40")
 STARTS = 20
 deep = pytest.mark.deep

@@ -13,6 +13,8 @@ from warploom.host.bus_port import BusPort
 from warploom.host.execution_unit import ExecutionUnit
 from warploom.host.front_end import FrontEnd
 
+# One worker, so that the core is built once.
+pytestmark = pytest.mark.xdist_group("core_bench")
 #: The simulation of the lockstep runs, and one with several units.
 TINY = config_of("tiny,core_timeout=40,kill_timeout=40")
 ODD = config_of("tiny,core_timeout=40,kill_timeout=40,sections=5,units=3,cores_per_unit=5")

@@ -92,11 +92,10 @@ def error_case(config, seed):
 # Lockstep
 
 
-@pytest.mark.parametrize("more", deep_but([0], range(3)))
 @pytest.mark.parametrize("config", CONFIGS)
-def test_equals_its_model(config, more, seed):
-    (result,) = run([case(config, seed + more)], "amaranth")
-    assert result.counts["transfers of decision"] > 33
+def test_equals_its_model(config, seed):
+    results = run([case(config, seed + k) for k in range(3)], "amaranth")
+    assert sum(result.counts["transfers of decision"] for result in results) > 100
 
 
 @pytest.mark.parametrize("more", deep_but([0], range(3)))

@@ -16,6 +16,8 @@ from warploom_sim.methods.silicon.verdict import MANY_EARLY
 from warploom_spec import WarploomError
 from warploom_spec.config import POLICIES
 
+# One worker, so that the recordings are judged once.
+pytestmark = pytest.mark.xdist_group("silicon")
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "replay" / "silicon.md"
 #: Name of each recording, and its folder: `silicon` holds those of the clean program.
