@@ -29,6 +29,7 @@ PACKAGES = {
 }
 #: Of the repository alone, in no wheel.
 TOOLS = "warploom_dev"
+EXAMPLES = {"simt_core", "simt_host", "simt_model"}
 CACHES = {"__pycache__", ".ruff_cache", ".mypy_cache"}
 IMPORT_ALL = """
 import importlib, pkgutil
@@ -136,7 +137,7 @@ def banned(path: str, imported: str) -> bool:
     return "TID251" in done.stdout
 
 
-@pytest.mark.parametrize("imported", [*PACKAGES, TOOLS])
+@pytest.mark.parametrize("imported", [*PACKAGES, TOOLS, *sorted(EXAMPLES)])
 @pytest.mark.parametrize(
     ("path", "allowed"),
     [
@@ -146,9 +147,12 @@ def banned(path: str, imported: str) -> bool:
         ("sim/warploom_sim/x.py", set(PACKAGES)),
         ("sim/warploom_loops/x.py", {"warploom_loops", "warploom_spec"}),
         ("host/python/warploom_host/x.py", {"warploom_host", "warploom_spec"}),
-        ("tools/warploom_dev/x.py", {*PACKAGES, TOOLS}),
-        ("tools/warploom_dev/formal/x.py", {*PACKAGES, TOOLS} - {"warploom_golden"}),
-        ("tb/x.py", {*PACKAGES, TOOLS}),
+        ("tools/warploom_dev/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
+        ("tools/warploom_dev/formal/x.py", {*PACKAGES, TOOLS, *EXAMPLES} - {"warploom_golden"}),
+        ("examples/simt_core/x.py", {"warploom", "warploom_spec", "simt_core"}),
+        ("examples/simt_model/x.py", {"simt_model"}),
+        ("examples/simt_host/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
+        ("tb/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
     ],
 )
 def test_imports_run_one_way(path: str, allowed: set[str], imported: str) -> None:

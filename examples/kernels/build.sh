@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Build every kernel of this folder, and its disassembly, into FOLDER (default: this folder).
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+into=$(cd "${1:-$here}" && pwd)
+cd "$here/../.."
+for source in "$here"/*.c; do
+    name=$(basename "$source" .c)
+    riscv64-unknown-elf-gcc @examples/kernels/kernel.flags -o "$into/$name.elf" "$source"
+    chmod -x "$into/$name.elf"
+    (cd "$into" && riscv64-unknown-elf-objdump -d -M numeric,no-aliases "$name.elf" >"$name.dis")
+done

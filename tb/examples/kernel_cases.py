@@ -1,0 +1,106 @@
+"""Each kernel of ``examples/kernels`` with buffers, arguments, and what NumPy says it makes."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from simt_host import Buffer, KernelElf, MemoryImage, read_kernel
+from simt_host.memory_image import MEMORY_BYTES
+
+KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
+#: Those that end well.
+ENDING = ("vector_add", "matrix_product", "stencil_3d", "block_sum")
+#: Block shapes: whole warps and ragged ones, one to three dimensions.
+BLOCKS = ((32, 1, 1), (7, 5, 3), (33, 1, 1), (1, 17, 2), (96, 1, 1))
+
+Arrays = Mapping[str, np.ndarray]
+Dimensions = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """One launch of a kernel: its grid and block, its memory, and the result that is right."""
+
+    name: str
+    kernel: KernelElf
+    grid: Dimensions
+    block: Dimensions
+    image: MemoryImage
+    out: np.ndarray
+
+    def result(self, memory: np.ndarray) -> np.ndarray:
+        """Return what the kernel wrote."""
+        return self.image.buffer("out", memory)
+
+
+def kernel(name: str) -> KernelElf:
+    return read_kernel(KERNELS / f"{name}.elf", MEMORY_BYTES)
+
+
+def kernel_case(name: str, block: Dimensions, seed: int, blocks: int = 3) -> KernelCase:
+    """Draw a launch of ``blocks`` blocks; a part of the last block's threads has nothing to do."""
+    rng = np.random.default_rng(seed)
+    grid, buffers, numbers, out = _MAKERS[name](rng, block, blocks)
+    given = [Buffer(key, value) for key, value in buffers.items()]
+    given.append(Buffer("out", np.full_like(out, -1)))
+    arguments = [*buffers, "out", *map(str, numbers)]
+    elf = kernel(name)
+    return KernelCase(name, elf, grid, block, MemoryImage(elf, given, arguments), out)
+
+
+def _words(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.integers(-(2**31), 2**31, shape, np.int64).astype(np.int32)
+
+
+def _vector_add(rng, block, blocks):
+    n = int(np.prod(block)) * blocks - 5
+    a, b = _words(rng, n), _words(rng, n)
+    return (blocks, 1, 1), {"a": a, "b": b}, [n], a + b
+
+
+def _matrix_product(rng, block, blocks):
+    n = 9
+    a, b = _words(rng, n, n), _words(rng, n, n)
+    return (1, blocks, 1), {"a": a, "b": b}, [n], a @ b
+
+
+def _stencil_3d(rng, block, blocks):
+    nx, ny, nz = (max(3, blocks * block[0] - 1), max(3, block[1]), max(3, block[2]))
+    box = _words(rng, nz, ny, nx)
+    out = box.copy()
+    inner = 6 * box[1:-1, 1:-1, 1:-1]
+    for axis in range(3):
+        for shift in (0, 2):
+            cut = [slice(1, -1)] * 3
+            cut[axis] = slice(shift, box.shape[axis] - 2 + shift)
+            inner = inner - box[tuple(cut)]
+    out[1:-1, 1:-1, 1:-1] = inner
+    # The grid covers the box.
+    grid = tuple(-(-n // d) for n, d in zip((nx, ny, nz), block, strict=True))
+    return grid, {"in": box}, [nx, ny, nz], out
+
+
+def _block_sum(rng, block, blocks):
+    threads = int(np.prod(block))
+    n = threads * blocks - 3
+    values = _words(rng, n)
+    padded = np.append(values, np.zeros(3, np.int32)).reshape(blocks, threads)
+    return (blocks, 1, 1), {"in": values}, [n], padded.sum(axis=1, dtype=np.int32)
+
+
+_MAKERS: Mapping[str, Callable[..., tuple[Dimensions, Arrays, Sequence[int], np.ndarray]]] = {
+    "vector_add": _vector_add,
+    "matrix_product": _matrix_product,
+    "stencil_3d": _stencil_3d,
+    "block_sum": _block_sum,
+}
+
+
+def shuffled(seed: int) -> list[tuple[str, Dimensions]]:
+    """Return every kernel that ends with every shape, in a random order."""
+    cases = [(name, block) for name in ENDING for block in BLOCKS]
+    random.Random(seed).shuffle(cases)
+    return cases
