@@ -13,6 +13,7 @@ from warploom.host.front_end import FrontEnd
 from warploom_sim.build_cache import cached
 from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.build import MODEL, built, verilator_objects
+from warploom_sim.cosim.lockstep.validity import Validity
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import host_packets, layouts
 from warploom_spec.host_commands import INLINE_WORD
@@ -74,6 +75,11 @@ def pins_header(config, core):
     lines += [f'    pin("{n}", {n.replace("__", "___05F")}, {w}) \\' for n, w in widths.items()]
     lines += ["", "#define INPUTS(name) \\"]
     lines += [f'    name("{name}") \\' for name in ports.inputs]
+    lines += ["", "#define VALIDS(valid) \\"]
+    lines += [
+        f'    valid("{name}", "{valid.port}", {valid.low}, {valid.width}) \\'
+        for name, valid in Validity(ports).valids.items()
+    ]
     lines.append("")
     for make in PACKETS:
         packet = make(config)

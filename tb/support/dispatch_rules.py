@@ -95,7 +95,7 @@ def drive(
         return {name: v(cycle - boot) if callable(v) else v for name, v in merged.items()}
 
     recording = record(made(block, config), Sender({"launch": launches}, inputs), cycles + boot)
-    return Recording(recording.inputs[boot:], recording.outputs[boot:])
+    return Recording(recording.inputs[boot:], recording.outputs[boot:], recording.validity)
 
 
 def begun(recording: Recording, sm: int = 0) -> list[int]:

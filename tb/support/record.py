@@ -11,6 +11,7 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator, SimulatorContext
 
 from warploom_sim.cosim.lockstep import Model, Ports, Stimulus
+from warploom_sim.cosim.lockstep.validity import Validity
 
 #: The inputs of a cycle, but those of the streams that are sent.
 Levels = Callable[[int], Mapping[str, int]]
@@ -18,10 +19,17 @@ Levels = Callable[[int], Mapping[str, int]]
 
 @dataclass
 class Recording:
-    """Inputs and outputs of every cycle."""
+    """Inputs and outputs of every cycle; of a component a pulse that is not valid is 0.
+
+    Attributes
+    ----------
+    validity : Validity or None
+        Of a component; a model has none.
+    """
 
     inputs: list[dict[str, int]] = field(default_factory=list)
     outputs: list[Mapping[str, int | None]] = field(default_factory=list)
+    validity: Validity | None = None
 
     def note(self, inputs: dict[str, int], outputs: Mapping[str, int | None]) -> None:
         """Add a cycle."""
@@ -98,6 +106,7 @@ class Simulation:
 
     def __init__(self, component: wiring.Component):
         self._ports = Ports.of(component)
+        self._validity = Validity(self._ports)
         self._simulator = Simulator(component)
         self._simulator.add_clock(1e-6)
         self._simulator.add_testbench(self._bench)
@@ -106,6 +115,7 @@ class Simulation:
     def run(self, stimulus: Stimulus, recording: Recording, cycles: int) -> None:
         """Note every cycle of a run."""
         self._stimulus, self._recording, self._cycles = stimulus, recording, cycles
+        recording.validity = self._validity
         if self._used:
             self._simulator.reset()
         self._used = True
@@ -117,7 +127,8 @@ class Simulation:
             inputs = self._stimulus.next(outputs)
             for name, port in ports.inputs.items():
                 ctx.set(port, inputs[name])
-            outputs = {name: ctx.get(port) for name, port in ports.outputs.items()}
+            read = {name: ctx.get(port) for name, port in ports.outputs.items()}
+            outputs = self._validity.quiet(read)
             self._recording.note(inputs, outputs)
             await ctx.tick()
 

@@ -28,7 +28,8 @@ struct Field {
     unsigned low, bits;
 };
 
-// Made by core_bench.py: the ports, the packets' fields, numbers of the configuration.
+// Made by core_bench.py: the ports, where each output's `valid` stands, the packets' fields, numbers
+// of the configuration.
 #include "core_pins.h"
 
 inline std::map<std::string, Pin> pins_of(Vtop& top) {
@@ -42,6 +43,19 @@ inline bool is_input(const std::string& name) {
     static const std::set<std::string> inputs = {INPUTS(ONE_NAME)};
 #undef ONE_NAME
     return inputs.count(name);
+}
+
+// Where an output's `valid` stands: the output means nothing else while it is 0.
+struct Valid {
+    std::string port;
+    Field field;
+};
+
+inline const std::map<std::string, Valid>& valids() {
+#define ONE_VALID(name, port, low, bits) {name, Valid{port, Field{low, bits}}},
+    static const std::map<std::string, Valid> all = {VALIDS(ONE_VALID)};
+#undef ONE_VALID
+    return all;
 }
 
 inline uint64_t get(const Pin& pin, Field field) {

@@ -17,6 +17,7 @@ from warploom_sim.cosim.lockstep.packet_fields import differing, shown
 from warploom_sim.cosim.lockstep.ports import Ports
 from warploom_sim.cosim.lockstep.stimulus import Context, RandomStimulus, Stimulus
 from warploom_sim.cosim.lockstep.streams import StreamWatches
+from warploom_sim.cosim.lockstep.validity import Validity, Values
 
 #: Cycles shown in a failure's report.
 HISTORY = 16
@@ -151,6 +152,7 @@ class Checker:
         self._began = time.perf_counter()
         self._widths = {name: len(value) for name, value in ports.inputs.items()}
         self._output_names = ports.outputs.keys()
+        self._validity = Validity(ports)
         self._watches = StreamWatches(ports.streams.values())
         self._addresses = AddressWatch(ports)
         self._observers: list[Observer] = []
@@ -163,7 +165,11 @@ class Checker:
         return int(self._cycle in self._resets)
 
     def step(self, outputs: Mapping[str, int]) -> None:
-        """Compare the current cycle's settled outputs, then move model and stimulus on."""
+        """Compare the current cycle's settled outputs, then move model and stimulus on.
+
+        Stimulus, observers and history see 0 for a pulse that is not valid.
+        """
+        outputs = self._validity.quiet(outputs)
         addresses = self._addresses.see(self.inputs, outputs, self.rst)
         self._history.append((self._cycle, self.rst, self.inputs, outputs, addresses))
         self._guard(self._step, outputs)
@@ -192,10 +198,11 @@ class Checker:
 
     def _step(self, outputs: Mapping[str, int]) -> None:
         rst = self.rst
-        differences = self._compare(outputs)
+        want = self._wanted()
+        differences = self._compare(outputs, want)
         broken = self._watches.see(self.inputs, outputs, rst)
         if differences or broken:
-            self._fail(differences, broken, self._differing_fields(outputs))
+            self._fail(differences, broken, self._differing_fields(outputs, want))
             return
         for observer in self._observers:
             if rst:
@@ -211,11 +218,15 @@ class Checker:
         else:
             self._draw(None if rst else outputs)
 
-    def _compare(self, outputs: Mapping[str, int]) -> list[tuple[str, str, str]]:
-        """Return port, got and want of every output that differs."""
+    def _wanted(self) -> Values:
+        """Return what the model says of every output; None is not compared."""
         want = self._model.outputs(self.inputs)
         if want.keys() != self._output_names:
             raise CaseError(_ports_differ("the model's outputs", want, self._output_names))
+        return self._validity.meant(want)
+
+    def _compare(self, outputs: Mapping[str, int], want: Values) -> list[tuple[str, str, str]]:
+        """Return port, got and want of every output that differs."""
         if want == outputs:
             self.outcome.compared += len(want)
             return []
@@ -226,12 +237,14 @@ class Checker:
             if value is not None and value != outputs[name]
         ]
 
-    def _differing_fields(self, outputs: Mapping[str, int]) -> list[tuple[str, str, str, str]]:
+    def _differing_fields(
+        self, outputs: Mapping[str, int], want: Values
+    ) -> list[tuple[str, str, str, str]]:
         """Return port, field, got and want of every field of a packet that differs."""
         addresses = self._history[-1][-1]
         return [
             (name, *found)
-            for name, value in self._model.outputs(self.inputs).items()
+            for name, value in want.items()
             if value is not None
             for found in differing(
                 self._ports.fields[name], outputs[name], value, addresses.get(name)
