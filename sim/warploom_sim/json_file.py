@@ -3,7 +3,10 @@
 import json
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def is_replaced(path: Path) -> bool:
@@ -18,14 +21,22 @@ def write_json(path: Path, figures: object) -> None:
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write a text or bytes; what a link points to is written, not the link."""
-    data = content.encode() if isinstance(content, str) else content
+    with whole_file(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file to be written, which takes the path's place when all is written."""
     if not is_replaced(path):
-        path.write_bytes(data)
+        with path.open("wb") as file:
+            yield file
         return
     target = path.resolve()
     unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
     try:
-        unfinished.write_bytes(data)
+        with unfinished.open("wb") as file:
+            yield file
         os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)

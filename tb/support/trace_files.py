@@ -61,6 +61,16 @@ def document() -> dict[str, Any]:
     }
 
 
+def large_document() -> dict[str, Any]:
+    """Return a trace of a little more than 2^24 blocks."""
+    content = document()
+    for event in content["traceEvents"]:
+        if event["cat"] == "kernel":
+            event["args"] |= {"grid": [2**20, 9, 1], "block": [32, 1, 1]}
+            event["args"] |= {"registers per thread": 16, "shared memory": 0}
+    return content
+
+
 def write(folder: Path, content: Any) -> Path:
     path = folder / "trace.json"
     path.write_text(json.dumps(content))

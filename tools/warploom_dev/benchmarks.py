@@ -22,9 +22,13 @@ from warploom_sim.cosim import lockstep
 from warploom_sim.failure import ProgramError
 from warploom_sim.replay import expected
 from warploom_sim.replay.bench import replay_bench_build
-from warploom_sim.replay.replay_job import MOST_BLOCKS
 from warploom_sim.replay.request import ReplayRequest
-from warploom_sim.replay.simulation_run import failure, read_recorded, simulation_process
+from warploom_sim.replay.simulation_run import (
+    MOST_BLOCKS,
+    failure,
+    read_recorded,
+    simulation_process,
+)
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_sim.verilog.blocks import block

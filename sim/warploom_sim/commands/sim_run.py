@@ -34,8 +34,7 @@ def run(request: ReplayRequest) -> int:
     """
     assert request.simulator
     replay_views.check(request)
-    whole = bool(request.timeline or request.report)
-    jobs = [prepare(request.of(path), whole=whole) for path in request.traces]
+    jobs = [prepare(request.of(path)) for path in request.traces]
     simulators.require(request.simulator)
     for job in jobs:
         for said in job.trace.notes():

@@ -43,9 +43,14 @@ def settled(events: Events) -> Events:
     return Events({**events.tables, "answers": answers}, events.stalls)
 
 
+def settled_piece(piece: Piece) -> Piece:
+    """Return a piece without the answers after which the host rang again."""
+    return Piece(settled(piece.events), piece.until)
+
+
 class SettledFigures(RunningFigures):
     """Figures of a replay whose launches come again when a queue was full."""
 
     def add(self, piece: Piece) -> None:
         """Take the next events."""
-        super().add(Piece(settled(piece.events), piece.until))
+        super().add(settled_piece(piece))

@@ -1,7 +1,7 @@
 """From a replay's events to its columns, the same for the RTL's events and the model's."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from warploom_sim.replay.recorded_times import Recording
 from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches, Shares
 from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, timing
 from warploom_spec.resources import block_amounts
+
+#: Columns of offers that `block_columns` reads.
+OFFER_COLUMNS: Final = ("cycle", "ticket", "sm", "slot", "bx", "by", "bz")
 
 
 def block_columns(events: Events) -> Blocks:
@@ -44,7 +47,7 @@ def launch_columns(
     events : Events or None
         Of the run; None: nothing happened yet.
     figures : mapping of str to array of int64
-        Of its blocks, what `block_figures` returns.
+        Of its blocks: the columns of `Launches` that `no_figures` names.
     launches : sequence of LaunchDescriptor
         What was sent.
     names : sequence of str
@@ -109,33 +112,10 @@ def _times(
     }
 
 
-def block_figures(blocks: Blocks, count: int) -> dict[str, Integers]:
-    """Return of each launch how many blocks it had, and when they started and ended."""
-    number = np.bincount(blocks.launch, minlength=count).astype(np.int64)
-    first, last_offer, last = _filled(count), _filled(count), _filled(count)
-    some = number > 0
-    stop = np.cumsum(number)[some]
-    start = stop - number[some]
-    starts = blocks.start[np.lexsort((blocks.start, blocks.launch))]
-    ends = blocks.end[np.lexsort((blocks.end, blocks.launch))]
-    first[some], last_offer[some] = starts[start], starts[stop - 1]
-    last[some] = ends[stop - 1]
-    after = np.maximum(blocks.end - last_offer[blocks.launch], 0)
-    held = np.zeros(count, np.int64)
-    np.add.at(held, blocks.launch, after)
-    return {
-        "blocks": number,
-        "first_offer": first,
-        "last_offer": last_offer,
-        "last_report": last,
-        "held_after": held,
-    }
-
-
 def no_figures(count: int) -> dict[str, Integers]:
-    """Return what `block_figures` does of launches without blocks."""
+    """Return the figures of launches without blocks."""
     never = {name: _filled(count) for name in ("first_offer", "last_offer", "last_report")}
-    return {name: _filled(count, 0) for name in ("blocks", "held_after")} | never
+    return {name: _filled(count, 0) for name in ("blocks", "held", "held_after")} | never
 
 
 def _ends(offers: Table, reports: Table) -> Integers:

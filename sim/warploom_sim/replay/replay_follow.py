@@ -100,20 +100,15 @@ class ModelPieces:
 class Recorded:
     """What is kept of the RTL's events.
 
-    Parameters
-    ----------
-    whole : bool
-        Keep all of them.
-
     Attributes
     ----------
     counts : dict of str to int
         Events by kind.
     """
 
-    def __init__(self, config: Config, whole: bool):
+    def __init__(self, config: Config):
         kinds = record_packets(config)
-        self._kinds = tuple(kinds) if whole else (*KEPT, *_MORE)
+        self._kinds = (*KEPT, *_MORE)
         self._parts: dict[str, list[Table]] = {kind: [] for kind in self._kinds}
         self._offered = np.zeros(1, np.int64)
         self.counts = dict.fromkeys(kinds, 0)
@@ -172,7 +167,6 @@ def follow(
     report: Callable[[int], object],
     *,
     reads: IndexReads | None = None,
-    whole: bool = False,
     flip: Flip | None = None,
 ) -> Followed:
     """Compare what both write while they run.
@@ -193,8 +187,6 @@ def follow(
         Told how many blocks were offered so far.
     reads : IndexReads or None
         Gets the SMs' index reads; None: they are not looked at.
-    whole : bool
-        Keep all of the RTL's events.
     flip : Flip or None
         A bit of an event to flip.
 
@@ -207,7 +199,7 @@ def follow(
     WarploomError
         If the event of which a bit is to be flipped does not come.
     """
-    follower = _Follower(model, folder, model_folder, config, figures, reads, whole, flip)
+    follower = _Follower(model, folder, model_folder, config, figures, reads, flip)
     try:
         follower.run(simulation, report)
         return follower.finish(again)
@@ -226,7 +218,6 @@ class _Follower:
         config: Config,
         figures: RunningFigures,
         reads: IndexReads | None,
-        whole: bool,
         flip: Flip | None,
     ):
         self._model, self._folder, self._model_folder = model, folder, model_folder
@@ -239,7 +230,7 @@ class _Follower:
             file.gives_back = True
         if flip:
             self._files[flip.kind].flip(flip.number, flip.bit)
-        self._comparing, self._recorded = Comparing(), Recorded(config, whole)
+        self._comparing, self._recorded = Comparing(), Recorded(config)
         self._stalls: dict[str, int] = {}
         self.pieces = ModelPieces(model, model_folder)
 

@@ -1,33 +1,33 @@
 """A trace made ready to be replayed, and what the event model makes of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from warploom_golden.replay import event_model
-from warploom_golden.replay.event_model import Events, Piece
-from warploom_sim.replay import expected, replay_figures
+from warploom_golden.replay.event_model import Piece
+from warploom_sim.replay import expected
 from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
 from warploom_sim.replay.bench import axi_bench
 from warploom_sim.replay.bench.records import record_packets
 from warploom_sim.replay.expected import Expected
 from warploom_sim.replay.model_input import arrivals_of, config_of, event_pieces, launches_of
 from warploom_sim.replay.recorded_times import Recording
-from warploom_sim.replay.replay_columns import block_columns, block_figures, launch_columns
+from warploom_sim.replay.replay_events import ReplayEvents
 from warploom_sim.replay.replay_follow import Flip
 from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_reader import Trace
-from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, WarploomError
+from warploom_spec import Config, LaunchDescriptor, WarploomError
 
-#: Most blocks of a replay whose events are kept: they take some gigabytes of memory.
-MOST_BLOCKS: Final = 2**24
+#: Blocks of a replay whose events are kept, at most: they take some hundred megabytes. The events
+#: of a larger one are made again each time that they are asked for.
+KEPT_BLOCKS: Final = 2**20
 
 
 @dataclass(frozen=True)
 class Job:
-    """One trace, ready to run; all its events are kept if it is to be whole."""
+    """One trace, ready to run."""
 
     trace: Trace
     launches: list[LaunchDescriptor]
@@ -36,7 +36,6 @@ class Job:
     request: ReplayRequest
     flip: Flip | None = None
     arrivals: list[int] | None = None
-    whole: bool = False
 
     @property
     def recording(self) -> Recording:
@@ -60,18 +59,17 @@ def read_trace(request: ReplayRequest) -> Trace:
     return trace
 
 
-def prepare(request: ReplayRequest, *, whole: bool = True) -> Job:
+def prepare(request: ReplayRequest) -> Job:
     """Read the trace of a request for one, and make its launches.
 
     Raises
     ------
     WarploomError
-        If the trace, its configuration or a planted fault is refused, or the trace is to be kept
-        whole and has more than `MOST_BLOCKS` blocks.
+        If the trace, its configuration or a planted fault is refused.
     """
     trace = read_trace(request)
     config = config_of(request, trace)
-    return prepare_launches(trace, config, request, flip_of(request, config), whole=whole)
+    return prepare_launches(trace, config, request, flip_of(request, config))
 
 
 def prepare_launches(
@@ -79,26 +77,18 @@ def prepare_launches(
     config: Config,
     request: ReplayRequest,
     flip: Flip | None = None,
-    *,
-    whole: bool = True,
 ) -> Job:
     """Make the launches of a trace that was read.
 
     Raises
     ------
     WarploomError
-        If a launch is refused, or the job is to be kept whole and has more than `MOST_BLOCKS`
-        blocks.
+        If a launch is refused.
     """
     launches = launches_of(trace, config, request)
     demanded = expected.count(launches, config, request)
-    if whole and demanded.blocks > MOST_BLOCKS:
-        raise WarploomError(
-            f"{trace.path}: {demanded.blocks:,} blocks whose events are to be kept; legal: up to"
-            f" {MOST_BLOCKS:,} (choose fewer launches, or warploom sim without timeline and report)"
-        )
     arrivals = arrivals_of(trace, request)
-    return Job(trace, launches, demanded, config, request, flip, arrivals, whole)
+    return Job(trace, launches, demanded, config, request, flip, arrivals)
 
 
 def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
@@ -130,46 +120,41 @@ def model_pieces(job: Job, transfers: Sequence[int] | None = None) -> Iterator[P
     return event_pieces(job.launches, job.config, job.request, job.arrivals, transfers)
 
 
-def figures_alone(job: Job) -> RunFigures:
+def figures_alone(job: Job, *, limits: bool) -> RunFigures:
     """Return the figures of what the golden event model makes of a job, whose blocks are not kept.
 
-    What blocked the head is found only for a time scale below 1.
+    What blocked the head is found on request.
     """
-    names = [launch.name for launch in job.trace.launches]
-    limits = job.request.time_scale < 1
-    figures = RunningFigures(
-        job.launches, names, job.config, job.arrivals, job.recording, limits=limits
-    )
-    for piece in model_pieces(job):
-        figures.add(piece)
-    return figures.finish()
+    return _figures(job, model_pieces(job), limits=limits)
 
 
 def model_alone(job: Job) -> Replay:
     """Return what the golden event model makes of a job, in this process."""
-    events = event_model.joined([piece.events for piece in model_pieces(job)])
-    return result_of(job, events)
+    if job.demanded.blocks > KEPT_BLOCKS:
+        found = _figures(job, model_pieces(job), limits=False)
+        return result_of(job, found, lambda: model_pieces(job))
+    kept = list(model_pieces(job))
+    return result_of(job, _figures(job, kept, limits=False), lambda: kept)
 
 
-def result_of(job: Job, events: Events) -> Replay:
-    """Return a run's events as columns."""
-    blocks = block_columns(events)
+def _figures(job: Job, pieces: Iterable[Piece], *, limits: bool) -> RunFigures:
     names = [launch.name for launch in job.trace.launches]
+    figures = RunningFigures(
+        job.launches, names, job.config, job.arrivals, job.recording, limits=limits
+    )
+    for piece in pieces:
+        figures.add(piece)
+    return figures.finish()
+
+
+def result_of(job: Job, found: RunFigures, pieces: Callable[[], Iterable[Piece]]) -> Replay:
+    """Return a run with its figures, whose events come in pieces whenever they are asked for."""
     return Replay(
-        launches=launch_columns(
-            events,
-            block_figures(blocks, len(job.launches)),
-            job.launches,
-            names,
-            job.config,
-            job.arrivals,
-            job.recording,
-        ),
-        blocks=blocks,
-        stalls={cause: events.stalls[f"stall_{cause}"] for cause in STALL_CAUSES},
-        cycles=replay_figures.cycles(events),
+        launches=found.launches,
+        stalls=found.stalls,
+        cycles=found.cycles,
         config=job.config,
         settings=job.request,
-        events=events,
+        source=ReplayEvents(pieces),
         event_waits_ignored=job.trace.waits.count,
     )

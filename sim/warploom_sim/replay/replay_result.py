@@ -1,9 +1,9 @@
 """What a replay gave, as NumPy arrays: a row for each launch, a row for each block."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import RESOURCES, Config, Fate, capacities
 from warploom_spec.extras import need
+
+if TYPE_CHECKING:
+    from warploom_sim.replay.replay_events import ReplayEvents
 
 Integers = NDArray[np.int64]
 #: Times, and parts of a whole.
@@ -29,6 +32,10 @@ class _Columns:
     def __len__(self) -> int:
         first: Any = next(iter(vars(self).values()))
         return len(first)
+
+    def rows(self, chosen: NDArray[Any]) -> Self:
+        """Return some rows, chosen by a mask or by their numbers."""
+        return type(self)(**{name: column[chosen] for name, column in vars(self).items()})
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return every column of one dimension by name; of wider ones a column for each part."""
@@ -80,8 +87,8 @@ class Launches(_Columns):
         Cycle from which on it stands in one of the dispatcher's two places.
     first_offer, last_offer, last_report : array of int64
         Cycles of its first and of its last block's offer, and of its last block's report.
-    held_after : array of int64
-        For how long its blocks held their slots after its last offer, summed.
+    held, held_after : array of int64
+        For how long its blocks held their slots, summed: in all, and after its last offer.
     end : array of int64
         Cycle in which its final record transfers.
     blocks : array of int64
@@ -114,6 +121,7 @@ class Launches(_Columns):
     first_offer: Integers
     last_offer: Integers
     last_report: Integers
+    held: Integers
     held_after: Integers
     end: Integers
     blocks: Integers
@@ -205,8 +213,6 @@ class Replay:
     ----------
     launches : Launches
         A row for each launch.
-    blocks : Blocks
-        A row for each block.
     stalls : dict of str to int
         Cycles in which no block was decided, by each of `warploom_spec.STALL_CAUSES`.
     cycles : int
@@ -215,25 +221,41 @@ class Replay:
         The configuration.
     settings : ReplayRequest
         Trace, time scale, seed and all other options.
-    events : Events
-        Every event as the replay's page lists them.
+    source : ReplayEvents
+        Gives the events in pieces, as often as they are asked for.
     event_waits_ignored : int
         Waits of streams for events that the trace holds and the replay does not keep.
     """
 
     launches: Launches
-    blocks: Blocks
     stalls: Mapping[str, int]
     cycles: int
     config: Config
     settings: ReplayRequest
-    events: Events
+    source: "ReplayEvents"
     event_waits_ignored: int = 0
+
+    @property
+    def blocks(self) -> Blocks:
+        """A row for each block: 64 bytes of memory each."""
+        return self.source.blocks
+
+    def block_pieces(self) -> Iterator[Blocks]:
+        """Yield every block once, in pieces, so that no more than one piece is held.
+
+        A block is in the piece in which it ended; the rows of a piece are in order of their offer.
+        """
+        return self.source.block_pieces()
+
+    @property
+    def events(self) -> Events:
+        """Every event as the replay's page lists them."""
+        return self.source.events
 
     @property
     def blocks_per_cycle(self) -> float:
         """Blocks offered a cycle, on average."""
-        return len(self.blocks) / self.cycles
+        return int(self.launches.blocks.sum()) / self.cycles
 
     @property
     def recorded(self) -> dict[str, Any]:
@@ -243,11 +265,7 @@ class Replay:
     @property
     def occupancy(self) -> dict[str, float]:
         """Part of each resource of all SMs that blocks held, on average over `cycles`."""
-        held = (self.blocks.end - self.blocks.start).astype(float)
-        taken = held @ self.launches.takes[self.blocks.launch]
-        sizes = np.array(list(capacities(self.config).values()))
-        shares = taken / (self.cycles * self.config.sms * sizes)
-        return dict(zip(RESOURCES, shares.tolist(), strict=True))
+        return occupancy(self.launches, self.cycles, self.config)
 
     def to_pandas(self) -> tuple[Any, Any]:
         """Return launches and blocks as two frames.
@@ -258,3 +276,11 @@ class Replay:
             If pandas is not installed.
         """
         return self.launches.to_pandas(), self.blocks.to_pandas()
+
+
+def occupancy(launches: Launches, cycles: int, config: Config) -> dict[str, float]:
+    """Return the part of each resource of all SMs that blocks held, on average over a run."""
+    taken = launches.held.astype(float) @ launches.takes
+    sizes = np.array(list(capacities(config).values()))
+    shares = taken / (cycles * config.sms * sizes)
+    return dict(zip(RESOURCES, shares.tolist(), strict=True))

@@ -6,13 +6,13 @@ import shutil
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.event_model import Events, Piece
 from warploom_sim.build_cache import build_root
 from warploom_sim.kept_folders import hold, release_folder, remove_old
 from warploom_sim.replay import (
@@ -60,10 +60,10 @@ class Outcome:
     problems : list of str
         Why the verdict is not `EQUAL`, in words; empty if it is.
     result : Replay or None
-        The RTL's run, if its events were to be kept; None, too, if there are problems: its events
-        may not belong together.
+        The run; None if there are problems: its events may not belong together. The RTL's events
+        are not kept: it gives the model's, which they equal.
     found : RunFigures or None
-        The same without its blocks, which are not kept; None if there are problems.
+        Its figures with what blocked the head; None if there are problems.
     """
 
     figures: dict[str, Any]
@@ -117,10 +117,10 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     make = axi_run.SettledFigures if request.host == "axi" else RunningFigures
     figures = make(replay.launches, names, replay.config, replay.arrivals, replay.recording)
     reads = IndexReads(replay.launches, replay.config) if replay.config.makes_indices else None
-    followed = _run_both(replay, simulation, rtl_folder, model_folder, figures, reads)
+    followed, sent = _run_both(replay, simulation, rtl_folder, model_folder, figures, reads)
     if request.wave_cycles:
         check_reached(rtl_folder, request.wave_cycles)
-    outcome = _judge(replay, followed, figures, reads, rtl_folder)
+    outcome = _judge(replay, followed, figures, reads, rtl_folder, sent)
     if reads:
         outcome.figures["index_reads_compared"] = reads.compared
         outcome.figures["mismatches"] += reads.wrong
@@ -153,8 +153,11 @@ def _run_both(
     model_folder: Path,
     figures: RunningFigures,
     reads: IndexReads | None,
-) -> Followed:
-    """Run RTL and model side by side and compare, with a progress bar over the blocks."""
+) -> tuple[Followed, list[int] | None]:
+    """Run RTL and model side by side and compare, with a progress bar over the blocks.
+
+    Also returns in which cycles a host's launches transferred; None without a host.
+    """
     request, config = replay.request, replay.config
     sent = request.of(request.trace.absolute())
     job = ModelJob(request=sent, config=config)
@@ -176,24 +179,30 @@ def _run_both(
                 simulation, replay.launches, config, request, rtl_folder, replay.arrivals
             )
         )
-        again: list[int] | None = None
+        transfers: list[int] | None = None
         if axi:
-            again = axi_run.transfers(running, rtl_folder)
+            transfers = axi_run.transfers(running, rtl_folder)
             job = dataclasses.replace(job, transfers=(rtl_folder / axi_run.TRANSFERS).absolute())
             model = stack.enter_context(model_process(job, model_folder))
-        return follow(
+        followed = follow(
             running,
             model,
             rtl_folder,
             model_folder,
             config,
             figures,
-            lambda: (piece.events for piece in model_pieces(replay, again)),
+            lambda: (piece.events for piece in model_pieces(replay, transfers)),
             lambda offered: progress.update(task, completed=offered),
             reads=reads,
-            whole=replay.whole,
             flip=replay.flip,
         )
+    return followed, transfers
+
+
+def _pieces(replay: Job, sent: Sequence[int] | None) -> Iterable[Piece]:
+    """Return the model's events in pieces, as a run's result has them."""
+    pieces = model_pieces(replay, sent)
+    return map(axi_run.settled_piece, pieces) if replay.request.host == "axi" else pieces
 
 
 def _misread(replay: Job, rtl_folder: Path) -> list[str]:
@@ -216,6 +225,7 @@ def _judge(
     figures: RunningFigures,
     reads: IndexReads | None,
     rtl_folder: Path,
+    sent: Sequence[int] | None,
 ) -> Outcome:
     """Demand that all was equal, and that enough was compared."""
     compared, recorded, end = followed.comparison, followed.recorded, followed.end
@@ -241,8 +251,8 @@ def _judge(
     # A run that went wrong has no offers and reports that belong together.
     found = None if problems else figures.finish()
     result = None
-    if replay.whole and not problems:
-        result = result_of(replay, rtl)
+    if found:
+        result = result_of(replay, found, lambda: _pieces(replay, sent))
     given = _figures(replay, rtl, recorded.counts, compared, found)
     if heard:
         given |= {"records_compared": heard.records, "results_compared": heard.results}
@@ -263,12 +273,14 @@ def _figures(
     verdict = DIFFERENT if found is None else EQUAL if blocks else EMPTY
     # Of a run that went wrong, or dispatched nothing, these would mean nothing.
     rates: dict[str, Any] = {}
-    if found and blocks:
+    if found and found.waits and blocks:
         rates = {
             "blocks_per_cycle": round(blocks / cycles, 4),
             "occupancy": _rounded(found.occupancy),
-            "head_blocked": _rounded(found.limits()),
-            "rate_by_time_scale": round(found.rate_by_time_scale(request.time_scale), 4),
+            "head_blocked": _rounded(found.waits.shares()),
+            "rate_by_time_scale": round(
+                found.waits.rate_by_time_scale(found.launches, replay.config, request.time_scale), 4
+            ),
             "recorded": recorded_times(found.launches),
         }
     caution = replay_words.scale_caution(request.time_scale)

@@ -38,6 +38,8 @@ from warploom_spec import Config, LaunchDescriptor
 Process = subprocess.Popen[bytes]
 #: What a process of a run said.
 LOG: Final = "log.txt"
+#: Blocks of a run of which all events are held at once, at most: they take gigabytes of memory.
+MOST_BLOCKS: Final = 2**24
 #: Cycles without any event, above the longest block, after which a run is given up.
 SILENCE_LIMIT: Final = 10_000
 #: Cycles that a run goes on after its last record, above the warps of two blocks, whose indices

@@ -77,7 +77,7 @@ def prepare_comparison(
     rows = {run.run_id: row for run in runs if (row := results.read(run))}
     job = Job(runs, rows, results, made_by, recordings.notes())
     for run in _firsts(job.missing, _launched).values():
-        prepare_launches(recordings.of(run.request), run.config, run.request, whole=False)
+        prepare_launches(recordings.of(run.request), run.config, run.request)
     return job
 
 

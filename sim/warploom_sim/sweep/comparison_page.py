@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from warploom_sim.replay import replay_gains
 from warploom_sim.replay.analysis.anatomy import Anatomy, anatomy
-from warploom_sim.replay.replay_job import model_alone, prepare_launches
+from warploom_sim.replay.replay_job import figures_alone, prepare_launches
 from warploom_sim.sweep.labels import common, label, same_work, short, value, varying
 from warploom_sim.sweep.plan import Run
 from warploom_sim.sweep.recordings import Recordings
@@ -81,12 +81,12 @@ def combination(row: Row, run: Run, recordings: Recordings) -> Combination:
     """Run the model once more with the first seed, and find the gains."""
     trace = recordings.of(run.request)
     request = dataclasses.replace(run.request, rtl=False, simulator=None)
-    replay = model_alone(prepare_launches(trace, run.config, request))
+    found = figures_alone(prepare_launches(trace, run.config, request), limits=True)
     try:
         gains = replay_gains.as_json(replay_gains.gains_of(trace, run.config, request))
     except WarploomError:  # a launch is too long at its recorded length
         gains = []
-    return Combination(row=row, run=run, parts=anatomy(replay), gains=gains)
+    return Combination(row=row, run=run, parts=anatomy(found), gains=gains)
 
 
 def write_comparison(

@@ -78,7 +78,9 @@ def _model_alone(run: Run, content: bytes) -> "RunFigures":
         with _file(run, content) as path:
             _read[key] = read_trace(request.of(path))
     trace = dataclasses.replace(_read[key], path=run.trace)
-    return figures_alone(prepare_launches(trace, run.config, request, whole=False))
+    # Only a time scale below 1 can make the dispatch rate limit.
+    limits = request.time_scale < 1
+    return figures_alone(prepare_launches(trace, run.config, request), limits=limits)
 
 
 def _with_rtl(run: Run, content: bytes) -> "RunFigures":
@@ -89,7 +91,7 @@ def _with_rtl(run: Run, content: bytes) -> "RunFigures":
     assert run.request.simulator
     simulators.require(run.request.simulator)
     with _file(run, content) as path:
-        outcome = rtl_replay.run_one(prepare(run.request.of(path), whole=False))
+        outcome = rtl_replay.run_one(prepare(run.request.of(path)))
         if outcome.found is None:
             raise MismatchError(*outcome.problems)
         return outcome.found

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_sim.replay.analysis.limits import find_limits, rate_by_time_scale
+from warploom_sim.replay.analysis.block_walk import find_waits
 from warploom_sim.replay.analysis.running import RunFigures
 from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.replay_result import REFUSED, Integers, Replay
@@ -65,9 +65,9 @@ def _rate_by_time_scale(run: Replay | RunFigures, scale: Fraction | None) -> flo
         scale = run.settings.time_scale
     if scale is None or scale >= 1:
         return 0.0
-    if isinstance(run, Replay):
-        return round(rate_by_time_scale(run, find_limits(run)), 4)
-    return round(run.rate_by_time_scale(scale), 4)
+    waits = find_waits(run) if isinstance(run, Replay) else run.waits
+    assert waits is not None
+    return round(waits.rate_by_time_scale(run.launches, run.config, scale), 4)
 
 
 def percentiles(

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from warploom_sim.replay.replay_result import NEVER, Integers, Launches, Replay
+from warploom_sim.replay.replay_result import NEVER, Blocks, Integers, Launches, Replay
 from warploom_sim.views.timeline import Timeline
 from warploom_spec import RESOURCES, ErrorCode, capacities
 
@@ -34,8 +34,12 @@ def add_replay(
     """
     flows = timeline.flows(len(replay.launches))
     _add_launches(timeline, replay.launches, title, flows)
-    _add_resources(timeline, replay, title)
-    _add_blocks(timeline, replay, title, flows, progress)
+    counters = _Counters(timeline, replay, title)
+    slots = _Slots(timeline, replay, title, flows)
+    for blocks in replay.block_pieces():
+        counters.add(blocks)
+        slots.add(blocks, progress)
+    counters.finish()
 
 
 def _add_launches(timeline: Timeline, launches: Launches, title: str, flows: int) -> None:
@@ -77,77 +81,102 @@ def _add_launch(timeline: Timeline, track: int, launches: Launches, row: int, fl
     return end
 
 
-def _add_resources(timeline: Timeline, replay: Replay, title: str) -> None:
-    """Add what blocks hold of each resource of all SMs, and how many launches wait."""
-    group = timeline.group(f"{title}resources")
-    cycles = np.arange(0, replay.cycles + 1, -(-(replay.cycles + 1) // MOST_SAMPLES))
-    blocks, launches = replay.blocks, replay.launches
-    ran = blocks.end != NEVER
-    takes = launches.takes[blocks.launch[ran]]
-    sizes = capacities(replay.config)
-    for k, name in enumerate(RESOURCES):
-        held = _level(blocks.start[ran], blocks.end[ran], takes[:, k], cycles)
-        whole = sizes[name] * replay.config.sms
-        _add_counter(timeline, group, f"{title}{name} held, of {whole:,}", name, cycles, held)
-    started = launches.first_offer != NEVER
-    ones = np.ones(int(started.sum()), np.int64)
-    waiting = _level(launches.arrival[started], launches.first_offer[started], ones, cycles)
-    _add_counter(timeline, group, f"{title}launches waiting", "launches", cycles, waiting)
+class _Counters:
+    """Counters of what blocks hold of each resource of all SMs, and of launches that wait."""
+
+    def __init__(self, timeline: Timeline, replay: Replay, title: str):
+        self._timeline, self._launches = timeline, replay.launches
+        self._cycles = np.arange(0, replay.cycles + 1, -(-(replay.cycles + 1) // MOST_SAMPLES))
+        group = timeline.group(f"{title}resources")
+        sizes = capacities(replay.config)
+        self._held = [
+            timeline.counter(group, f"{title}{name} held, of {size * replay.config.sms:,}", name)
+            for name, size in sizes.items()
+        ]
+        self._waiting = timeline.counter(group, f"{title}launches waiting", "launches")
+        # How much more is held from each cycle on than before.
+        self._changes = np.zeros((len(self._cycles) + 1, len(RESOURCES)), np.int64)
+
+    def add(self, blocks: Blocks) -> None:
+        """Count what blocks that ended held."""
+        ran = blocks.end != NEVER
+        takes = self._launches.takes[blocks.launch[ran]]
+        self._changes += _changes(blocks.start[ran], blocks.end[ran], takes, self._cycles)
+
+    def finish(self) -> None:
+        """Write the counters' values."""
+        for counter, changes in zip(self._held, self._changes.T, strict=True):
+            self._write(counter, changes)
+        launches = self._launches
+        started = launches.first_offer != NEVER
+        ones = np.ones((int(started.sum()), 1), np.int64)
+        arrival, offer = launches.arrival[started], launches.first_offer[started]
+        self._write(self._waiting, _changes(arrival, offer, ones, self._cycles)[:, 0])
+
+    def _write(self, counter: int, changes: Integers) -> None:
+        values = np.cumsum(changes[:-1])
+        changed = np.flatnonzero(np.diff(values, prepend=-1))
+        cycles = self._cycles[changed].tolist()
+        for cycle, value in zip(cycles, values[changed].tolist(), strict=True):
+            self._timeline.value(counter, cycle, value)
 
 
-def _add_counter(
-    timeline: Timeline, group: int, name: str, unit: str, cycles: Integers, values: Integers
-) -> None:
-    counter = timeline.counter(group, name, unit)
-    changed = np.flatnonzero(np.diff(values, prepend=-1))
-    for cycle, value in zip(cycles[changed].tolist(), values[changed].tolist(), strict=True):
-        timeline.value(counter, cycle, value)
+def _changes(starts: Integers, ends: Integers, amounts: Integers, cycles: Integers) -> Integers:
+    """Return how much more is held from each of some cycles on than from the one before.
+
+    Parameters
+    ----------
+    starts, ends : array of int64
+        Each amount is held from its start until before its end.
+    amounts : array of int64, shape (starts, kinds)
+        The amounts.
+    cycles : array of int64
+        The cycles.
+
+    Returns
+    -------
+    array of int64, shape (cycles + 1, kinds)
+        In the last row what begins or ends later.
+    """
+    changes = np.zeros((len(cycles) + 1, amounts.shape[1]), np.int64)
+    np.add.at(changes, np.searchsorted(cycles, starts), amounts)
+    np.subtract.at(changes, np.searchsorted(cycles, ends), amounts)
+    return changes
 
 
-def _level(starts: Integers, ends: Integers, amounts: Integers, cycles: Integers) -> Integers:
-    """Return how much is held in each of some cycles, of amounts held from start to before end."""
-    level = np.zeros(len(cycles), np.int64)
-    for times, sign in ((starts, 1), (ends, -1)):
-        order = np.argsort(times, kind="stable")
-        sums = np.concatenate([[0], np.cumsum(amounts[order])])
-        level += sign * sums[np.searchsorted(times[order], cycles, side="right")]
-    return level
+class _Slots:
+    """A track for each slot and a slice for each block; a launch's first one ends its flow."""
 
+    def __init__(self, timeline: Timeline, replay: Replay, title: str, flows: int):
+        self._timeline, self._flows = timeline, flows
+        self._names = [str(name) for name in replay.launches.name]
+        self._tracks = []
+        for sm in range(replay.config.sms):
+            name = f"{title}SM {sm}"
+            group = timeline.group(name)
+            slots = range(replay.config.block_slots)
+            self._tracks.append([timeline.track(group, f"{name} slot {k}") for k in slots])
 
-def _add_blocks(
-    timeline: Timeline,
-    replay: Replay,
-    title: str,
-    flows: int,
-    progress: Callable[[int], object],
-) -> None:
-    """Add a track for each slot and a slice for each block; a launch's first one ends its flow."""
-    blocks, config = replay.blocks, replay.config
-    tracks = []
-    for sm in range(config.sms):
-        name = f"{title}SM {sm}"
-        group = timeline.group(name)
-        slots = range(config.block_slots)
-        tracks.append([timeline.track(group, f"{name} slot {k}") for k in slots])
-    names = [str(name) for name in replay.launches.name]
-    begun: set[int] = set()
-    columns = zip(
-        blocks.launch.tolist(),
-        blocks.place.tolist(),
-        blocks.sm.tolist(),
-        blocks.slot.tolist(),
-        blocks.start.tolist(),
-        blocks.end.tolist(),
-        strict=True,
-    )
-    for number, (launch, place, sm, slot, start, end) in enumerate(columns):
-        details = (("launch", launch), *zip(("bx", "by", "bz"), place, strict=True))
-        event = timeline.begin(tracks[sm][slot], start, names[launch], details)
-        if launch not in begun:
-            begun.add(launch)
-            event.terminating_flow_ids.append(flows + launch)
-        if end != NEVER:
-            timeline.end(tracks[sm][slot], end)
-        if number % _PORTION == _PORTION - 1:
-            progress(_PORTION)
-    progress(len(blocks) % _PORTION)
+    def add(self, blocks: Blocks, progress: Callable[[int], object]) -> None:
+        """Add the slices of blocks, each slot's in order."""
+        timeline = self._timeline
+        columns = zip(
+            blocks.launch.tolist(),
+            blocks.place.tolist(),
+            blocks.sm.tolist(),
+            blocks.slot.tolist(),
+            blocks.start.tolist(),
+            blocks.end.tolist(),
+            strict=True,
+        )
+        for number, (launch, place, sm, slot, start, end) in enumerate(columns):
+            details = (("launch", launch), *zip(("bx", "by", "bz"), place, strict=True))
+            track = self._tracks[sm][slot]
+            event = timeline.begin(track, start, self._names[launch], details)
+            if place == [0, 0, 0]:
+                event.terminating_flow_ids.append(self._flows + launch)
+            if end != NEVER:
+                timeline.end(track, end)
+            if number % _PORTION == _PORTION - 1:
+                progress(_PORTION)
+        progress(len(blocks) % _PORTION)

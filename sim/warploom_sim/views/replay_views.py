@@ -93,15 +93,14 @@ def _titles(traces: Sequence[Path]) -> list[str]:
 def _write_timeline(path: Path, traces: Sequence[Path], outcomes: Sequence["Outcome"]) -> None:
     from warploom_sim.screen import progress_bar
     from warploom_sim.views.replay_timeline import add_replay
-    from warploom_sim.views.timeline import Timeline
+    from warploom_sim.views.timeline import new_timeline
 
     runs = _runs(outcomes)
-    timeline = Timeline()
-    with progress_bar() as bar:
-        task = bar.add_task("timeline", total=sum(len(run.blocks) for run in runs))
+    with progress_bar() as bar, new_timeline(path) as timeline:
+        total = sum(int(run.launches.blocks.sum()) for run in runs)
+        task = bar.add_task("timeline", total=total)
         for title, run in zip(_titles(traces), runs, strict=True):
             add_replay(timeline, run, title, lambda blocks: bar.advance(task, blocks))
-        timeline.write(path)
 
 
 def _write_report(path: Path, request: ReplayRequest, outcomes: Sequence["Outcome"]) -> None:

@@ -1,15 +1,18 @@
 """Timelines in Perfetto's own format: tracks of slices and counters, opened by ui.perfetto.dev."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-from warploom_sim.json_file import write_whole
+from warploom_sim.json_file import whole_file
 from warploom_spec.extras import need
 
 #: All packets are one sequence: what a name stands for is sent once.
 _SEQUENCE: Final = 1
+#: Packets that are held before they are written.
+_HELD: Final = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class TrackSlice:
 
 
 class Timeline:
-    """A timeline that is made in memory, and written whole at the end.
+    """A timeline that is written to a file as it is made: `new_timeline` opens one.
 
     A nanosecond stands for a cycle. Groups, tracks and counters are numbered as they are made. Of
     one track the slices come in order of their time, and nest.
@@ -34,17 +37,19 @@ class Timeline:
         If the package ``perfetto`` is not installed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         builder = need("perfetto.trace_builder.proto_builder", "report", "a timeline")
         self._protos: Any = need(
             "perfetto.protos.perfetto.trace.perfetto_trace_pb2", "report", "a timeline"
         )
-        self._builder: Any = builder.TraceProtoBuilder()
+        self._file, self._new = file, builder.TraceProtoBuilder
+        self._builder: Any = self._new()
+        self._held = 0
         self._made = 0
         self._flows = 0
         self._names: dict[str, int] = {}
         self._details: dict[str, int] = {}
-        first = self._builder.add_packet()
+        first = self._packet()
         first.trusted_packet_sequence_id = _SEQUENCE
         first.sequence_flags = self._protos.TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
 
@@ -78,7 +83,7 @@ class Timeline:
 
     def _descriptor(self) -> Any:
         self._made += 1
-        descriptor = self._builder.add_packet().track_descriptor
+        descriptor = self._packet().track_descriptor
         descriptor.uuid = self._made
         return descriptor
 
@@ -112,7 +117,7 @@ class Timeline:
         event.counter_value = value
 
     def _event(self, track: int, cycle: int, kind: int) -> tuple[Any, Any]:
-        packet = self._builder.add_packet()
+        packet = self._packet()
         packet.timestamp, packet.trusted_packet_sequence_id = cycle, _SEQUENCE
         packet.sequence_flags = self._protos.TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
         event = packet.track_event
@@ -126,15 +131,34 @@ class Timeline:
             entry.iid, entry.name = self._names[name], name
         return self._names[name]
 
-    def write(self, path: Path) -> None:
-        """Write the timeline whole, or not at all.
+    def _packet(self) -> Any:
+        """Begin a packet; those before are complete."""
+        if self._held == _HELD:
+            self.flush()
+        self._held += 1
+        return self._builder.add_packet()
 
-        Raises
-        ------
-        OSError
-            If the file cannot be written.
-        """
-        write_whole(path, self._builder.serialize())
+    def flush(self) -> None:
+        """Write what is held: a trace may be cut between any two packets."""
+        self._file.write(self._builder.serialize())
+        self._builder, self._held = self._new(), 0
+
+
+@contextmanager
+def new_timeline(path: Path) -> Iterator[Timeline]:
+    """Yield a timeline; its file is there, whole, at the end.
+
+    Raises
+    ------
+    WarploomError
+        If the package ``perfetto`` is not installed.
+    OSError
+        If the file cannot be written; then none is.
+    """
+    with whole_file(path) as file:
+        timeline = Timeline(file)
+        yield timeline
+        timeline.flush()
 
 
 def check_timeline() -> None:
@@ -160,10 +184,9 @@ def write_timeline(
     OSError
         If the file cannot be written; then none is.
     """
-    timeline = Timeline()
-    group = timeline.group(process)
-    made = {track: timeline.track(group, name) for track, name in tracks.items()}
-    for one in slices:
-        timeline.begin(made[one.track], one.start, one.name)
-        timeline.end(made[one.track], one.end)
-    timeline.write(path)
+    with new_timeline(path) as timeline:
+        group = timeline.group(process)
+        made = {track: timeline.track(group, name) for track, name in tracks.items()}
+        for one in slices:
+            timeline.begin(made[one.track], one.start, one.name)
+            timeline.end(made[one.track], one.end)

@@ -6,9 +6,10 @@ from collections import Counter
 import pytest
 
 from tb.replay.test_event_model import random_launches
-from tb.support.replays import model_replay
+from tb.support.replays import figures_of, model_replay
+from tb.support.whole_replays import find_limits
 from warploom_sim.replay.analysis.anatomy import anatomy
-from warploom_sim.replay.analysis.limits import LIMITS, find_limits
+from warploom_sim.replay.analysis.limits import LIMITS
 from warploom_sim.replay.replay_result import NEVER, Replay
 from warploom_spec import preset
 
@@ -25,7 +26,7 @@ def run(seed: int) -> Replay:
 
 
 def test_every_cycle_counts_for_one_cause_and_for_one_kernel(run: Replay) -> None:
-    found, limits = anatomy(run), find_limits(run)
+    found, limits = anatomy(figures_of(run)), find_limits(run)
     heads: Counter[str | None] = Counter()
     rows = zip(limits.limit, limits.blocker, limits.length, strict=True)
     for limit, blocker, length in rows:
@@ -40,7 +41,7 @@ def test_every_cycle_counts_for_one_cause_and_for_one_kernel(run: Replay) -> Non
 
 
 def test_kernels_have_their_launches_and_blocks(run: Replay) -> None:
-    found, launches, blocks = anatomy(run), run.launches, run.blocks
+    found, launches, blocks = anatomy(figures_of(run)), run.launches, run.blocks
     spans: Counter[str] = Counter()
     numbers: Counter[str] = Counter()
     for row in range(len(launches)):
@@ -64,5 +65,5 @@ def test_kernels_have_their_launches_and_blocks(run: Replay) -> None:
 
 
 def test_blocks_times_their_length_over_blocks_at_once_are_the_cycles(run: Replay) -> None:
-    found = anatomy(run)
+    found = anatomy(figures_of(run))
     assert found.blocks * found.mean_block / found.at_once == pytest.approx(run.cycles)

@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tb.support.trace_files import random_document, write
+from tb.support.whole_replays import find_limits
 from warploom_sim import cli, replay
 from warploom_sim.replay import rtl_replay
-from warploom_sim.replay.analysis.limits import find_limits
 from warploom_sim.replay.simulation_run import SILENCE_LIMIT
 from warploom_sim.traces.trace_launches import LATEST_ARRIVAL, arrival_cycles
 from warploom_sim.traces.trace_reader import load

@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from tb.support.trace_files import random_document, write
+from tb.support.whole_replays import Limits, find_limits, rate_by_time_scale
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim import cli
 from warploom_sim import replay as run_replay
@@ -23,10 +24,7 @@ from warploom_sim.replay.analysis import limit_walk
 from warploom_sim.replay.analysis.limits import (
     LABELS,
     LIMITS,
-    Limits,
-    find_limits,
     fits,
-    rate_by_time_scale,
 )
 from warploom_sim.replay.replay_result import Replay
 from warploom_sim.views import replay_table

@@ -8,9 +8,10 @@ import pytest
 
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
-from warploom_sim.replay.analysis.kernels import blockers, kernels
-from warploom_sim.replay.analysis.limits import LIMITS, find_limits
-from warploom_sim.replay.analysis.over_time import over_time
+from tb.support.whole_replays import find_limits
+from warploom_sim.replay.analysis.kernels import kernels
+from warploom_sim.replay.analysis.limits import LIMITS
+from warploom_sim.replay.analysis.overview import overview
 from warploom_sim.replay.replay_result import Replay
 from warploom_spec import RESOURCES, capacities, preset
 
@@ -28,7 +29,7 @@ def run(seed: int) -> Replay:
 @pytest.mark.parametrize("most", [1, 7, 240])
 def test_bins_have_what_their_cycles_have(run: Replay, most: int) -> None:
     limits = find_limits(run)
-    found = over_time(run, limits, most)
+    found = overview(run, most).over_time
     edges = found.edges.tolist()
     assert (edges[0], edges[-1], len(edges)) == (0, run.cycles, most + 1)
     blocks, launches = run.blocks, run.launches
@@ -98,13 +99,19 @@ def test_kernels_have_what_their_launches_have(run: Replay) -> None:
 
 def test_every_cycle_that_is_held_up_has_one_blocker(run: Replay) -> None:
     limits = find_limits(run)
-    listed = kernels(run)
-    found = blockers(listed, limits, len(run.launches))
+    whole = overview(run)
+    listed, found, edges = whole.kernels, whole.blockers, whole.over_time.edges
     nobody = ("rate", "arrivals", "nothing_left")
     by_limit = limits.by_limit()
     totals = dict.fromkeys(LIMITS, 0)
     for one in found:
-        assert one.cycles == sum(one.by_limit.values()) == limits.length[one.stretches].sum()
+        assert one.cycles == sum(one.by_limit.values())
+        assert one.over_time @ np.diff(edges) == pytest.approx(one.cycles)
+        blamed = np.isin(limits.blocker, one.kernel.rows)
+        blamed &= ~np.isin(limits.limit, [LIMITS.index(name) for name in nobody])
+        by_cycle = np.repeat(blamed, limits.length)
+        parts = [part.mean() for part in np.split(by_cycle, edges[1:-1])]
+        assert one.over_time == pytest.approx(parts)
         for name, cycles in one.by_limit.items():
             totals[name] += cycles
     assert totals == {n: 0 if n in nobody else held for n, held in by_limit.items()}

@@ -84,6 +84,7 @@ def launch_rows(run: Reference, launches: list[Any]) -> list[dict[str, Any]]:
                 "first_offer": min((row["cycle"] for row in offers), default=NEVER),
                 "last_offer": last_offer,
                 "last_report": max(reported, default=NEVER),
+                "held": sum(report_of(run, row) - row["cycle"] for row in offers),
                 "held_after": sum(max(0, cycle - last_offer) for cycle in reported),
                 "end": ended[0]["cycle"] if ended else NEVER,
                 "blocks": len(offers),

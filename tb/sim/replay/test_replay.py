@@ -14,12 +14,12 @@ from click.testing import CliRunner, Result
 
 from tb.support.deep_values import deep_but
 from tb.support.trace_files import document, random_document, write
-from warploom_golden.replay import event_model
+from warploom_golden.replay import event_dispatch, event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
-from warploom_sim import cli, replay, screen
+from warploom_sim import cli, screen
 from warploom_sim.commands import sim_run
 from warploom_sim.failure import ProgramError
-from warploom_sim.replay import replay_follow, replay_job, rtl_replay
+from warploom_sim.replay import replay_follow, rtl_replay
 from warploom_sim.replay.model_run import ModelJob, read_piece
 from warploom_sim.replay.request import DEFAULT_KNEE, ReplayRequest
 from warploom_sim.replay.simulation_run import model_process
@@ -375,21 +375,18 @@ def test_a_bad_second_trace_is_refused_before_the_first_runs(tmp_path: Path, tra
     assert (result.exit_code, result.stdout, figures) == (2, "", {})
 
 
-def test_more_blocks_than_events_can_be_held_of_are_refused(
+def test_a_report_comes_from_events_in_pieces(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocks = sim(tmp_path, trace, "--sim", "icarus", "--config", "tiny")[1]["blocks"]
-    monkeypatch.setattr(replay_job, "MOST_BLOCKS", blocks - 1)
-    (tmp_path / "figures.json").unlink()
     options = ("--sim", "icarus", "--config", "tiny")
-    result, figures = sim(tmp_path, trace, *options, "--report", tmp_path / "r.html")
-    assert (result.exit_code, result.stdout, figures) == (2, "", {})
-    said = f"{blocks:,} blocks whose events are to be kept; legal: up to {blocks - 1:,}"
-    assert said in result.stderr
-    with pytest.raises(WarploomError, match=said):
-        replay(trace, "tiny")
-    # Without anything that needs all events there is no such limit.
-    assert_equal(*sim(tmp_path, trace, *options))
+    texts = []
+    for size in (event_dispatch.PIECE, 16):
+        monkeypatch.setattr(event_dispatch, "PIECE", size)
+        assert_equal(*sim(tmp_path, trace, *options, "--report", tmp_path / "r.html"))
+        page = (tmp_path / "r.html").read_text()
+        texts.append(page.partition('class="figures"')[2].partition("</script>")[0])
+    assert len(texts[0]) > 1000
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize(

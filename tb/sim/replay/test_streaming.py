@@ -10,10 +10,10 @@ import pytest
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
 from tb.support.trace_files import random_document, write
+from tb.support.whole_replays import find_limits, rate_by_time_scale
 from warploom_golden.replay import event_dispatch, event_dispatcher, event_model
 from warploom_golden.replay.event_model import Events, Table
 from warploom_sim.replay import event_files, replay_job
-from warploom_sim.replay.analysis.limits import find_limits, rate_by_time_scale
 from warploom_sim.replay.analysis.running import RunningFigures
 from warploom_sim.replay.bench.records import CLOSED, record_packets, record_words
 from warploom_sim.replay.event_comparison import Comparing, compare
@@ -50,8 +50,12 @@ def test_figures_of_pieces_are_those_of_the_whole(
     figures = running.finish()
     limits = find_limits(whole)
     assert figures.cycles == whole.cycles
-    assert figures.limits() == limits.shares()
-    assert figures.rate_by_time_scale(given.time_scale) == rate_by_time_scale(whole, limits)
+    assert figures.waits is not None
+    assert figures.waits.by_limit() == limits.by_limit()
+    assert figures.waits.shares() == limits.shares()
+    expected = rate_by_time_scale(whole, limits)
+    scale = given.time_scale
+    assert figures.waits.rate_by_time_scale(figures.launches, job.config, scale) == expected
     assert figures.occupancy == pytest.approx(whole.occupancy)
     for name in (*CYCLES, "blocks", "held_after", "hit", "fate", "code", "resident"):
         expected = getattr(whole.launches, name)

@@ -13,6 +13,7 @@ from tb.sim.views.test_html_report import (
     assert_needs_no_network,
     number,
 )
+from tb.support.replays import figures_of
 from tb.support.trace_files import random_document, write
 from warploom_sim import gains, replay
 from warploom_sim.replay.analysis.anatomy import Anatomy, KernelTime, anatomy
@@ -69,7 +70,7 @@ def written(tmp_path_factory: pytest.TempPathFactory, trace: Path) -> Written:
     """Return the page of two numbers of SMs."""
     text, rows = made(tmp_path_factory.mktemp("page"), trace, settings=("sms=2,3",))
     runs = [replay(trace, sms=sms, seed=SEEDS[0], **SETTINGS) for sms in (2, 3)]
-    return Written(text, Page(text), rows, [anatomy(run) for run in runs], trace)
+    return Written(text, Page(text), rows, [anatomy(figures_of(run)) for run in runs], trace)
 
 
 def cells(row: Sequence[str]) -> list[float]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tb.support.trace_files import document, random_document, write
+from tb.support.trace_files import document, large_document, random_document, write
 from warploom_sim import replay
 from warploom_sim.replay import replay_job
 from warploom_sim.replay.request import ReplayRequest
@@ -68,24 +68,10 @@ def test_a_process_reads_each_trace_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert read == [one.name, other.name]
 
 
-def test_more_blocks_than_a_replay_keeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = write(tmp_path, document())
-    expected = row_of(trace, config="tiny")
-    assert expected["blocks"] > 3
-    monkeypatch.setattr(replay_job, "MOST_BLOCKS", 3)
-    row = row_of(trace, config="tiny")
-    assert row | {"wall_s": 0} == expected | {"wall_s": 0}
-
-
 @pytest.mark.deep
 def test_2_24_blocks_and_more_take_less_than_a_gigabyte(tmp_path: Path) -> None:
     """In a process of its own, whose largest memory counts, with all that it imports."""
-    content = document()
-    kernels = [event for event in content["traceEvents"] if event["cat"] == "kernel"]
-    for event in kernels:
-        event["args"] |= {"grid": [2**20, 9, 1], "block": [32, 1, 1], "registers per thread": 16}
-        event["args"] |= {"shared memory": 0}
-    trace = write(tmp_path, content)
+    trace = write(tmp_path, large_document())
     script = (
         "import resource, sys; from pathlib import Path;"
         " from warploom_sim.sweep.plan import plan;"
@@ -98,5 +84,5 @@ def test_2_24_blocks_and_more_take_less_than_a_gigabyte(tmp_path: Path) -> None:
         [sys.executable, "-c", script, trace], capture_output=True, text=True, check=True
     )
     blocks, kib = map(int, done.stdout.split())
-    assert blocks == len(kernels) * 9 * 2**20 > 2**24
+    assert blocks == 2 * 9 * 2**20 > 2**24
     assert kib < 1024 * MIB

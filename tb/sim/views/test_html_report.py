@@ -14,10 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from tb.support.trace_files import random_document, write
+from tb.support.whole_replays import find_limits
+from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.event_model import Events, Piece
 from warploom_sim import cli, replay
-from warploom_sim.replay.analysis.kernels import kernels
-from warploom_sim.replay.analysis.limits import LABELS, find_limits
-from warploom_sim.replay.analysis.over_time import over_time
+from warploom_sim.replay.analysis.limits import LABELS
+from warploom_sim.replay.analysis.overview import overview
+from warploom_sim.replay.replay_events import ReplayEvents
 from warploom_sim.replay.replay_gains import LABELS as GAIN_LABELS
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.views.html_report.page import Run, short_name, write_report
@@ -186,8 +189,8 @@ def test_charts_and_tables_are_the_runs(
 ) -> None:
     page, figures = read
     run = replay(trace, "tiny", time_scale="1/32", seed=seed)
-    limits = find_limits(run)
-    found, listed, data = over_time(run, limits), kernels(run), page.data[0]
+    limits, whole, data = find_limits(run), overview(run), page.data[0]
+    found, listed = whole.over_time, whole.kernels
     assert (data["cycles"], data["blocks"]) == (figures["cycles"], figures["blocks"])
     assert data["head_blocked"] == limits.by_limit()
     assert data["edges"] == found.edges.tolist()
@@ -324,7 +327,7 @@ def plain(run: Any) -> dict[str, Any]:
         "compared_events": 1,
         "mismatches": 0,
         "cycles": run.cycles,
-        "blocks": len(run.blocks),
+        "blocks": int(run.launches.blocks.sum()),
         "launches": len(run.launches),
         "refused": {},
         "blocks_per_cycle": run.blocks_per_cycle,
@@ -368,16 +371,18 @@ def test_450_000_blocks_stay_small_and_quick_to_open(tmp_path: Path) -> None:
 
 def test_a_run_without_a_block_has_a_report(tmp_path: Path, trace: Path) -> None:
     run = replay(trace, "tiny", time_scale="1/32", launches=1)
-    blocks = replace(
-        run.blocks, **{name: getattr(run.blocks, name)[:0] for name in vars(run.blocks)}
-    )
+    tables = dict(run.events.tables)
+    for kind in ("offers", "reports"):
+        tables[kind] = {name: column[:0] for name, column in tables[kind].items()}
+    piece = Piece(Events(tables, run.events.stalls), NEVER)
     launches = replace(
         run.launches,
         blocks=run.launches.blocks * 0,
+        held=run.launches.held * 0,
         fate=run.launches.fate * 0 - 1,
         first_offer=run.launches.first_offer * 0 - 1,
     )
-    empty = replace(run, blocks=blocks, launches=launches)
+    empty = replace(run, source=ReplayEvents(lambda: [piece]), launches=launches)
     file = tmp_path / "r.html"
     write_report(file, [Run(replay=empty, figures=plain(empty), command="warploom sim")])
     page = Page(file.read_text())

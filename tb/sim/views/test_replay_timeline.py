@@ -13,10 +13,12 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
+from warploom_golden.replay import event_dispatch, event_dispatcher
 from warploom_sim.replay.replay_result import NEVER, Replay
 from warploom_sim.views import replay_timeline
+from warploom_sim.views import timeline as timeline_module
 from warploom_sim.views.replay_timeline import add_replay
-from warploom_sim.views.timeline import Timeline
+from warploom_sim.views.timeline import new_timeline
 from warploom_spec import RESOURCES, capacities, preset
 
 
@@ -109,17 +111,31 @@ def run(seed: int) -> Replay:
 
 
 def written(folder: Path, *runs: tuple[str, Replay]) -> Read:
-    timeline, told = Timeline(), 0
+    told = 0
 
     def progress(blocks: int) -> None:
         nonlocal told
         told += blocks
 
-    for title, one in runs:
-        add_replay(timeline, one, title, progress)
-    timeline.write(folder / "t.pftrace")
+    with new_timeline(folder / "t.pftrace") as timeline:
+        for title, one in runs:
+            add_replay(timeline, one, title, progress)
     assert told == sum(len(one.blocks) for _, one in runs)
     return read(folder / "t.pftrace")
+
+
+def test_a_timeline_of_pieces_is_that_of_the_whole(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = preset("tiny")
+    launches = random_launches(random.Random(seed), config, 14, crowded=True)
+    whole = written(tmp_path, ("", model_replay(launches, config, seed)))
+    monkeypatch.setattr(event_dispatch, "PIECE", 16)
+    monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
+    monkeypatch.setattr(timeline_module, "_HELD", 7)
+    pieced = written(tmp_path, ("", model_replay(launches, config, seed, in_pieces=True)))
+    assert pieced == whole
+    assert sum(map(len, whole.slices.values())) > 100
 
 
 def test_each_slot_has_a_track_and_each_block_a_slice(tmp_path: Path, run: Replay) -> None:

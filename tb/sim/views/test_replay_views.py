@@ -4,7 +4,7 @@ import json
 import random
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from click.testing import CliRunner
@@ -133,18 +133,19 @@ def test_a_run_that_differs_has_no_views(tmp_path: Path, trace: Path) -> None:
 def test_what_breaks_while_it_is_written_leaves_nothing(
     tmp_path: Path, trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: Path, _: bytes) -> int:
+    def full(self: Path, mode: str) -> IO[Any]:
         self.touch()
-        raise OSError(28, "No space left on device")
+        return open("/dev/full", mode)
 
     run = replay(trace, "tiny", time_scale="1/32")
-    options = ReplayRequest(traces=(trace,), timeline=tmp_path / "t", report=tmp_path / "r")
+    options = ReplayRequest(traces=(trace,), timeline=tmp_path / "t")
     outcome = rtl_replay.Outcome({}, [], run)
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(Path, "write_bytes", full)
-    monkeypatch.setattr(page, "_section", lambda *_: {"figures": {"trace": "t"}})
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(OSError, match="No space"):
         replay_views.write(options, [outcome])
+    with pytest.raises(OSError, match="No space"):
+        page.write_page(tmp_path / "r", "page", page.WIDE, sections=[])
     assert sorted(tmp_path.iterdir()) == before
 
 

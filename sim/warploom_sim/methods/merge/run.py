@@ -18,7 +18,7 @@ from warploom_golden.merging.task import MergeLimits
 from warploom_golden.replay import event_model
 from warploom_sim.methods.merge.task_file import load_tasks
 from warploom_sim.replay import replay_figures
-from warploom_sim.replay.replay_job import MOST_BLOCKS
+from warploom_sim.replay.simulation_run import MOST_BLOCKS
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_spec import Config, WarploomError, preset

@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from warploom_sim.replay.analysis.limits import LIMITS, find_limits
-from warploom_sim.replay.replay_result import NEVER, Replay
+from warploom_sim.replay.analysis.limits import LIMITS
+from warploom_sim.replay.analysis.running import RunFigures
+from warploom_sim.replay.replay_result import NEVER
 
 #: Causes under which no kernel is waited for.
 _NOBODY: Final = ("arrivals", "nothing_left")
@@ -60,7 +61,7 @@ class Anatomy:
     idle : int
         Cycles that count for no kernel: nothing had arrived, or nothing was left to place.
     blocks, block_time : int
-        Blocks that ended, and the sum of their times from offer to report.
+        Blocks, and the sum of their times from offer to report.
     refused : int
         Launches that the configuration refused.
     """
@@ -84,37 +85,33 @@ class Anatomy:
         return self.block_time / self.cycles
 
 
-def anatomy(replay: Replay) -> Anatomy:
-    """Return what a replay's cycles are made of."""
-    launches, blocks = replay.launches, replay.blocks
-    limits = find_limits(replay)
+def anatomy(found: RunFigures) -> Anatomy:
+    """Return what a replay's cycles are made of; what blocked the head must have been found."""
+    launches, waits = found.launches, found.waits
+    assert waits is not None
     names, kernel_of = np.unique(launches.name.astype(str), return_inverse=True)
     count = len(names)
-    nobody = np.isin(limits.limit, [LIMITS.index(name) for name in _NOBODY])
-    nobody |= limits.blocker == NEVER
-    whose = np.where(nobody, count, kernel_of[limits.blocker])
-    head = np.bincount(whose, limits.length, count + 1).astype(int)
-    ended = blocks.end != NEVER
-    of_block = kernel_of[blocks.launch[ended]]
-    times = blocks.end[ended] - blocks.start[ended]
+    somebody = waits.cycles[:, :-1].copy()
+    somebody[[LIMITS.index(name) for name in _NOBODY]] = 0
+    head = np.bincount(kernel_of, somebody.sum(axis=0), count).astype(int)
     ran = (launches.blocks > 0) & (launches.last_report != NEVER)
     spans = (launches.last_report - launches.first_offer)[ran]
     columns = {
         "launches": np.bincount(kernel_of[ran], minlength=count),
-        "blocks": np.bincount(of_block, minlength=count),
-        "head": head[:count],
+        "blocks": np.bincount(kernel_of, launches.blocks, count).astype(int),
+        "head": head,
         "span": np.bincount(kernel_of[ran], spans, count).astype(int),
-        "block_time": np.bincount(of_block, times, count).astype(int),
+        "block_time": np.bincount(kernel_of, launches.held, count).astype(int),
     }
     return Anatomy(
-        cycles=replay.cycles,
-        by_limit=limits.by_limit(),
+        cycles=found.cycles,
+        by_limit=waits.by_limit(),
         kernels={
             str(name): KernelTime(**{key: int(column[k]) for key, column in columns.items()})
             for k, name in enumerate(names)
         },
-        idle=int(head[count]),
-        blocks=int(ended.sum()),
-        block_time=int(times.sum()),
+        idle=int(waits.cycles.sum() - somebody.sum()),
+        blocks=int(launches.blocks.sum()),
+        block_time=int(launches.held.sum()),
         refused=int((launches.code > 0).sum()),
     )

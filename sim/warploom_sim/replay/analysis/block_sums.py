@@ -40,6 +40,7 @@ def add(
     reported: Integers,
     report_slots: Integers,
     reported_rows: Integers,
+    reported_since: Integers,
 ) -> None:
     """Add blocks that were offered and reported.
 
@@ -53,8 +54,8 @@ def add(
         Of each offer, in order: cycle, row of the launch, slot among all SMs'.
     reported, report_slots : array of int64
         Of each report, in order: cycle and slot.
-    reported_rows : array of int64
-        To be filled in: of each report the row of its launch.
+    reported_rows, reported_since : array of int64
+        To be filled in: of each report the row of its launch, and the cycle of the block's offer.
     """
     k = 0
     for n in range(len(reported)):
@@ -62,7 +63,7 @@ def add(
             take(sums, slots, offered[k], rows[k], offer_slots[k])
             k += 1
         row, since = slots[report_slots[n], 0], slots[report_slots[n], 1]
-        reported_rows[n] = row
+        reported_rows[n], reported_since[n] = row, since
         sums[row, REPORTED] += 1
         sums[row, LAST] = reported[n]
         sums[row, HELD] += reported[n] - since

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warploom_sim.replay.analysis.limits import LIMITS, Limits, fits
-from warploom_sim.replay.replay_result import NEVER, Integers, Launches, Replay
+from warploom_sim.replay.analysis.limits import LIMITS, fits
+from warploom_sim.replay.analysis.over_time import UNBLAMED
+from warploom_sim.replay.replay_result import NEVER, Integers, Launches, Replay, Shares
 from warploom_spec import RESOURCES, capacities
 
-#: Limits under which nobody is held up, or nobody's kernel is to blame.
-_NO_BLOCKER = ("rate", "arrivals", "nothing_left")
 _WARPS = RESOURCES.index("warps")
 
 
@@ -87,7 +86,7 @@ def kernels(replay: Replay) -> list[Kernel]:
         groups.setdefault(key, []).append(row)
     spans = launches.last_report - launches.first_offer
     order = sorted(groups.items(), key=lambda item: -int(spans[item[1]].sum()))
-    held = _held_warps(replay)
+    held = launches.held * launches.takes[:, _WARPS]
     most = fits(launches.takes, replay.config)
     return [
         _kernel(number, name, rows, replay, spans, held, most)
@@ -139,15 +138,6 @@ def lost_share(launches: Launches, rows: list[int]) -> float:
     return float(launches.lost[rows].sum() / had) if had else 0.0
 
 
-def _held_warps(replay: Replay) -> Integers:
-    """Return for each launch the sum over its blocks of warps times cycles on the SM."""
-    blocks, launches = replay.blocks, replay.launches
-    spans = np.where(blocks.end == NEVER, 0, blocks.end - blocks.start)
-    cycles = np.bincount(blocks.launch, spans, len(launches)).astype(np.int64)
-    held: Integers = cycles * launches.takes[:, _WARPS]
-    return held
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Blocker:
     """A kernel that the next launch's blocks waited for.
@@ -160,41 +150,37 @@ class Blocker:
         For how long.
     by_limit : dict of str to int
         The same under each limit, the longest first.
-    stretches : array of bool
-        Which stretches of the limits are its.
+    over_time : array of float64
+        The same as a part of each bin of the run.
     """
 
     kernel: Kernel
     cycles: int
     by_limit: dict[str, int]
-    stretches: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    over_time: Shares
 
 
-def blockers(listed: list[Kernel], limits: Limits, launches: int) -> list[Blocker]:
+def blockers(listed: list[Kernel], waited: Integers, blamed: Shares) -> list[Blocker]:
     """Return the kernels that held the head up, the worst first.
 
     Parameters
     ----------
     listed : list of Kernel
         The run's.
-    limits : Limits
-        The run's.
-    launches : int
-        How many there are.
+    waited : array of int64
+        As `BlockWalk` has it.
+    blamed : array of float64
+        As `OverTime` has it.
     """
-    kernel_of = np.full(launches + 1, -1, np.int64)
-    for place, kernel in enumerate(listed):
-        kernel_of[list(kernel.rows)] = place
-    # Row -1, of a launch that is none, is the last.
-    whose = kernel_of[limits.blocker]
-    blamed = ~np.isin(limits.limit, [LIMITS.index(name) for name in _NO_BLOCKER])
     found = []
-    for place, kernel in enumerate(listed):
-        mine = blamed & (whose == place)
-        held = np.bincount(limits.limit[mine], limits.length[mine], len(LIMITS)).astype(int)
+    for kernel, over_time in zip(listed, blamed, strict=True):
+        held = waited[:, list(kernel.rows)].sum(axis=1)
+        held[list(UNBLAMED)] = 0
         pairs = sorted(zip(LIMITS, held.tolist(), strict=True), key=lambda pair: -pair[1])
         by_limit = {name: cycles for name, cycles in pairs if cycles}
         if by_limit:
             total = sum(by_limit.values())
-            found.append(Blocker(kernel=kernel, cycles=total, by_limit=by_limit, stretches=mine))
+            found.append(
+                Blocker(kernel=kernel, cycles=total, by_limit=by_limit, over_time=over_time)
+            )
     return sorted(found, key=lambda blocker: -blocker.cycles)

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_sim.replay.replay_result import NEVER, Integers, Launches, Replay
+from warploom_sim.replay.replay_result import NEVER, Integers, Launches
 from warploom_spec import RESOURCES, SM_RESOURCES, Config, capacities, timing
 
 #: Every limit, in the order of its number.
@@ -36,47 +36,6 @@ LABELS: Final = {
 _LATER: Final = 1 << 54
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Limits:
-    """Stretches of cycles in which one limit holds for one launch, in order, without a gap.
-
-    Attributes
-    ----------
-    start : array of int64
-        First cycle of each stretch; the first one begins in cycle 0.
-    limit : array of int64
-        Number of its limit in `LIMITS`.
-    launch : array of int64
-        Row of the launch that is next, whose block could not be placed, or was; `NEVER` if no
-        launch has a block left.
-    blocker : array of int64
-        Row of the launch that it waits for: under ``order`` the one before it in its stream, under
-        ``places`` the one whose place it gets, else itself.
-    cycles : int
-        Cycles of the run.
-    """
-
-    start: Integers
-    limit: Integers
-    launch: Integers
-    blocker: Integers
-    cycles: int
-
-    @property
-    def length(self) -> Integers:
-        """Cycles of each stretch."""
-        return np.diff(self.start, append=self.cycles)
-
-    def by_limit(self) -> dict[str, int]:
-        """Return for how many cycles each limit holds; their sum is `cycles`."""
-        held = np.bincount(self.limit, self.length, len(LIMITS)).astype(int)
-        return dict(zip(LIMITS, held.tolist(), strict=True))
-
-    def shares(self) -> dict[str, float]:
-        """Return for which part of the run each limit holds."""
-        return {name: held / self.cycles for name, held in self.by_limit().items()}
-
-
 @dataclass(frozen=True)
 class _Waits:
     """When a launch that had blocks was the next one, and until when what held it.
@@ -97,30 +56,38 @@ class _Waits:
     until: tuple[tuple[int, int, int], ...]
 
 
-def find_limits(replay: Replay) -> Limits:
-    """Return which limit held in each cycle of a replay."""
-    launches, blocks, config = replay.launches, replay.blocks, replay.config
-    decided = blocks.start - timing(config).offer
-    ran = np.flatnonzero(blocks.end != NEVER)
-    by_end = ran[np.argsort(blocks.end[ran], kind="stable")]
-    finder = LimitFinder(launches, config)
-    gone = Gone(blocks.end[by_end], blocks.sm[by_end], blocks.launch[by_end])
-    found = finder.stretches(blocks.launch, decided, blocks.sm, gone)
-    left = np.array([[finder.cycle], [LIMITS.index("nothing_left")], [NEVER], [NEVER]], np.int64)
-    start, limit, launch, blocker = np.concatenate([found, left], axis=1)
-    return Limits(start=start, limit=limit, launch=launch, blocker=blocker, cycles=replay.cycles)
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """For how long each limit held, and for which launch.
 
-
-def rate_by_time_scale(replay: Replay, limits: Limits) -> float:
-    """Return for which part of the run the dispatch rate limits only for the time scale's sake.
-
-    At one block a cycle, blocks that are shorter in cycles than there are places for them never
-    fill the SMs. Counted is the time under ``rate`` of launches whose blocks are shorter than that,
-    but would not be at their recorded length.
+    Attributes
+    ----------
+    cycles : array of int64, shape (limits, launches + 1)
+        By limit of `LIMITS` and row of the launch that was waited for; the last column is of no
+        launch. Every cycle of the run counts once.
     """
-    made = shortened_by_scale(replay.launches, replay.config, replay.settings.time_scale)
-    counts = (limits.limit == LIMITS.index("rate")) & made[limits.launch]
-    return float(limits.length[counts].sum() / limits.cycles)
+
+    cycles: Integers
+
+    def by_limit(self) -> dict[str, int]:
+        """Return for how many cycles each limit holds."""
+        return dict(zip(LIMITS, self.cycles.sum(axis=1).tolist(), strict=True))
+
+    def shares(self) -> dict[str, float]:
+        """Return for which part of the run each limit holds."""
+        whole = int(self.cycles.sum())
+        return {name: held / whole for name, held in self.by_limit().items()}
+
+    def rate_by_time_scale(self, launches: Launches, config: Config, scale: Fraction) -> float:
+        """Return for which part of the run the dispatch rate limits only for the time scale's sake.
+
+        At one block a cycle, blocks that are shorter in cycles than there are places for them never
+        fill the SMs. Counted is the time under ``rate`` of launches whose blocks are shorter than
+        that, but would not be at their recorded length.
+        """
+        made = shortened_by_scale(launches, config, scale)
+        rate = self.cycles[LIMITS.index("rate"), :-1]
+        return float(rate[made].sum() / self.cycles.sum())
 
 
 def shortened_by_scale(launches: Launches, config: Config, scale: Fraction) -> NDArray[np.bool_]:
@@ -202,7 +169,11 @@ class LimitFinder:
         Returns
         -------
         array of int64, shape (4, stretches)
-            As `Limits` has them: start, limit, launch, blocker.
+            Stretches of cycles in which one limit holds for one launch, in order, without a gap.
+            Their rows: first cycle; number of the limit in `LIMITS`; row of the launch that is
+            next, whose block could not be placed, or was; and row of the launch that it waits
+            for. Under ``order`` this is the one before it in its stream, under ``places`` the one
+            whose place it gets, else itself; `NEVER` if there is none.
         """
         # Numba's import takes a while.
         from warploom_sim.replay.analysis import limit_walk

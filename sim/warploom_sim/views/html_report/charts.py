@@ -11,8 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from warploom_sim.replay.analysis.kernels import Blocker
-from warploom_sim.replay.analysis.limits import LABELS, LIMITS, Limits
-from warploom_sim.replay.analysis.over_time import Floats, OverTime, held_in_bins
+from warploom_sim.replay.analysis.limits import LABELS, LIMITS
+from warploom_sim.replay.analysis.over_time import Floats, OverTime
 from warploom_sim.replay.replay_result import Integers
 from warploom_spec import RESOURCES, WarploomError
 from warploom_spec.extras import need
@@ -228,15 +228,14 @@ def _by_stream(waiting: Mapping[int, Floats]) -> dict[str, Floats]:
     return drawn
 
 
-def blockers_over_time(worst: Sequence[Blocker], limits: Limits, edges: Integers) -> str:
+def blockers_over_time(worst: Sequence[Blocker], edges: Integers) -> str:
     """Draw when each of the worst kernels held up the next launch.
 
     Each kernel has one row. A bin is the darker, the longer the kernel held up the next launch.
     """
     with _styled():
         figure, axes = _figure(0.75 + 0.28 * len(worst))
-        widths = np.diff(edges)
-        rows = [held_in_bins(limits, one.stretches, edges) / widths for one in worst]
+        rows = [one.over_time for one in worst]
         axes.pcolormesh(
             edges,
             np.arange(len(worst) + 1) - 0.5,

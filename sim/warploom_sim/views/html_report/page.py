@@ -10,9 +10,9 @@ import numpy as np
 
 from warploom_sim.json_file import write_whole
 from warploom_sim.replay import replay_gains
-from warploom_sim.replay.analysis.kernels import Blocker, Kernel, blockers, kernels
-from warploom_sim.replay.analysis.limits import LABELS, Limits, find_limits, rate_by_time_scale
-from warploom_sim.replay.analysis.over_time import OverTime, over_time
+from warploom_sim.replay.analysis.block_walk import find_waits
+from warploom_sim.replay.analysis.limits import LABELS
+from warploom_sim.replay.analysis.overview import Overview, overview
 from warploom_sim.replay.recorded_times import recorded_times, times_in_words
 from warploom_sim.replay.replay_result import Launches, Replay
 from warploom_sim.replay.request_fields import conditions
@@ -174,12 +174,10 @@ def write_page(
 def _section(number: int, run: Run) -> dict[str, Any]:
     """Return the template's variables for one run."""
     replay = run.replay
-    limits = find_limits(replay)
-    found = over_time(replay, limits)
-    listed = kernels(replay)
-    worst = blockers(listed, limits, len(replay.launches))
-    shares = limits.shares()
-    by_scale = rate_by_time_scale(replay, limits)
+    found = overview(replay)
+    shares = found.waits.shares()
+    scale = replay.settings.time_scale
+    by_scale = found.waits.rate_by_time_scale(replay.launches, replay.config, scale)
     gains = run.figures.get("gains", [])
     return {
         "number": number,
@@ -199,34 +197,33 @@ def _section(number: int, run: Run) -> dict[str, Any]:
         "words": blocked_sentences(replay, shares),
         "by_scale": by_scale,
         "recorded": _recorded(run.recorded),
-        "charts": _charts(found, limits, worst, replay.launches),
-        "kernels": listed,
+        "charts": _charts(found, replay.launches),
+        "kernels": found.kernels,
         "times": _times(replay.launches),
-        "blockers": worst[:MOST_BLOCKERS],
+        "blockers": found.blockers[:MOST_BLOCKERS],
         "lost": _most_lost(replay.launches),
         "lost_shares": _lost_shares(replay.launches),
         "percentiles": _percentiles(replay.launches),
         "hits": int(replay.launches.hit.sum()),
         "command": run.command,
         "settings": _settings(replay.config),
-        "data": _data(replay, limits, found, listed, worst, gains),
+        "data": _data(replay, found, gains),
     }
 
 
-def _charts(
-    found: OverTime, limits: Limits, worst: Sequence[Blocker], launches: Launches
-) -> dict[str, str]:
+def _charts(found: Overview, launches: Launches) -> dict[str, str]:
+    over_time, worst = found.over_time, found.blockers[:MOST_BLOCKERS]
     drawn = {
-        "limits": charts.limits_over_time(found),
-        "occupancy": charts.occupancy_over_time(found),
-        "blocks": charts.blocks_over_time(found),
+        "limits": charts.limits_over_time(over_time),
+        "occupancy": charts.occupancy_over_time(over_time),
+        "blocks": charts.blocks_over_time(over_time),
     }
-    if found.waiting:
-        drawn["waiting"] = charts.waiting_over_time(found)
+    if over_time.waiting:
+        drawn["waiting"] = charts.waiting_over_time(over_time)
     if launches.finished.any():
         drawn["short"] = charts.short_kernels(launches.cycles[launches.finished])
     if worst:
-        drawn["blockers"] = charts.blockers_over_time(worst[:MOST_BLOCKERS], limits, found.edges)
+        drawn["blockers"] = charts.blockers_over_time(worst, over_time.edges)
     return drawn
 
 
@@ -236,7 +233,7 @@ def _recorded(replay: Replay | None) -> dict[str, Any] | None:
         return None
     return {
         "cycles": replay.cycles,
-        "rate": find_limits(replay).shares()["rate"],
+        "rate": find_waits(replay).shares()["rate"],
         "occupancy": replay.occupancy,
     }
 
@@ -289,32 +286,26 @@ def _settings(config: Config) -> dict[str, Any]:
     return asdict(config)
 
 
-def _data(
-    replay: Replay,
-    limits: Limits,
-    found: OverTime,
-    listed: Sequence[Kernel],
-    worst: Sequence[Blocker],
-    gains: Sequence[Mapping[str, Any]],
-) -> str:
+def _data(replay: Replay, found: Overview, gains: Sequence[Mapping[str, Any]]) -> str:
     """Return the data of charts and tables as JSON, for programs that read the page.
 
     Each ``<`` is escaped, so that the JSON text cannot end the page's script element.
     """
+    binned = found.over_time
     data = {
         "cycles": replay.cycles,
-        "blocks": len(replay.blocks),
-        "head_blocked": limits.by_limit(),
-        "edges": found.edges.tolist(),
-        "occupancy": _lists(found.occupancy),
-        "blocks_per_cycle": _rounded(found.blocks_per_cycle),
-        "head_blocked_over_time": _lists(found.limits),
-        "waiting": {str(stream): _rounded(values) for stream, values in found.waiting.items()},
-        "kernels": [asdict(kernel) | {"launches": kernel.launches} for kernel in listed],
+        "blocks": int(replay.launches.blocks.sum()),
+        "head_blocked": found.waits.by_limit(),
+        "edges": binned.edges.tolist(),
+        "occupancy": _lists(binned.occupancy),
+        "blocks_per_cycle": _rounded(binned.blocks_per_cycle),
+        "head_blocked_over_time": _lists(binned.limits),
+        "waiting": {str(stream): _rounded(values) for stream, values in binned.waiting.items()},
+        "kernels": [asdict(kernel) | {"launches": kernel.launches} for kernel in found.kernels],
         "gains": list(gains),
         "blockers": [
             {"kernel": one.kernel.number, "cycles": one.cycles, "by_limit": one.by_limit}
-            for one in worst
+            for one in found.blockers
         ],
     }
     return json.dumps(data).replace("<", "\\u003c")
