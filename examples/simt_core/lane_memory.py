@@ -1,0 +1,134 @@
+"""Makes the accesses of a turn's lanes, a lane a cycle, lane 0 first."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from simt_core.packets import memory_request
+from warploom.lib.bits import lowest_number
+from warploom_spec import Config
+
+#: Words of one unit of shared memory.
+_UNIT_WORDS = 32
+
+
+class LaneMemory(wiring.Component):
+    """Load or store one value a lane, in the common memory or in the SM's shared memory."""
+
+    def __init__(self, config: Config, memory_bits: int) -> None:
+        self._config = config
+        self._memory_bits = memory_bits
+        width = 32 * config.warp_size
+        units = range(config.shared_units + 1)
+        super().__init__(
+            {
+                # Begin. The following ones keep their values until the end; `addresses` and `lanes`
+                # are read in this cycle alone.
+                "start": In(1),
+                "load": In(1),
+                "funct3": In(3),
+                "lanes": In(config.warp_size),
+                "addresses": In(width),
+                "values": In(width),
+                # The block's shared memory: its first unit, and its size.
+                "shared_first": In(units),
+                "shared_units": In(units),
+                # End as soon as no request is held.
+                "stop": In(1),
+                "request": Out(stream.Signature(memory_request(memory_bits).layout())),
+                # What was loaded, in the cycle after the request's transfer.
+                "loaded": In(32),
+                # In one cycle, at the end: all accesses are made; one was not legal; stopped.
+                "done": Out(1),
+                "fault": Out(1),
+                "stopped": Out(1),
+                # The loaded values.
+                "row": Out(width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        lanes = self._config.warp_size
+        left = Signal(lanes)
+        going = Signal()
+        addresses = Signal(32 * lanes)
+        lane = Signal(range(lanes))
+        address = Signal(32)
+        m.d.comb += lane.eq(lowest_number(left))
+        m.d.comb += address.eq(addresses.word_select(lane, 32))
+        half, word = self.funct3[0], self.funct3[1]
+        common = Signal()
+        window = Signal()
+        misaligned = Signal()
+        m.d.comb += [
+            misaligned.eq(Mux(word, address[:2].any(), half & address[0])),
+            common.eq(address < 1 << self._memory_bits),
+            window.eq(address[31] & (address[7:31] < self.shared_units)),
+        ]
+        ask = Signal()
+        m.d.comb += ask.eq(going & left.any())
+        legal = ask & ~misaligned
+        local = legal & window
+        m.d.comb += self.request.valid.eq(legal & common)
+        m.d.comb += self.fault.eq(ask & ~(legal & (common | window)))
+        value = self.values.word_select(lane, 32)
+        stored = Signal(32)
+        mask = Signal(4)
+        with m.If(word):
+            m.d.comb += [stored.eq(value), mask.eq(0b1111)]
+        with m.Elif(half):
+            m.d.comb += [stored.eq(value[:16].replicate(2)), mask.eq(0b11 << address[:2])]
+        with m.Else():
+            m.d.comb += [stored.eq(value[:8].replicate(4)), mask.eq(1 << address[:2])]
+        m.d.comb += [
+            self.request.payload.write.eq(~self.load),
+            self.request.payload.address.eq(address[2 : self._memory_bits]),
+            self.request.payload.bytes.eq(mask),
+            self.request.payload.data.eq(stored),
+        ]
+        shared: Memory = Memory(shape=32, depth=_UNIT_WORDS * self._config.shared_units, init=[])
+        m.submodules.shared = shared
+        write = shared.write_port(granularity=8)
+        read = shared.read_port()
+        place = Signal.like(write.addr)
+        m.d.comb += [
+            place.eq(Cat(address[2:7], (self.shared_first + address[7:31])[: len(place) - 5])),
+            write.addr.eq(place),
+            write.data.eq(stored),
+            write.en.eq(Mux(local & ~self.load, mask, 0)),
+            read.addr.eq(place),
+        ]
+        taken = Signal()
+        m.d.comb += taken.eq(local | self.request.valid & self.request.ready)
+        asked = Signal()
+        asked_local = Signal()
+        asked_lane = Signal.like(lane)
+        asked_low = Signal(2)
+        m.d.sync += [
+            asked.eq(taken & self.load),
+            asked_local.eq(window),
+            asked_lane.eq(lane),
+            asked_low.eq(address[:2]),
+        ]
+        with m.If(taken):
+            m.d.sync += left.eq(left & (left - 1))
+        found = Signal(32)
+        m.d.comb += found.eq(Mux(asked_local, read.data, self.loaded) >> Cat(0, 0, 0, asked_low))
+        sign = ~self.funct3[2]
+        byte = Cat(found[:8], (sign & found[7]).replicate(24))
+        pair = Cat(found[:16], (sign & found[15]).replicate(16))
+        with m.If(asked):
+            target = self.row.word_select(asked_lane, 32)
+            m.d.sync += target.eq(Mux(word, found, Mux(half, pair, byte)))
+        m.d.comb += [
+            self.done.eq(going & ~left.any() & ~asked),
+            self.stopped.eq(going & self.stop & (~self.request.valid | self.request.ready)),
+        ]
+        with m.If(self.start):
+            m.d.sync += [going.eq(1), left.eq(self.lanes), addresses.eq(self.addresses)]
+        with m.Elif(self.done | self.fault | self.stopped):
+            m.d.sync += going.eq(0)
+        return m

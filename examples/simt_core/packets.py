@@ -1,0 +1,59 @@
+"""The packets at SimtCore's ports that are not the product's own."""
+
+from warploom_spec import Config
+from warploom_spec.errors import BlockStatus
+from warploom_spec.layouts import STATUS_BITS
+from warploom_spec.packet import Field, Packet
+
+
+def warp_start(config: Config) -> Packet:
+    """A warp to run."""
+    return Packet(
+        "warp_start",
+        (
+            Field("slot", config.slot_bits, "block slot of its block"),
+            Field("warp", config.warps_bits, "its number in the block"),
+            Field("mask", config.warp_size, "lanes that are threads"),
+            Field("row", config.index_address_bits, "row of its packed indices"),
+        ),
+    )
+
+
+def warp_end(config: Config) -> Packet:
+    """Warps of one block that have ended."""
+    return Packet(
+        "warp_end",
+        (
+            Field("slot", config.slot_bits, "block slot of their block"),
+            Field("status", STATUS_BITS, "how they ended", BlockStatus),
+            Field("warps", config.warp_slots.bit_length(), "how many"),
+        ),
+    )
+
+
+def memory_request(memory_bits: int) -> Packet:
+    """One lane's access to the memory."""
+    return Packet(
+        "memory_request",
+        (
+            Field("write", 1, "1: store; 0: load"),
+            Field("address", memory_bits - 2, "word"),
+            Field("bytes", 4, "bytes of the word that are stored"),
+            Field("data", 32, "what is stored"),
+        ),
+    )
+
+
+def retired_turn(config: Config) -> Packet:
+    """One turn of a warp, after its effects."""
+    return Packet(
+        "retired_turn",
+        (
+            Field("slot", config.slot_bits, "block slot"),
+            Field("warp", config.warps_bits, "warp of the block"),
+            Field("pc", 32, "address of the instruction"),
+            Field("lanes", config.warp_size, "lanes that executed it"),
+            Field("rd", 5, "register that was written; 0: none"),
+            Field("values", 32 * config.warp_size, "what these lanes wrote into it"),
+        ),
+    )

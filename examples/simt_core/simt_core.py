@@ -1,0 +1,291 @@
+"""One SM: takes warps, runs them a turn after the other, says when they end."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from simt_core.decoder import Decoder, Kind
+from simt_core.index_reader import IndexReader
+from simt_core.lane_alu import LaneAlu
+from simt_core.lane_memory import LaneMemory
+from simt_core.packets import memory_request, retired_turn, warp_end, warp_start
+from simt_core.warp_state import Registers, add_contexts, add_indices, add_origins, csr_value
+from simt_core.warp_table import WarpTable
+from warploom_spec import Config, WarploomError, layouts
+from warploom_spec.layouts import PLACES
+
+
+class SimtCore(wiring.Component):
+    """Run the warps of one SM, a turn after the other (``docs/examples/simt_core.md``).
+
+    Parameters
+    ----------
+    config : Config
+        The front end's; it must make indices.
+    memory_bits : int
+        Width of a byte address of the common memory.
+
+    Raises
+    ------
+    WarploomError
+        If nothing makes indices.
+    """
+
+    def __init__(self, config: Config, memory_bits: int = 20) -> None:
+        if not config.makes_indices:
+            raise WarploomError("index_memory_warps is 0; legal for SimtCore: 2 to 65536")
+        self._config = config
+        self._memory_bits = memory_bits
+        super().__init__(
+            {
+                # The front end's: launch words and a kill bit of each place.
+                "words": In(layouts.launch_words(config).layout()).array(PLACES),
+                "kill": In(PLACES),
+                # A pulse before a block's first warp: its offer; its first unit of shared memory.
+                "block": In(layouts.block_offer(config).layout()),
+                "block_valid": In(1),
+                "shared_first": In(range(config.shared_units + 1)),
+                # Warps to run.
+                "warp": In(stream.Signature(warp_start(config).layout())),
+                # A pulse: warps of one block have ended.
+                "ended": Out(warp_end(config).layout()),
+                "ended_valid": Out(1),
+                # Index reads, as at the front end.
+                "read": Out(stream.Signature(layouts.index_read(config).layout())),
+                "data": In(layouts.index_data(config).layout()),
+                "data_valid": In(1),
+                # Instructions: a word's address, and the word in the next cycle.
+                "fetch_address": Out(memory_bits - 2),
+                "fetched": In(32),
+                # Lanes' accesses; what was loaded comes in the cycle after the transfer.
+                "request": Out(stream.Signature(memory_request(memory_bits).layout())),
+                "loaded": In(32),
+                # A pulse for each turn, for benches.
+                "retired": Out(retired_turn(config).layout()),
+                "retired_valid": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        config = self._config
+        lanes = range(config.warp_size)
+        m.submodules.table = table = WarpTable(config)
+        m.submodules.reader = reader = IndexReader(config)
+        m.submodules.decoder = decoder = Decoder()
+        m.submodules.accesses = accesses = LaneMemory(config, self._memory_bits)
+        self._connect(m, table, reader, accesses)
+        context = add_contexts(m, config, table, Array(self.words))
+        origin = add_origins(m, config, table, self.block, self.shared_first)
+        threads = add_indices(m, config, table, reader, self.data.words, origin.offer)
+        registers = Registers(m, config)
+        words = Array(self.words)[table.place]
+        arguments = Signal(32)
+        m.d.comb += arguments.eq(words.arguments)
+
+        # The lowest pc of the runnable lanes, and the lanes that stand there.
+        before = context.before
+        waiting = Signal(len(lanes))
+        m.d.comb += waiting.eq(Mux(table.opened, 0, before.waiting))
+        pcs = [before.pcs.word_select(n, 32) for n in lanes]
+        runnable = Signal(len(lanes))
+        m.d.comb += runnable.eq(before.running & ~waiting)
+        lowest = _lowest(m, runnable, pcs)
+        pc = Signal(32)
+        active = Signal(len(lanes))
+
+        # The instruction and its operands.
+        word = Signal(32)
+        fetching = Signal()
+        m.d.comb += [self.fetch_address.eq(lowest[2:]), decoder.word.eq(word)]
+        a, b = registers.read(
+            m, fetching, table.current, self.fetched, word, before.written, arguments
+        )
+        csrs = [csr_value(m, word[20:24], n, threads[n], origin, words) for n in lanes]
+        results, targets = self._execute(m, decoder, word, pc, a, b, csrs)
+        load = decoder.kind == Kind.LOAD
+        m.d.comb += [
+            accesses.load.eq(load),
+            accesses.funct3.eq(word[12:15]),
+            accesses.lanes.eq(active),
+            accesses.addresses.eq(Cat((value + decoder.immediate)[:32] for value in a)),
+            accesses.values.eq(Cat(b)),
+            accesses.shared_first.eq(origin.shared_first),
+            accesses.shared_units.eq(words.shared),
+        ]
+
+        # What the turn leaves behind.
+        after = context.after
+        ends = Signal(len(lanes))
+        m.d.comb += ends.eq(active & Cat(target == 0 for target in targets))
+        waits = Mux(decoder.kind == Kind.BARRIER, active, 0)
+        rd = word[7:12]
+        m.d.comb += [
+            after.pcs.eq(Cat(Mux(active[n], targets[n], pcs[n]) for n in lanes)),
+            after.running.eq(before.running & ~ends),
+            after.waiting.eq((waiting | waits) & ~ends),
+            after.written.eq(before.written | (decoder.writes << rd)),
+            table.block.eq(~(after.running & ~after.waiting).any()),
+        ]
+        values = [Signal(32, name=f"value_{n}") for n in lanes]
+        for n, value in enumerate(values):
+            m.d.comb += value.eq(Mux(load, accesses.row.word_select(n, 32), results[n]))
+        first = (~before.written.bit_select(rd, 1), arguments)
+        writes = table.turned & decoder.writes
+        registers.write(m, writes, table.current, rd, values, active, first)
+        m.d.comb += [
+            self.retired_valid.eq(table.turned),
+            self.retired.slot.eq(table.slot),
+            self.retired.warp.eq(origin.warp),
+            self.retired.pc.eq(pc),
+            self.retired.lanes.eq(active),
+            self.retired.rd.eq(Mux(decoder.writes, rd, 0)),
+            self.retired.values.eq(Cat(values)),
+        ]
+
+        jumps_aside = (active & Cat(target[1] for target in targets)).any()
+        illegal = (decoder.kind == Kind.ILLEGAL) | jumps_aside
+        over = ~after.running.any()
+        with m.FSM() as fsm:
+            m.d.comb += [table.busy.eq(~fsm.ongoing("PICK")), fetching.eq(fsm.ongoing("FETCH"))]
+            with m.State("PICK"):
+                m.d.comb += table.take.eq(table.picked_valid)
+                with m.If(table.picked_valid):
+                    m.next = "CHOOSE"
+            with m.State("CHOOSE"):
+                there = Cat(runnable[n] & (pcs[n] == lowest) for n in lanes)
+                m.d.sync += [pc.eq(lowest), active.eq(there)]
+                m.next = "FETCH"
+                with m.If(~runnable.any()):
+                    # A warp without threads.
+                    m.next = "END"
+                with m.Elif(lowest >> self._memory_bits != 0):
+                    m.d.comb += table.fault.eq(1)
+                    m.next = "PICK"
+            with m.State("FETCH"):
+                m.d.sync += word.eq(self.fetched)
+                m.next = "EXECUTE"
+            with m.State("EXECUTE"):
+                with m.If(illegal):
+                    m.d.comb += table.fault.eq(1)
+                    m.next = "PICK"
+                with m.Elif(load | (decoder.kind == Kind.STORE)):
+                    m.d.comb += accesses.start.eq(1)
+                    m.next = "ACCESS"
+                with m.Else():
+                    m.d.comb += table.turned.eq(1)
+                    m.next = "PICK"
+                    with m.If(over):
+                        m.next = "END"
+                    with m.Elif(table.block):
+                        m.next = "BARRIER"
+            with m.State("ACCESS"):
+                m.d.comb += [
+                    accesses.stop.eq(table.doomed),
+                    table.fault.eq(accesses.fault),
+                    table.turned.eq(accesses.done & ~accesses.stopped),
+                ]
+                with m.If(accesses.done | accesses.fault | accesses.stopped):
+                    m.next = "PICK"
+            with m.State("END"):
+                m.d.comb += table.end.eq(1)
+                with m.If(table.end_done):
+                    m.next = "BARRIER"
+            with m.State("BARRIER"):
+                m.d.comb += table.check.eq(1)
+                m.next = "PICK"
+        return m
+
+    def _connect(
+        self, m: Module, table: WarpTable, reader: IndexReader, accesses: LaneMemory
+    ) -> None:
+        """Connect the parts with the ports and with each other."""
+        wiring.connect(m, reader.read, wiring.flipped(self.read))
+        wiring.connect(m, accesses.request, wiring.flipped(self.request))
+        wiring.connect(m, wiring.flipped(self.warp), table.start)
+        m.d.comb += [
+            table.kill.eq(self.kill),
+            *(table.block_warps[p].eq(self.words[p].warps) for p in range(PLACES)),
+            table.block_valid.eq(self.block_valid),
+            table.block_slot.eq(self.block.slot),
+            table.block_place.eq(self.block.place),
+            # A turn's end writes the context that a warp's start would write.
+            table.closed.eq(table.turned),
+            table.got.eq(reader.got),
+            table.got_entry.eq(reader.got_entry),
+            self.ended.eq(table.ended),
+            self.ended_valid.eq(table.ended_valid),
+            reader.started.eq(self.warp.valid & self.warp.ready),
+            reader.entry.eq(table.entry),
+            reader.row.eq(self.warp.payload.row),
+            reader.cleared.eq(table.cleared),
+            reader.data_valid.eq(self.data_valid),
+            accesses.loaded.eq(self.loaded),
+        ]
+
+    def _execute(
+        self,
+        m: Module,
+        decoder: Decoder,
+        word: Signal,
+        pc: Signal,
+        a: list[Signal],
+        b: list[Signal],
+        csrs: list[Signal],
+    ) -> tuple[list[Signal], list[Signal]]:
+        """Return each lane's result and its next pc."""
+        kind, immediate = decoder.kind, decoder.immediate
+        relative = Signal(32)
+        following = Signal(32)
+        m.d.comb += [relative.eq(pc + immediate), following.eq(pc + 4)]
+        results = [Signal(32, name=f"result_{n}") for n in range(len(a))]
+        targets = [Signal(32, name=f"target_{n}") for n in range(len(a))]
+        for n, (result, target) in enumerate(zip(results, targets, strict=True)):
+            m.submodules[f"alu_{n}"] = alu = LaneAlu()
+            m.d.comb += [
+                alu.a.eq(a[n]),
+                alu.b.eq(Mux(decoder.with_immediate, immediate, b[n])),
+                alu.funct3.eq(word[12:15]),
+                alu.alternative.eq(decoder.alternative),
+                alu.multiply.eq(kind == Kind.MULTIPLY),
+                result.eq(alu.result),
+                target.eq(following),
+            ]
+            with m.Switch(kind):
+                with m.Case(Kind.LUI):
+                    m.d.comb += result.eq(immediate)
+                with m.Case(Kind.AUIPC):
+                    m.d.comb += result.eq(relative)
+                with m.Case(Kind.JAL):
+                    m.d.comb += [result.eq(following), target.eq(relative)]
+                with m.Case(Kind.JALR):
+                    m.d.comb += [result.eq(following), target.eq((a[n] + immediate) & 0xFFFFFFFE)]
+                with m.Case(Kind.BRANCH):
+                    m.d.comb += target.eq(Mux(alu.taken, relative, following))
+                with m.Case(Kind.CSR):
+                    m.d.comb += result.eq(csrs[n])
+        return results, targets
+
+
+def _lowest(m: Module, runnable: Signal, pcs: list[Any]) -> Signal:
+    """Return the lowest pc among the runnable lanes."""
+    # A lane that is not runnable has a 1 above its pc.
+    keys = [Cat(pc, ~runnable[n]) for n, pc in enumerate(pcs)]
+    lowest = Signal(32)
+    m.d.comb += lowest.eq(_least(m, keys, "least"))
+    return lowest
+
+
+def _least(m: Module, keys: list[Any], name: str) -> Any:
+    """Return the least of some numbers, compared in pairs."""
+    if len(keys) == 1:
+        return keys[0]
+    half = len(keys) // 2
+    low = _least(m, keys[:half], f"{name}_0")
+    high = _least(m, keys[half:], f"{name}_1")
+    least = Signal(33, name=name)
+    m.d.comb += least.eq(Mux(low < high, low, high))
+    return least

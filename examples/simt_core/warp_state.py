@@ -1,0 +1,190 @@
+"""What a warp keeps between its turns: pcs, registers, indices; and what its block is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data
+from amaranth.lib.memory import Memory
+
+from simt_core.index_reader import IndexReader
+from simt_core.warp_table import WarpTable
+from warploom.index import IndexUnpacker
+from warploom_spec import Config
+
+#: Register a0.
+ARGUMENTS = 10
+
+
+@dataclass(frozen=True)
+class Context:
+    """Pcs and lanes of the current warp: as they are, and as they are after its turn."""
+
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the current warp comes from: its block's offer and shared memory, its number."""
+
+    offer: Any
+    shared_first: Any
+    warp: Any
+
+
+def add_contexts(m: Module, config: Config, table: WarpTable, words: Any) -> Context:
+    """Keep each warp's pcs, its lanes, and which registers were written.
+
+    A warp that comes is written at once; at the end of a turn the table refuses warps.
+    """
+    lanes = config.warp_size
+    layout = data.StructLayout(
+        {"pcs": 32 * lanes, "running": lanes, "waiting": lanes, "written": 32}
+    )
+    memory: Memory = Memory(shape=layout, depth=config.warp_slots, init=[])
+    m.submodules.contexts = memory
+    read = memory.read_port()
+    write = memory.write_port()
+    after = Signal(layout, name="after")
+    begin = Signal(layout, name="begin")
+    m.d.comb += [
+        begin.pcs.eq(words[table.entry_place].code[:32].replicate(lanes)),
+        begin.running.eq(table.start.payload.mask),
+        read.addr.eq(table.picked),
+        read.en.eq(table.take),
+        write.en.eq(table.turned | table.start.valid & table.start.ready),
+        write.addr.eq(Mux(table.turned, table.current, table.entry)),
+        write.data.eq(Mux(table.turned, after.as_value(), begin.as_value())),
+    ]
+    return Context(read.data, after)
+
+
+def add_origins(
+    m: Module, config: Config, table: WarpTable, block: Any, shared_first: Signal
+) -> Origin:
+    """Keep each slot's block and each warp's number; return those of the current warp."""
+    layout = data.StructLayout({"offer": block.shape(), "shared_first": len(shared_first)})
+    blocks: Memory = Memory(shape=layout, depth=config.block_slots, init=[])
+    m.submodules.blocks = blocks
+    numbers: Memory = Memory(shape=config.warps_bits, depth=config.warp_slots, init=[])
+    m.submodules.numbers = numbers
+    write = blocks.write_port()
+    read = blocks.read_port()
+    number_write = numbers.write_port()
+    number = numbers.read_port()
+    m.d.comb += [
+        write.en.eq(table.block_valid),
+        write.addr.eq(table.block_slot),
+        write.data.offer.eq(block),
+        write.data.shared_first.eq(shared_first),
+        read.addr.eq(table.picked_slot),
+        read.en.eq(table.take),
+        number_write.en.eq(table.start.valid & table.start.ready),
+        number_write.addr.eq(table.entry),
+        number_write.data.eq(table.start.payload.warp),
+        number.addr.eq(table.picked),
+        number.en.eq(table.take),
+    ]
+    return Origin(read.data.offer, read.data.shared_first, number.data)
+
+
+def add_indices(
+    m: Module, config: Config, table: WarpTable, reader: IndexReader, words: Any, offer: Any
+) -> list[Any]:
+    """Keep each warp's packed indices; return the current warp's, unpacked for each lane."""
+    lanes, bits = config.warp_size, config.word_bits
+    memory: Memory = Memory(shape=lanes * bits, depth=config.warp_slots, init=[])
+    m.submodules.indices = memory
+    write = memory.write_port()
+    read = memory.read_port()
+    m.d.comb += [
+        write.en.eq(reader.got),
+        write.addr.eq(reader.got_entry),
+        write.data.eq(words),
+        read.addr.eq(table.picked),
+        read.en.eq(table.take),
+    ]
+    threads = []
+    for n in range(lanes):
+        m.submodules[f"unpacker_{n}"] = unpacker = IndexUnpacker(config)
+        m.d.comb += unpacker.word.eq(read.data.word_select(n, bits))
+        for axis in "xyz":
+            m.d.comb += getattr(unpacker, f"width_{axis}").eq(offer[f"width_{axis}"])
+        threads.append(unpacker.index)
+    return threads
+
+
+class Registers:
+    """Registers of all warps, a row of lanes each.
+
+    A register that a warp has not written yet has its initial value: 0, or the arguments' address.
+    The first write writes all lanes.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the memory.
+    config : Config
+        Its size.
+    """
+
+    def __init__(self, m: Module, config: Config) -> None:
+        self._lanes = config.warp_size
+        shape, depth = 32 * self._lanes, 32 * config.warp_slots
+        memory: Memory = Memory(shape=shape, depth=depth, init=[])
+        m.submodules.registers = memory
+        self._reads = [memory.read_port() for _ in range(2)]
+        self._write = memory.write_port(granularity=32)
+
+    def read(
+        self, m: Module, fetching: Any, warp: Any, fetched: Any, word: Any, written: Any, first: Any
+    ) -> list[list[Signal]]:
+        """Read rs1 and rs2 of the word that is fetched; return the values of each lane.
+
+        They are there from the next cycle on. ``word`` is the fetched word then, ``written`` says
+        which registers were written, and ``first`` is the initial value of a0.
+        """
+        rows: list[list[Signal]] = []
+        for port, low in zip(self._reads, (15, 20), strict=True):
+            number = word[low : low + 5]
+            m.d.comb += [port.addr.eq(Cat(fetched[low : low + 5], warp)), port.en.eq(fetching)]
+            initial = Mux(number == ARGUMENTS, first, 0)
+            known = written.bit_select(number, 1)
+            row = [Signal(32, name=f"rs{len(rows) + 1}_{n}") for n in range(self._lanes)]
+            for n, value in enumerate(row):
+                m.d.comb += value.eq(Mux(known, port.data.word_select(n, 32), initial))
+            rows.append(row)
+        return rows
+
+    def write(
+        self, m: Module, enable: Any, warp: Any, rd: Any, values: Any, lanes: Any, first: Any
+    ) -> None:
+        """Write rd of the chosen lanes; the first time the others get the initial value.
+
+        ``first`` is whether this is the first time, and the initial value of a0.
+        """
+        fresh, initial = first
+        m.d.comb += [
+            self._write.addr.eq(Cat(rd, warp)),
+            self._write.en.eq(Mux(enable, Mux(fresh, (1 << self._lanes) - 1, lanes), 0)),
+        ]
+        for n in range(self._lanes):
+            value = Mux(lanes[n], values[n], Mux(rd == ARGUMENTS, initial, 0))
+            m.d.comb += self._write.data.word_select(n, 32).eq(value)
+
+
+def csr_value(m: Module, number: Any, lane: int, thread: Any, origin: Origin, words: Any) -> Signal:
+    """Return what a lane reads from the CSR 0xCC0 + ``number``."""
+    offer = origin.offer
+    values = [
+        *(thread[axis] for axis in "xyz"),
+        *(offer[f"b{axis}"] for axis in "xyz"),
+        *(words[f"d{axis}"] for axis in "xyz"),
+        *(words[f"g{axis}"] for axis in "xyz"),
+        lane,
+        origin.warp,
+    ]
+    value = Signal(32, name=f"csr_{lane}")
+    m.d.comb += value.eq(Array(values)[number])
+    return value

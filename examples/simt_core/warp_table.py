@@ -1,0 +1,194 @@
+"""Which warps there are, which one takes the next turn, and how blocks end."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from simt_core.packets import warp_end, warp_start
+from warploom.lib.bits import lowest_number
+from warploom_spec import Config
+from warploom_spec.errors import BlockStatus
+from warploom_spec.layouts import PLACES
+
+
+class WarpTable(wiring.Component):
+    """An entry for each resident warp: its block, and whether it can take a turn.
+
+    One warp at a time is *current*: it takes a turn while `busy` is 1. A block whose place is
+    killed, or one of whose lanes faulted, is *doomed*: its warps take no further turn, and end all
+    at once, a block a cycle.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        entry = range(config.warp_slots)
+        super().__init__(
+            {
+                "kill": In(PLACES),
+                # Warps of a block of each place.
+                "block_warps": In(config.warps_bits).array(PLACES),
+                # A block comes: its slot is new.
+                "block_valid": In(1),
+                "block_slot": In(config.slot_bits),
+                "block_place": In(1),
+                # A warp comes, unless `closed`, and gets this entry; its block's place.
+                "start": In(stream.Signature(warp_start(config).layout())),
+                "closed": In(1),
+                "entry": Out(entry),
+                "entry_place": Out(1),
+                # An entry's indices have come.
+                "got": In(1),
+                "got_entry": In(entry),
+                # The warp that can take the next turn; `take` makes it current.
+                "picked_valid": Out(1),
+                "picked": Out(entry),
+                "picked_slot": Out(config.slot_bits),
+                "take": In(1),
+                # The current warp: a turn goes on; its entry, slot and place; the barrier opened
+                # since its last turn; it must end.
+                "busy": In(1),
+                "current": Out(entry),
+                "slot": Out(config.slot_bits),
+                "place": Out(1),
+                "opened": Out(1),
+                "doomed": Out(1),
+                # What its turn says: the turn is over; all its lanes wait; all have ended (until
+                # `end_done`); a lane faulted; look whether the block's barrier opens.
+                "turned": In(1),
+                "block": In(1),
+                "end": In(1),
+                "end_done": Out(1),
+                "fault": In(1),
+                "check": In(1),
+                # A pulse: warps of a block have ended.
+                "ended": Out(warp_end(config).layout()),
+                "ended_valid": Out(1),
+                # Entries that they had.
+                "cleared": Out(config.warp_slots),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        config = self._config
+        count = config.warp_slots
+        live = Signal(count)
+        ready = Signal(count)
+        blocked = Signal(count)
+        opened = Signal(count)
+        places = Signal(count)
+        slots = Array(Signal(config.slot_bits, name=f"slot_{n}") for n in range(count))
+        slot_place = Signal(config.block_slots)
+        faulted = Signal(config.block_slots)
+        doomed = Signal(count)
+        mine = Signal(count)
+        for n in range(count):
+            killed = self.kill.bit_select(places[n], 1)
+            m.d.comb += doomed[n].eq(live[n] & (killed | faulted.bit_select(slots[n], 1)))
+            m.d.comb += mine[n].eq(live[n] & (slots[n] == self.slot))
+        here = Signal(count)
+        m.d.comb += here.eq(1 << self.current)
+        self._pick(m, live & ready & ~blocked & ~doomed, slots, opened, places)
+        m.d.comb += self.doomed.eq((doomed & here).any())
+        started = self._start(m, live, slots, places, slot_place)
+        self._end(m, doomed & ~Mux(self.busy, mine, 0), slots, live, faulted, here)
+
+        opens = Signal()
+        all_started = started[self.slot] == Array(self.block_warps)[self.place]
+        m.d.comb += opens.eq(self.check & mine.any() & ~(mine & ~blocked).any() & all_started)
+        starts = Signal(count)
+        m.d.comb += starts.eq((self.start.valid & self.start.ready) << self.entry)
+        gots = Signal(count)
+        m.d.comb += gots.eq(self.got << self.got_entry)
+        m.d.sync += [
+            live.eq(live & ~self.cleared | starts),
+            ready.eq(ready & ~starts | gots),
+            blocked.eq(
+                (blocked | Mux(self.turned & self.block, here, 0)) & ~(Mux(opens, mine, 0) | starts)
+            ),
+            opened.eq((opened | Mux(opens, mine, 0)) & ~(Mux(self.turned, here, 0) | starts)),
+        ]
+        with m.If(self.fault):
+            m.d.sync += faulted.bit_select(self.slot, 1).eq(1)
+        with m.If(self.block_valid):
+            m.d.sync += [
+                faulted.bit_select(self.block_slot, 1).eq(0),
+                slot_place.bit_select(self.block_slot, 1).eq(self.block_place),
+                started[self.block_slot].eq(0),
+            ]
+        return m
+
+    def _pick(self, m: Module, able: Any, slots: Any, opened: Signal, places: Signal) -> None:
+        """Choose the next warp behind the current one, and take it."""
+        count = self._config.warp_slots
+        eligible = Signal(count)
+        behind = Signal(count)
+        m.d.comb += eligible.eq(able)
+        m.d.comb += behind.eq(Cat(eligible[n] & (self.current < n) for n in range(count)))
+        number = lowest_number(Mux(behind.any(), behind, eligible))
+        m.d.comb += [
+            self.picked_valid.eq(eligible.any()),
+            self.picked.eq(number),
+            self.picked_slot.eq(slots[self.picked]),
+        ]
+        with m.If(self.take):
+            m.d.sync += [
+                self.current.eq(self.picked),
+                self.slot.eq(self.picked_slot),
+                self.place.eq(places.bit_select(self.picked, 1)),
+                self.opened.eq(opened.bit_select(self.picked, 1)),
+            ]
+
+    def _start(
+        self, m: Module, live: Signal, slots: Any, places: Signal, slot_place: Signal
+    ) -> Any:
+        """Give a warp that comes the lowest free entry; return each slot's count of warps."""
+        config = self._config
+        started = Array(
+            Signal(config.warps_bits, name=f"started_{n}") for n in range(config.block_slots)
+        )
+        m.d.comb += self.start.ready.eq(~live.all() & ~self.closed)
+        m.d.comb += self.entry.eq(lowest_number(~live))
+        slot = self.start.payload.slot
+        m.d.comb += self.entry_place.eq(slot_place.bit_select(slot, 1))
+        with m.If(self.start.valid & self.start.ready):
+            m.d.sync += [
+                slots[self.entry].eq(slot),
+                places.bit_select(self.entry, 1).eq(self.entry_place),
+                started[slot].eq(started[slot] + 1),
+            ]
+        return started
+
+    def _end(
+        self, m: Module, reaped: Any, slots: Any, live: Signal, faulted: Signal, here: Signal
+    ) -> None:
+        """End a doomed block's warps, or else the current warp whose lanes have ended."""
+        count = self._config.warp_slots
+        reapable = Signal(count)
+        slot = Signal.like(self.slot)
+        theirs = Signal(count)
+        m.d.comb += [
+            reapable.eq(reaped),
+            slot.eq(slots[lowest_number(reapable)[: len(self.entry)]]),
+            theirs.eq(Cat(live[n] & (slots[n] == slot) for n in range(count))),
+            self.end_done.eq(self.end & ~reapable.any()),
+            self.ended_valid.eq(self.end | reapable.any()),
+        ]
+        with m.If(reapable.any()):
+            fault = faulted.bit_select(slot, 1)
+            m.d.comb += [
+                self.ended.slot.eq(slot),
+                self.ended.status.eq(Mux(fault, BlockStatus.FAULT, BlockStatus.KILLED)),
+                self.ended.warps.eq(sum(theirs[n] for n in range(count))),
+                self.cleared.eq(theirs),
+            ]
+        with m.Else():
+            m.d.comb += [
+                self.ended.slot.eq(self.slot),
+                self.ended.status.eq(BlockStatus.OK),
+                self.ended.warps.eq(1),
+                self.cleared.eq(Mux(self.end, here, 0)),
+            ]

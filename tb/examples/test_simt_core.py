@@ -1,0 +1,174 @@
+"""SimtCore against the instruction model, turn by turn, on Amaranth's simulator."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simt_model import Launch
+from tb.examples import assembler as asm
+from tb.examples.core_bench import CORE_BITS, Block, CoreBench
+from tb.examples.kernel_cases import KernelCase, kernel_case
+from tb.examples.random_programs import random_program
+from tb.examples.turn_lockstep import TurnMismatch, check_turns
+from warploom_spec import BlockStatus, preset
+
+TINY = preset("tiny")
+
+
+def blocks_of(launch: Launch, place: int = 0) -> list[Block]:
+    gx, gy, gz = launch.grid
+    places = [(x, y, z) for z in range(gz) for y in range(gy) for x in range(gx)]
+    return [Block(launch, position, place) for position in places]
+
+
+def launch_of(case: KernelCase, warp_size: int) -> Launch:
+    return Launch(
+        entry=case.kernel.entry,
+        arguments=case.image.arguments,
+        grid=case.grid,
+        block=case.block,
+        warp_size=warp_size,
+        shared_bytes=case.kernel.shared_bytes,
+    )
+
+
+def run_kernel(bench: CoreBench, case: KernelCase, limit: int = 100_000):
+    """Run a kernel on the core; return the run, its blocks, and the kernel's result."""
+    launch = launch_of(case, bench.config.warp_size)
+    blocks = blocks_of(launch)
+    run = bench.run([launch], blocks, limit)
+    memory = case.image.bytes.copy()
+    memory[: len(run.memory)] = run.memory
+    return run, blocks, case.result(memory)
+
+
+def test_a_kernel_with_barriers_takes_the_models_turns(seed: int) -> None:
+    case = kernel_case("block_sum", (7, 2, 1), seed, blocks=2)
+    bench = CoreBench(TINY, case.image.bytes, random.Random(seed))
+    run, blocks, out = run_kernel(bench, case)
+    assert [block.status for block in blocks] == [BlockStatus.OK] * 2
+    assert run.reads == sum(block.warps for block in blocks)
+    check_turns(run, blocks, case.image.bytes)
+    np.testing.assert_array_equal(out, case.out)
+    # Each of these alone is found.
+    middle = next(n for n in range(len(run.turns) // 2, len(run.turns)) if run.turns[n]["rd"])
+    lane = run.turns[middle]["lanes"] & -run.turns[middle]["lanes"]
+    for change in (
+        {"values": run.turns[middle]["values"] ^ 1 << 32 * (lane.bit_length() - 1)},
+        {"lanes": run.turns[middle]["lanes"] ^ lane},
+        {"pc": run.turns[middle]["pc"] ^ 4},
+        {"rd": run.turns[middle]["rd"] ^ 1},
+    ):
+        turns = [dict(turn) for turn in run.turns]
+        turns[middle] |= change
+        with pytest.raises(TurnMismatch, match=f"turn {middle}, "):
+            check_turns(replace(run, turns=turns), blocks, case.image.bytes)
+    memory = run.memory.copy()
+    memory[case.image.addresses["out"]] ^= 1
+    with pytest.raises(TurnMismatch, match="memories differ"):
+        check_turns(replace(run, memory=memory), blocks, case.image.bytes)
+
+
+def lockstep(seed: int, sequences: int, threads: int) -> int:
+    """Run random sequences, a block each; return the number of turns."""
+    rng = random.Random(seed)
+    memory, launch = random_program(rng, sequences, TINY.warp_size, threads, 1 << CORE_BITS)
+    blocks = blocks_of(launch)
+    run = CoreBench(TINY, memory, rng).run([launch], blocks, 1_000_000)
+    assert all(block.status == BlockStatus.OK for block in blocks)
+    check_turns(run, blocks, memory)
+    return len(run.turns)
+
+
+def test_random_sequences_take_the_models_turns(seed: int) -> None:
+    assert lockstep(seed, 2, 9) > 2 * 2 * 20
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    ("name", "hook", "change"),
+    [
+        ("vector_add", "answer", {"warps_before": 1}),
+        ("vector_add", "answer", {"wider": 0}),
+        ("stencil_3d", "answer", {"wider": 1}),
+        ("block_sum", "shared_first", {}),
+    ],
+    ids=["warp before", "width of x", "width of y", "overlapping ranges"],
+)
+def test_a_wrong_stand_in_makes_a_result_wrong(name, hook, change, seed: int) -> None:
+    case = kernel_case(name, (7, 5, 3) if name == "stencil_3d" else (7, 5, 1), seed, 2)
+    bench = CoreBench(TINY, case.image.bytes, random.Random(seed))
+    if hook == "answer":
+        bench.answer = WRONG_ROWS[tuple(change)[0]](*change.values())
+    else:
+        bench.shared_first = lambda first: 0
+    _, _, out = run_kernel(bench, case)
+    assert not np.array_equal(out, case.out)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("full", [False, True])
+def test_lanes_that_are_no_threads_would_store(full: bool, seed: int) -> None:
+    """The result of a kernel that goes by lane and warp is wrong with a full mask.
+
+    One that goes by thread indices does thread 0's work once more, which may change nothing.
+    """
+    program = [
+        asm.csr(5, 0xCCD),
+        asm.immediate("slli", 5, 5, 3),
+        asm.csr(6, 0xCCC),
+        asm.register("add", 5, 5, 6),
+        asm.immediate("slli", 5, 5, 2),
+        asm.register("add", 5, 5, 10),
+        asm.csr(6, 0xCC0),
+        asm.immediate("addi", 6, 6, 1),
+        asm.store("sw", 6, 5, 0),
+        asm.END,
+    ]
+    memory = np.zeros(1 << CORE_BITS, np.uint8)
+    memory[0x100:].view("<u4")[: len(program)] = program
+    sizes = {"grid": (1, 1, 1), "block": (13, 1, 1), "warp_size": TINY.warp_size}
+    launch = Launch(entry=0x100, arguments=0x200, **sizes)
+    bench = CoreBench(TINY, memory, random.Random(seed))
+    if full:
+        bench.mask = lambda mask: (1 << TINY.warp_size) - 1
+    run = bench.run([launch], blocks_of(launch), 5000)
+    expected = [*range(1, 14), *[1 if full else 0] * 3]
+    assert run.memory[0x200:].view("<u4")[:16].tolist() == expected
+
+
+def before(count: int):
+    """Return a function that answers each read with the row of the read before."""
+    rows = [0] * count
+
+    def answer(words: int) -> int:
+        rows.append(words)
+        return rows.pop(0)
+
+    return answer
+
+
+def wider(axis: int):
+    """Return a function that places y, or z, one bit too high."""
+    low = 3 if axis == 0 else 6
+
+    def answer(words: int) -> int:
+        made = 0
+        for n in range(TINY.warp_size):
+            word = words >> TINY.word_bits * n & (1 << TINY.word_bits) - 1
+            kept = word & (1 << low) - 1
+            made |= (kept | (word >> low) << low + 1) << TINY.word_bits * n
+        return made
+
+    return answer
+
+
+WRONG_ROWS = {"warps_before": before, "wider": wider}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(10))
+def test_many_random_sequences(part: int, seed: int) -> None:
+    lockstep(seed + part, 25, 13)
