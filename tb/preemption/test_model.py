@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tb.support.deep_values import deep_but
 from warploom_golden.preemption import PreemptionModel
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
@@ -19,16 +20,17 @@ from warploom_spec.config import RECLAIMS
 TRACES = Path(__file__).parents[2] / "traces"
 
 
+@pytest.mark.parametrize("knee", deep_but([16], [None, 16]))
 @pytest.mark.parametrize("reclaim", RECLAIMS)
 @pytest.mark.parametrize("policy", PREDICTED_POLICIES)
 def test_every_block_of_a_replay_goes_where_and_when_it_goes_without_the_queue(
-    policy, reclaim, seed
+    policy, reclaim, knee, seed
 ):
     config = replace(preset("default"), policy=policy, reclaim=reclaim)
     trace = trace_reader.load(TRACES / "stencil3d_shapes.json.gz")
     launches = make_launches(trace, config, Fraction(1, 32))
-    without = event_model.run(launches, config, seed).tables["offers"]
-    model = PreemptionModel(config, seed=seed, log=len(without["cycle"]))
+    without = event_model.run(launches, config, seed, knee=knee).tables["offers"]
+    model = PreemptionModel(config, seed=seed, knee=knee, log=len(without["cycle"]))
     model.run(MeasuringHost(launches, (), count=0, distance=1, seed=seed, passes=1))
     # In both the first launch waits until the dispatcher has booted.
     cycle, sm, _, _, _ = model.offers

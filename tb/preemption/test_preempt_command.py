@@ -72,8 +72,35 @@ def test_each_mode_has_its_figures(trace, tmp_path):
     said = "assumed: an SM reports a killed block 5 cycles after the kill (--report-time)"
     assert " ".join(done.output.split()).count(said) == 2
     assert "about 8 commands" in done.output
-    assert "without contention: " in done.output
+    # Contention is on, as in a replay.
+    assert (figures["contention"], figures["knee"]) == ("sharing", 16)
+    assert "with contention: an SM runs 16 warps at full speed (--knee)" in done.output
+    assert "without contention" not in done.output
     assert "microseconds" in plot.read_text() or plot.stat().st_size > 10_000
+
+
+def test_contention_is_turned_off_or_has_another_knee(trace, tmp_path):
+    """Above every load it is a run without contention."""
+    runs = {}
+    for name, options in (
+        ("none", ("--contention", "none")),
+        ("above", ("--knee", 65_535)),
+        ("low", ("--knee", 4)),
+    ):
+        file = tmp_path / f"{name}.json"
+        few = ("--urgent-launches", 3, "--mode", "drain", *options)
+        done = preempt(trace, "--urgent", 20, *few, "--json", file)
+        assert done.exit_code == 0, done.output
+        runs[name] = json.loads(file.read_text())
+        assert ("without contention: " in done.stdout) == (name == "none")
+        assert runs[name].pop("contention") == ("none" if name == "none" else "sharing")
+        runs[name].pop("knee", None)
+    assert runs["none"] == runs["above"]
+    for part in ("modes", "beside", "xsched", "normal"):
+        assert runs["none"][part] != runs["low"][part], part
+    # The low launches alone: with the kernel queue as long as without it.
+    for run in runs.values():
+        assert abs(run["normal"]["cycles"] - run["normal"]["cycles_without_queue"]) <= 2
 
 
 def test_costs_are_those_of_a_run_that_stops_at_the_compared_cycle(trace):
@@ -204,6 +231,11 @@ def test_urgent_launches_have_a_stream_of_their_own_and_addresses_are_shared(tra
         (("--urgent", 20, "--policy", "random"), "'random' is not one of 'first_fit'"),
         (("--urgent", 20, "--urgent-launches", 0), "0 is not in the range"),
         (("--urgent", 20, "--distance", 0), "'0'; legal: a fraction above 0"),
+        (
+            ("--urgent", 20, "--contention", "none", "--knee", 8),
+            "--knee 8 counts only with --contention sharing; give that, too",
+        ),
+        (("--urgent", 20, "--knee", 0), "'0'; legal: 1 to 65535"),
         (("--urgent", 20, "--config", "tiny"), "the configuration refuses the launch: BLOCK_WARPS"),
     ],
 )

@@ -1,6 +1,7 @@
 """The event model's dispatcher against the cycle model, with stops, faults and silent SMs.
 
-A replay has kills alone; the kernel queue also drains launches, and loses SMs.
+A replay has kills alone; the kernel queue also drains launches, loses SMs, and its SMs take a while
+to report a killed block. All of it without contention and with it.
 """
 
 import itertools
@@ -12,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from tb.support.deep_values import deep_but
-from tb.support.replay_reference import block_length
+from tb.support.replay_reference import SmCore, block_length
 from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.oracles.index_reference import last_mask, threads, warps, widths
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
@@ -23,37 +24,18 @@ from warploom_spec.config import RECLAIMS
 LAST = 2500
 #: By default each policy runs with one of the reclaims, in turn.
 MODES = list(itertools.product(PREDICTED_POLICIES, RECLAIMS))
+#: The knee is 5, or there is no contention.
+RUNS = [(*mode, knee) for mode in MODES for knee in (None, 5)]
+DEFAULT = [*((*mode, None) for mode in MODES[::4] + MODES[3::4]), (*MODES[0], 5), (*MODES[3], 5)]
 #: What the first runs meet, one each, with any seed: "KILLED" also the second launch's SKIPPED,
 #: "code 18" also an SM that is lost.
 FORCED = ("code 18", "KILLED", "DRAINED", "code 17", "FINISHED")
-OK, FAULT, KILLED = BlockStatus.OK, BlockStatus.FAULT, BlockStatus.KILLED
+OK, FAULT = BlockStatus.OK, BlockStatus.FAULT
 
 #: The first cycle in which a launch is offered, the launch.
 Launches = list[tuple[int, LaunchDescriptor]]
 #: Cycle of the stop at the port, place, kill or drain.
 Stops = list[tuple[int, int, Stop]]
-
-
-class SmCore:
-    """An SM that reports killed blocks after a while, faults when told, and may fall silent."""
-
-    def __init__(self, number: int, behaviour: SmBehaviour):
-        self.time = behaviour.report_time
-        self.silent_from = behaviour.silent_from.get(number, LAST)
-        # By slot: due, place, status.
-        self.blocks: dict[int, tuple[int, int, BlockStatus]] = {}
-
-    def kill(self, cycle: int, level: int) -> None:
-        for slot, (due, place, status) in self.blocks.items():
-            if level >> place & 1 and due > cycle and status is not KILLED:
-                self.blocks[slot] = cycle + self.time, place, KILLED
-
-    def send(self, cycle: int) -> tuple[int, BlockStatus] | None:
-        ready = [(due, slot) for slot, (due, _, _) in self.blocks.items() if due <= cycle]
-        if not ready or cycle >= self.silent_from:
-            return None
-        slot = min(ready)[1]
-        return slot, self.blocks.pop(slot)[2]
 
 
 class Reference:
@@ -70,12 +52,13 @@ class Reference:
         stops: Stops,
         behaviour: SmBehaviour,
         seed: int,
+        knee: int | None,
     ):
-        self.config, self.seed, self.behaviour = config, seed, behaviour
+        self.config, self.seed, self.behaviour, self.knee = config, seed, behaviour, knee
         self.model = BlockDispatcher(config)
         self.launches = launches
         self.stops = stops
-        self.sms = [SmCore(number, behaviour) for number in range(config.sms)]
+        self.sms = [SmCore(knee, behaviour.report_time) for _ in range(config.sms)]
         self.running: list[int | None] = [None, None]
         self.transfers: list[tuple[int, int, int]] = []
         self.offers: list[tuple[int, ...]] = []
@@ -88,8 +71,8 @@ class Reference:
             inputs = self._inputs(cycle)
             outputs = self.model.outputs(inputs)
             self.lost = outputs["lost"] or 0
-            self._take(cycle, outputs)
-            self._report(cycle, inputs, outputs["kill"] or 0)
+            taken = self._take(cycle, outputs)
+            self._report(cycle, inputs, outputs["kill"] or 0, taken)
             if outputs["ended__valid"]:
                 record = layouts.dispatch_end(self.config).unpack(outputs["ended__payload"] or 0)
                 place, fate, code = (record[name] for name in ("place", "fate", "code"))
@@ -136,8 +119,11 @@ class Reference:
             values[f"width_{axis}"] = width
         return packet.pack(values)
 
-    def _take(self, cycle: int, outputs: dict[str, int | None]) -> None:
+    def _take(self, cycle: int, outputs: dict[str, int | None]) -> dict[int, int]:
+        """Let the SMs take their offers; return the slot that each one took."""
+        taken = {}
         for n, sm in enumerate(self.sms):
+            sm.begin(cycle)
             if not outputs[f"offer__{n}__valid"]:
                 continue
             offer = layouts.block_offer(self.config).unpack(outputs[f"offer__{n}__payload"] or 0)
@@ -147,17 +133,22 @@ class Reference:
             at = offer["bx"], offer["by"], offer["bz"]
             length = block_length(self.seed, launch.code, launch.arguments, at)
             faulty = self.behaviour.faults.get(launch.code) == offer["bx"]
-            sm.blocks[offer["slot"]] = (cycle + length, offer["place"], FAULT if faulty else OK)
+            count = warps(launch.block, self.config.warp_size)
+            status = FAULT if faulty else OK
+            recorded = launch.address_space
+            sm.take(offer["slot"], offer["place"], length, count, recorded, status)
+            taken[n] = offer["slot"]
             self.offers.append((cycle, n, offer["slot"], number + 1, offer["bx"]))
+        return taken
 
-    def _report(self, cycle: int, inputs: dict[str, int], kill: int) -> None:
+    def _report(self, cycle: int, inputs: dict[str, int], kill: int, taken: dict[int, int]) -> None:
         for n, sm in enumerate(self.sms):
             # A lost SM's blocks are nobody's: they end as they would have.
             if not self.lost >> n & 1:
-                sm.kill(cycle, kill)
-            sent = sm.send(cycle)
+                sm.kill(kill)
+            sent = sm.send(taken.get(n), cycle >= self.behaviour.silent_from.get(n, LAST))
             if sent is not None:
-                slot, status = sent
+                slot, _, status = sent
                 fields = {"slot": slot, "status": int(status)}
                 inputs[f"report__{n}__valid"] = 1
                 inputs[f"report__{n}__payload"] = layouts.block_report(self.config).pack(fields)
@@ -179,6 +170,7 @@ def draw(rng: random.Random, config: Config) -> tuple[Launches, Stops]:
             after_previous=rng.randrange(2),
             code=number,
             arguments=rng.choice((4, 20, 200)),
+            address_space=rng.randrange(20),
         )
         launches.append((cycle, launch))
     kinds = (Stop.DRAIN, Stop.DRAIN, Stop.KILL)
@@ -211,6 +203,8 @@ def force(
         after_previous=0,
         code=0,
         arguments=20 if brief else 200,
+        # Two of its blocks are 16 warps: they take as long with contention.
+        address_space=16,
     )
     launches = [(0, one), (0, replace(one, after_previous=1, code=1)), *launches[2:]]
     stops = [stop for stop in stops if stop[0] > 400]
@@ -237,7 +231,7 @@ def force(
 def events(reference: Reference, config: Config, seed: int) -> EventDispatcher:
     """Run the event model with the reference's transfers and stops; compare the ends."""
     launches = reference.launches
-    model = EventDispatcher(config, seed, reference.behaviour, log=1 << 12)
+    model = EventDispatcher(config, seed, reference.behaviour, 1 << 12, reference.knee)
     calls = [(cycle, 0, place, number) for cycle, place, number in reference.transfers]
     calls += [(cycle, 1, place, int(stop)) for cycle, place, stop in reference.stops]
     ends = []
@@ -265,9 +259,9 @@ def early(rows: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     return sorted(tuple(row) for row in rows if row[0] < LAST - 8)
 
 
-@pytest.mark.parametrize(("policy", "reclaim"), deep_but(MODES[::4] + MODES[3::4], MODES))
+@pytest.mark.parametrize(("policy", "reclaim", "knee"), deep_but(DEFAULT, RUNS))
 def test_stops_faults_and_losses_equal_the_cycle_model(
-    policy: str, reclaim: str, seed: int
+    policy: str, reclaim: str, knee: int | None, seed: int
 ) -> None:
     config = replace(preset("tiny"), policy=policy, reclaim=reclaim, kill_timeout=40)
     seen: Counter[str] = Counter()
@@ -281,7 +275,7 @@ def test_stops_faults_and_losses_equal_the_cycle_model(
             faults={n: rng.randrange(4) for n in range(len(launches)) if not rng.randrange(5)},
         )
         launches, stops, behaviour = force(k, launches, stops, behaviour, rng)
-        reference = Reference(config, launches, stops, behaviour, k)
+        reference = Reference(config, launches, stops, behaviour, k, knee)
         reference.run()
         model = events(reference, config, k)
         label = f"seed {seed}, run {k}"

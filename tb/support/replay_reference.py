@@ -39,12 +39,15 @@ class SmCore:
     """One SM's stand-in, which walks every cycle: the block with the smallest target goes first.
 
     In each cycle `begin`, `take`, `kill` and `send`, in this order. Without a ``knee`` every rate
-    is ONE.
+    is ONE. A killed block is reported ``report_time`` cycles after the kill.
     """
 
-    def __init__(self, knee: int | None = None) -> None:
+    def __init__(self, knee: int | None = None, report_time: int = 0) -> None:
         self.knee = knee
+        self.report_time = report_time
         self.progress = 0
+        # By slot: cycles that a killed block still has. Its target is not known before.
+        self.ending: dict[int, int] = {}
         # By slot: target, place, status, warps.
         self.blocks: dict[int, tuple[int, int, BlockStatus, int]] = {}
         self.load = 0
@@ -58,27 +61,49 @@ class SmCore:
         """Begin a cycle: the one before ran at the rate of what was held in it."""
         if cycle:
             self.progress += self.rate(self.load)
+        self.ending = {slot: left - 1 for slot, left in self.ending.items()}
+        self._end_killed()
 
-    def take(self, slot: int, place: int, length: int, warps: int, recorded: int) -> None:
-        """Take a block."""
+    def _end_killed(self) -> None:
+        """Let the killed blocks be due whose time is over."""
+        for slot in [slot for slot, left in self.ending.items() if left <= 0]:
+            del self.ending[slot]
+            self.blocks[slot] = self.progress, *self.blocks[slot][1:]
+
+    def take(
+        self,
+        slot: int,
+        place: int,
+        length: int,
+        warps: int,
+        recorded: int,
+        status: BlockStatus = BlockStatus.OK,
+    ) -> None:
+        """Take a block, whose report says ``status`` unless it is killed."""
         work = max(4 * 65536, length * self.rate(recorded))
-        self.blocks[slot] = self.progress + work, place, BlockStatus.OK, warps
+        self.blocks[slot] = self.progress + work, place, status, warps
 
     def kill(self, level: int) -> None:
         """End the blocks of killed places that are not due."""
         for slot, (target, place, _, warps) in self.blocks.items():
-            if level >> place & 1 and target > self.progress:
-                self.blocks[slot] = self.progress, place, BlockStatus.KILLED, warps
+            if level >> place & 1 and target > self.progress and slot not in self.ending:
+                self.blocks[slot] = target, place, BlockStatus.KILLED, warps
+                self.ending[slot] = self.report_time
+        self._end_killed()
 
-    def send(self, taken: int | None) -> tuple[int, int, BlockStatus] | None:
+    def send(self, taken: int | None, silent: bool = False) -> tuple[int, int, BlockStatus] | None:
         """Return slot, place and status of the block that is reported in this cycle.
 
-        The block that was ``taken`` in this cycle, by its slot, slows no one down in it.
+        The block that was ``taken`` in this cycle, by its slot, slows no one down in it. A
+        ``silent`` SM reports nothing.
         """
-        ready = [(block[0], slot) for slot, block in self.blocks.items()]
-        ready = [(target, slot) for target, slot in ready if target <= self.progress]
+        ready = [
+            (block[0], slot)
+            for slot, block in self.blocks.items()
+            if block[0] <= self.progress and slot not in self.ending
+        ]
         sent = None
-        if ready:
+        if ready and not silent:
             _, slot = min(ready)
             _, place, status, _ = self.blocks.pop(slot)
             sent = slot, place, status

@@ -41,6 +41,9 @@ class PreemptionModel:
         How the stand-ins of the SMs behave; None: the default.
     seed : int
         Seed of the block lengths.
+    knee : int or None
+        With contention: warps that an SM runs at full speed. None: blocks take as long on a full SM
+        as alone.
     log : int
         How many offers, and how many reports, are logged.
     queue : type of KernelQueue
@@ -63,10 +66,11 @@ class PreemptionModel:
         parameters: QueueParameters | None = None,
         sm: SmBehaviour | None = None,
         seed: int = 1,
+        knee: int | None = None,
         log: int = 0,
         queue: type[KernelQueue] = KernelQueue,
     ):
-        self.dispatcher = EventDispatcher(config, seed, sm, log)
+        self.dispatcher = EventDispatcher(config, seed, sm, log, knee)
         self.queue = queue(config, self.dispatcher, parameters or QueueParameters())
         self.cycle = 0
 

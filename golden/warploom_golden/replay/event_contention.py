@@ -38,15 +38,25 @@ def reached(s: State, number: int, target: int) -> int:
 
 
 @inlined
+def progress_when(s: State, number: int, cycle: int) -> int:
+    """Return an SM's progress in a later cycle, as long as it holds the same warps."""
+    sm = s.sms[number]
+    later: int = sm.progress + (cycle - sm.since) * rate(s, sm.load)
+    return later
+
+
+@inlined
 def load_from_next(s: State, block: Slot, number: int, cycle: int) -> None:
     """Let a block that was taken in a cycle slow its SM down from the next one on."""
     progress_to(s, number, cycle + 1)
-    s.sms[number].load += s.places[block.place].need[WARPS]
+    s.sms[number].load += block.need[WARPS]
 
 
 @inlined
 def unload(s: State, block: Slot, number: int, cycle: int) -> None:
     """Let a block that is reported slow its SM down no longer; one just taken never did."""
     progress_to(s, number, cycle)
+    if block.ends != NEVER:
+        s.sms[number].ending -= 1
     if block.offer < cycle:
-        s.sms[number].load -= s.places[block.place].need[WARPS]
+        s.sms[number].load -= block.need[WARPS]

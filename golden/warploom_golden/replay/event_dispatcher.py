@@ -106,8 +106,8 @@ class EventDispatcher:
         The caller takes the logs with `take_logs` when so many offers, or reports, stand there:
         then `advance` stops early, and no log overflows. None: ``log`` is all that is written down.
     knee : int or None
-        With contention: warps that an SM runs at full speed; every SM then reports, and at once.
-        None: blocks take as long on a full SM as alone.
+        With contention: warps that an SM runs at full speed. None: blocks take as long on a full SM
+        as alone.
     machine : Machine or None
         What there is to dispatch on; None: what the configuration says.
 

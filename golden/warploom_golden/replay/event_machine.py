@@ -205,6 +205,7 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
     block.out = True
     if s.rules.knee:
         block.work = lengths[place.next - s.window]
+        block.ends = NEVER
     else:
         due = offered + lengths[place.next - s.window]
         if place.kill_at <= cycle:

@@ -21,7 +21,13 @@ from warploom_golden.replay.event_constants import (
     SM_MASK,
     STATUS,
 )
-from warploom_golden.replay.event_contention import load_from_next, progress_to, reached, unload
+from warploom_golden.replay.event_contention import (
+    load_from_next,
+    progress_to,
+    progress_when,
+    reached,
+    unload,
+)
 from warploom_golden.replay.event_placement import give_back
 from warploom_golden.replay.event_state import Integers, Slot, State
 from warploom_golden.replay.event_stops import note_if_gone, stop_from
@@ -75,12 +81,35 @@ def take_up(s: State, cycle: int) -> int:
         return NONE
     progress_to(s, number, cycle)
     target = s.sms[number].progress + block.work
-    if s.places[block.place].kill_at <= cycle:
-        block.status = KILLED
-        target = s.sms[number].progress
     enter_key(s.due[number], s.rules.block_slots, slot, target << SLOT_BITS | slot)
+    if s.places[block.place].kill_at <= cycle and s.sms[number].lost_at > cycle:
+        end_block(s, number, slot, cycle)
     plan(s, number, cycle)
     return number
+
+
+@inlined
+def end_block(s: State, number: int, slot: int, cycle: int) -> None:
+    """Let a block end by a kill that acts in this cycle; with contention alone."""
+    block = s.slots[number, slot]
+    block.status = KILLED
+    block.ends = cycle + s.rules.report_time
+    s.sms[number].ending += 1
+    target = progress_when(s, number, block.ends)
+    enter_key(s.due[number], s.rules.block_slots, slot, target << SLOT_BITS | slot)
+
+
+@inlined
+def renew_ends(s: State, number: int) -> None:
+    """Find the targets of an SM's killed blocks again: its rate is another one from now on."""
+    if s.rules.report_time == 0 or s.sms[number].ending == 0:
+        return
+    for k in range(s.rules.block_slots):
+        block = s.slots[number, k]
+        held = s.due[number, s.rules.block_slots + k] >> SLOT_BITS != NOT_DUE
+        if held and block.ends != NEVER and block.ends > s.sms[number].since:
+            target = progress_when(s, number, block.ends)
+            enter_key(s.due[number], s.rules.block_slots, k, target << SLOT_BITS | k)
 
 
 @inlined
@@ -92,6 +121,7 @@ def count_taken(s: State, cycle: int) -> None:
     # One of a killed place may be reported already.
     if block.reported == NEVER:
         load_from_next(s, block, row[0], cycle)
+        renew_ends(s, row[0])
         plan(s, row[0], cycle + 1)
 
 
@@ -107,16 +137,17 @@ def begin_kill(s: State, number: int, cycle: int) -> None:
             slot = s.slots[n, k]
             if slot.place != number or slot.reported != NEVER:
                 continue
-            ended = max(cycle, slot.offer)
-            due = ended + s.rules.report_time
+            due = s.due[n, s.rules.block_slots + k] >> SLOT_BITS
             if s.rules.knee:
-                if slot.offer >= cycle:
-                    # It is not taken yet.
-                    continue
-                ended = due = s.sms[n].progress
-            if s.due[n, s.rules.block_slots + k] >> SLOT_BITS > ended:
+                # One that is not taken yet is ended when it is.
+                if slot.offer < cycle and due > s.sms[n].progress:
+                    end_block(s, n, k, cycle)
+                continue
+            ended = max(cycle, slot.offer)
+            if due > ended:
                 slot.status = KILLED
-                enter_key(s.due[n], s.rules.block_slots, k, due << SLOT_BITS | k)
+                ended += s.rules.report_time
+                enter_key(s.due[n], s.rules.block_slots, k, ended << SLOT_BITS | k)
         plan(s, n, cycle)
 
 
@@ -144,6 +175,7 @@ def send(s: State, reports: Integers, cycle: int) -> bool:
         enter_key(s.due[number], s.rules.block_slots, slot, NOT_DUE << SLOT_BITS | slot)
         if s.rules.knee:
             unload(s, block, number, cycle)
+            renew_ends(s, number)
         # One that is overdue waits for the next cycle.
         plan(s, number, cycle + 1)
         if s.rules.at_once and s.sms[number].lost_at > cycle + 1:

@@ -179,6 +179,8 @@ class Sm:
     load, progress, since : int
         With contention alone: warps of the blocks that were taken and not reported, and V of the
         rule in cycle ``since``, from which on they are so many.
+    ending : int
+        With contention alone: killed blocks that were not reported yet.
     """
 
     free: Amounts
@@ -191,6 +193,7 @@ class Sm:
     load: int
     progress: int
     since: int
+    ending: int
 
 
 class Slot:
@@ -206,6 +209,9 @@ class Slot:
         Cycles of the block's offer and of its report; the latter `NEVER` as long as there is none.
     work : int
         With contention alone: the block's work, from the decision until it is taken.
+    ends : int
+        With contention alone: cycle from which on the killed block is due, `NEVER` if it was not
+        killed.
     status : int
         What the report will say.
     out : bool
@@ -221,6 +227,7 @@ class Slot:
     offer: int
     reported: int
     work: int
+    ends: int
     status: int
     out: bool
     done: int

@@ -12,12 +12,15 @@ from warploom_sim.commands.parameters import (
     refuse_overwriting,
     refuse_same,
 )
+from warploom_sim.commands.request_options import request_option
 from warploom_sim.json_file import write_json
 from warploom_sim.screen import table_console
+from warploom_sim.traces.gpus import Gpu
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=True, path_type=Path))
+@request_option("gpu")
 @json_option(help="Also write the figures to FILE.")
 @click.option(
     "--marks",
@@ -31,7 +34,13 @@ from warploom_sim.screen import table_console
     type=OutputFile(),
     help="Of a program: write a copy with the marks inside to FILE.",
 )
-def defer(file: Path, json_file: Path | None, marks: Path | None, patched: Path | None) -> None:
+def defer(
+    file: Path,
+    gpu: Gpu | None,
+    json_file: Path | None,
+    marks: Path | None,
+    patched: Path | None,
+) -> None:
     """Say what deferring the calls of a trace or a program would save.
 
     In a trace, repeated launches are folded into loops of at most 4, 16, 32 and 64 launches an
@@ -55,11 +64,13 @@ def defer(file: Path, json_file: Path | None, marks: Path | None, patched: Path 
     from warploom_sim.methods.defer import defer_program, defer_trace
 
     if defer_program.is_program(file):
+        if gpu:
+            raise click.UsageError("--gpu is of traces; FILE is a program.")
         defer_program.report(file, defer_program.LoopOutputs(json_file, marks, patched))
         return
     if marks or patched:
         raise click.UsageError("--marks and --patched are of programs; FILE is no ELF file.")
-    figures = defer_trace.trace_figures(file)
+    figures = defer_trace.trace_figures(file, gpu=gpu)
     _print_trace(figures)
     if json_file:
         write_json(json_file, figures)

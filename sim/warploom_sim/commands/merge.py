@@ -14,7 +14,7 @@ from warploom_sim.commands.parameters import (
     number_option,
     refuse_overwriting,
 )
-from warploom_sim.commands.request_options import Parsed
+from warploom_sim.commands.request_options import Parsed, request_option
 from warploom_sim.json_file import write_json
 from warploom_sim.replay.option_kinds import Scale
 from warploom_sim.screen import progress_bar, table_console
@@ -65,11 +65,15 @@ CHARGES = ("maximum", "task")
     show_default=True,
     help="A trace's block lengths are the recorded ones times this.",
 )
+@request_option("gpu")
 @click.option(
-    "--h200", "gpu", is_flag=True, help="Also print three tasks as an NVIDIA H200 ran them."
+    "--h200",
+    "beside_h200",
+    is_flag=True,
+    help="Also print three tasks as an NVIDIA H200 ran them.",
 )
 @json_option(help="Also write the figures to FILE.")
-def merge(file: Path, gpu: bool, json_file: Path | None, **settings: Any) -> None:
+def merge(file: Path, beside_h200: bool, json_file: Path | None, **settings: Any) -> None:
     """Run several tasks as one kernel, and print its cycles beside those of separate launches.
 
     Of a trace, the next two launches of every stream become one merged launch, again and again.
@@ -95,7 +99,7 @@ def merge(file: Path, gpu: bool, json_file: Path | None, **settings: Any) -> Non
         figures = run(options, job, lambda blocks: progress.advance(task, blocks))
     console = table_console()
     merge_report.show(console, figures)
-    if gpu:
+    if beside_h200:
         figures["h200"] = list(h200.compare())
         merge_report.show_h200(console, figures["h200"])
     if json_file:

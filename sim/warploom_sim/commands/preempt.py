@@ -18,7 +18,7 @@ from warploom_sim.commands.parameters import (
     number_option,
     refuse_overwriting,
 )
-from warploom_sim.commands.request_options import Parsed
+from warploom_sim.commands.request_options import Parsed, knee_of, request_option
 from warploom_sim.replay.option_kinds import Scale
 from warploom_spec import preset
 
@@ -59,6 +59,9 @@ MODES: Final = ("reset", "drain", "wait", "auto")
     show_default=True,
     help="Block lengths are the recorded ones times this.",
 )
+@request_option("contention")
+@request_option("knee")
+@request_option("gpu")
 @number_option("--urgent-launches", 1, 10**6, default=1000, help="Urgent launches of each run.")
 @click.option(
     "--distance",
@@ -83,6 +86,8 @@ def preempt(
     config: str,
     policy: str | None,
     reclaim: str | None,
+    contention: str | None,
+    knee: int | None,
     json_file: Path | None,
     **options: Any,
 ) -> None:
@@ -108,9 +113,10 @@ def preempt(
     machine = dataclasses.replace(
         chosen, policy=policy or chosen.policy, reclaim=reclaim or chosen.reclaim
     )
+    warps = knee_of(contention, knee)
     modes = tuple(dict.fromkeys(options.pop("modes")))
     measurement.run(
         measurement.PreemptOptions(
-            traces=traces, modes=modes, config=machine, json=json_file, **options
+            traces=traces, modes=modes, config=machine, knee=warps, json=json_file, **options
         )
     )

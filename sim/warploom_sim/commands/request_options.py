@@ -8,7 +8,7 @@ import click
 from warploom_sim.commands.parameters import Command, OutputFile
 from warploom_sim.replay.option_kinds import Flag, Kind, NewFile, Settings
 from warploom_sim.replay.request import ReplayRequest
-from warploom_sim.replay.request_fields import Option, Role, Surface, options
+from warploom_sim.replay.request_fields import Option, Role, Surface, options, refuse_given
 from warploom_spec import WarploomError
 
 
@@ -73,6 +73,38 @@ def request_options(
         return command
 
     return decorate
+
+
+def request_option(name: str) -> Callable[[Command], Command]:
+    """Return the decorator that gives a command one option of a replay, as `warploom sim` has it.
+
+    Parameters
+    ----------
+    name : str
+        The field of `ReplayRequest`. Its value is None where the option is not given.
+    """
+    one = options(ReplayRequest)[name]
+    surface = Surface.SIM
+    return _option(name, one, surface, None, _default_words(one, one.default_of(surface)))
+
+
+def knee_of(contention: str | None, knee: int | None) -> int | None:
+    """Return how many warps an SM runs at full speed; None without contention.
+
+    Parameters
+    ----------
+    contention, knee : str, int or None
+        The options of these names; None: not given.
+
+    Raises
+    ------
+    WarploomError
+        If the knee was given for a run without contention.
+    """
+    values: dict[str, Any] = {"contention": contention, "knee": knee}
+    given = {name: value for name, value in values.items() if value is not None}
+    refuse_given(ReplayRequest, Surface.SIM, {name: (value,) for name, value in given.items()})
+    return ReplayRequest(traces=(), **given).knee
 
 
 def given_options(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,9 +6,8 @@ import click
 from rich.table import Table
 
 from warploom_sim.commands.parameters import TRACE_FILE, json_option, refuse_overwriting
-from warploom_sim.commands.request_options import Parsed
+from warploom_sim.commands.request_options import request_option
 from warploom_sim.json_file import write_json
-from warploom_sim.replay.option_kinds import RecordedGpu
 from warploom_sim.screen import table_console
 from warploom_sim.traces.gpus import Gpu
 
@@ -25,11 +24,7 @@ def trace() -> None:
 
 @trace.command()
 @click.argument("file", type=TRACE_FILE)
-@click.option(
-    "--gpu",
-    type=Parsed(RecordedGpu()),
-    help="The recorded GPU of a trace that does not describe it.",
-)
+@request_option("gpu")
 @json_option(help="Also write the figures to FILE.")
 def info(file: Path, gpu: Gpu | None, json_file: Path | None) -> None:
     """Say what a trace holds: launches, blocks, shapes, streams, time.

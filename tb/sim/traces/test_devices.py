@@ -29,6 +29,8 @@ AMD_DEVICE = {
     "numSms": 304,
     "maxSharedMemoryPerMultiProcessor": 65536,
 }
+#: Commands that read a trace, beside those of `warploom trace`.
+READERS = ("sim", "compare", "merge", "defer", "preempt")
 #: A file of a GPU: V100's SM.
 GPU = {
     "sms": 80,
@@ -340,8 +342,8 @@ def test_a_wrong_field_of_a_file_is_named_with_its_range(
     values = {name: value for name, value in (GPU | change).items() if value is not None}
     path = gpu_file(tmp_path, values)
     trace = write(tmp_path, bare())
-    for command in (["trace", "info"], ["sim"], ["compare"]):
-        done = CliRunner().invoke(cli.main, [*command, str(trace), "--gpu", str(path)])
+    for command in ("trace info", *READERS):
+        done = CliRunner().invoke(cli.main, [*command.split(), str(trace), "--gpu", str(path)])
         assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"Error: {path}: {said}\n")
 
 
@@ -358,6 +360,37 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli.main, ["trace", "info", str(trace), "--gpu", "V10"])
     assert done.exit_code == 2
     assert f"'V10'; legal: {', '.join(GPUS)}, or a JSON file" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["merge", "defer", "preempt --urgent 20 --urgent-launches 3"])
+def test_methods_take_the_gpu_that_a_refusal_asks_for(tmp_path: Path, command: str) -> None:
+    content = bare()
+    for number, event in enumerate(content["traceEvents"][2:]):
+        event["args"]["stream"] = (7, 20)[number % 2]
+    trace = write(tmp_path, content)
+    refused = CliRunner().invoke(cli.main, [*command.split(), str(trace)])
+    assert refused.exit_code == 2 and "(name the recorded GPU with --gpu" in refused.stderr
+    for name in ("H200", "T4"):
+        done = CliRunner().invoke(cli.main, [*command.split(), str(trace), "--gpu", name])
+        assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("command", ["merge", "defer", "preempt --urgent 7 --urgent-launches 3"])
+def test_methods_say_that_the_gpu_is_not_used(tmp_path: Path, command: str) -> None:
+    content = document()
+    content["traceEvents"][3]["args"]["stream"] = 20
+    trace = write(tmp_path, content)
+    done = CliRunner().invoke(cli.main, [*command.split(), str(trace), "--gpu", "A100"])
+    assert done.exit_code == 0, done.output
+    assert "--gpu A100 is not used: 'deviceProperties' describes" in done.stderr
+
+
+def test_a_file_of_tasks_has_no_recorded_gpu(tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks.toml"
+    tasks.write_text("")
+    done = CliRunner().invoke(cli.main, ["merge", str(tasks), "--gpu", "V100"])
+    said = f"{tasks}: --gpu is V100; legal with a task file, of which nothing is recorded: none"
+    assert (done.exit_code, done.stderr) == (2, f"Error: {said}\n")
 
 
 def test_info_takes_the_gpu(tmp_path: Path) -> None:

@@ -4,19 +4,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
 from warploom_golden.deferral.calls import Answer, Call, Constant, Group
 from warploom_golden.deferral.folding import Run, fold
 from warploom_golden.deferral.link import Link
 from warploom_golden.deferral.mailbox_cost import mailbox_cost
 from warploom_golden.deferral.message import encode
 from warploom_sim.traces import trace_reader
+from warploom_sim.traces.gpus import Gpu
 from warploom_sim.traces.kernel_launch import KernelLaunch
 
 #: Templates of a loop that are tried, and the row of launches one by one.
 TEMPLATES: Final = (4, 16, 32, 64)
 
 
-def trace_figures(path: Path, link: Link | None = None) -> dict[str, Any]:
+def trace_figures(path: Path, link: Link | None = None, gpu: Gpu | None = None) -> dict[str, Any]:
     """Return what deferral would cost and save for each number of templates.
 
     Parameters
@@ -25,13 +28,18 @@ def trace_figures(path: Path, link: Link | None = None) -> dict[str, Any]:
         A trace.
     link : Link or None
         Cost of messages; None: the default.
+    gpu : Gpu or None
+        The recorded GPU of a trace that does not describe it.
 
     Returns
     -------
     dict
         ``launches`` and ``templates``: a list of rows, the first with 0 templates (one by one).
     """
-    launches = trace_reader.load(path).launches
+    trace = trace_reader.load(path, gpu=gpu.device if gpu else None)
+    for said in trace.gpu_notes():
+        click.echo(said, err=True)
+    launches = trace.launches
     keys = [_key(launch) for launch in launches]
     rows = []
     for templates in (0, *TEMPLATES):

@@ -9,6 +9,8 @@ from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+import click
+
 from warploom_golden.merging.merge_planner import MergePlanner
 from warploom_golden.merging.merge_streams import merge_streams
 from warploom_golden.merging.merged_dispatcher import MODES
@@ -20,6 +22,7 @@ from warploom_sim.methods.merge.task_file import load_tasks
 from warploom_sim.replay import replay_figures
 from warploom_sim.replay.simulation_run import MOST_BLOCKS
 from warploom_sim.traces import trace_reader
+from warploom_sim.traces.gpus import Gpu
 from warploom_sim.traces.trace_launches import make_launches
 from warploom_spec import Config, WarploomError, preset
 
@@ -55,6 +58,8 @@ class MergeOptions:
         A trace's block lengths are multiplied by it.
     max_tasks : int
         The most tasks of one table.
+    gpu : Gpu or None
+        The recorded GPU of a trace that does not describe it.
     """
 
     file: Path
@@ -68,6 +73,7 @@ class MergeOptions:
     seed: int = 1
     time_scale: Fraction = Fraction(1, 32)
     max_tasks: int = MergeLimits.max_tasks
+    gpu: Gpu | None = None
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,11 @@ def prepare(options: MergeOptions) -> MergeJob:
     config = config_of(options)
     planner = MergePlanner(config, MergeLimits(max_tasks=options.max_tasks))
     if options.file.suffix == TASK_FILE_ENDING:
+        if options.gpu:
+            raise WarploomError(
+                f"{options.file}: --gpu is {options.gpu.given}; legal with a task file, of which"
+                " nothing is recorded: none"
+            )
         job = _task_job(options, planner)
     else:
         job = _trace_job(options, planner)
@@ -140,7 +151,9 @@ def prepare(options: MergeOptions) -> MergeJob:
 
 
 def _trace_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
-    trace = trace_reader.load(options.file)
+    trace = trace_reader.load(options.file, gpu=options.gpu.device if options.gpu else None)
+    for said in trace.gpu_notes():
+        click.echo(said, err=True)
     if trace.event_waits:
         raise trace_reader.event_place(trace.path, trace.event_waits[0]).refuse(
             "a stream waits for an event: launches of different streams depend on each other,"
@@ -157,6 +170,7 @@ def _trace_job(options: MergeOptions, planner: MergePlanner) -> MergeJob:
         figures={
             "seed": options.seed,
             "time_scale": str(options.time_scale),
+            **({"gpu": options.gpu.text} if options.gpu else {}),
             "launches": len(launches),
             "merged_launches": merged.merged_launches,
             "tables": merged.tables,

@@ -30,6 +30,8 @@ class Setting:
         Seed of distances and block lengths.
     report_time : int
         Cycles that an SM takes to report a killed block.
+    knee : int or None
+        With contention: warps that an SM runs at full speed. None: without contention.
     """
 
     config: Config
@@ -37,6 +39,7 @@ class Setting:
     distance: float
     seed: int
     report_time: int
+    knee: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +126,7 @@ def low_launches_alone(low: Workload, setting: Setting, ahead: int | None = None
 
 def _model(setting: Setting) -> PreemptionModel:
     behaviour = SmBehaviour(report_time=setting.report_time)
-    return PreemptionModel(setting.config, sm=behaviour, seed=setting.seed)
+    return PreemptionModel(setting.config, sm=behaviour, seed=setting.seed, knee=setting.knee)
 
 
 def summary(latencies: Sequence[int]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from warploom_sim.plots import check_plot
 from warploom_sim.replay import replay_figures
 from warploom_sim.screen import progress_bar, table_console
 from warploom_sim.traces import trace_reader
+from warploom_sim.traces.gpus import Gpu
 from warploom_spec import Config, WarploomError
 from warploom_spec.queue import Mode
 
@@ -53,6 +54,10 @@ class PreemptOptions:
         Share of the low trace's kernels that are idempotent.
     config : Config
         The machine.
+    knee : int or None
+        With contention: warps that an SM runs at full speed. None: without contention.
+    gpu : Gpu or None
+        The recorded GPU of traces that do not describe it.
     time_scale : Fraction
         Factor of the recorded block lengths.
     urgent_launches : int
@@ -72,6 +77,8 @@ class PreemptOptions:
     modes: tuple[str, ...]
     idempotent: Fraction
     config: Config
+    knee: int | None
+    gpu: Gpu | None
     time_scale: Fraction
     urgent_launches: int
     distance: Fraction
@@ -158,7 +165,8 @@ def load(options: PreemptOptions) -> Workload:
     WarploomError
         If a trace or ``--urgent`` is refused.
     """
-    found = [trace_reader.load(path) for path in options.traces]
+    gpu = options.gpu.device if options.gpu else None
+    found = [trace_reader.load(path, gpu=gpu) for path in options.traces]
     for trace in found:
         for said in trace.notes():
             click.echo(said, err=True)
@@ -182,17 +190,22 @@ def _setting(options: PreemptOptions, distance: Fraction, count: int | None = No
         distance=float(distance),
         seed=options.seed,
         report_time=options.report_time,
+        knee=options.knee,
     )
 
 
 def _figures(options: PreemptOptions) -> dict[str, Any]:
+    sharing = options.knee is not None
     return {
         "trace": " + ".join(path.name for path in options.traces),
         "urgent_stream": options.urgent,
         "sms": options.config.sms,
         "policy": options.config.policy,
         "reclaim": options.config.reclaim,
+        **({"gpu": options.gpu.text} if options.gpu else {}),
         "time_scale": str(options.time_scale),
+        "contention": "sharing" if sharing else "none",
+        **({"knee": options.knee} if sharing else {}),
         "idempotent": str(options.idempotent),
         "seed": options.seed,
         "report_time": options.report_time,
@@ -204,7 +217,7 @@ def _without_urgent(workload: Workload, setting: Setting) -> dict[str, Any]:
     """Return the cycles of the low launches alone: with the queue, without it, and synchronous."""
     cycles = measure.low_launches_alone(workload, setting)
     synchronous = measure.low_launches_alone(workload, setting, ahead=1)
-    without = event_model.run(workload.low, setting.config, setting.seed)
+    without = event_model.run(workload.low, setting.config, setting.seed, knee=setting.knee)
     return {
         "cycles": cycles,
         "cycles_without_queue": replay_figures.cycles(without),

@@ -50,7 +50,7 @@ def _latencies(console: Console, figures: Mapping[str, Any]) -> None:
 
 
 def _costs(console: Console, figures: Mapping[str, Any]) -> None:
-    console.print(WITHOUT_CONTENTION, highlight=False, soft_wrap=True)
+    console.print(_contention(figures), highlight=False, soft_wrap=True)
     until = figures["compared_cycles"]
     title = f"what it cost: each run's first {until:,} cycles, the length of the shortest run"
     table = _table("", *_COSTS.values(), title=title)
@@ -87,6 +87,16 @@ def _published(console: Console) -> None:
         table.add_row(*row)
     console.print(table)
     console.print(SOURCES, style="dim", soft_wrap=True)
+
+
+def _contention(figures: Mapping[str, Any]) -> str:
+    """Return in one line whether the blocks of an SM slow each other down."""
+    if figures["contention"] == "none":
+        return WITHOUT_CONTENTION
+    return (
+        f"with contention: an SM runs {figures['knee']:,} warps at full speed (--knee), more of"
+        " them share that speed"
+    )
 
 
 def _assumption(figures: Mapping[str, Any]) -> str:

@@ -30,13 +30,17 @@ def commands(config: Config) -> Workload:
     """Return eight equal commands, and one short urgent command with a block for each SM."""
     last = (1 << config.stream_bits) - 1
 
-    def command(number: int, blocks: int, cycles: int, urgent: bool) -> LaunchDescriptor:
+    def command(
+        number: int, blocks: int, cycles: int, urgent: bool, resident: int = 1
+    ) -> LaunchDescriptor:
         return LaunchDescriptor(
             grid=(blocks, 1, 1),
             block=(_WARPS * config.warp_size, 1, 1),
             warp_registers=_WARP_REGISTERS,
             code=number,
             arguments=cycles,
+            # With contention: as long as ``cycles`` say beside so many blocks of its own.
+            address_space=resident * _WARPS,
             stream=last if urgent else 0,
             priority=URGENT_PRIORITY if urgent else LOW_PRIORITY,
         )
@@ -45,7 +49,8 @@ def commands(config: Config) -> Workload:
     sizes = capacities(config).values()
     resident = min(size // one for size, one in zip(sizes, takes, strict=True) if one)
     waves = -(-BLOCKS // (config.sms * resident))
-    low = tuple(command(n, BLOCKS, COMMAND_CYCLES // waves, False) for n in range(COMMANDS))
+    length = COMMAND_CYCLES // waves
+    low = tuple(command(n, BLOCKS, length, False, resident) for n in range(COMMANDS))
     urgent = command(COMMANDS, config.sms, COMMAND_CYCLES // 100, True)
     return Workload(low, (urgent,), ("command",) * COMMANDS)
 
