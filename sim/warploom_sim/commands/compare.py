@@ -158,7 +158,7 @@ def compare(
     from warploom_sim.plots import check_plot
     from warploom_sim.sweep.combinations import as_json, by_combination, combine, write_csv
     from warploom_sim.sweep.comparison import prepare_comparison
-    from warploom_sim.sweep.table import show_comparison, time_scale_warning
+    from warploom_sim.sweep.table import killed_nobody, show_comparison, time_scale_warning
 
     if plot:
         check_plot(plot)
@@ -181,6 +181,8 @@ def compare(
     rows = combine(job.runs, job.rows)
     if warning := time_scale_warning(rows):
         click.echo(warning, err=True)
+    for said in killed_nobody(rows):
+        click.echo(said, err=True)
     show_comparison(table_console(), rows)
     files = [as_json(row, rate) for row in rows]
     if json_file:

@@ -1,7 +1,7 @@
 """What a replay must show at least, counted from the launches alone: no model has a part in it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod
 from typing import Final
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_sim.replay.request import ReplayRequest
-from warploom_spec import STALL_CAUSES, Config, ErrorCode, Fate, LaunchDescriptor
+from warploom_spec import STALL_CAUSES, Config, ErrorCode, LaunchDescriptor
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.resources import AMOUNT_FIELDS, BLOCK_AMOUNTS
 
@@ -107,20 +107,19 @@ def _least_blocks(launch: LaunchDescriptor, request: ReplayRequest) -> int:
     return 1 + (word * blocks >> 32)
 
 
-def nobody_killed(request: ReplayRequest, launches: int, fates: Mapping[str, int]) -> str:
+def nobody_killed(every: int | None, launches: int, killed: float) -> str:
     """Return a sentence if kills were asked for and no launch was killed; else nothing.
 
     Parameters
     ----------
-    request : ReplayRequest
-        Says which launches were to be killed.
+    every : int or None
+        Every launch of a multiple of this number was to be killed; None: no launch was.
     launches : int
         Launches that were sent.
-    fates : mapping of str to int
-        Launches by the names of their fates.
+    killed : float
+        Launches that were killed; of several runs their mean.
     """
-    every = request.kill_every
-    if every is None or fates.get(Fate.KILLED.name.lower()):
+    if every is None or killed:
         return ""
     why = (
         f"launches are numbered from 0 to {launches - 1}"

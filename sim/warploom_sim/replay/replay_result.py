@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.replay.event_model import Events
+from warploom_sim.replay.expected import nobody_killed
 from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import RESOURCES, Config, Fate, capacities
@@ -256,6 +257,12 @@ class Replay:
     def blocks_per_cycle(self) -> float:
         """Blocks offered a cycle, on average."""
         return int(self.launches.blocks.sum()) / self.cycles
+
+    @property
+    def killed_nobody(self) -> str:
+        """Why ``kill_every`` killed no launch, in a sentence; empty if one was, or none should."""
+        killed = int((self.launches.fate == Fate.KILLED).sum())
+        return nobody_killed(self.settings.kill_every, len(self.launches), killed)
 
     @property
     def recorded(self) -> dict[str, Any]:

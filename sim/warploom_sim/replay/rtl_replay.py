@@ -286,7 +286,8 @@ def _figures(
     caution = replay_words.scale_caution(request.time_scale)
     fates = replay_words.launches_by_fate(rtl)
     launches = len(rtl.tables["answers"]["cycle"])
-    spared = expected.nobody_killed(request, launches, fates)
+    killed = fates.get("killed", 0)
+    spared = expected.nobody_killed(request.kill_every, launches, killed)
     return {
         **({"caution": caution} if caution else {}),
         **({"killed_nobody": spared} if spared else {}),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from warploom_sim.json_file import write_whole
+from warploom_sim.replay.expected import nobody_killed
 from warploom_sim.sweep.labels import baseline, same_work
 from warploom_sim.sweep.noise import difference
 from warploom_sim.sweep.plan import Run
@@ -68,13 +69,16 @@ def _combined(rows: Sequence[Row]) -> Row:
         "cycles": cycles,
         "cycles_mean": round(statistics.mean(cycles), 1),
         "cycles_sd": round(statistics.stdev(cycles), 1) if len(cycles) > 1 else None,
+        "killed": round(statistics.mean(row["killed"] for row in rows), 4),
         "wall_s": round(sum(row["wall_s"] for row in rows), 3),
     }
-    return {
+    spared = nobody_killed(rows[0]["kill_every"], rows[0]["launches"], own["killed"])
+    combined = {
         name: own[name] if name in own else _mean([row[name] for row in rows])
         for name in dict.fromkeys([*rows[0], *own])
         if name != "seed"
     }
+    return combined | {"killed_nobody": spared or None}
 
 
 def _mean(values: Sequence[Any]) -> Any:

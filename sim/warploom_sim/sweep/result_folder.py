@@ -15,6 +15,8 @@ from warploom_sim.sweep.run_figures import GROUPS, SHARES
 from warploom_spec import WarploomError
 from warploom_spec.extras import need
 
+#: Whole numbers at the begin of a run's figures, in order.
+_COUNTS: Final = ("launches", "refused", "killed", "blocks", "cycles")
 #: Figures of a run that are no whole numbers, in the order of its row.
 _SHARES: Final = (
     *("blocks_per_cycle", "rate_by_time_scale"),
@@ -79,7 +81,7 @@ class ResultFolder:
         kinds |= {one.key: types[one.kind.column] for one in parts().values()}
         del kinds["simulator"]
         kinds |= {"set": arrow.list_(text)}
-        kinds |= dict.fromkeys(("launches", "refused", "blocks", "cycles", "history_hits"), whole)
+        kinds |= dict.fromkeys((*_COUNTS, "history_hits"), whole)
         kinds |= dict.fromkeys((*_SHARES, "wall_s"), share)
         for group, names in GROUPS.items():
             kind = share if group in SHARES else whole
@@ -98,8 +100,7 @@ def flat(row: Mapping[str, Any]) -> Row:
 
 def _nested(columns: Mapping[str, Any], run: Run) -> Row:
     """Return what `flat` took apart, in the same order."""
-    counts = ("launches", "refused", "blocks", "cycles")
-    figures = {name: columns[name] for name in (*counts, *_SHARES)}
+    figures = {name: columns[name] for name in (*_COUNTS, *_SHARES)}
     for group, names in GROUPS.items():
         figures[group] = {name: columns[f"{group}_{name}"] for name in names}
     rest = {name: columns[name] for name in ("history_hits", "wall_s")}

@@ -10,7 +10,7 @@ from warploom_sim.replay.analysis.block_walk import find_waits
 from warploom_sim.replay.analysis.running import RunFigures
 from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.replay_result import REFUSED, Integers, Replay
-from warploom_spec import RESOURCES, STALL_CAUSES
+from warploom_spec import RESOURCES, STALL_CAUSES, Fate
 
 #: Percentiles of a launch's latency, of the SM time that it loses at its end, and for how long.
 PERCENTILES: Final = {"p50": 50, "p95": 95, "p99": 99}
@@ -45,6 +45,7 @@ def run_figures(run: Replay | RunFigures, scale: Fraction | None = None) -> dict
     return {
         "launches": len(launches),
         "refused": int((launches.fate == REFUSED).sum()),
+        "killed": int((launches.fate == Fate.KILLED).sum()),
         "blocks": (blocks := int(launches.blocks.sum())),
         "cycles": run.cycles,
         "blocks_per_cycle": round(blocks / run.cycles, 4),

@@ -125,6 +125,12 @@ def time_scale_warning(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
+def killed_nobody(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return, a line for each trace, why ``kill_every`` killed no launch in some combination."""
+    said = (f"{row['trace']}: {row['killed_nobody']}" for row in rows if row["killed_nobody"])
+    return [*dict.fromkeys(said)]
+
+
 def _few(labels: Sequence[str]) -> str:
     """Return the first labels, and how many more there are."""
     more = len(labels) - _NAMED

@@ -194,6 +194,22 @@ def test_arrivals_and_kills(tmp_path: Path, trace: Path, here: list[str]) -> Non
     assert (other["kill_every"], other["arrivals"], len(here)) == (None, "none", 3)
 
 
+def test_kills_that_kill_nobody_are_said(tmp_path: Path, trace: Path, here: list[str]) -> None:
+    """Of one number nobody is killed, of the other one somebody: by command and from Python."""
+    figures, table, many = tmp_path / "f.json", tmp_path / "t.csv", 10_000
+    options = (trace, *ONE, "--results", tmp_path / "runs", "--json", figures)
+    result = compare(*options, "--kill-every", f"1,{many}", "--csv", table)
+    assert table.read_text().count("killed nobody") == 1
+    some, none = rows_of(figures)
+    said = f"kill_every {many} killed nobody: launches are numbered from 0 to"
+    assert none["killed"] == 0 and none["killed_nobody"].startswith(said)
+    assert some["killed"] > 0 and some["killed_nobody"] is None
+    assert result.stderr.count("killed nobody") == result.stderr.count(f"{trace.name}: {said}") == 1
+    found = {every: replay(trace, "tiny", kill_every=every) for every in (None, 1, many)}
+    assert found[many].killed_nobody == none["killed_nobody"]
+    assert found[None].killed_nobody == found[1].killed_nobody == ""
+
+
 def test_allocators_and_what_they_hit(tmp_path: Path, trace: Path, here: list[str]) -> None:
     content = json.loads(trace.read_text())
     # Two shapes by turns, in one stream: a shared address misses at every launch.

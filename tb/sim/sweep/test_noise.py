@@ -40,7 +40,7 @@ def trace(tmp_path: Path) -> Path:
 
 
 def row_of(run: Run, cycles: int) -> Row:
-    figures: Row = {"launches": 3, "refused": 0, "blocks": 70, "cycles": cycles}
+    figures: Row = {"launches": 3, "refused": 0, "killed": 0, "blocks": 70, "cycles": cycles}
     figures |= {"blocks_per_cycle": 0.5, "rate_by_time_scale": 0.0, "error_percent": 1.5}
     groups = {group: dict.fromkeys(names, 0.25) for group, names in GROUPS.items()}
     return run.identity() | figures | groups | {"history_hits": 1, "wall_s": 0.5}
