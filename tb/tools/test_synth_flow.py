@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.back import verilog
@@ -12,7 +13,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from warploom_dev.synth import flow, synth_figures, targets
-from warploom_dev.synth.source import Port, generate, top_module
+from warploom_dev.synth.measure import Job
+from warploom_dev.synth.path_families import families_text
+from warploom_dev.synth.placer import Placer, named
+from warploom_dev.synth.source import Port, Source, generate, top_module
 from warploom_dev.synth.targets import Target, all_targets
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +70,16 @@ class Combinational(wiring.Component):
         return m
 
 
+def the_wheel() -> Placer:
+    """Return the nextpnr that is installed everywhere."""
+    return named("wheel", flow.versions())
+
+
+def report(folder: Path) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(flow.report_file(folder, 1, the_wheel()).read_text())
+    return made
+
+
 def synthesised(inside: str, folder: Path) -> Counter[str]:
     return flow.synthesise("small", verilog.convert(Small(inside), name="small"), folder)
 
@@ -80,8 +94,11 @@ def test_cells_are_counted_and_all_are_placed(device: str, tmp_path: Path) -> No
     own = flow.wrap(SMALL_PORTS, tmp_path)
     # 33 inputs and the pin's bit before them; 32 outputs, folded to 8, 2 and 1.
     assert own["TRELLIS_FF"] == 34 + 32 + 8 + 2 + 1
-    flow.place(1, tmp_path, device)
-    assert 50 < flow.rate(json.loads((tmp_path / "placed1.json").read_text())) < 1000
+    flow.place(1, tmp_path, device, the_wheel(), delays=True)
+    assert 50 < flow.rate(report(tmp_path)) < 1000
+    # The longest path from these delays is that of nextpnr's clock rate, or the text is refused.
+    job = Job(Target(block="GridWalker"), Source(text="", ports=()), tmp_path, the_wheel())
+    assert "(top) -> (wrapper)" in families_text(job, 1, 0.1)
 
 
 @pytest.mark.fpga
@@ -89,11 +106,11 @@ def test_a_crowded_block_is_placed_with_its_reset_on_a_global_net(tmp_path: Path
     cells = synthesised("registers", tmp_path)
     own = flow.wrap(SMALL_PORTS, tmp_path, crowded=True)
     assert (own["DCCA"], cells["DCCA"]) == (1, 0)
-    flow.place(1, tmp_path, "85k", crowded=True)
-    report = json.loads((tmp_path / "placed1.json").read_text())
+    flow.place(1, tmp_path, "85k", the_wheel(), crowded=True)
+    made = report(tmp_path)
     # The clock has a buffer of its own, which nextpnr adds.
-    assert report["utilization"]["DCCA"]["used"] == 2
-    assert 50 < flow.rate(report) < 1000
+    assert made["utilization"]["DCCA"]["used"] == 2
+    assert 50 < flow.rate(made) < 1000
 
 
 @pytest.mark.fpga
@@ -129,23 +146,22 @@ def test_a_failing_tool_shows_its_last_lines(tmp_path: Path) -> None:
         flow.synthesise("small", "module broken", tmp_path)
     (tmp_path / flow.WRAPPED).write_text("{}")
     with pytest.raises(RuntimeError, match="nextpnr failed in .*"):
-        flow.place(1, tmp_path, "85k")
+        flow.place(1, tmp_path, "85k", the_wheel())
 
 
 @pytest.mark.fpga
 def test_the_quickest_clock_rate_is_reached_again(tmp_path: Path) -> None:
     """As `make synth CHECK=1 ARGS="... --seeds 1"` does of any row, but in a fresh folder."""
     committed = synth_figures.read(ROOT / synth_figures.FILE)
-    rows = [row for row in committed.values() if row.seeds]
-    quickest = min(rows, key=lambda row: row.lut4eq)
-    target = next(target for target in all_targets() if target.key == quickest.key)
+    (target,) = (target for target in all_targets() if target.by_wheel)
+    quickest = committed[target.key]
+    assert quickest.placed_by == "wheel"
     source = generate(target)
     assert source.netlist_hash == quickest.netlist_hash, "stale; run: make synth ARGS=--update"
     flow.synthesise(top_module(target), source.text, tmp_path)
     flow.wrap(source.ports, tmp_path)
-    flow.place(1, tmp_path, target.device)
-    reached = flow.rate(json.loads((tmp_path / "placed1.json").read_text()))
-    assert reached == quickest.fmax_each[0]
+    flow.place(1, tmp_path, target.device, the_wheel())
+    assert flow.rate(report(tmp_path)) == quickest.fmax_each[0]
 
 
 @pytest.mark.fpga

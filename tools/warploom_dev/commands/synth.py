@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from warploom_sim.screen import progress_bar, table_console
 from warploom_spec import WarploomError
 
 if TYPE_CHECKING:
-    from warploom_dev.synth.measure import Job, Row
+    from warploom_dev.synth.measure import Job, Key, Row
     from warploom_dev.synth.targets import Target
 
 
@@ -56,6 +56,18 @@ if TYPE_CHECKING:
 @click.option("--check", is_flag=True, help="Fail if the committed figures are stale.")
 @update_option(help="Write the committed figures and the pages.")
 @click.option("--breakdown", is_flag=True, help="Also say where area and critical path are.")
+@click.option(
+    "--paths",
+    is_flag=True,
+    help="Also say between which blocks paths take more than --period, for each seed.",
+)
+@click.option(
+    "--period",
+    type=click.FloatRange(0, min_open=True),
+    default=10.0,
+    show_default=True,
+    help="A clock period in ns, for --paths.",
+)
 @number_option(
     "--jobs",
     1,
@@ -73,6 +85,8 @@ def synth(
     check: bool,
     update: bool,
     breakdown: bool,
+    paths: bool,
+    period: float,
     jobs: int,
     json_file: Path | None,
 ) -> None:
@@ -89,11 +103,14 @@ def synth(
       python -m warploom_dev synth
       python -m warploom_dev synth --block BlockDispatcher --config default --seeds 1
       python -m warploom_dev synth --block IndexGenerator --seeds 0 --breakdown
+      python -m warploom_dev synth --block LaunchPath --seeds 1 --paths --period 9.09
       python -m warploom_dev synth --check
       python -m warploom_dev synth --check --block IndexGenerator --config tiny --seeds 1
     """
     if check and update:
         raise click.UsageError("--update goes not with --check, which writes nothing.")
+    if paths and (seeds == 0 or (check and not seeds)):
+        raise click.UsageError("--paths places and routes: --seeds must be 1 or more.")
     from warploom_dev.pages import require
     from warploom_dev.synth import costs, synth_figures, synth_report, targets
 
@@ -117,7 +134,9 @@ def synth(
         if update:
             _refuse_too_few(seeds, required)
         chosen = tuple(dataclasses.replace(t, seeds=seeds) for t in chosen)
-    measured = _measure(chosen, jobs)
+    # A rate is compared with one of the same nextpnr.
+    same = {key: row.placed_by for key, row in committed.items() if check and row.placed_by}
+    measured = _measure(chosen, jobs, same, paths)
     rows = [synth_figures.keep_rates(row, committed) for _, row in measured]
     console = table_console()
     console.print(synth_report.figures_table(rows, committed))
@@ -128,6 +147,12 @@ def synth(
 
         for job, _ in measured:
             click.echo(breakdown_text(job))
+    if paths:
+        from warploom_dev.synth.path_families import families_text
+
+        for job, row in measured:
+            for seed in row.seeds:
+                click.echo(families_text(job, seed, period))
     if json_file:
         write_json(json_file, [row.to_json() for row in rows])
     if update:
@@ -160,7 +185,9 @@ def _refuse_too_few(seeds: int, required: "Sequence[Target]") -> None:
         )
 
 
-def _measure(chosen: "Sequence[Target]", jobs: int) -> "list[tuple[Job, Row]]":
+def _measure(
+    chosen: "Sequence[Target]", jobs: int, placed_by: "Mapping[Key, str]", paths: bool
+) -> "list[tuple[Job, Row]]":
     from warploom_dev.synth import measure
 
     with progress_bar() as progress:
@@ -169,4 +196,7 @@ def _measure(chosen: "Sequence[Target]", jobs: int) -> "list[tuple[Job, Row]]":
         def step(done: str) -> None:
             progress.update(task, advance=1, description=done)
 
-        return measure.measure(chosen, jobs, step)
+        def tell(line: str) -> None:
+            click.echo(line, err=True)
+
+        return measure.measure(chosen, jobs, step, tell, placed_by=placed_by, delays=paths)

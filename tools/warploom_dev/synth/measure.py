@@ -9,7 +9,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from warploom_dev.synth import flow
+from warploom_dev.synth import flow, placer
+from warploom_dev.synth.placer import Placer
 from warploom_dev.synth.source import Source, generate, top_module
 from warploom_dev.synth.targets import Target
 from warploom_sim.build_cache import cached
@@ -35,6 +36,10 @@ MEMORIES: Final = {
 }
 
 
+#: What tells a row from the others.
+Key = tuple[str, str, str | None, str | None]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """The figures of one target.
@@ -53,6 +58,8 @@ class Row:
         One a seed.
     seeds : tuple[int, ...]
         Seeds of place and route.
+    placed_by : str or None
+        Name of the `Placer` of all seeds; None if it was not placed.
     port_bits : int
         All ports but clock and reset.
     netlist_hash : str
@@ -76,6 +83,7 @@ class Row:
     fmax_mhz: float | None
     fmax_each: tuple[float, ...]
     seeds: tuple[int, ...]
+    placed_by: str | None
     port_bits: int
     netlist_hash: str
     recipe_hash: str
@@ -87,7 +95,7 @@ class Row:
         return max(self.lut4eq, registers) <= DEVICE_LUT4[self.device]
 
     @property
-    def key(self) -> tuple[str, str, str | None, str | None]:
+    def key(self) -> Key:
         """What tells a row from the others."""
         return self.block, self.config, self.policy, self.reclaim
 
@@ -104,17 +112,22 @@ class Row:
 
 @dataclass(frozen=True)
 class Job:
-    """A target on its way: its Verilog, and the folder that keeps what was made of it."""
+    """A target on its way: its Verilog, the folder that keeps what was made of it, its nextpnr."""
 
     target: Target
     source: Source
     folder: Path
+    placer: Placer
 
 
 def measure(
     targets: Sequence[Target],
     workers: int,
     progress: Callable[[str], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
+    *,
+    placed_by: Mapping[Key, str] | None = None,
+    delays: bool = False,
 ) -> list[tuple[Job, Row]]:
     """Measure targets, a few at a time.
 
@@ -128,22 +141,37 @@ def measure(
         Programs that run side by side.
     progress : callable
         Called after each step with what was done; `steps` says how many there are.
+    tell : callable
+        Called once, before the work, with a line about the nextpnr that is used.
+    placed_by : mapping of key to str, optional
+        Of rows that a certain nextpnr must place: which, wheel or native.
+    delays : bool
+        Whether all delays of what is placed are there afterwards (`flow.delays_file`).
 
     Raises
     ------
     WarploomError
-        If a tool is missing, a port has a width of its own, or a block holds a cell that it must
-        not.
+        If a tool is missing or is not the one that a row must be placed by, a port has a width of
+        its own, or a block holds a cell that it must not.
     """
     tools = flow.versions()
+    usual = placer.choose(tools)
+    tell(str(usual))
+
+    def placer_of(target: Target) -> Placer:
+        wanted = (placed_by or {}).get(target.key) if target.seeds else None
+        if wanted:
+            return placer.named(wanted, tools, target.name)
+        return placer.named(placer.WHEEL, tools) if target.by_wheel else usual
 
     def prepare(target: Target) -> Job:
-        job = _prepare(target, flow.recipe(tools, target.device, target.crowded))
+        recipe = flow.recipe(tools, target.device, target.crowded)
+        job = _prepare(target, recipe, placer_of(target))
         progress(f"{target.name}: synthesised")
         return job
 
     def place(job: Job, seed: int) -> float:
-        rate = _placed(job, seed)
+        rate = _placed(job, seed, delays)
         progress(f"{job.target.name}: placed with seed {seed}")
         return rate
 
@@ -155,7 +183,7 @@ def measure(
             for job, area in zip(jobs, areas, strict=True)
         ]
         return [
-            (job, with_rates(area, [rate.result() for rate in each], job.target.first_seed))
+            (job, _rated(job, area, [rate.result() for rate in each]))
             for job, area, each in zip(jobs, areas, rates, strict=True)
         ]
 
@@ -165,11 +193,17 @@ def steps(targets: Sequence[Target]) -> int:
     return sum(1 + target.seeds for target in targets)
 
 
-def with_rates(area: Row, rates: Sequence[float], first_seed: int = 1) -> Row:
+def _rated(job: Job, area: Row, rates: Sequence[float]) -> Row:
+    return with_rates(area, rates, job.placer.name if rates else None, job.target.first_seed)
+
+
+def with_rates(
+    area: Row, rates: Sequence[float], placed_by: str | None, first_seed: int = 1
+) -> Row:
     """Return a row with the clock rates of some seeds, one after the other."""
     seeds = tuple(range(first_seed, first_seed + len(rates)))
     middle = median(rates) if rates else None
-    return replace(area, fmax_mhz=middle, fmax_each=tuple(rates), seeds=seeds)
+    return replace(area, fmax_mhz=middle, fmax_each=tuple(rates), seeds=seeds, placed_by=placed_by)
 
 
 def row(target: Target, source: Source, cells: Counter[str], recipe_hash: str) -> Row:
@@ -193,13 +227,14 @@ def row(target: Target, source: Source, cells: Counter[str], recipe_hash: str) -
         fmax_mhz=None,
         fmax_each=(),
         seeds=(),
+        placed_by=None,
         port_bits=source.port_bits,
         netlist_hash=source.netlist_hash,
         recipe_hash=recipe_hash,
     )
 
 
-def _prepare(target: Target, recipe: str) -> Job:
+def _prepare(target: Target, recipe: str, placer: Placer) -> Job:
     """Generate, synthesise and wrap, or find what was made before."""
     source = generate(target)
 
@@ -209,7 +244,7 @@ def _prepare(target: Target, recipe: str) -> Job:
         flow.wrap(source.ports, folder, target.crowded)
 
     folder = cached("synth", [target.name, source.netlist_hash, recipe], make, KEPT_BUILDS)
-    job = Job(target, source, folder)
+    job = Job(target, source, folder, placer)
     check_memories(job)
     return job
 
@@ -237,9 +272,11 @@ def check_memories(job: Job) -> None:
         raise WarploomError(f"{job.target.name} holds block memory: {', '.join(stray[:4])}")
 
 
-def _placed(job: Job, seed: int) -> float:
+def _placed(job: Job, seed: int, delays: bool) -> float:
     """Place and route with a seed, or read what an earlier run placed."""
-    report = job.folder / f"placed{seed}.json"
-    if not report.exists():
-        flow.place(seed, job.folder, job.target.device, job.target.crowded)
+    target, files = job.target, (job.folder, seed, job.placer)
+    report = flow.report_file(*files)
+    if not report.exists() or (delays and not flow.delays_file(*files).exists()):
+        device, crowded = target.device, target.crowded
+        flow.place(seed, job.folder, device, job.placer, crowded=crowded, delays=delays)
     return flow.rate(json.loads(report.read_text()))

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from warploom_dev.figure_rows import read_rows, write_rows
-from warploom_dev.synth.measure import Row, with_rates
+from warploom_dev.synth.measure import Key, Row, with_rates
+from warploom_dev.synth.placer import NATIVE, WHEEL
 from warploom_dev.synth.targets import Target, all_targets
 from warploom_spec import WarploomError
 
@@ -17,8 +18,6 @@ AREA: Final = ("lut4", "ccu2c", "dpr16x4", "lut4eq", "ff", "ebr", "dsp", "port_b
 HASHES: Final = ("netlist_hash", "recipe_hash")
 #: Figures that follow from the rates of the seeds.
 _FROM_RATES: Final = ("fmax_mhz", "seeds")
-
-Key = tuple[str, str, str | None, str | None]
 
 
 def read(path: Path) -> dict[Key, Row]:
@@ -68,11 +67,16 @@ def stale(committed: dict[Key, Row], measured: Sequence[Row]) -> list[str]:
 
 def _wrong_rates(old: Row, row: Row) -> Iterator[str]:
     """Say where a committed row's rates contradict each other, or those placed again."""
-    derived = with_rates(old, old.fmax_each, *old.seeds[:1])
+    derived = with_rates(old, old.fmax_each, old.placed_by, *old.seeds[:1])
     for field in _FROM_RATES:
         if getattr(old, field) != getattr(derived, field):
             given, due = getattr(old, field), getattr(derived, field)
             yield f"{field} is {given}, but the seeds' rates make it {due}"
+    if old.fmax_each and old.placed_by not in (WHEEL, NATIVE):
+        yield f"placed_by is {old.placed_by}; legal: {WHEEL}, {NATIVE}"
+    if row.placed_by != old.placed_by:
+        # Another nextpnr places cells elsewhere.
+        return
     placed_again = zip(row.seeds, old.fmax_each, row.fmax_each, strict=False)
     for seed, rate, reached in placed_again:
         if rate != reached:
@@ -102,4 +106,4 @@ def keep_rates(row: Row, committed: dict[Key, Row]) -> Row:
     if any(getattr(old, field) != getattr(row, field) for field in HASHES):
         return row
     # The median is taken anew: --update must not hand on one that --check refuses.
-    return with_rates(row, old.fmax_each, *old.seeds[:1])
+    return with_rates(row, old.fmax_each, old.placed_by, *old.seeds[:1])

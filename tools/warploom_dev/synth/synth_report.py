@@ -7,9 +7,8 @@ from typing import Final
 from rich.table import Table
 
 from warploom_dev.pages import markdown_table, section_replaced
-from warploom_dev.synth.measure import Row
+from warploom_dev.synth.measure import Key, Row
 from warploom_dev.synth.peers import PEERS, Peer
-from warploom_dev.synth.synth_figures import Key
 from warploom_sim.json_file import write_whole
 
 #: The page, in the repository, and the line behind which its tables stand.
@@ -18,13 +17,24 @@ _BEGIN: Final = "<!-- Written by `python -m warploom_dev synth --update`. -->"
 
 _HEADINGS: Final = (
     *("block", "config", "policy", "reclaim", "LUT4-eq", "LUT4", "CCU2C", "DPR16X4"),
-    *("FF", "EBR", "DSP", "Fmax MHz", "seeds", "port bits", "device"),
+    *("FF", "EBR", "DSP", "Fmax MHz", "seeds", "nextpnr", "port bits", "device"),
 )
 _PEER_HEADINGS: Final = (
     *("beside", "design", "LUT4-eq", "FF", "Fmax MHz", "cycles a block", "note", "source"),
 )
 _TEXT_COLUMNS: Final = frozenset(
-    {"block", "config", "policy", "reclaim", "device", "beside", "design", "note", "source"}
+    {
+        "block",
+        "config",
+        "policy",
+        "reclaim",
+        "nextpnr",
+        "device",
+        "beside",
+        "design",
+        "note",
+        "source",
+    }
 )
 
 
@@ -87,6 +97,7 @@ def _cells(row: Row, committed: Row | None) -> list[str]:
         *(figure(name) for name in ("lut4eq", "lut4", "ccu2c", "dpr16x4", "ff", "ebr", "dsp")),
         figure("fmax_mhz") if row.fits else "does not fit",
         str(len(row.seeds)),
+        row.placed_by or "-",
         figure("port_bits"),
         row.device,
     ]

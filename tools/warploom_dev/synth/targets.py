@@ -56,6 +56,9 @@ class Target:
         The seeds count from it.
     crowded : bool
         Whether nextpnr routes it with the options `flow.CROWDED` alone.
+    by_wheel : bool
+        Whether the wheel's nextpnr places it even beside a native one, so that everybody can repeat
+        its clock rate.
     """
 
     block: str
@@ -66,6 +69,7 @@ class Target:
     device: str = USUAL_DEVICE
     first_seed: int = 1
     crowded: bool = False
+    by_wheel: bool = False
 
     @property
     def key(self) -> tuple[str, str, str | None, str | None]:
@@ -141,7 +145,7 @@ def all_targets() -> tuple[Target, ...]:
         _whole(FRONT_END, 3, config="tiny", device="25k"),
         _whole("LaunchPath", 1),
         *(_dispatcher(1, policy=policy, reclaim="in_order") for policy in POLICIES),
-        Target(block=INDEX, config="tiny", seeds=1),
+        Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),
         _dispatcher(1, config="tiny"),
         Target(block=INDEX, config="large", seeds=1),
         _largest_dispatcher(),
