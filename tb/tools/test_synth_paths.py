@@ -45,6 +45,7 @@ CELLS = {
 WIRES = (
     ("dut.mailbox.go_TRELLIS_FF_Q/Q", "dut.mailbox.go_LUT4_A/A", 1000),
     ("dut.mailbox.go_LUT4_A/F", "dut.path.sum$CCU2C/FCI", 0),
+    ("feed_TRELLIS_FF_Q/Q", "dut.path.sum$CCU2C/A", 10),
     ("dut.path.sum$CCU2C/F", r"dut.path.data_LUT4_Z_F\[3\]/A", 700),
     (r"dut.path.data_LUT4_Z_F\[3\]/F", "dut.path.data_TRELLIS_FF_Q_1/DI", 0),
     (r"dut.path.data_LUT4_Z_F\[3\]/F", "dut.path.sm_1.slots.full_TRELLIS_FF_Q/LSR", 900),
