@@ -194,15 +194,15 @@ def compare(
 
         plot_comparison(plot, rows)
     if report:
-        _write_report(report, rows, [group[0] for group in by_combination(job.runs)])
+        _write_report(report, rows, by_combination(job.runs))
 
 
-def _write_report(path: Path, rows: "Sequence[Row]", runs: "Sequence[Run]") -> None:
+def _write_report(path: Path, rows: "Sequence[Row]", runs: "Sequence[Sequence[Run]]") -> None:
     """Write the page, and show how far it is."""
     from warploom_sim.sweep.comparison_page import write_comparison
 
     with progress_bar() as bar:
-        task = bar.add_task("report: parts and gains of each combination", total=len(rows))
+        task = bar.add_task("report: parts of each run, gains", total=sum(map(len, runs)))
         write_comparison(path, rows, runs, lambda: bar.advance(task))
     click.echo(f"report: {path}")
 

@@ -15,7 +15,7 @@ from warploom_sim.sweep.labels import common, label, same_work, short, value, va
 from warploom_sim.sweep.plan import Run
 from warploom_sim.sweep.recordings import Recordings
 from warploom_sim.sweep.result_folder import Row
-from warploom_sim.sweep.run_difference import RunDifference, as_json, difference_of, in_words
+from warploom_sim.sweep.run_difference import OverSeeds, as_json, difference_of, in_words
 from warploom_sim.sweep.table import change, verdicts
 from warploom_sim.views.html_report import charts
 from warploom_sim.views.html_report.page import NAME, Head, write_page
@@ -33,7 +33,7 @@ WIDE: Final = {
     ),
     "differing": (
         NAME,
-        *map(Head, ("launches", "cycles, A", "cycles, other", "difference")),
+        *map(Head, ("launches", "cycles, A", "cycles, other", "difference", "over all seeds")),
         *map(Head, ("first offer to end", "a block, A", "a block, other")),
     ),
 }
@@ -49,16 +49,21 @@ class Combination:
         Its figures, means over the seeds.
     run : Run
         The run of its first seed.
-    parts : Anatomy
-        What that run's cycles are made of.
+    by_seed : tuple of Anatomy
+        What the cycles of each seed's run are made of, in the order of the row's seeds.
     gains : list of dict
         Its gains, as JSON has them; empty if they are refused.
     """
 
     row: Row
     run: Run
-    parts: Anatomy
+    by_seed: tuple[Anatomy, ...]
     gains: list[dict[str, Any]]
+
+    @property
+    def parts(self) -> Anatomy:
+        """What the cycles of the first seed's run are made of."""
+        return self.by_seed[0]
 
 
 def check_pairs(rows: Sequence[Row]) -> None:
@@ -77,20 +82,27 @@ def check_pairs(rows: Sequence[Row]) -> None:
         )
 
 
-def combination(row: Row, run: Run, recordings: Recordings) -> Combination:
-    """Run the model once more with the first seed, and find the gains."""
-    trace = recordings.of(run.request)
-    request = dataclasses.replace(run.request, rtl=False, simulator=None)
-    found = figures_alone(prepare_launches(trace, run.config, request), limits=True)
+def combination(
+    row: Row, runs: Sequence[Run], recordings: Recordings, done: Callable[[], object]
+) -> Combination:
+    """Run the model once more with each seed, and find the gains with the first one."""
+    trace = recordings.of(runs[0].request)
+    by_seed = []
+    for run in runs:
+        request = dataclasses.replace(run.request, rtl=False, simulator=None)
+        found = figures_alone(prepare_launches(trace, run.config, request), limits=True)
+        by_seed.append(anatomy(found))
+        done()
+    first = dataclasses.replace(runs[0].request, rtl=False, simulator=None)
     try:
-        gains = replay_gains.as_json(replay_gains.gains_of(trace, run.config, request))
+        gains = replay_gains.as_json(replay_gains.gains_of(trace, runs[0].config, first))
     except WarploomError:  # a launch is too long at its recorded length
         gains = []
-    return Combination(row=row, run=run, parts=anatomy(found), gains=gains)
+    return Combination(row=row, run=runs[0], by_seed=tuple(by_seed), gains=gains)
 
 
 def write_comparison(
-    path: Path, rows: Sequence[Row], runs: Sequence[Run], done: Callable[[], object]
+    path: Path, rows: Sequence[Row], runs: Sequence[Sequence[Run]], done: Callable[[], object]
 ) -> None:
     """Write the page: the whole file, or nothing.
 
@@ -100,10 +112,10 @@ def write_comparison(
         The HTML file.
     rows : sequence of Row
         A row for each combination.
-    runs : sequence of Run
-        Of each combination the run of its first seed.
+    runs : sequence of sequence of Run
+        Of each combination the runs of its seeds.
     done : callable
-        Called when a combination is ready.
+        Called when a run is done.
 
     Raises
     ------
@@ -112,9 +124,8 @@ def write_comparison(
     """
     recordings = Recordings()
     ready = []
-    for row, run in zip(rows, runs, strict=True):
-        ready.append(combination(row, run, recordings))
-        done()
+    for row, group in zip(rows, runs, strict=True):
+        ready.append(combination(row, group, recordings, done))
     works: list[list[Combination]] = []
     for one in ready:
         work = next((each for each in works if same_work(each[0].row, one.row)), None)
@@ -159,7 +170,8 @@ def _section(number: int, work: Sequence[Combination]) -> dict[str, Any]:
 
 def _pair(a: Combination, b: Combination, name: str) -> dict[str, Any]:
     """Return what the template shows of one combination beside the first one."""
-    found = difference_of(a.parts, b.parts)
+    found = difference_of(a.parts, b.parts, (*a.by_seed, *b.by_seed))
+    over = OverSeeds([*zip(a.by_seed, b.by_seed, strict=True)])
     listed, rest = found.kernels[:MOST_KERNELS], found.kernels[MOST_KERNELS:]
     return {
         "name": name,
@@ -170,6 +182,8 @@ def _pair(a: Combination, b: Combination, name: str) -> dict[str, Any]:
         "kernels": listed,
         "more_kernels": len(rest),
         "rest": tuple(sum(getattr(one, side).head for one in rest) for side in "ab"),
+        "over": over,
+        "rest_over": over.kernels([one.name for one in rest]),
         "gains": _gains(a, b),
     }
 
@@ -224,12 +238,11 @@ def letter(number: int) -> str:
 
 def _data(work: Sequence[Combination], pairs: Sequence[dict[str, Any]]) -> str:
     """Return the page's figures as JSON, for programs; it cannot end the script element."""
-    found: list[RunDifference] = [pair["found"] for pair in pairs]
     data = {
         "runs": [one.row | {"gains": one.gains} for one in work],
         "differences": [
-            {"of": pair["name"], "to": "A"} | dict(as_json(each))
-            for pair, each in zip(pairs, found, strict=True)
+            {"of": pair["name"], "to": "A"} | dict(as_json(pair["found"], pair["over"]))
+            for pair in pairs
         ],
     }
     return json.dumps(data).replace("<", "\\u003c")

@@ -43,13 +43,21 @@ class Difference:
 
 def difference(cycles: Sequence[int], others: Sequence[int]) -> Difference:
     """Return how much longer the first setting takes: cycles by seed, in the same order."""
-    changes = [one - other for one, other in zip(cycles, others, strict=True)]
+    mean, half = interval([one - other for one, other in zip(cycles, others, strict=True)])
     to_percent = 100 / statistics.mean(others)
-    percent = statistics.mean(changes) * to_percent
+    return Difference(mean * to_percent, None if half is None else half * to_percent)
+
+
+def interval(changes: Sequence[int]) -> tuple[float, float | None]:
+    """Return the mean of differences, one of each seed, and half of the interval around it.
+
+    The half is None with one seed, which has no spread.
+    """
+    mean = statistics.mean(changes)
     if len(changes) == 1:
-        return Difference(percent, None)
+        return mean, None
     error = statistics.stdev(changes) / math.sqrt(len(changes))
-    return Difference(percent, student(len(changes) - 1) * error * to_percent)
+    return mean, student(len(changes) - 1) * error
 
 
 def student(freedom: int) -> float:

@@ -1,12 +1,13 @@
 """What the difference between two replays of one trace is made of, in figures and in words."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from warploom_sim.replay.analysis.anatomy import Anatomy, KernelTime
 from warploom_sim.replay.analysis.limits import LABELS, LIMITS
+from warploom_sim.sweep.noise import interval
 from warploom_sim.views.html_report.page import short_name
 
 #: Causes that a sentence names, and the least part of all changes that one of them has.
@@ -85,9 +86,47 @@ class RunDifference:
         return self.b.cycles - self.a.cycles
 
 
-def difference_of(a: Anatomy, b: Anatomy) -> RunDifference:
-    """Return two runs beside each other, the second against the first."""
-    parts = [Part(name, a.by_limit[name], b.by_limit[name]) for name in LIMITS]
+@dataclass(frozen=True)
+class OverSeeds:
+    """How much each part of two combinations differs, seed by seed.
+
+    Each method returns the mean difference and the half of its interval, as `noise.interval`.
+
+    Parameters
+    ----------
+    pairs : sequence of tuple of Anatomy
+        Of each seed both runs.
+    """
+
+    pairs: Sequence[tuple[Anatomy, Anatomy]]
+
+    def part(self, name: str) -> tuple[float, float | None]:
+        """Cycles by what blocked the head, of one cause."""
+        return self._of(lambda run: run.by_limit[name])
+
+    def kernels(self, names: Sequence[str]) -> tuple[float, float | None]:
+        """Cycles that count for some kernels together."""
+        return self._of(lambda run: sum(run.kernels.get(name, _NOTHING).head for name in names))
+
+    def idle(self) -> tuple[float, float | None]:
+        """Cycles that count for no kernel."""
+        return self._of(lambda run: run.idle)
+
+    def cycles(self) -> tuple[float, float | None]:
+        """Cycles of the whole runs."""
+        return self._of(lambda run: run.cycles)
+
+    def _of(self, part: Callable[[Anatomy], int]) -> tuple[float, float | None]:
+        return interval([part(b) - part(a) for a, b in self.pairs])
+
+
+def difference_of(a: Anatomy, b: Anatomy, others: Sequence[Anatomy] = ()) -> RunDifference:
+    """Return two runs beside each other, the second against the first.
+
+    A cause that blocked the head in none of them is left out, unless it did in one of the others.
+    """
+    seen = [name for name in LIMITS if any(run.by_limit[name] for run in (a, b, *others))]
+    parts = [Part(name, a.by_limit[name], b.by_limit[name]) for name in seen]
     kernels = [
         KernelPart(name=name, a=a.kernels.get(name, _NOTHING), b=b.kernels.get(name, _NOTHING))
         for name in dict.fromkeys([*a.kernels, *b.kernels])
@@ -95,7 +134,7 @@ def difference_of(a: Anatomy, b: Anatomy) -> RunDifference:
     return RunDifference(
         a=a,
         b=b,
-        parts=sorted((one for one in parts if one.a or one.b), key=lambda one: -abs(one.change)),
+        parts=sorted(parts, key=lambda one: -abs(one.change)),
         kernels=sorted(kernels, key=lambda one: (-abs(one.head_change), -abs(one.span_change))),
         idle=Part("idle", a.idle, b.idle),
     )
@@ -157,9 +196,16 @@ def _kernel(found: RunDifference) -> list[str]:
     ]
 
 
-def as_json(found: RunDifference) -> Mapping[str, object]:
-    """Return the figures as JSON has them."""
+def as_json(found: RunDifference, over: OverSeeds) -> Mapping[str, object]:
+    """Return the figures as JSON has them: of the first seed, and the differences of all seeds."""
+    names = [one.name for one in found.kernels]
     return {
+        "over_seeds": {
+            "cycles": over.cycles(),
+            "head_blocked": {one.name: over.part(one.name) for one in found.parts},
+            "kernels": {name: over.kernels([name]) for name in names},
+            "no_kernel": over.idle(),
+        },
         "cycles": {"a": found.a.cycles, "b": found.b.cycles, "change": found.change},
         "head_blocked": {one.name: one._asdict() | {"change": one.change} for one in found.parts},
         "kernels": [

@@ -1,7 +1,7 @@
 """The page of a comparison read back: its figures are the event model's, and parts add up."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -37,13 +37,20 @@ SETTINGS = {"config": "tiny", "contention": "sharing", "knee": 3}
 
 
 class Written(NamedTuple):
-    """A page, what it was made of, and the parts of each combination's first seed."""
+    """A page, what it was made of, and the parts of each combination: first seed, all seeds."""
 
     text: str
     page: Page
     rows: list[Row]
     parts: list[Anatomy]
+    by_seed: list[list[Anatomy]]
     trace: Path
+
+    def over_seeds(self, part: Callable[[Anatomy], int]) -> str:
+        """Return the mean difference of two seeds; t is 12.706 with one degree of freedom."""
+        one, other = (part(b) - part(a) for a, b in zip(*self.by_seed, strict=True))
+        half = 12.7062 * abs(one - other) / 2
+        return f"{(one + other) / 2:+,.0f} +/-{half:,.0f}"
 
 
 def made(folder: Path, trace: Path, **given: Sequence[Any]) -> tuple[str, list[Row]]:
@@ -54,9 +61,8 @@ def made(folder: Path, trace: Path, **given: Sequence[Any]) -> tuple[str, list[R
     rows = combine(runs, {name: row for name, row in found.items() if row})
     done: list[None] = []
     file = folder / "ab.html"
-    firsts = [group[0] for group in by_combination(runs)]
-    write_comparison(file, rows, firsts, lambda: done.append(None))
-    assert len(done) == len(rows)
+    write_comparison(file, rows, by_combination(runs), lambda: done.append(None))
+    assert len(done) == len(runs)
     return file.read_text(), rows
 
 
@@ -69,8 +75,11 @@ def trace(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Path:
 def written(tmp_path_factory: pytest.TempPathFactory, trace: Path) -> Written:
     """Return the page of two numbers of SMs."""
     text, rows = made(tmp_path_factory.mktemp("page"), trace, settings=("sms=2,3",))
-    runs = [replay(trace, sms=sms, seed=SEEDS[0], **SETTINGS) for sms in (2, 3)]
-    return Written(text, Page(text), rows, [anatomy(figures_of(run)) for run in runs], trace)
+    by_seed = [
+        [anatomy(figures_of(replay(trace, sms=sms, seed=seed, **SETTINGS))) for seed in SEEDS]
+        for sms in (2, 3)
+    ]
+    return Written(text, Page(text), rows, [each[0] for each in by_seed], by_seed, trace)
 
 
 def cells(row: Sequence[str]) -> list[float]:
@@ -97,14 +106,19 @@ def test_each_run_has_a_row_with_mean_change_and_verdict(written: Written) -> No
 def test_causes_are_the_models_and_add_up_to_the_difference(written: Written) -> None:
     a, b = written.parts
     _, *rows, last = written.page.tables["causes"]
-    shown = {row[0]: cells(row[1:]) for row in rows}
+    shown = {row[0]: cells(row[1:4]) for row in rows}
+    every = [run for runs in written.by_seed for run in runs]
+    seen = [name for name in LIMITS if any(run.by_limit[name] for run in every)]
+    for name in seen:
+        over = written.over_seeds(lambda run, name=name: run.by_limit[name])  # type: ignore[misc]
+        assert [row[4] for row in rows if row[0] == LABELS[name]] == [over]
+    assert last[4] == written.over_seeds(lambda run: run.cycles)
     assert shown == {
         LABELS[name]: [a.by_limit[name], b.by_limit[name], b.by_limit[name] - a.by_limit[name]]
-        for name in LIMITS
-        if a.by_limit[name] or b.by_limit[name]
+        for name in seen
     }
-    assert cells(last[1:]) == [a.cycles, b.cycles, b.cycles - a.cycles]
-    assert cells(last[1:]) == [sum(column) for column in zip(*shown.values(), strict=True)]
+    assert cells(last[1:4]) == [a.cycles, b.cycles, b.cycles - a.cycles]
+    assert cells(last[1:4]) == [sum(column) for column in zip(*shown.values(), strict=True)]
     sizes = [abs(row[2]) for row in shown.values()]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -116,15 +130,18 @@ def test_kernels_are_the_models_and_add_up_to_the_difference(written: Written) -
     for row in rows:
         (name,) = (name for name in a.kernels if short_name(name) == row[0])
         one, other = a.kernels[name], b.kernels[name]
-        changes = [other.head - one.head, other.span - one.span]
-        assert cells(row[1:]) == [
+        assert row[5] == written.over_seeds(lambda run, name=name: run.kernels[name].head)  # type: ignore[misc]
+        assert cells([*row[1:5], *row[6:]]) == [
             other.launches,
             one.head,
             other.head,
-            *changes,
+            other.head - one.head,
+            other.span - one.span,
             *(float(f"{each.mean_block:.0f}") for each in (one, other)),
         ]
     assert cells(idle[2:5]) == [a.idle, b.idle, b.idle - a.idle]
+    assert idle[5] == written.over_seeds(lambda run: run.idle)
+    assert last[5] == written.over_seeds(lambda run: run.cycles)
     columns = zip(*(cells(row[2:5]) for row in (*rows, idle)), strict=True)
     assert cells(last[2:5]) == [sum(column) for column in columns]
     assert cells(last[2:5]) == [a.cycles, b.cycles, b.cycles - a.cycles]
@@ -159,13 +176,18 @@ def test_words_and_data_have_the_same_figures(written: Written) -> None:
     change = b.cycles - a.cycles
     longer = "more" if change > 0 else "fewer"
     assert f"B takes {abs(change):,} cycles {longer} than A ({abs(change) / a.cycles:.2%})." in text
-    assert "All parts below are of seed 3." in text
+    assert "Parts below are of seed 3; over all seeds is the mean of the seeds' differences" in text
     (data,) = written.page.data
     assert [row["cycles"] for row in data["runs"]] == [row["cycles"] for row in written.rows]
     (found,) = data["differences"]
     assert found["cycles"] == {"a": a.cycles, "b": b.cycles, "change": change}
     assert sum(one["change"] for one in found["head_blocked"].values()) == change
     assert sum(one["change"] for one in (*found["kernels"], found["no_kernel"])) == change
+    over = found["over_seeds"]
+    kernels = [*over["kernels"].values(), over["no_kernel"]]
+    means = [row["cycles_mean"] for row in written.rows]
+    for parts in (kernels, over["head_blocked"].values(), [over["cycles"]]):
+        assert sum(one[0] for one in parts) == pytest.approx(means[1] - means[0])
 
 
 def test_the_page_needs_neither_network_nor_sideways_scroll(written: Written) -> None:
@@ -191,6 +213,7 @@ def test_each_work_has_a_section_and_each_run_a_pair_with_its_first(
     assert [len(one["differences"]) for one in page.data] == [2, 2]
     assert "C beside A" in page.text and "D beside A" not in page.text
     assert page.text.count("One seed does not say whether") == 4
+    assert page.text.count("All parts below are of seed 1.") == 2 and "+/-" not in page.text
     assert "gains_of" not in page.tables and "would help most" not in page.text
     sums = [row for row in page.tables["differing"] if row[0].endswith("other kernels")]
     assert sums

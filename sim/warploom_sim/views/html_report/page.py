@@ -166,9 +166,16 @@ def write_page(
         "short": short_name,
         "gain": replay_gains.said,
         "signed": "{:+,}".format,
+        "interval": _interval,
     }
     made = environment.get_template(f"{template}.html.jinja")
     write_whole(path, made.render(wide=wide, labels=LABELS, resources=RESOURCES, **content))
+
+
+def _interval(found: tuple[float, float | None]) -> str:
+    """Return a mean difference with the half of its interval, if it has one."""
+    mean, half = found
+    return f"{mean:+,.0f}" + ("" if half is None else f" +/-{half:,.0f}")
 
 
 def _section(number: int, run: Run) -> dict[str, Any]:
