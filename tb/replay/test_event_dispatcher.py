@@ -26,7 +26,7 @@ LAST = 2500
 MODES = list(itertools.product(PREDICTED_POLICIES, RECLAIMS))
 #: The knee is 5, or there is no contention.
 RUNS = [(*mode, knee) for mode in MODES for knee in (None, 5)]
-DEFAULT = [*((*mode, None) for mode in MODES[::4] + MODES[3::4]), (*MODES[0], 5), (*MODES[3], 5)]
+DEFAULT = [*((*mode, None) for mode in MODES[::4] + MODES[3::4]), (*MODES[3], 5)]
 #: What the first runs meet, one each, with any seed: "KILLED" also the second launch's SKIPPED,
 #: "code 18" also an SM that is lost.
 FORCED = ("code 18", "KILLED", "DRAINED", "code 17", "FINISHED")

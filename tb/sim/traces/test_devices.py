@@ -370,9 +370,8 @@ def test_methods_take_the_gpu_that_a_refusal_asks_for(tmp_path: Path, command: s
     trace = write(tmp_path, content)
     refused = CliRunner().invoke(cli.main, [*command.split(), str(trace)])
     assert refused.exit_code == 2 and "(name the recorded GPU with --gpu" in refused.stderr
-    for name in ("H200", "T4"):
-        done = CliRunner().invoke(cli.main, [*command.split(), str(trace), "--gpu", name])
-        assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(cli.main, [*command.split(), str(trace), "--gpu", "T4"])
+    assert done.exit_code == 0, done.output
 
 
 @pytest.mark.parametrize("command", ["merge", "defer", "preempt --urgent 7 --urgent-launches 3"])
