@@ -38,7 +38,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach field,$(SET),--set $(call quoted,$(field))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage bench lint types \
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage bench run-kernels lint types \
     test test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -96,6 +96,10 @@ coverage:  ## Branches and toggles of the RTL that the default tests reach; fail
 bench:  ## Measure cycles a second on each simulator, and the golden models' and the import's speed
 	@$(SETUP) sim icarus verilator cocotb
 	@$(BIN)/python -m warploom_dev bench $(ARGS)
+
+run-kernels:  ## Run compiled kernels on SimtCores behind FrontEnd: build/kernels.json
+	@$(SETUP) sim dev elf verilator cocotb
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/examples $(BIN)/python -m tb.examples.run_kernels $(ARGS)
 
 lint:  ## Check style, docstrings and the direction of imports (ruff)
 	@$(SETUP) sim dev

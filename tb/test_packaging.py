@@ -29,7 +29,7 @@ PACKAGES = {
 }
 #: Of the repository alone, in no wheel.
 TOOLS = "warploom_dev"
-EXAMPLES = {"simt_core", "simt_host", "simt_model"}
+EXAMPLES = {"simt_core", "simt_gpu", "simt_host", "simt_model"}
 CACHES = {"__pycache__", ".ruff_cache", ".mypy_cache"}
 IMPORT_ALL = """
 import importlib, pkgutil
@@ -150,6 +150,7 @@ def banned(path: str, imported: str) -> bool:
         ("tools/warploom_dev/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
         ("tools/warploom_dev/formal/x.py", {*PACKAGES, TOOLS, *EXAMPLES} - {"warploom_golden"}),
         ("examples/simt_core/x.py", {"warploom", "warploom_spec", "simt_core"}),
+        ("examples/simt_gpu/x.py", {"warploom", "warploom_spec", "simt_core", "simt_gpu"}),
         ("examples/simt_model/x.py", {"simt_model"}),
         ("examples/simt_host/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
         ("tb/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),

@@ -1,6 +1,5 @@
 """One SM: warps whose lanes have a pc each, behind the ports of Warploom's front end."""
 
 from simt_core.simt_core import SimtCore
-from simt_core.simt_memory import SimtMemory
 
-__all__ = ["SimtCore", "SimtMemory"]
+__all__ = ["SimtCore"]

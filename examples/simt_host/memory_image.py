@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from simt_host.kernel_elf import KernelElf
 from warploom_spec import WarploomError
 
-#: Bytes of the memory, from address 0 on.
-MEMORY_BYTES: Final = 1 << 20
+#: Width of the memory's addresses, and its bytes, from address 0 on.
+MEMORY_BITS: Final = 18
+MEMORY_BYTES: Final = 1 << MEMORY_BITS
 #: Arguments and buffers begin at multiples of it.
 ALIGNMENT: Final = 64
 _ZEROS: Final = re.compile(r"zeros:([1-9]\d*)")
@@ -78,6 +79,8 @@ class MemoryImage:
         Each the name of a buffer, which stands for its address, or a number of 32 bits.
     memory_bytes : int
         Size of the memory.
+    behind : MemoryImage, optional
+        Another launch of the same kernel: both are in one memory, this one's data behind its own.
 
     Attributes
     ----------
@@ -87,6 +90,8 @@ class MemoryImage:
         Address of the arguments.
     addresses : dict of str to int
         Address of each buffer.
+    end : int
+        The first address behind them.
 
     Raises
     ------
@@ -100,16 +105,19 @@ class MemoryImage:
         buffers: Sequence[Buffer],
         arguments: Sequence[str],
         memory_bytes: int = MEMORY_BYTES,
+        behind: "MemoryImage | None" = None,
     ):
-        self.bytes = np.zeros(memory_bytes, np.uint8)
+        self.bytes: NDArray[np.uint8]
+        self.bytes = behind.bytes if behind else np.zeros(memory_bytes, np.uint8)
         self._buffers = tuple(buffers)
         self.addresses: dict[str, int] = {}
         for address, data in kernel.segments:
             self.bytes[address : address + len(data)] = np.frombuffer(data, np.uint8)
-        self.arguments = _aligned(kernel.end)
+        self.arguments = _aligned(behind.end if behind else kernel.end)
         free = self.arguments + 4 * len(arguments)
         for buffer in self._buffers:
             free = self._place(buffer, _aligned(free))
+        self.end: int = free
         words = np.array([self._argument(text) for text in arguments], "<u4")
         end = self.arguments + words.nbytes
         if end > memory_bytes:

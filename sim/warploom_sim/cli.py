@@ -12,6 +12,7 @@ from warploom_sim.commands.defer import defer
 from warploom_sim.commands.map import register_map
 from warploom_sim.commands.merge import merge
 from warploom_sim.commands.preempt import preempt
+from warploom_sim.commands.run import run
 from warploom_sim.commands.silicon import silicon
 from warploom_sim.commands.sim import sim
 from warploom_sim.commands.steal import steal
@@ -89,6 +90,8 @@ def main() -> None:
       warploom verilog --config large         Verilog of every block
       warploom map --config default           registers as a C header and SystemRDL
       warploom steal merge_sort --workers 8   work stealing in front of execution units
+      warploom run kernel.elf --grid 4,1,1 --block 96,1,1
+                                              a compiled kernel behind the front end
       warploom silicon                        a real GPU's dispatching beside the model's
       warploom defer program                  loops of a CUDA program that can be deferred
     """
@@ -99,6 +102,7 @@ main.add_command(defer)
 main.add_command(register_map)
 main.add_command(merge)
 main.add_command(preempt)
+main.add_command(run)
 main.add_command(silicon)
 main.add_command(sim)
 main.add_command(steal)

@@ -14,8 +14,9 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from simt_core import SimtCore, SimtMemory
+from simt_core import SimtCore
 from simt_core.packets import retired_turn, warp_end
+from simt_gpu import SimtMemory
 from simt_model import Launch
 from warploom_spec import BlockStatus, Config, layouts
 

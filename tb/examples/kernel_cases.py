@@ -1,6 +1,5 @@
 """Each kernel of ``examples/kernels`` with buffers, arguments, and what NumPy says it makes."""
 
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,15 +39,21 @@ def kernel(name: str) -> KernelElf:
     return read_kernel(KERNELS / f"{name}.elf", MEMORY_BYTES)
 
 
-def kernel_case(name: str, block: Dimensions, seed: int, blocks: int = 3) -> KernelCase:
-    """Draw a launch of ``blocks`` blocks; a part of the last block's threads has nothing to do."""
+def kernel_case(
+    name: str, block: Dimensions, seed: int, blocks: int = 3, behind: KernelCase | None = None
+) -> KernelCase:
+    """Draw a launch of ``blocks`` blocks; a part of the last block's threads has nothing to do.
+
+    With ``behind`` its data lie behind those of another launch of the kernel.
+    """
     rng = np.random.default_rng(seed)
     grid, buffers, numbers, out = _MAKERS[name](rng, block, blocks)
     given = [Buffer(key, value) for key, value in buffers.items()]
     given.append(Buffer("out", np.full_like(out, -1)))
     arguments = [*buffers, "out", *map(str, numbers)]
     elf = kernel(name)
-    return KernelCase(name, elf, grid, block, MemoryImage(elf, given, arguments), out)
+    image = MemoryImage(elf, given, arguments, behind=behind and behind.image)
+    return KernelCase(name, elf, grid, block, image, out)
 
 
 def _words(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -97,10 +102,3 @@ _MAKERS: Mapping[str, Callable[..., tuple[Dimensions, Arrays, Sequence[int], np.
     "stencil_3d": _stencil_3d,
     "block_sum": _block_sum,
 }
-
-
-def shuffled(seed: int) -> list[tuple[str, Dimensions]]:
-    """Return every kernel that ends with every shape, in a random order."""
-    cases = [(name, block) for name in ENDING for block in BLOCKS]
-    random.Random(seed).shuffle(cases)
-    return cases

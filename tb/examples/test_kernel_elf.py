@@ -155,7 +155,7 @@ def test_a_buffer_is_read_from_a_file_or_made(tmp_path: Path) -> None:
         ("out", "buffer is 'out'; legal: NAME=FILE.npy, NAME=zeros:N"),
         ("1x=zeros:3", "buffer is '1x=zeros:3'; legal: NAME=FILE.npy, NAME=zeros:N"),
         ("x=zeros:0", "buffer x is 'zeros:0'; legal: FILE.npy, zeros:N (words)"),
-        ("x=zeros:999999", "buffer x has 999999 words; legal: 1 to 262144"),
+        ("x=zeros:999999", "buffer x has 999999 words; legal: 1 to 65536"),
         ("x=none.npy", "buffer x: none.npy: No such file or directory"),
         ("x={}/text.npy", "buffer x: {}/text.npy: no array of NumPy"),
         ("x={}/empty.npy", "buffer x: {}/empty.npy holds no values; legal: one value or more"),

@@ -1,0 +1,7 @@
+"""A whole GPU: FrontEnd, SMs of SimtCore, and their memory."""
+
+from simt_gpu.block_intake import BlockIntake
+from simt_gpu.simt_gpu import SimtGpu
+from simt_gpu.simt_memory import SimtMemory
+
+__all__ = ["BlockIntake", "SimtGpu", "SimtMemory"]

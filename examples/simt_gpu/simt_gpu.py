@@ -1,0 +1,97 @@
+"""FrontEnd with an SM of SimtCore at each of its ports."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from simt_core import SimtCore
+from simt_core.packets import memory_request, retired_turn
+from simt_gpu.block_intake import BlockIntake
+from simt_gpu.simt_memory import SimtMemory
+from warploom.host import FrontEnd
+from warploom_spec import Config
+from warploom_spec.layouts import PLACES
+
+
+class SimtGpu(wiring.Component):
+    """A GPU that runs kernels: the host reaches it over AXI4-Lite, and its memory beside that.
+
+    Parameters
+    ----------
+    config : Config
+        FrontEnd's.
+    memory_bits : int
+        Width of a byte address.
+    """
+
+    def __init__(self, config: Config, memory_bits: int) -> None:
+        self._config = config
+        self._memory_bits = memory_bits
+        self._front_end = FrontEnd(config)
+        members = self._front_end.signature.members
+        super().__init__(
+            {
+                **{name: members[name] for name in ("axil", "irq", "cores")},
+                # The host's accesses to the memory; what it loads comes in the next cycle.
+                "host_valid": In(1),
+                "host": In(memory_request(memory_bits).layout()),
+                "loaded": Out(32),
+                # A pulse for each turn of each SM.
+                "retired": Out(retired_turn(config).layout()).array(config.sms),
+                "retired_valid": Out(config.sms),
+                # Turns and index reads of all SMs since the reset.
+                "turns": Out(32),
+                "reads": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        config = self._config
+        m.submodules.front_end = front = self._front_end
+        m.submodules.memory = memory = SimtMemory(config.sms, self._memory_bits)
+        wiring.connect(m, wiring.flipped(self.axil), front.axil)
+        for k in range(config.units):
+            wiring.connect(m, wiring.flipped(self.cores[k]), front.cores[k])
+        m.d.comb += [
+            self.irq.eq(front.irq),
+            memory.host_valid.eq(self.host_valid),
+            memory.host.eq(self.host),
+            self.loaded.eq(memory.loaded),
+        ]
+        reads = Signal(config.sms)
+        for n in range(config.sms):
+            m.submodules[f"intake_{n}"] = intake = BlockIntake(config)
+            m.submodules[f"core_{n}"] = core = SimtCore(config, self._memory_bits)
+            wiring.connect(m, front.offer[n], intake.offer)
+            wiring.connect(m, intake.report, front.report[n])
+            wiring.connect(m, intake.warp, core.warp)
+            wiring.connect(m, core.read, front.read[n])
+            wiring.connect(m, core.request, memory.request[n])
+            parts: tuple[Any, ...] = (intake, core)
+            for part in parts:
+                m.d.comb += part.kill.eq(front.kill)
+                m.d.comb += [part.words[p].eq(front.words[p]) for p in range(PLACES)]
+            m.d.comb += [
+                core.block.eq(intake.block),
+                core.block_valid.eq(intake.block_valid),
+                core.shared_first.eq(intake.shared_first),
+                intake.ended.eq(core.ended),
+                intake.ended_valid.eq(core.ended_valid),
+                core.data.eq(front.data),
+                core.data_valid.eq(front.data_valid[n]),
+                memory.fetch_address[n].eq(core.fetch_address),
+                core.fetched.eq(memory.fetched[n]),
+                core.loaded.eq(memory.loaded),
+                self.retired[n].eq(core.retired),
+                self.retired_valid[n].eq(core.retired_valid),
+                reads[n].eq(core.read.valid & core.read.ready),
+            ]
+        m.d.sync += [
+            self.turns.eq(self.turns + sum(self.retired_valid[n] for n in range(config.sms))),
+            self.reads.eq(self.reads + sum(reads[n] for n in range(config.sms))),
+        ]
+        return m

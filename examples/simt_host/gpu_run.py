@@ -1,0 +1,184 @@
+"""Runs kernels on a simulated SimtGpu."""
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simt_gpu import SimtGpu
+from simt_host.c_driver import built_driver
+from simt_host.kernel_elf import KernelElf
+from simt_host.memory_image import MEMORY_BITS, MemoryImage
+from warploom.lib.axil_pins import AxilPins
+from warploom_sim.cosim import simulators
+from warploom_sim.cosim.lockstep.build import built
+from warploom_sim.cosim.lockstep.cocotb_runner import in_simulator
+from warploom_sim.failure import ProgramError
+from warploom_spec import Config, WarploomError
+from warploom_spec.config import BLOCK_LIMITS
+from warploom_spec.launch import REGISTER_UNIT, SHARED_UNIT_BYTES
+
+#: Cycles after which a launch without a record is aborted.
+LIMIT: Final = 2_000_000
+Dimensions = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """One launch, or several of one kernel at once.
+
+    Attributes
+    ----------
+    kernel : KernelElf
+        The kernel.
+    grids, blocks : tuple of tuple of int
+        Of each launch, which has a stream of its own.
+    images : tuple of MemoryImage
+        Of each launch; all in the memory of the last one.
+    abort_after : int or None
+        Cycles after which the first launch is aborted.
+    sms : int or None
+        How many SMs get blocks; None: all.
+    limit : int
+        Cycles after which launches without a record are aborted.
+    """
+
+    kernel: KernelElf
+    grids: tuple[Dimensions, ...]
+    blocks: tuple[Dimensions, ...]
+    images: tuple[MemoryImage, ...]
+    abort_after: int | None = None
+    sms: int | None = None
+    limit: int = LIMIT
+
+
+@dataclass(frozen=True)
+class KernelOutcome:
+    """What came of a run.
+
+    Attributes
+    ----------
+    code : int
+        0, or why a launch was refused, or the driver's code.
+    records : list of dict
+        Final records in the order in which launches ended; ``launch`` says which one it is.
+    instructions, index_reads : int
+        Turns of warps, and rows of packed indices that the SMs read.
+    memory : ndarray of uint8
+        Afterwards.
+    """
+
+    code: int
+    records: list[dict[str, int]]
+    instructions: int
+    index_reads: int
+    memory: NDArray[np.uint8]
+
+
+def run_kernels(
+    runs: Sequence[KernelRun], config: Config, simulator: str, folder: Path, waves: bool = False
+) -> list[KernelOutcome]:
+    """Make runs one after the other, in one simulation.
+
+    Parameters
+    ----------
+    runs : sequence of KernelRun
+        What is run.
+    config : Config
+        The front end's.
+    simulator : str
+        ``icarus`` or ``verilator``.
+    folder : Path
+        An existing folder for this call alone.
+    waves : bool
+        Whether a waveform comes into the folder.
+
+    Raises
+    ------
+    ProgramError
+        If the simulator fails.
+    WarploomError
+        If a launch does not fit the configuration's fields.
+    """
+    fields = [_launches(run, config) for run in runs]
+    library = built_driver(config)
+    waveform = simulators.waveform(simulator) if waves else None
+    simulation = _simulation(config, simulator, waveform)
+    plans: list[dict[str, Any]] = []
+    for number, (run, launches) in enumerate(zip(runs, fields, strict=True)):
+        image, memory = folder / f"image{number}.npy", folder / f"memory{number}.npy"
+        np.save(image, run.images[-1].bytes)
+        limits = [run.images[0].arguments // 4, -(-run.images[-1].end // 4)]
+        paths = {"image": str(image), "memory": str(memory), "read_back": limits}
+        plan: dict[str, Any] = {
+            "launches": launches,
+            "limit": run.limit,
+            "abort_after": run.abort_after,
+        }
+        plan["sms"] = (1 << (run.sms or config.sms)) - 1
+        plans.append(plan | paths)
+    whole = {"library": str(library), "runs": plans}
+    name = "run of kernels"
+    made = in_simulator(name, "simt_host.gpu_bench", simulation, simulator, folder, whole, waves)
+    if "failure" in made:
+        raise ProgramError(f"{name}: {made['failure']}")
+    pairs = zip(made["runs"], plans, strict=True)
+    return [_outcome(found, np.load(plan["memory"])) for found, plan in pairs]
+
+
+@functools.cache
+def _simulation(config: Config, simulator: str, waveform: simulators.Waveform | None) -> Path:
+    return built(AxilPins(SimtGpu(config, MEMORY_BITS)), simulator, waveform)
+
+
+def _outcome(found: dict[str, Any], memory: NDArray[np.uint8]) -> KernelOutcome:
+    counts = (found.get("instructions", 0), found.get("index_reads", 0))
+    return KernelOutcome(found["code"], found["records"], *counts, memory)
+
+
+def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
+    """Return each launch as the C driver takes it; launches of one shape share their indices."""
+    addresses: dict[Dimensions, int] = {}
+    free = 0
+    launches: list[dict[str, int]] = []
+    for stream, (grid, block) in enumerate(zip(run.grids, run.blocks, strict=True)):
+        _check_shape(grid, block, config)
+        if block not in addresses:
+            addresses[block] = free
+            free += -(-int(np.prod(block)) // config.warp_size)
+        if free > config.index_memory_warps:
+            legal = f"1 to {config.index_memory_warps} (index_memory_warps)"
+            raise WarploomError(f"block {block} has indices up to row {free}; legal: {legal}")
+        fields = dict(zip(("gx", "gy", "gz"), grid, strict=True))
+        fields |= dict(zip(("dx", "dy", "dz"), block, strict=True))
+        fields |= {
+            "code": run.kernel.entry,
+            "arguments": run.images[stream].arguments,
+            "index_address": addresses[block],
+            "stream": stream,
+            "after_previous": 1,
+            "warp_registers": -(-run.kernel.registers * config.warp_size // REGISTER_UNIT),
+            "shared": -(-run.kernel.shared_bytes // SHARED_UNIT_BYTES),
+            "barriers": run.kernel.barriers,
+        }
+        launches.append(fields)
+    return launches
+
+
+def _check_shape(grid: Dimensions, block: Dimensions, config: Config) -> None:
+    """Refuse a shape that the configuration does not take, with the legal values."""
+    for what, dimensions, limits in (
+        ("grid", grid, config.max_grid),
+        ("block", block, BLOCK_LIMITS),
+    ):
+        for axis, value, most in zip("xyz", dimensions, limits, strict=True):
+            if not 1 <= value <= most:
+                raise WarploomError(f"{what} {axis} is {value}; legal: 1 to {most}")
+    threads = int(np.prod(block))
+    most = min(config.max_threads, config.warp_slots * config.warp_size)
+    if threads > most:
+        raise WarploomError(f"block {block} has {threads} threads; legal: 1 to {most}")

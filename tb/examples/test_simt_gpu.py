@@ -1,0 +1,156 @@
+"""Kernels from the host's doorbell to the record: FrontEnd, SimtCores, the C driver."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from simt_host.gpu_run import run_kernels
+from tb.examples.kernel_cases import KERNELS, KernelCase, kernel, kernel_case
+from tb.examples.run_kernels import rows, run_of
+from warploom_sim.commands import run as command
+from warploom_spec import ErrorCode, WarploomError, preset
+from warploom_spec.queue import FinalFate
+
+TINY = preset("tiny")
+ADD = str(KERNELS / "vector_add.elf")
+SIZES = ("--grid", "1,1,1", "--block", "8,1,1")
+
+
+def run_all(runs, folder, simulator: str = "verilator"):
+    return run_kernels(runs, TINY, simulator, folder)
+
+
+def fates(outcome) -> list[tuple[FinalFate, int]]:
+    return [(FinalFate(record["fate"]), record["code"]) for record in outcome.records]
+
+
+def other_kernel(name: str, case: KernelCase) -> KernelCase:
+    """Return a case with the program of a kernel whose one argument is its buffer."""
+    found = kernel(name)
+    for address, data in found.segments:
+        case.image.bytes[address : address + len(data)] = np.frombuffer(data, np.uint8)
+    at = case.image.arguments
+    case.image.bytes[at : at + 4] = np.array([case.image.addresses["out"]], "<u4").view(np.uint8)
+    return KernelCase(name, found, case.grid, case.block, case.image, case.out)
+
+
+@pytest.mark.deep
+def test_every_kernel_and_shape_equals_numpy() -> None:
+    made = rows(TINY, "verilator")
+    assert len(made) == 56
+    assert all(row["equal"] and row["index_reads"] for row in made)
+
+
+@pytest.mark.deep
+def test_the_vector_addition_on_icarus(tmp_path, seed: int) -> None:
+    case = kernel_case("vector_add", (7, 5, 1), seed, blocks=2)
+    (outcome,) = run_all([run_of(case)], tmp_path, "icarus")
+    assert fates(outcome) == [(FinalFate.FINISHED, 0)]
+    np.testing.assert_array_equal(case.result(outcome.memory), case.out)
+
+
+@pytest.mark.deep
+def test_an_abort_in_every_cycle_leaves_the_next_launch_right(tmp_path, seed: int) -> None:
+    case = kernel_case("vector_add", (8, 1, 1), seed, blocks=2)
+    (alone,) = run_all([run_of(case)], tmp_path)
+    whole = alone.records[0]["waited"]
+    cycles = range(1, whole + 20)
+    runs = [run for cycle in cycles for run in (run_of(case, abort_after=cycle), run_of(case))]
+    outcomes = run_all(runs, tmp_path)
+    ends = [fates(outcome)[0] for outcome in outcomes[::2]]
+    assert {*ends} == {(FinalFate.ABORTED, 0), (FinalFate.FINISHED, 0)}
+    assert ends.count((FinalFate.ABORTED, 0)) > whole // 2
+    for cycle, outcome in zip(cycles, outcomes[1::2], strict=True):
+        assert fates(outcome) == [(FinalFate.FINISHED, 0)], cycle
+        np.testing.assert_array_equal(case.result(outcome.memory), case.out, str(cycle))
+
+
+@pytest.mark.deep
+def test_a_fault_fails_the_launch_and_an_abort_ends_what_never_ends(tmp_path, seed: int) -> None:
+    case = kernel_case("vector_add", (12, 1, 1), seed, blocks=3)
+    faults = other_kernel("faults", kernel_case("vector_add", (12, 1, 1), seed, blocks=3))
+    never = other_kernel("never_ends", kernel_case("vector_add", (12, 1, 1), seed, blocks=3))
+    runs = [run_of(faults), run_of(case), run_of(never, limit=3000), run_of(case)]
+    failed, after, aborted, last = run_all(runs, tmp_path)
+    assert fates(failed) == [(FinalFate.FAILED, ErrorCode.BLOCK_FAULT)]
+    assert fates(aborted) == [(FinalFate.ABORTED, 0)]
+    for outcome in (after, last):
+        assert fates(outcome) == [(FinalFate.FINISHED, 0)]
+        np.testing.assert_array_equal(case.result(outcome.memory), case.out)
+
+
+@pytest.mark.deep
+def test_the_command_runs_a_kernel(tmp_path) -> None:
+    a = np.arange(50, dtype=np.int32)
+    np.save(tmp_path / "a.npy", a)
+    buffers = [f"a={tmp_path / 'a.npy'}", f"b={tmp_path / 'a.npy'}", "out=zeros:50"]
+    options = [word for text in buffers for word in ("--buffer", text)]
+    options += [word for text in ("a", "b", "out", "50") for word in ("--arg", text)]
+    outputs = ["--json", tmp_path / "r.json", "--wave", tmp_path / "w.fst", "--out", tmp_path]
+    sizes = ["--grid", "2,1,1", "--block", "33,1,1"]
+    done = warploom(ADD, *sizes, *options, *outputs)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads((tmp_path / "r.json").read_text())
+    assert figures["fate"] == "finished"
+    assert (figures["code"], figures["blocks"], figures["index_reads"]) == (0, 2, 10)
+    assert figures["instructions"] > 100
+    assert (tmp_path / "w.fst").stat().st_size > 1000
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), a + a)
+
+
+def warploom(*words) -> subprocess.CompletedProcess[str]:
+    program = ["warploom", "run", *map(str, words)]
+    return subprocess.run(program, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((ADD, *SIZES, "--arg", "c"), "argument is 'c'; legal: a number"),
+        ((ADD, *SIZES, "--buffer", "c"), "buffer is 'c'; legal: NAME=FILE.npy, NAME=zeros:N"),
+        ((ADD, *SIZES, "--buffer", "c=zeros:65536"), "buffer c ends at 0x410c0, outside"),
+        ((ADD, "--grid", "0,1,1", *SIZES[2:]), "grid x is 0; legal: 1 to 65535"),
+        ((ADD, "--grid", "1,1,256", *SIZES[2:]), "grid z is 256; legal: 1 to 255"),
+        ((ADD, *SIZES[:2], "--block", "1,1,65"), "block z is 65; legal: 1 to 64"),
+        (
+            (ADD, *SIZES[:2], "--block", "129,1,1"),
+            "block (129, 1, 1) has 129 threads; legal: 1 to 128",
+        ),
+        ((ADD, "--grid", "1,1", *SIZES[2:]), "'1,1' is no size; legal: X,Y,Z, such as 4,1,1."),
+        ((str(KERNELS / "kernel.ld"), *SIZES), "no ELF file"),
+        (("none.elf", *SIZES), "none.elf: No such file or directory"),
+    ],
+)
+def test_what_cannot_run_is_refused_in_one_line(words, message, monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = invoked(words)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_outside_the_repository_one_line_says_what_is_needed(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(command, "EXAMPLES", tmp_path / "examples")
+    result = invoked((ADD, *SIZES))
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: run needs the folder examples/ of Warploom's repository, which is not in the"
+        " package; legal: run from a checkout\n"
+    )
+
+
+def invoked(words):
+    from click.testing import CliRunner
+
+    from warploom_sim.cli import main
+
+    return CliRunner().invoke(main, ["run", *words])
+
+
+def test_a_shape_whose_indices_do_not_fit_the_memory_is_refused(tmp_path, seed: int) -> None:
+    cases = [kernel_case("vector_add", (n, 1, 1), seed, blocks=1) for n in range(121, 126)]
+    with pytest.raises(WarploomError, match=r"indices up to row 80; legal: 1 to 64 \(index_mem"):
+        run_all([run_of(*cases)], tmp_path)
