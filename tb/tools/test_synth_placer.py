@@ -10,6 +10,7 @@ from warploom_dev.synth.measure import Key
 from warploom_dev.synth.placer import Placer, choose, named
 from warploom_dev.synth.source import Source
 from warploom_dev.synth.targets import Target
+from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
 
 TOOLS = {"pyosys": "0.70", placer.PACKAGE: "0.11.1.0.post826"}
@@ -76,6 +77,15 @@ def test_a_row_is_placed_again_by_the_nextpnr_that_placed_it(path: Path) -> None
     placer._release.cache_clear()
     assert named("native", TOOLS) == Placer("native", "0.11.1", str(program))
     assert named("wheel", TOOLS).name == "wheel"
+
+
+def test_one_that_is_ended_from_outside_is_told_by_its_exit_code(path: Path) -> None:
+    program = install(path, "0.11.1")
+    program.write_text("#!/bin/sh\nkill -9 $$\n")
+    with pytest.raises(
+        ProgramError, match=r"nextpnr failed in .*:\nexit code -9, and it said noth"
+    ):
+        flow.place(1, path, "85k", Placer("native", "0.11.1", str(program)))
 
 
 WALKER = Target(block="GridWalker", seeds=1)

@@ -304,7 +304,8 @@ def place(
     ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode:
-        raise ProgramError(f"nextpnr failed in {folder}:\n{done.stderr[-1500:]}")
+        why = done.stderr[-1500:] or f"exit code {done.returncode}, and it said nothing"
+        raise ProgramError(f"nextpnr failed in {folder}:\n{why}")
     if delays:
         _compress(sdf, delays_file(folder, seed, placer))
     unfinished.replace(report)
