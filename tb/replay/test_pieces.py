@@ -49,6 +49,31 @@ def test_pieces_are_the_whole(
             assert (table["cycle"] >= np.uint64(part.until)).all(), kind
 
 
+def test_lean_pieces_have_columns_of_the_others(seed: int, request: pytest.FixtureRequest) -> None:
+    config = preset("tiny")
+    launches = random_launches(random.Random(seed), config, 12, crowded=True)
+    request.getfixturevalue("small")
+    whole, lean = (
+        event_model.joined(
+            [part.events for part in event_model.pieces(launches, config, seed, 2, lean=choice)]
+        )
+        for choice in (False, True)
+    )
+    assert lean.stalls == whole.stalls
+    assert {kind: [*table] for kind, table in lean.tables.items()} == {
+        "answers": ["cycle", "ticket", "code", "argument"],
+        "decisions": ["cycle", "ticket", "hit", "entry"],
+        "words": ["cycle", "place", "ticket"],
+        "offers": ["cycle", "sm", "slot", "ticket"],
+        "reports": ["cycle", "sm", "slot", "status"],
+        "ended": [*whole.tables["ended"]],
+    }
+    for kind, table in lean.tables.items():
+        for name, column in table.items():
+            assert column.tolist() == whole.tables[kind][name].tolist(), (kind, name)
+    assert len(lean.tables["reports"]["cycle"]) > 100
+
+
 def test_blocks_of_a_large_grid_have_their_places() -> None:
     """More blocks than lengths stand ready at once, in three dimensions."""
     grid = (37, 41, 59)

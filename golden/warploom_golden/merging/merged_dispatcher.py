@@ -27,6 +27,7 @@ from warploom_golden.merging.merged_machine import (
 from warploom_golden.merging.merged_work import MergedWork
 from warploom_golden.replay.event_constants import NEVER, NONE
 from warploom_golden.replay.event_dispatcher import SmBehaviour, clear, initial_state
+from warploom_golden.replay.event_state import State
 from warploom_golden.replay.machine import Machine
 from warploom_spec import Config, WarploomError, timing
 
@@ -85,7 +86,7 @@ class MergedDispatcher:
         self._spin = mode == "spin"
         self._walk = walk
         self._places: deque[_Resident] = deque()
-        self._state = initial_state(config, Machine.of(config), SmBehaviour())
+        self._state: State = initial_state(config, Machine.of(config), SmBehaviour())[0]
         # Of the launch that is in the dispatcher, or was the last one there.
         self._launch: Launch | None = None
         self._reports = np.zeros((MERGED_ID + 1, 0), np.int64)

@@ -135,7 +135,7 @@ def decide(s: State, w: Launch, spin: bool, cycle: int) -> int:
     if not spin and not w.open[w.tasks[place.next]]:
         return GATED
     shut = closed(s, cycle)
-    if shut == NONE or s.rooms > s.sms[shut].room:
+    if shut == NONE or s.rooms > s.has_room[shut]:
         place_block(s, w, spin, choose(s, shut), cycle)
     return BUSY
 

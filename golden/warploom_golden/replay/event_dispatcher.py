@@ -3,9 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from math import prod
-from typing import Final, assert_never
+from typing import Any, Final, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_golden.replay.block_length import block_lengths, grid_places
@@ -133,7 +134,11 @@ class EventDispatcher:
         self._seed = seed
         self._sm = sm or SmBehaviour()
         self._timing = timing(config)
-        self._state = initial_state(config, self._machine, self._sm, knee)
+        states = initial_state(config, self._machine, self._sm, knee)
+        self._states = states
+        self._state: State = states[0]
+        # To be read often: a record's attribute takes twenty times as long.
+        self._logged = states["offers"], states["reports"]
         # Launches by place, and how many there are of each stream.
         self._launches: dict[int, LaunchDescriptor] = {}
         self._residents: Counter[int] = Counter()
@@ -159,8 +164,8 @@ class EventDispatcher:
     @property
     def is_full(self) -> bool:
         """Whether the logs are to be taken."""
-        state, most = self._state, self._drained
-        return most is not None and (state.offers >= most or state.reports >= most)
+        most = self._drained
+        return most is not None and any(count.item() >= most for count in self._logged)
 
     def take_logs(self) -> tuple[Integers, Integers]:
         """Return the logs of offers and of reports, and begin new ones."""
@@ -316,7 +321,7 @@ class EventDispatcher:
         ended, other_change = NONE, False
         while cycle < until and ended == NONE and not other_change and not self.is_full:
             cycle, ended, other_change, stopped = advance(
-                self._state, self._lengths, self._offers, self._reports, cycle, until
+                self._states, self._lengths, self._offers, self._reports, cycle, until
             )
             if stopped:
                 self._look_ahead()
@@ -359,12 +364,16 @@ def clear(place: Place) -> None:
 
 def initial_state(
     config: Config, machine: Machine, sm: SmBehaviour, knee: int | None = None
-) -> State:
-    """Return the state after reset. The memory of SMs that there are not is never touched."""
-    fields = np.zeros(1, record(State))
+) -> NDArray[Any]:
+    """Return an array of the state after reset.
+
+    The memory of SMs that there are not is never touched.
+    """
+    # Elements of this type have their fields as attributes, in plain Python, too.
+    fields = np.zeros(1, np.dtype((np.record, record(State))))
     slots = machine.sizes[SLOTS]
     sms = fields["sms"][0, : machine.sms]
-    sms["room"] = 1
+    fields["has_room"][0, : machine.sms] = 1
     sms["free"] = machine.sizes
     sms["lost_at"] = sms["silent_from"] = NEVER
     for number, cycle in sm.silent_from.items():
@@ -373,7 +382,7 @@ def initial_state(
     fields["fifo"][0, : machine.sms, :slots] = range(slots)
     fields["due"][0, : machine.sms, : 2 * slots] = NOT_DUE << SLOT_BITS
     fields["calendar"] = NEVER << SM_BITS
-    state: State = fields.view(np.recarray)[0]
+    state: State = fields[0]
     for number in range(2):
         clear(state.places[number])
     _set_rules(state.rules, config, sm)
@@ -386,7 +395,7 @@ def initial_state(
     state.alarm = state.dead_at = state.load_at = NEVER
     state.flushed, state.alive = NONE, machine.sms
     state.last_cycle = -NEVER
-    return state
+    return fields
 
 
 def _set_rules(rules: Rules, config: Config, sm: SmBehaviour) -> None:

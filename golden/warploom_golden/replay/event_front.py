@@ -7,7 +7,7 @@ is sent again next.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warploom_golden.launch.launch_check import refusals
@@ -97,8 +97,8 @@ class EventFront:
         self._transfers = None if transfers is None else deque(transfers)
         self._sent = 0
         self._refused_for_good = 0
-        # Launch numbers by pipeline stage; the last one stands at LaunchCheck's output.
-        self._pipe: list[int | None] = [None] * self._timing.launch_check
+        # LaunchCheck's pipeline: cycle in which each launch leaves it, and its number.
+        self._pipe: deque[tuple[int, int]] = deque()
         self._queue: deque[Waiting] = deque()
         self._unpresented: deque[tuple[Waiting, IndexConfig]] = deque()
         self._looked_up: tuple[int, Waiting, IndexConfig] | None = None
@@ -135,27 +135,46 @@ class EventFront:
         booted = cycle >= self._timing.boot
         if ready and place_free and booted:
             handed = self._queue[0]
-        moved = self._present(cycle)
-        moved |= self._look_up(cycle)
-        moved |= self._check(cycle)
+        self._present(cycle)
+        self._look_up(cycle)
+        self._check(cycle)
         if handed:
             self._queue.popleft()
-        moved |= self._take_ends(cycle)
+        self._take_ends(cycle)
         self._keep_room()
-        busy = moved or handed or self._decided or cycle <= self._filter.settled
-        busy = busy or (ready and not booted)
-        self.wake = cycle + 1 if busy or self._ends else self._next_arrival(cycle)
+        self.wake = cycle + 1
+        if not handed and not (ready and not booted):
+            self.wake = max(cycle + 1, min(self._moves(cycle)))
         return handed
 
-    def _next_arrival(self, cycle: int) -> int:
-        """Return when the next launch to be sent arrives, `NEVER` if it is there or there is none.
+    def _moves(self, cycle: int) -> Iterator[int]:
+        """Yield cycles after this one, or this one for the next, in which something moves."""
+        yield self._next_transfer()
+        if self._pipe:
+            yield self._pipe[0][0]
+        if self._ends:
+            yield self._ends[0][0]
+        # A launch that is ready waits for a place, which comes with an end.
+        if self._queue and self._queue[0].prepared > cycle:
+            yield self._queue[0].prepared
+        if self._decided:
+            yield self._decided[0]
+        elif self._looked_up:
+            # What the filter holds back is asked again as long as something changes there.
+            asked = self._looked_up[0] + self._timing.filter_lookup
+            yield asked if cycle < asked or cycle <= self._filter.settled else NEVER
+        elif self._unpresented:
+            yield cycle
 
-        One that is there waits for room, and room comes with an end.
+    def _next_transfer(self) -> int:
+        """Return from when on a launch is sent, `NEVER` if none is left or there is no room.
+
+        Room comes with an end.
         """
         if self._transfers is not None:
             return self._transfers[0] if self._transfers else NEVER
-        left = self._sent < len(self._launches)
-        return self._arrivals[self._sent] if left and self._arrivals[self._sent] > cycle else NEVER
+        left = self._room and self._sent < len(self._launches)
+        return self._arrivals[self._sent] if left else NEVER
 
     def _full(self) -> int:
         """Return why no launch is accepted in this cycle, 0 if one is."""
@@ -165,24 +184,22 @@ class EventFront:
             return ErrorCode.COMPLETION_FULL
         return ErrorCode.QUEUE_FULL if len(self._queue) >= self._timing.launch_queue else 0
 
-    def _take_ends(self, cycle: int) -> bool:
+    def _take_ends(self, cycle: int) -> None:
         """Release what ended and count records, at the end of the cycle."""
-        taken = bool(self._ends) and self._ends[0][0] == cycle
-        if taken:
+        if self._ends and self._ends[0][0] == cycle:
             _, entries = self._ends.popleft()
             for entry in entries:
                 self._filter.release(cycle, entry)
             self._reserved -= 1
-        return taken
 
     def _keep_room(self) -> None:
         """Tell whether a launch that is sent in the next cycle finds an entry."""
-        checking = sum(number is not None for number in self._pipe)
+        checking = len(self._pipe)
         queue = checking + len(self._queue) < self._timing.launch_queue
         records = checking + self._reserved < self._timing.end_records
         self._room = (queue and records) or not self._bounded
 
-    def _present(self, cycle: int) -> bool:
+    def _present(self, cycle: int) -> None:
         """Present the next configuration while none is in flight; it transfers at once."""
         if self._decided and self._decided[0] == cycle:
             # Still in flight in the cycle of its decision.
@@ -190,33 +207,28 @@ class EventFront:
             if len(waiting.entries) == len(self._configs(waiting)):
                 waiting.prepared = cycle + 1
             self._decided = None
-            return True
-        if self._looked_up or self._decided or not self._unpresented:
-            return False
-        self._looked_up = cycle, *self._unpresented.popleft()
-        return True
+        elif self._unpresented and not self._looked_up and not self._decided:
+            self._looked_up = cycle, *self._unpresented.popleft()
 
-    def _look_up(self, cycle: int) -> bool:
+    def _look_up(self, cycle: int) -> None:
         """Accept the configuration in the lookup stage when nothing holds it."""
         if not self._looked_up:
-            return False
+            return
         since, waiting, (address, block) = self._looked_up
         if cycle < since + self._timing.filter_lookup:
-            return True
+            return
         count = warps(block, self._config.warp_size)
         accepted = self._filter.accept(cycle, address, block, count)
         if accepted is None:
-            return False
+            return
         waiting.entries.append(accepted.entry)
         self._looked_up, self._decided = None, (accepted.decision, waiting)
         self.decisions.append((waiting.ticket, waiting.number, accepted))
-        return True
 
-    def _check(self, cycle: int) -> bool:
-        """Move LaunchCheck's pipeline and answer the launch that leaves it."""
-        leaving = self._pipe[-1]
-        if leaving is not None:
-            self._answer(cycle, leaving)
+    def _check(self, cycle: int) -> None:
+        """Answer the launch that leaves LaunchCheck's pipeline, and let the next one enter."""
+        if self._pipe and self._pipe[0][0] == cycle:
+            self._answer(cycle, self._pipe.popleft()[1])
         left = self._sent < len(self._launches)
         if self._transfers is None:
             sending = self._room and left and self._arrivals[self._sent] <= cycle
@@ -226,10 +238,9 @@ class EventFront:
                 self._transfers.popleft()
             # A host that sends more than there is differs by the answer that is not expected.
             sending = sending and left
-        moved = sending or any(stage is not None for stage in self._pipe)
-        self._pipe = [self._sent if sending else None, *self._pipe[:-1]]
-        self._sent += sending
-        return moved
+        if sending:
+            self._pipe.append((cycle + self._timing.launch_check, self._sent))
+            self._sent += 1
 
     def _answer(self, cycle: int, number: int) -> None:
         """Answer a launch; a source's regard for `room` keeps places for it."""

@@ -54,7 +54,7 @@ from warploom_golden.replay.event_sms import (
     send,
     take_up,
 )
-from warploom_golden.replay.event_state import Integers, State
+from warploom_golden.replay.event_state import Integers, Rows, State
 from warploom_golden.replay.event_stops import (
     give_up,
     is_taken_back,
@@ -170,7 +170,7 @@ def decide(s: State, lengths: Integers, offers: Integers, cycle: int) -> bool:
     shut = closed(s, cycle)
     open_rooms = s.rooms
     if shut != NONE:
-        open_rooms -= s.sms[shut].room
+        open_rooms -= s.has_room[shut]
     if open_rooms == 0:
         stall(s, shut, cycle, 1)
         return shut != NONE or place.stop_at == cycle
@@ -317,7 +317,7 @@ def run_cycle(
 
 @compiled
 def advance(
-    s: State,
+    states: Rows[State],
     lengths: Integers,
     offers: Integers,
     reports: Integers,
@@ -332,8 +332,8 @@ def advance(
 
     Parameters
     ----------
-    s : State
-        The state at the start of ``cycle``.
+    states : array of one State
+        The state at the start of ``cycle``. An array is handed over in a tenth of a record's time.
     lengths : array of int64
         How long the blocks of the head's launch hold their slots, with contention their work, from
         block ``window`` on.
@@ -352,6 +352,7 @@ def advance(
         happen any more by itself. The place that a launch left in the cycle before, or `NONE`.
         Whether a launch started, or an SM was lost. Whether lengths must be made ready to go on.
     """
+    s = states[0]
     ended, other_change = NONE, False
     while (
         cycle < until

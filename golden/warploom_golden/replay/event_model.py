@@ -80,6 +80,8 @@ def pieces(
     knee: int | None = None,
     arrivals: Sequence[int] | None = None,
     transfers: Sequence[int] | None = None,
+    *,
+    lean: bool = False,
 ) -> Iterator[Piece]:
     """Replay launches; yield the events in pieces, so that no more than one is held.
 
@@ -105,6 +107,10 @@ def pieces(
         Cycles in which a host's launches transfer, in rising order; a launch that is refused with
         `ErrorCode.QUEUE_FULL` or `COMPLETION_FULL` is the next one, too. None: a launch transfers
         as soon as there is room.
+    lean : bool
+        Leave out what no sum over blocks needs: ``done``, ``warps`` and ``errors``, of ``words``
+        all columns but ``cycle``, ``place`` and ``ticket``, and of ``offers`` all but ``cycle``,
+        ``sm``, ``slot`` and ``ticket``.
 
     Raises
     ------
@@ -122,7 +128,7 @@ def pieces(
     tables = _Tables(dispatch, launches, config)
     for until in dispatch.run():
         stalls = {f"stall_{cause}": n for cause, n in dispatch.stalls.items()}
-        yield Piece(Events(tables.take(), stalls), until)
+        yield Piece(Events(tables.take_lean() if lean else tables.take(), stalls), until)
 
 
 def run(
@@ -174,6 +180,20 @@ class _Tables:
             "reports": _placed(reports) | {"status": reports[3].view(np.uint64)},
             "ended": _ended(self._new("ended", dispatch.ended)),
             "errors": _columns([], ("cycle", "source", "code", "argument")),
+        }
+
+    def take_lean(self) -> dict[str, Table]:
+        """Return the tables that sums over blocks need, with the columns that they need."""
+        words = self._new("words", self._dispatch.words)
+        offers, reports = self._dispatch.take_logs()
+        answers = self._new("answers", self._dispatch.front.answers)
+        return {
+            "answers": _columns(answers, ("cycle", "ticket", "code", "argument")),
+            "decisions": _decisions(self._new("decisions", self._dispatch.front.decisions)),
+            "words": _columns([row[:3] for row in words], ("cycle", "place", "ticket")),
+            "offers": _placed(offers) | {"ticket": offers[3].view(np.uint64)},
+            "reports": _placed(reports) | {"status": reports[3].view(np.uint64)},
+            "ended": _ended(self._new("ended", self._dispatch.ended)),
         }
 
     def _new(self, kind: str, rows: Sequence[Row]) -> Sequence[Row]:

@@ -25,8 +25,8 @@ def judge(s: State, number: int) -> None:
     room = 1 if sm.others == 0 and sm.lost_at == NEVER else 0
     for k in range(len(sm.free)):
         room &= 1 if sm.free[k] >= s.need[k] else 0
-    s.rooms += room - sm.room
-    sm.room = room
+    s.rooms += room - s.has_room[number]
+    s.has_room[number] = room
 
 
 @inlined
@@ -87,7 +87,7 @@ def closed(s: State, cycle: int) -> int:
 def first_with_room(s: State, start: int, shut: int) -> int:
     """Return the first SM from ``start`` on, cyclically, that is eligible; one is."""
     number = start
-    while not s.sms[number].room or number == shut:
+    while not s.has_room[number] or number == shut:
         number = following(s, number)
     return number
 
@@ -111,7 +111,7 @@ def least_loaded(s: State, shut: int) -> int:
     """Choose the SM with the fewest occupied warp slots, ties to the lowest number."""
     chosen = first_with_room(s, 0, shut)
     for number in range(chosen + 1, s.rules.sms):
-        if not s.sms[number].room or number == shut:
+        if not s.has_room[number] or number == shut:
             continue
         if s.sms[number].free[WARPS] > s.sms[chosen].free[WARPS]:
             chosen = number
@@ -125,7 +125,7 @@ def freed_first(s: State, shut: int) -> int:
         head: int = s.queue[s.front]
         s.front = s.front + 1 if s.front + 1 < len(s.queue) else 0
         s.queued -= 1
-        if s.sms[head].room and head != shut:
+        if s.has_room[head] and head != shut:
             return head
     # The table stays as it is after reset: the identity.
     return from_pointer(s, shut)

@@ -41,7 +41,11 @@ def enter_key(tournament: Integers, players: int, player: int, key: int) -> None
     tournament[node] = key
     while node > 1:
         node >>= 1
-        tournament[node] = min(tournament[2 * node], tournament[2 * node + 1])
+        least = min(tournament[2 * node], tournament[2 * node + 1])
+        if least == tournament[node]:
+            # All above stays as it is, too.
+            return
+        tournament[node] = least
 
 
 @inlined

@@ -166,8 +166,6 @@ class Sm:
         What it has left.
     others : int
         Blocks of an earlier launch on it, as long as it is not known what fits beside them.
-    room : int
-        1 if it has room for the next block.
     front : int
         Where its ring of free slots begins; their number is that of `free`.
     waiting : int
@@ -185,7 +183,6 @@ class Sm:
 
     free: Amounts
     others: int
-    room: int
     front: int
     waiting: int
     lost_at: int
@@ -266,8 +263,8 @@ class State:
         First cycle in which LaunchPath takes the next stop.
     need : Amounts
         What the next block takes of an SM, or the last one took.
-    rooms : int
-        SMs that have room for it.
+    has_room, rooms : Integers, int
+        1 for each SM that has room for it, by number; how many these are.
     alive, dead_at : int
         SMs that are not lost; the first cycle in which all are.
     last, last_cycle : int
@@ -325,6 +322,7 @@ class State:
     flushed: int
     stop_free: int
     need: Amounts
+    has_room: Annotated[Integers, MOST_SMS]
     rooms: int
     alive: int
     dead_at: int

@@ -77,6 +77,8 @@ def event_pieces(
     request: ReplayRequest,
     arrivals: Sequence[int] | None = None,
     transfers: Sequence[int] | None = None,
+    *,
+    lean: bool = False,
 ) -> Iterator[Piece]:
     """Yield what the golden event model makes of launches, in this process."""
     return event_model.pieces(
@@ -87,4 +89,5 @@ def event_pieces(
         request.knee,
         arrivals,
         transfers,
+        lean=lean,
     )

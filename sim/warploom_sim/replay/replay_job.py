@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from warploom_golden.replay.event_model import Piece
@@ -31,11 +32,15 @@ class Job:
 
     trace: Trace
     launches: list[LaunchDescriptor]
-    demanded: Expected
     config: Config
     request: ReplayRequest
     flip: Flip | None = None
     arrivals: list[int] | None = None
+
+    @cached_property
+    def demanded(self) -> Expected:
+        """What the launches demand of the configuration."""
+        return expected.count(self.launches, self.config, self.request)
 
     @property
     def recording(self) -> Recording:
@@ -86,9 +91,8 @@ def prepare_launches(
         If a launch is refused.
     """
     launches = launches_of(trace, config, request)
-    demanded = expected.count(launches, config, request)
     arrivals = arrivals_of(trace, request)
-    return Job(trace, launches, demanded, config, request, flip, arrivals)
+    return Job(trace, launches, config, request, flip, arrivals)
 
 
 def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
@@ -115,9 +119,11 @@ def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
     )
 
 
-def model_pieces(job: Job, transfers: Sequence[int] | None = None) -> Iterator[Piece]:
+def model_pieces(
+    job: Job, transfers: Sequence[int] | None = None, *, lean: bool = False
+) -> Iterator[Piece]:
     """Yield what the golden event model makes of a job, in this process."""
-    return event_pieces(job.launches, job.config, job.request, job.arrivals, transfers)
+    return event_pieces(job.launches, job.config, job.request, job.arrivals, transfers, lean=lean)
 
 
 def figures_alone(job: Job, *, limits: bool) -> RunFigures:
@@ -125,13 +131,13 @@ def figures_alone(job: Job, *, limits: bool) -> RunFigures:
 
     What blocked the head is found on request.
     """
-    return _figures(job, model_pieces(job), limits=limits)
+    return _figures(job, model_pieces(job, lean=True), limits=limits)
 
 
 def model_alone(job: Job) -> Replay:
     """Return what the golden event model makes of a job, in this process."""
     if job.demanded.blocks > KEPT_BLOCKS:
-        found = _figures(job, model_pieces(job), limits=False)
+        found = _figures(job, model_pieces(job, lean=True), limits=False)
         return result_of(job, found, lambda: model_pieces(job))
     kept = list(model_pieces(job))
     return result_of(job, _figures(job, kept, limits=False), lambda: kept)
