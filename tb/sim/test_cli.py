@@ -24,8 +24,9 @@ from warploom_sim.replay.request import ReplayRequest
 from warploom_spec import WarploomError
 
 ROOT = Path(__file__).parents[2]
-#: Commands that compare or prove something, and can find it wrong: exit code 1.
-FAILING = ("compare", "sim", "steal")
+#: Commands that compare or prove something, and can find it wrong, or whose kernel can fail: exit
+#: code 1.
+FAILING = ("compare", "run", "sim", "steal")
 TRACE = str(ROOT / "traces" / "stencil3d_shapes.json.gz")
 
 
