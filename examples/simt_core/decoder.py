@@ -102,9 +102,5 @@ class Decoder(wiring.Component):
                 with m.Elif((number == _BARRIER_CSR) & only_writes & (rd == 0)):
                     m.d.comb += self.kind.eq(Kind.BARRIER)
         without = [Kind.ILLEGAL, Kind.BRANCH, Kind.STORE, Kind.BARRIER, Kind.FENCE]
-        with m.Switch(self.kind):
-            with m.Case(*without):
-                m.d.comb += self.writes.eq(0)
-            with m.Default():
-                m.d.comb += self.writes.eq(rd != 0)
+        m.d.comb += self.writes.eq((rd != 0) & Cat(self.kind != kind for kind in without).all())
         return m

@@ -1,6 +1,6 @@
 """What one lane computes in a turn."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,24 +30,18 @@ class LaneAlu(wiring.Component):
         less_unsigned = Signal()
         m.d.comb += less.eq(a.as_signed() < b.as_signed())
         m.d.comb += less_unsigned.eq(a < b)
-        with m.Switch(funct3):
-            with m.Case(0):
-                m.d.comb += self.result.eq(Mux(self.alternative, a - b, a + b))
-            with m.Case(1):
-                m.d.comb += self.result.eq(a << b[:5])
-            with m.Case(2):
-                m.d.comb += self.result.eq(less)
-            with m.Case(3):
-                m.d.comb += self.result.eq(less_unsigned)
-            with m.Case(4):
-                m.d.comb += self.result.eq(a ^ b)
-            with m.Case(5):
-                arithmetic = Cat(a, self.alternative & a[31]).as_signed()
-                m.d.comb += self.result.eq(arithmetic >> b[:5])
-            with m.Case(6):
-                m.d.comb += self.result.eq(a | b)
-            with m.Case(7):
-                m.d.comb += self.result.eq(a & b)
+        arithmetic = Cat(a, self.alternative & a[31]).as_signed()
+        by_funct3 = (
+            Mux(self.alternative, a - b, a + b)[:32],
+            (a << b[:5])[:32],
+            less,
+            less_unsigned,
+            a ^ b,
+            (arithmetic >> b[:5])[:32],
+            a | b,
+            a & b,
+        )
+        m.d.comb += self.result.eq(Array(by_funct3)[funct3])
         # MULH has two signed factors, MULHSU one, MULHU none; MUL's low half does not care.
         product = Signal(66)
         signed_a = Cat(a, a[31] & (funct3[:2] != 3)).as_signed()

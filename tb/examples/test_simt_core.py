@@ -171,4 +171,4 @@ WRONG_ROWS = {"warps_before": before, "wider": wider}
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(10))
 def test_many_random_sequences(part: int, seed: int) -> None:
-    lockstep(seed + part, 25, 13)
+    lockstep(seed + part, 20, 13)

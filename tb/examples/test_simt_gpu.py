@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from simt_host.gpu_run import run_kernels
 from tb.examples.kernel_cases import KERNELS, KernelCase, kernel, kernel_case
 from tb.examples.run_kernels import rows, run_of
-from warploom_sim.commands import run as command
+from warploom_sim.commands import run as run_command
 from warploom_spec import ErrorCode, WarploomError, preset
 from warploom_spec.queue import FinalFate
 
@@ -101,8 +103,9 @@ def test_the_command_runs_a_kernel(tmp_path) -> None:
 
 
 def warploom(*words) -> subprocess.CompletedProcess[str]:
-    program = ["warploom", "run", *map(str, words)]
-    return subprocess.run(program, capture_output=True, text=True, check=False)
+    program = Path(sys.executable).with_name("warploom")
+    command = [program, "run", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +136,7 @@ def test_what_cannot_run_is_refused_in_one_line(words, message, monkeypatch, tmp
 
 
 def test_outside_the_repository_one_line_says_what_is_needed(monkeypatch, tmp_path) -> None:
-    monkeypatch.setattr(command, "EXAMPLES", tmp_path / "examples")
+    monkeypatch.setattr(run_command, "EXAMPLES", tmp_path / "examples")
     result = invoked((ADD, *SIZES))
     assert result.exit_code == 2
     assert result.stderr == (
