@@ -228,8 +228,10 @@ def test_a_model_that_is_wrong_is_found_by_the_rtl(
     patch = "import warploom_golden.replay.block_length as b; right = b.block_lengths;"
     patch += " b.block_lengths = lambda *words: right(*words) + 1"
     (wrong / "sitecustomize.py").write_text(patch)
-    options = ["--config", "tiny", "--launches", 9, "--rtl", "--sim", "icarus", "--results", "runs"]
-    command = [*MAIN, "compare", trace, *options, "--policy", "first_fit", "--json", "f.json"]
+    options = ["--config", "tiny", "--policy", "first_fit", "--rtl", "--sim", "icarus"]
+    # At the recorded lengths Icarus would take minutes.
+    options += ["--launches", 9, "--time-scale", "1/32", "--seed", 1]
+    command = [*MAIN, "compare", trace, *options, "--results", "runs", "--json", "f.json"]
     client = started(*command, folder=tmp_path, log="client.log", first_path=wrong)
     assert client.wait(LIMIT_S) == 1
     said = (tmp_path / "client.log").read_text()
