@@ -83,7 +83,7 @@ def lockstep(seed: int, sequences: int, threads: int) -> int:
 
 
 def test_random_sequences_take_the_models_turns(seed: int) -> None:
-    assert lockstep(seed, 2, 9) > 2 * 2 * 20
+    assert lockstep(seed, 1, 11) > 2 * 20
 
 
 @pytest.mark.deep
@@ -166,6 +166,18 @@ def wider(axis: int):
 
 
 WRONG_ROWS = {"warps_before": before, "wider": wider}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("cycle", range(100, 400, 60))
+def test_killed_blocks_end_in_time(cycle: int, seed: int) -> None:
+    case = kernel_case("block_sum", (7, 3, 1), seed, blocks=3)
+    bench = CoreBench(TINY, case.image.bytes, random.Random(seed))
+    bench.kill = lambda now: int(now >= cycle)
+    _, blocks, _ = run_kernel(bench, case)
+    late = [block for block in blocks if block.taken <= cycle and block.status != BlockStatus.OK]
+    assert late and all(block.status == BlockStatus.KILLED for block in late)
+    assert max(block.reported for block in late) <= cycle + TINY.block_slots + 8
 
 
 @pytest.mark.deep
