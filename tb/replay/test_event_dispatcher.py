@@ -52,7 +52,7 @@ class Reference:
         stops: Stops,
         behaviour: SmBehaviour,
         seed: int,
-        knee: int | None,
+        knee: int | None = None,
     ):
         self.config, self.seed, self.behaviour, self.knee = config, seed, behaviour, knee
         self.model = BlockDispatcher(config)
