@@ -21,7 +21,9 @@ def compiled(function: Function) -> Function:
     What is kept is discarded when the function's own file changes. The `inlined` functions that it
     calls, and the constants that these use, may stand in other files if `source_number` of those
     is the default value of a parameter, or a part of an argument's type: Numba keeps a result for
-    each.
+    each. Only one function of a process may have such a default. Numba takes the second one's for
+    the first one's, finds no compiled function for it, and searches anew in each call:
+    milliseconds.
     """
     try:
         return cast(Function, numba.njit(cache=True, nogil=True)(function))

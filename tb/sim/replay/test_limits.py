@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from numba.core.dispatcher import _DispatcherBase
 
 from tb.replay.test_event_model import random_launches
 from tb.support.replays import model_replay
@@ -313,3 +314,24 @@ def counters(replay: Replay, limits: Limits) -> dict[str, int]:
             limiting = (most[row] + 1) * launches.takes[row] > sizes
             found.update(name for name, yes in zip(RESOURCES, limiting, strict=True) if yes)
     return dict(found)
+
+
+def test_walk_and_event_model_are_found_compiled_in_one_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After the first call of each, Numba need not look for the compiled function in Python."""
+
+    def both() -> None:
+        find_limits(random_replay("tiny", "round_robin", "out_of_order", random.Random(1)))
+
+    both()
+    searched: Counter[str] = Counter()
+    search = _DispatcherBase._compile_for_args
+
+    def counted(function: Any, *arguments: Any, **named: Any) -> Any:
+        searched[function.py_func.__name__] += 1
+        return search(function, *arguments, **named)
+
+    monkeypatch.setattr(_DispatcherBase, "_compile_for_args", counted)
+    both()
+    assert not searched

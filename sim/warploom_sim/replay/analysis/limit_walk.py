@@ -1,15 +1,15 @@
 """The walk through a replay's decisions that finds what limits each cycle, compiled.
 
 Rules and names: ``docs/replay/replay.md``, 'What blocked the head'. All of it stands in one file,
-with its constants, but for the number of resources: `warploom_golden.replay.compiled.compiled` says
-why.
+with its constants: `warploom_golden.replay.compiled.compiled` says why. So the walk counts the
+resources by its arguments, and no constant of another file is compiled.
 """
 
 from typing import Final
 
-from warploom_golden.replay.compiled import compiled, inlined, source_number
+from warploom_golden.replay.compiled import compiled, inlined
 from warploom_golden.replay.event_state import Integers
-from warploom_spec import RESOURCES, resources
+from warploom_spec import RESOURCES
 
 #: Limits by number. The resources stand in the order of `warploom_spec.RESOURCES`.
 RATE: Final = 0
@@ -17,11 +17,11 @@ FIRST_RESOURCE: Final = 1
 RECLAIM: Final = FIRST_RESOURCE + len(RESOURCES)
 ORDER: Final = RECLAIM + 1
 PLACES: Final = RECLAIM + 2
-PATH: Final = RECLAIM + 3
+#: Distance of the launch path behind reclaim: what is compiled does not know the number itself.
+PATH_BEHIND: Final = 3
+PATH: Final = RECLAIM + PATH_BEHIND
 ARRIVALS: Final = RECLAIM + 4
 NOTHING_LEFT: Final = RECLAIM + 5
-#: Of the list that these numbers follow.
-SOURCES: Final = source_number(resources)
 #: Rows of the stretches that are found.
 START: Final = 0
 LIMIT: Final = 1
@@ -86,7 +86,6 @@ def walk(
     work: Integers,
     stand: Integers,
     out: Integers,
-    sources: int = SOURCES,
 ) -> int:
     """Find what limits each cycle from a launch's first as the head to its last decision.
 
@@ -117,8 +116,6 @@ def walk(
         `WITH_ROOM`, SMs that have room; `GONE`, reports of this call that were counted.
     out : array of int64, shape (3, most)
         To be filled in: rows `START`, `LIMIT`, `LAUNCH` of the stretches in which one limit holds.
-    sources : int
-        Not to be given: a part of what is compiled, which differs when the source does.
 
     Returns
     -------
@@ -127,6 +124,8 @@ def walk(
     """
     count, gone = 0, 0
     chips = len(free)
+    reclaim = FIRST_RESOURCE + takes.shape[1]
+    path = reclaim + PATH_BEHIND
     short, rooms = work[:, :-1], work[:chips, -1]
     cycle, with_room = stand[CYCLE], stand[WITH_ROOM]
     last_sm, last_cycle = stand[LAST_SM], stand[LAST_CYCLE]
@@ -155,9 +154,9 @@ def walk(
                 if with_room > 0 and last_cycle == cycle - 1 and rooms[last_sm] == 1:
                     limit, change = RATE, cycle + 1
                 elif with_room > 0 and cycle < known[i]:
-                    limit, change = PATH, min(change, known[i])
+                    limit, change = path, min(change, known[i])
                 elif with_room > 0:
-                    limit = RECLAIM
+                    limit = reclaim
                 else:
                     limit = FIRST_RESOURCE + shortest(short, chips)
                 count = emit(out, count, cycle, limit, number)
