@@ -113,9 +113,9 @@ def test_more_blocks_than_are_kept_come_again(
     made: list[object] = []
     make = replay_job.model_pieces
 
-    def counted(job: replay_job.Job) -> object:
+    def counted(job: replay_job.Job, **more: bool) -> object:
         made.append(job)
-        return make(job)
+        return make(job, **more)
 
     monkeypatch.setattr(replay_job, "model_pieces", counted)
     again = replay(trace, "tiny", time_scale="1/32", **options)
