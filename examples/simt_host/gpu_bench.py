@@ -30,6 +30,8 @@ PERIOD = 2
 #: Cycles that one wait for the interrupt lasts at most.
 _NAP = 2000
 _RECORDS = 1
+#: Cycles that an abort may take, at most, until the records are there.
+_ABORT_CYCLES = 100_000
 
 
 class Gpu:
@@ -148,7 +150,9 @@ def run(gpu: Gpu, driver: CDriver, plan: dict[str, Any]) -> dict[str, Any]:
             records.append({**record, "launch": at, "waited": gpu.cycle() - rung[at]})
         elif code != NOTHING_YET:
             return {"code": code, "records": records}
-        elif gpu.cycle() - rung[-1] > plan["limit"]:
+        elif (waited := gpu.cycle() - rung[-1]) > plan["limit"]:
+            if waited > plan["limit"] + _ABORT_CYCLES:
+                raise RuntimeError(f"no record in {waited} cycles, aborts included")
             for ticket in tickets:
                 driver.call("abort", 0, ticket)
     after = gpu.counts()

@@ -128,6 +128,8 @@ class CoreBench:
         self.kill: Callable[[int], int] = lambda cycle: 0
         #: Changes a read's row of packed indices.
         self.answer: Callable[[int], int] = lambda words: words
+        #: Cycles between a block's warp and its next one.
+        self.pause = 0
         #: Changes a warp's mask and shared memory's first unit.
         self.mask: Callable[[int], int] = lambda mask: mask
         self.shared_first: Callable[[int], int] = lambda first: first
@@ -165,8 +167,9 @@ class CoreBench:
         """Hand on warps, answer reads and count ends, until nothing is left to do."""
         core, config, rng = self.core, self.config, self.rng
         resident: dict[int, Block] = {}
-        handing: Iterator[dict[str, int]] = iter(())
-        offered: dict[str, int] | None = None
+        # Warps of the last block that came, and from when on the first of them is handed on.
+        handing: deque[dict[str, int]] = deque()
+        next_at = 0
         reads: deque[tuple[int, int]] = deque()
         rows: dict[int, tuple[Launch, int]] = {}
         end, turn = warp_end(config), retired_turn(config)
@@ -177,16 +180,17 @@ class CoreBench:
             kill = self.kill(cycle)
             ctx.set(core.kill, kill)
             ctx.set(core.block_valid, 0)
-            if offered is None:
-                offered = next(handing, None)
-                if offered is not None and kill >> resident[offered["slot"]].place & 1:
-                    # What was not handed on is dropped.
-                    handing, offered = iter(()), None
-            if offered is None and waiting and (block := self._room(waiting[0], resident)):
+            offered = None
+            if handing and kill >> resident[handing[0]["slot"]].place & 1:
+                # What was not handed on is dropped.
+                handing.clear()
+            elif handing and cycle >= next_at:
+                offered = handing[0]
+            if not handing and waiting and (block := self._room(waiting[0], resident)):
                 waiting.popleft()
                 self._take(ctx, block, cycle)
                 resident[block.slot] = block
-                handing = self._warps(block, rows)
+                handing.extend(self._warps(block, rows))
             ctx.set(core.warp.valid, offered is not None)
             if offered is not None:
                 for name, value in offered.items():
@@ -201,7 +205,8 @@ class CoreBench:
             await ctx.delay(5e-7)
             if offered is not None and ctx.get(core.warp.ready):
                 resident[offered["slot"]].handed += 1
-                offered = None
+                handing.popleft()
+                next_at = cycle + 1 + self.pause
             if ctx.get(core.read.valid):
                 payload = ctx.get(core.read.payload)
                 row = (payload["address"] + payload["warp"]) % (1 << config.index_address_bits)
@@ -217,7 +222,7 @@ class CoreBench:
                 if block.status in (None, BlockStatus.OK):
                     block.status = BlockStatus(ended["status"])
             for slot, block in list(resident.items()):
-                left = handing is not None and offered is not None and offered["slot"] == slot
+                left = bool(handing) and handing[0]["slot"] == slot
                 dropped = kill >> block.place & 1
                 all_handed = block.handed == block.warps or (dropped and not left)
                 if all_handed and block.ended == block.handed:

@@ -13,7 +13,9 @@ WORDS = 64
 ENTRY = 0x400
 #: Words that each lane reads at first, and may store to.
 LANE_WORDS = 8
-_HEAD = 12
+_HEAD = 23
+#: Lanes that clear shared memory together, a word each at a time.
+_CLEARERS = 8
 #: Registers that a sequence computes with. x10 has the data's address, x8 and x9 those of the
 #: lane's data and of shared memory, x31 counts a loop's turns.
 _FREE = (1, 3, 4, 5, 6, 7, 11, 12)
@@ -24,6 +26,7 @@ def random_program(
     rng: random.Random, sequences: int, warp_size: int, threads: int, size: int
 ) -> tuple[np.ndarray, Launch]:
     """Return a memory of ``size`` bytes with a program, and the launch that runs it."""
+    assert threads >= _CLEARERS
     base = ENTRY + 4 * _HEAD
     data = base + 4 * WORDS * sequences
     words = np.zeros(size // 4, "<u4")
@@ -54,7 +57,11 @@ _VALUES = (
 
 
 def _head(base: int) -> list[int]:
-    """Find the lane's data, and jump to the block's sequence."""
+    """Find the lane's data, clear shared memory, and jump to the block's sequence.
+
+    Shared memory has no initial value: an earlier block's words may stand there.
+    """
+    clear = [asm.store("sw", 0, 6, n) for n in range(0, SHARED_BYTES, 4 * _CLEARERS)]
     words = [
         # x8 = x10 + 4 LANE_WORDS (threads block + thread)
         asm.csr(5, 0xCC3),
@@ -65,6 +72,10 @@ def _head(base: int) -> list[int]:
         asm.immediate("slli", 8, 8, 5),
         asm.register("add", 8, 8, 10),
         asm.upper("lui", 9, 0x80000),
+        asm.immediate("andi", 6, 6, _CLEARERS - 1),
+        asm.immediate("slli", 6, 6, 2),
+        asm.register("add", 6, 6, 9),
+        *clear,
         # The sequence's address.
         asm.immediate("slli", 5, 5, 8),
         asm.immediate("addi", 6, 5, 0),

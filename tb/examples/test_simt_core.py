@@ -47,6 +47,8 @@ def run_kernel(bench: CoreBench, case: KernelCase, limit: int = 100_000):
 def test_a_kernel_with_barriers_takes_the_models_turns(seed: int) -> None:
     case = kernel_case("block_sum", (7, 2, 1), seed, blocks=2)
     bench = CoreBench(TINY, case.image.bytes, random.Random(seed))
+    # A block's second warp comes when the first one waits at the barrier: it stays closed (rule 7).
+    bench.pause = 500
     run, blocks, out = run_kernel(bench, case)
     assert [block.status for block in blocks] == [BlockStatus.OK] * 2
     assert run.reads == sum(block.warps for block in blocks)

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simt_host import gpu_bench
+from simt_host.c_driver import NOTHING_YET, CDriver, built_driver
 from simt_host.gpu_run import run_kernels
 from tb.examples.kernel_cases import KERNELS, KernelCase, kernel, kernel_case
 from tb.examples.run_kernels import rows, run_of
@@ -157,3 +159,45 @@ def test_a_shape_whose_indices_do_not_fit_the_memory_is_refused(tmp_path, seed: 
     cases = [kernel_case("vector_add", (n, 1, 1), seed, blocks=1) for n in range(121, 126)]
     with pytest.raises(WarploomError, match=r"indices up to row 80; legal: 1 to 64 \(index_mem"):
         run_all([run_of(*cases)], tmp_path)
+
+
+class Silent:
+    """A GPU, and the driver on it, that never has a record; each call takes a while."""
+
+    written_at = now = 0
+
+    def counts(self) -> tuple[int, int]:
+        return 0, 0
+
+    def cycle(self) -> int:
+        self.now += 1000
+        return self.now
+
+    async def wait(self, cycles: int) -> None:
+        self.now += cycles
+
+    def call(self, *arguments) -> int:
+        return 0
+
+    def launch(self, fields: dict[str, int]) -> tuple[int, int]:
+        return 0, 1
+
+    def wait_record(self) -> tuple[int, dict[str, int]]:
+        return NOTHING_YET, {}
+
+
+def test_a_gpu_that_never_gives_a_record_ends_the_run() -> None:
+    silent = Silent()
+    with pytest.raises(RuntimeError, match="no record in 1\\d{5} cycles, aborts included"):
+        gpu_bench.run(silent, silent, {"sms": 1, "launches": [{}], "limit": 5000})
+
+
+def test_what_an_access_raises_comes_through_the_c_driver() -> None:
+    """Alone ctypes would print it, and the driver would go on with a word that nobody read."""
+
+    def read32(address: int) -> int:
+        raise RuntimeError(f"no answer at {address:#x}")
+
+    driver = CDriver(built_driver(TINY), read32, lambda address, value: None, lambda: None)
+    with pytest.raises(RuntimeError, match="no answer at 0x0"):
+        driver.call("identify")

@@ -5,7 +5,7 @@ A tour is blocking code. It returns what was found, as plain data.
 
 from dataclasses import astuple
 
-from tb.host.c_driver import Refused
+from simt_host.c_calls import Refused
 from tb.host.driver_tours import descriptor, kernel
 from warploom_host import CommandFailed
 from warploom_spec import BlockStatus

@@ -16,8 +16,9 @@ from cocotb.task import bridge, resume
 from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge, Timer, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
+from simt_host.c_calls import Refused
 from tb.host import code_tours, driver_tours
-from tb.host.c_driver import CDriver, Refused
+from tb.host.c_driver import CDriver
 from tb.support.dispatch_configs import config_of
 from warploom_host import HostDriver
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN

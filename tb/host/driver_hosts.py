@@ -5,6 +5,7 @@ import functools
 import tempfile
 from pathlib import Path
 
+from simt_host.c_calls import Refused
 from tb.host import c_driver
 from tb.host.c_driver import CDriver
 from tb.host.driver_tours import PythonDriver
@@ -40,7 +41,7 @@ class _Python(PythonDriver):
             self._plain.identify()
         except WarploomError as error:
             return _OTHER[str(error).split()[0]]
-        except c_driver.Refused:
+        except Refused:
             return -1
         return 0
 

@@ -5,7 +5,7 @@ A tour is blocking code. It returns what the calls gave, as plain data.
 
 from dataclasses import asdict
 
-from tb.host.c_driver import Refused
+from simt_host.c_calls import Refused
 from warploom_host import CommandFailed, HostDriver, HostTimeout
 from warploom_spec import LaunchDescriptor, WarploomError
 from warploom_spec.resources import AMOUNT_FIELDS

@@ -5,7 +5,7 @@ The bus is a list of accesses, as in `test_driver_accesses`, or of kinds of acce
 
 import pytest
 
-from tb.host.c_driver import Refused
+from simt_host.c_calls import Refused
 from tb.host.driver_hosts import c_host, python_host
 from tb.host.scripted_bus import ScriptedBus
 from tb.host.test_driver_accesses import (

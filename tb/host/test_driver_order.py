@@ -4,6 +4,7 @@ import ctypes
 
 import pytest
 
+from simt_host.c_calls import Refused
 from tb.host import c_driver
 from tb.host.posted_bus import PostedBus
 from warploom_host import HostDriver
@@ -114,7 +115,7 @@ def test_every_call_that_writes_waits_for_its_last_response(call, library):
 
     def barrier():
         calls.append(bus.now)
-        raise c_driver.Refused
+        raise Refused
 
     driver = c_driver.CDriver(library, bus.read32, bus.write32, lambda: None, barrier=barrier)
     arguments = {"clear_stream": (1,), "enable_irq": (1, 2), "acknowledge_irq": ()}[call]

@@ -76,7 +76,7 @@ def launch_path_ports(
         "tables": In(config.max_tables),
         # A launch that is sent in this cycle will not be refused because a queue is full. A
         # register. (The stubs lack `init`.)
-        "room": Out(1, init=1),  # type: ignore[call-arg]
+        "room": Out(1, init=1),  # type: ignore[call-arg]  # no init in the stubs
         # A pulse: a ticket or a refusal for each launch, in order, `timing.launch_check` + 1 cycles
         # after the launch was taken.
         "answer": Out(layouts.launch_answer(config).layout()),

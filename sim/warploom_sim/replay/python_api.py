@@ -163,6 +163,7 @@ def _document() -> None:
         )
         for name, one in _taken().items()
     ]
+    # A function's type has no such attribute; `inspect` looks for it.
     replay.__signature__ = known.replace(  # type: ignore[attr-defined]
         parameters=[first, second, *named, rest.replace(name="fields")]
     )

@@ -15,7 +15,7 @@ from warploom_sim.sweep.run_figures import GROUPS, SHARES
 from warploom_spec import WarploomError
 from warploom_spec.extras import need
 
-#: Whole numbers at the begin of a run's figures, in order.
+#: Whole numbers at the beginning of a run's figures, in order.
 _COUNTS: Final = ("launches", "refused", "killed", "blocks", "cycles")
 #: Figures of a run that are no whole numbers, in the order of its row.
 _SHARES: Final = (

@@ -94,7 +94,7 @@ def test_fields_and_policies_replace_the_recorded_ones(tmp_path: Path) -> None:
     given = replay(path, "recorded", sms=4, policy="first_fit", settings=("barriers=16",))
     wanted = {"sms": 4, "policy": "first_fit", "barriers": 16}
     assert vars(given.config) == vars(preset("default")) | wanted
-    same = replay(path, Config(**wanted))  # type: ignore[arg-type]
+    same = replay(path, Config(**wanted))
     assert same.cycles == given.cycles
 
 

@@ -219,7 +219,7 @@ def test_what_has_no_part_is_none() -> None:
         contention="sharing",
         rtl=True,
         waves=True,
-        wave_cycles="3:9",  # type: ignore
+        wave_cycles="3:9",
     )
     assert (given.knee, given.simulator, given.wave_cycles) == (16, "verilator", (3, 9))
 

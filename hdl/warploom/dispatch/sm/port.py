@@ -72,7 +72,7 @@ class SmPort(wiring.Component):
                 "eligible": Out(1),
                 "in_use": Out(1),
                 # The stubs lack `init`.
-                "closed": Out(1, init=1),  # type: ignore[call-arg]
+                "closed": Out(1, init=1),  # type: ignore[call-arg]  # no init in the stubs
                 # The SM is lost.
                 "lost": Out(1),
                 # The SM's reports, and its loss, as events for the places.

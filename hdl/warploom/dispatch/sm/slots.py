@@ -131,7 +131,7 @@ class SlotRound(wiring.Component):
                 # The slot that the pointer is at, and its lap's toggle. Registers.
                 "slot": Out(config.slot_bits),
                 # The stubs lack `init`.
-                "toggle": Out(1, init=1),  # type: ignore[call-arg]
+                "toggle": Out(1, init=1),  # type: ignore[call-arg]  # no init in the stubs
                 # The pointer goes to the next slot at the end of the cycle.
                 "step": In(1),
             }
