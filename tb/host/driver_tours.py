@@ -21,7 +21,7 @@ class PythonDriver:
         self._waiting = HostDriver(*functions[:2], driver._config, 1000, functions[2])
         self.interrupts = False
 
-    def _call(self, name, *arguments, **settings):
+    def call(self, name, *arguments, **settings):
         driver = self._waiting if self.interrupts else self._plain
         try:
             return 0, getattr(driver, name)(*arguments, **settings)
@@ -35,65 +35,65 @@ class PythonDriver:
             return BUS_ERROR, None
 
     def identify(self):
-        error, _ = self._call("identify")
+        error, _ = self.call("identify")
         return NOT_THERE if error == RANGE else error
 
     def launch(self, section, inline=(), **fields):
-        error, ticket = self._call("launch", section, descriptor(inline, fields))
+        error, ticket = self.call("launch", section, descriptor(inline, fields))
         return error, 0 if error else ticket
 
     def submit_launch(self, section, **fields):
-        return self._call("submit_launch", section, descriptor((), fields))[0]
+        return self.call("submit_launch", section, descriptor((), fields))[0]
 
     def poll(self, section):
-        error, outcome = self._call("poll", section)
+        error, outcome = self.call("poll", section)
         if not error and outcome is None:
             return BUSY, {}
         return error, asdict(outcome) if outcome else {}
 
     def run(self, section, code, arguments=0, **task):
-        error, outcome = self._call("run", section, code, arguments, **task)
+        error, outcome = self.call("run", section, code, arguments, **task)
         return error, asdict(outcome) if outcome else {}
 
     def disconnect(self, section):
-        error, _ = self._call("submit_disconnect", section)
+        error, _ = self.call("submit_disconnect", section)
         if not error:
-            error, outcome = self._call("wait", section)
+            error, outcome = self.call("wait", section)
         return error or outcome.code
 
     def results(self, section, count):
-        return self._call("results", section, count)
+        return self.call("results", section, count)
 
     def abort(self, section, ticket):
-        return self._call("abort", section, ticket)[0]
+        return self.call("abort", section, ticket)[0]
 
     def take_record(self):
-        error, record = self._call("take_record")
+        error, record = self.call("take_record")
         if not error and record is None:
             return EMPTY, {}
         return error, asdict(record) if record else {}
 
     def wait_record(self):
-        error, record = self._call("wait_record")
+        error, record = self.call("wait_record")
         return error, asdict(record) if record else {}
 
     def enable_irq(self, bits, threshold):
-        return self._call("enable_irq", bits, threshold)[0]
+        return self.call("enable_irq", bits, threshold)[0]
 
     def acknowledge_irq(self):
-        return self._call("acknowledge_irq")
+        return self.call("acknowledge_irq")
 
     def clear_stream(self, stream):
-        return self._call("clear_stream", stream)[0]
+        return self.call("clear_stream", stream)[0]
 
     def reset_units(self, units):
-        return self._call("reset_units", units)[0]
+        return self.call("reset_units", units)[0]
 
     def enable_sms(self, sms):
-        return self._call("enable_sms", sms)[0]
+        return self.call("enable_sms", sms)[0]
 
     def soft_reset(self):
-        return self._call("soft_reset")[0]
+        return self.call("soft_reset")[0]
 
 
 def descriptor(inline, fields):

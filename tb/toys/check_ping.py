@@ -58,5 +58,5 @@ def test_both_drivers_send_it(host: Any) -> None:
     section = accesses.DOORBELL
     writes = [("read", section, 0), ("write", section + 0x80, 9), ("write", section, 1)]
     bus = ScriptedBus(writes)
-    host(bus, 1000)._call("submit_ping", 0)
+    host(bus, 1000).call("submit_ping", 0)
     bus.demand_over()

@@ -10,7 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("spec", "hdl", "golden", "sim", "host", "tools")
-_PACKAGES = (".", "spec", "hdl", "golden", "sim", "host/python", "tools")
+#: The driver tests call the C driver as the examples do.
+_BESIDE = ("tb", "examples")
+_PACKAGES = (".", "spec", "hdl", "golden", "sim", "host/python", "tools", "examples")
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Edit:
 def copied(folder: Path, edits: Iterable[Edit]) -> Path:
     """Copy product and tests into a folder and make the changes there."""
     shutil.copy(ROOT / "pyproject.toml", folder)
-    for name in (*PRODUCT, "tb"):
+    for name in (*PRODUCT, *_BESIDE):
         ignored = shutil.ignore_patterns("__pycache__", "binaries")
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     (folder / "traces").symlink_to(ROOT / "traces")
