@@ -1,5 +1,6 @@
-"""``warploom map``: the host's registers for C and SystemRDL."""
+"""``warploom map``: the host's registers for C, SystemRDL and IP-XACT."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -8,7 +9,7 @@ from rich.table import Table
 from warploom_sim.commands.parameters import PRESET, OutputFolder, json_option, several_option
 from warploom_sim.json_file import write_json, write_whole
 from warploom_sim.screen import table_console
-from warploom_spec import PRESETS
+from warploom_spec import PRESETS, Config
 
 
 @click.command("map")
@@ -31,9 +32,14 @@ from warploom_spec import PRESETS
     show_default=True,
     help="Folder for <preset>/warploom_host.h and .rdl; fields that differ follow the name.",
 )
+@click.option("--ip-xact", is_flag=True, help="Also write warploom_host.xml; needs PeakRDL.")
 @json_option(help="Also write paths and CONFIG_CRC to FILE.")
 def register_map(
-    configs: tuple[str, ...], settings: tuple[str, ...], out: Path, json_file: Path | None
+    configs: tuple[str, ...],
+    settings: tuple[str, ...],
+    out: Path,
+    ip_xact: bool,
+    json_file: Path | None,
 ) -> None:
     """Write the registers that a host sees, as a C header and as SystemRDL.
 
@@ -46,19 +52,27 @@ def register_map(
     Examples:
       warploom map
       warploom map --config default --set sections=16 --out firmware
+      warploom map --config tiny --out build/verilog --ip-xact
     """
     from warploom_sim.variant import variant
-    from warploom_sim.verilog.register_map import c_header, system_rdl
+    from warploom_sim.verilog import register_map as made_by
     from warploom_spec.host_registers import config_crc
 
     chosen = [variant(name, settings) for name in configs or tuple(PRESETS)]
+    writers: dict[str, Callable[[Config, str], str | bytes]] = {
+        "h": made_by.c_header,
+        "rdl": made_by.system_rdl,
+    }
+    if ip_xact:
+        writers["xml"] = made_by.ip_xact
     table = Table("file", "CONFIG_CRC")
     figures = []
     for made in chosen:
         crc = f"0x{config_crc(made.config):08X}"
-        for suffix, write in (("h", c_header), ("rdl", system_rdl)):
+        # All texts are made before the first is written: a refusal writes nothing.
+        texts = {suffix: write(made.config, made.name) for suffix, write in writers.items()}
+        for suffix, text in texts.items():
             path = out / made.name / f"warploom_host.{suffix}"
-            text = write(made.config, made.name)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, text)
             table.add_row(str(path), crc)

@@ -5,7 +5,7 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,10 @@ from amaranth.lib import wiring
 from warploom_sim.failure import ProgramError
 from warploom_sim.json_file import write_whole
 from warploom_sim.variant import variant
-from warploom_sim.verilog import packed_wrapper, shared_modules, sv_package
+from warploom_sim.verilog import front_end_bench, packed_wrapper, shared_modules, sv_package
 from warploom_sim.verilog.blocks import block
 from warploom_sim.verilog.header import header
+from warploom_sim.verilog.manifests import manifests
 from warploom_sim.verilog.portable_verilog import lint_off, run_at_start
 from warploom_spec import WarploomError
 
@@ -48,7 +49,8 @@ def generate(
 ) -> list[Generated]:
     """Write ``<folder>/<configuration>/<block>.v`` for each block and preset.
 
-    Beside them ``warploom_pkg.sv``, and beside FrontEnd its wrapper.
+    Beside them ``warploom_pkg.sv``; beside FrontEnd its wrapper, its bench, and what FuseSoC and
+    Bender read.
 
     Each file is generated in a process of its own whose hash seed is fixed: the order of some
     names in Amaranth's output follows Python's hashes. As many run at a time as there are cores.
@@ -69,7 +71,7 @@ def generate(
     Returns
     -------
     list of Generated
-        By preset, then by block, in the order given; each preset's package last.
+        By preset, then by block, in the order given; each preset's package and manifests last.
 
     Raises
     ------
@@ -97,19 +99,23 @@ def generate(
     files = []
     for config in configs:
         files += [file for name in blocks for file in done[name, config]]
-        files.append(_write_package(config, folder, settings))
-        report(files[-1])
+        for file in _write_beside(blocks, config, folder, settings):
+            files.append(file)
+            report(file)
     return files
 
 
 def count_of_files(blocks: Sequence[str], configs: Sequence[str]) -> int:
     """Return how many files `generate` writes."""
-    return len(configs) * (sum(len(_file_stems(name)) for name in blocks) + 1)
+    beside = 1 + len(manifests("", "")) * (packed_wrapper.BLOCK in blocks)
+    return len(configs) * (sum(len(_file_stems(name)) for name in blocks) + beside)
 
 
 def _file_stems(name: str) -> list[str]:
     """Return the names of the files of a block, without their endings."""
-    return [name, name + packed_wrapper.SUFFIX] if name == packed_wrapper.BLOCK else [name]
+    if name != packed_wrapper.BLOCK:
+        return [name]
+    return [name, name + packed_wrapper.SUFFIX, name + front_end_bench.SUFFIX]
 
 
 def child_environment() -> dict[str, str]:
@@ -150,14 +156,21 @@ def _generated(name: str, config: str, path: Path) -> Generated:
     return Generated(name, config, str(path), content.count(b"\n"), digest)
 
 
-def _write_package(config: str, folder: Path, settings: Sequence[str]) -> Generated:
+def _write_beside(
+    blocks: Sequence[str], config: str, folder: Path, settings: Sequence[str]
+) -> Iterator[Generated]:
+    """Write the package, and beside FrontEnd the manifests."""
     chosen = variant(config, settings)
-    path = folder / chosen.name / f"{sv_package.PACKAGE}.sv"
-    try:
-        write_whole(path, sv_package.package(chosen.config, chosen.name))
-    except OSError as error:
-        raise ProgramError(f"writing {path} failed:\n{error}") from error
-    return _generated(sv_package.PACKAGE, chosen.name, path)
+    texts = {f"{sv_package.PACKAGE}.sv": sv_package.package(chosen.config, chosen.name)}
+    if packed_wrapper.BLOCK in blocks:
+        texts |= manifests(chosen.name, PREFIX + packed_wrapper.BLOCK)
+    for name, text in texts.items():
+        path = folder / chosen.name / name
+        try:
+            write_whole(path, text)
+        except OSError as error:
+            raise ProgramError(f"writing {path} failed:\n{error}") from error
+        yield _generated(path.stem, chosen.name, path)
 
 
 def _write(name: str, config: str, target: str, *settings: str) -> None:
@@ -178,7 +191,7 @@ def module_text(name: str, config: str, settings: Sequence[str] = ()) -> str:
 
 
 def module_texts(name: str, config: str, settings: Sequence[str] = ()) -> dict[str, str]:
-    """Return what `module_text` returns, and the wrapper if the block has one, by their names."""
+    """Return what `module_text` returns, and FrontEnd's wrapper and bench, by their names."""
     chosen = variant(config, settings)
     component = block(name)(chosen.config)
     text = component_text(component, name)
@@ -186,8 +199,9 @@ def module_texts(name: str, config: str, settings: Sequence[str] = ()) -> dict[s
     about = header(PREFIX, name, chosen, component, clocked)
     texts = {name: about + lint_off() + run_at_start(text)}
     if name == packed_wrapper.BLOCK:
-        made_wrapper = packed_wrapper.wrapper(component, chosen.config, PREFIX + name, chosen.name)
-        texts[name + packed_wrapper.SUFFIX] = made_wrapper
+        core = (component, chosen.config, PREFIX + name, chosen.name)
+        texts[name + packed_wrapper.SUFFIX] = packed_wrapper.wrapper(*core)
+        texts[name + front_end_bench.SUFFIX] = front_end_bench.bench(*core)
     return texts
 
 

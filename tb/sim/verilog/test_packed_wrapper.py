@@ -12,7 +12,6 @@ from warploom_dev.yosys import run_yosys
 from warploom_sim.cosim import simulators
 from warploom_sim.variant import variant
 from warploom_sim.verilog.blocks import block
-from warploom_sim.verilog.generate import generate
 from warploom_sim.verilog.header import ports
 from warploom_sim.verilog.packed_wrapper import pins, wrapper
 from warploom_spec import preset
@@ -31,14 +30,6 @@ SAID = [
     *(f"SM {sm}: block {block} of ticket 1, 2 warps" for block, sm in BLOCKS),
     "ticket 1 ended, fate 0",
 ]
-
-
-@pytest.fixture(scope="module")
-def delivered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the files for `tiny`."""
-    folder = tmp_path_factory.mktemp("packed")
-    generate(["front_end"], ["tiny"], folder)
-    return folder / "tiny"
 
 
 def text_of(settings: list[str]) -> str:

@@ -4,8 +4,11 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -312,6 +315,26 @@ def test_the_command_writes_both_files(tmp_path):
     assert macros((folder / "warploom_host.h").read_text())["WARPLOOM_CONFIG_CRC"] == crc
     files = json.loads(figures.read_text())["files"]
     assert [file["config_crc"] for file in files] == [f"0x{crc:08X}"] * 2
+
+
+def test_ip_xact_stands_beside_the_verilog(tmp_path):
+    arguments = ["map", "--config", "tiny", "--out", str(tmp_path), "--ip-xact"]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 0, result.output
+    tree = ElementTree.parse(tmp_path / "tiny" / "warploom_host.xml").getroot()
+    head = [part.text for part in list(tree)[:4]]
+    assert head == ["warploom", "core", "front_end", metadata.version("warploom")]
+    names = {part.text for part in tree.iter() if part.tag.endswith("}name")}
+    assert register_addresses(preset("tiny")).keys() <= names
+
+
+def test_without_peakrdl_ip_xact_is_refused_and_nothing_is_written(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "peakrdl_ipxact", None)
+    arguments = ["map", "--config", "tiny", "--out", str(tmp_path / "map"), "--ip-xact"]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: IP-XACT needs the Python package peakrdl_ipxact; run: ")
+    assert result.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
 
 
 def test_a_refused_setting_writes_nothing(tmp_path):

@@ -95,8 +95,9 @@ def test_every_component_of_the_package_is_a_block() -> None:
 @every_preset
 def test_each_preset_has_each_block_and_figures(config: str, generated: Generated) -> None:
     folder = generated(config)
-    written = {str(path.relative_to(folder)) for path in folder.rglob("*.*v")}
-    names = [*(f"{block}.v" for block in BLOCKS), "front_end_packed.v", "warploom_pkg.sv"]
+    written = {str(path.relative_to(folder)) for path in (folder / config).iterdir()}
+    names = [*(f"{block}.v" for block in BLOCKS), "front_end_packed.v", "front_end_bench.v"]
+    names += ["warploom_pkg.sv", "warploom.core", "Bender.yml"]
     assert written == {f"{config}/{name}" for name in names}
     files = json.loads((folder / "figures.json").read_text())["files"]
     assert {file["path"] for file in files} == {str(folder / name) for name in written}
