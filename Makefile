@@ -60,9 +60,10 @@ verilog:  ## Write build/verilog/<preset>/<block>.v: every block and preset, or 
 	@$(SETUP) sim
 	@$(BIN)/warploom verilog $(VERILOG_OPTIONS) $(ARGS)
 
-wheel:  ## Build dist/warploom-VERSION-py3-none-any.whl
+wheel:  ## Build dist/warploom-VERSION-py3-none-any.whl, and check it as an index does
 	@$(SETUP) sim dev
 	@$(BIN)/python -m build --wheel --no-isolation $(ARGS)
+	@$(BIN)/python -m twine check --strict dist/*.whl
 
 # Material says on every build that a successor exists: decision 5 has it.
 docs:  ## Build the site of the pages, build/site/index.html; it needs no other server

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
@@ -39,6 +40,25 @@ for name in {names}:
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
             print(module.name)
+"""
+
+#: A grid of three blocks on a cycle model: each block's x, and whether it is the last.
+MODEL = """
+from warploom_golden.dispatch.grid_walker import GridWalker
+from warploom_spec import layouts, preset
+config = preset("tiny")
+walker, blocks = GridWalker(config), []
+packet = layouts.grid_walk(config)
+nothing = {field.name: 0 for field in packet.present}
+grid = packet.pack(nothing | {"gx": 3, "gy": 1, "gz": 1})
+for cycle in range(4):
+    inputs = {"i__valid": cycle == 0, "i__payload": grid, "o__ready": 1, "flush": 0}
+    out = walker.outputs(inputs)
+    if out["o__valid"]:
+        block = layouts.walked_block(config).unpack(out["o__payload"])
+        blocks.append((block["bx"], block["last"]))
+    walker.tick(inputs)
+print(blocks)
 """
 
 
@@ -75,6 +95,7 @@ def test_the_wheel_holds_the_packages_and_nothing_else(wheel: Path) -> None:
         for path in (ROOT / root / package).rglob("*")
         if path.is_file() and not CACHES & {*path.parts} and path.name != "ruff.toml"
     }
+    expected |= {f"warploom_host/c/{name}" for name in ("warploom.h", "warploom.c")}
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert names == expected
     assert {f"{package}/py.typed" for package in PACKAGES} <= names
@@ -98,6 +119,40 @@ def test_the_installed_command_generates_verilog(installed: Path, tmp_path: Path
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "build" / "verilog" / "tiny" / "grid_walker.v").read_text()
     assert "module warploom_grid_walker(" in text
+
+
+def test_the_installed_command_writes_the_driver_in_c(installed: Path, tmp_path: Path) -> None:
+    driver = tmp_path / "driver"
+    done = quiet(installed / "warploom", "map", "--config", "tiny", "--driver", driver)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in driver.iterdir()} == {
+        *("warploom.h", "warploom.c", "warploom_host.h")
+    }
+    compiled = quiet("gcc", "-std=c99", "-ffreestanding", "-c", "warploom.c", cwd=driver)
+    assert compiled.returncode == 0, compiled.stderr
+
+
+def test_an_installed_model_runs(installed: Path, tmp_path: Path) -> None:
+    done = quiet(installed / "python", "-I", "-c", MODEL, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "[(0, 0), (1, 0), (2, 1)]\n"), done.stderr
+
+
+def test_an_index_takes_the_wheel(wheel: Path) -> None:
+    done = quiet(sys.executable, "-m", "twine", "check", "--strict", wheel)
+    assert done.returncode == 0 and "PASSED" in done.stdout, done.stdout
+
+
+def test_addresses_of_the_project_name_what_is_there() -> None:
+    """Until the project has a public address, the lines wait as comments."""
+    text = (ROOT / "pyproject.toml").read_text()
+    waiting = re.search(r"^# \[project\.urls\]\n(?:# \w+ = .*\n)+", text, re.MULTILINE)
+    there = tomllib.loads(text)["project"].get("urls")
+    urls = there or tomllib.loads(waiting[0].replace("# ", ""))["project"]["urls"]
+    assert urls.keys() == {"Repository", "Documentation", "Changelog", "Issues"}
+    address = urls["Repository"].rstrip("/")
+    assert all(url.startswith(address) for url in urls.values())
+    files = [url.partition("/main/")[2] for url in urls.values() if "/main/" in url]
+    assert len(files) == 2 and all((ROOT / file).exists() for file in files)
 
 
 def test_the_installed_command_asks_for_a_trace(installed: Path, tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-"""A file that is written whole, or not at all."""
+"""Files that are written whole, or not at all."""
 
 import json
 import os
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +23,13 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """Write a text or bytes; what a link points to is written, not the link."""
     with whole_file(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
+
+
+def write_together(texts: Mapping[Path, str]) -> None:
+    """Write several texts: none takes its path's place before all are written."""
+    with ExitStack() as stack:
+        for path, text in texts.items():
+            stack.enter_context(whole_file(path)).write(text.encode())
 
 
 @contextmanager

@@ -33,6 +33,8 @@ from warploom_spec.host_registers import (
 CONFIGS = [*PRESETS, "tiny,policy=freed_first,sms=33", "tiny,sections=1,inline_args=0"]
 CONFIGS.append("tiny,index_memory_warps=0,sm_kill=False")
 ROOT = Path(__file__).parents[3]
+#: The driver's files in C, beside the generated header.
+DRIVER = ("warploom.h", "warploom.c")
 
 
 def config_of(text):
@@ -335,6 +337,77 @@ def test_without_peakrdl_ip_xact_is_refused_and_nothing_is_written(tmp_path, mon
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: IP-XACT needs the Python package peakrdl_ipxact; run: ")
     assert result.stderr.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
+def test_the_driver_is_written_whole_for_one_configuration(tmp_path):
+    folder = tmp_path / "firmware" / "c"
+    arguments = ["map", "--config", "tiny", "--driver", str(folder)]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 0, result.output
+    written = {path.name: path.read_text() for path in folder.iterdir()}
+    driver = {name: (ROOT / "host" / "c" / name).read_text() for name in DRIVER}
+    assert written == {**driver, "warploom_host.h": c_header(preset("tiny"), "tiny")}
+    strict = ("-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Werror")
+    subprocess.run(["gcc", *strict, "-c", "warploom.c"], cwd=folder, check=True)
+
+
+def test_a_driver_without_a_preset_is_that_of_default(tmp_path):
+    result = CliRunner().invoke(cli.main, ["map", "--driver", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "warploom_host.h").read_text()
+    assert macros(text)["WARPLOOM_CONFIG_CRC"] == config_crc(preset("default"))
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--out", "x"], "--driver and --out are given; legal: one of them."),
+        (["--ip-xact"], "--driver and --ip-xact are given; legal: one of them."),
+        (
+            ["--config", "tiny", "--config", "default"],
+            "--driver and --config more than once are given; legal: one of them.",
+        ),
+        (["--set", "sections=0"], "sections is 0; legal: 1 to 64"),
+    ],
+)
+def test_a_driver_for_something_else_is_refused(more, said, tmp_path):
+    arguments = ["map", "--driver", str(tmp_path / "c"), *more]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert (result.exit_code, result.stderr) == (2, f"Error: {said}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_driver_takes_no_file_s_and_no_folder_s_place(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("mine")
+    result = CliRunner().invoke(cli.main, ["map", "--driver", str(file)])
+    assert result.exit_code == 2 and "is a file" in result.stderr
+    assert file.read_text() == "mine"
+    (tmp_path / "c" / "warploom.c").mkdir(parents=True)
+    result = CliRunner().invoke(cli.main, ["map", "--driver", str(tmp_path / "c")])
+    said = f"Error: {tmp_path}/c/warploom.c is a folder; legal: a file, or nothing\n"
+    assert (result.exit_code, result.stderr) == (2, said)
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["warploom.c"]
+
+
+def test_a_driver_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkeypatch):
+    """The disk is full at the third file: nothing has changed, and nothing is left over."""
+    for name in DRIVER:
+        (tmp_path / name).write_text("old")
+    opened = Path.open
+
+    def full(path, *arguments, **options):
+        if "warploom_host.h" in path.name:
+            raise OSError("No space left on device")
+        return opened(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    result = CliRunner().invoke(cli.main, ["map", "--driver", str(tmp_path)])
+    assert (result.exit_code, result.stderr) == (3, "Error: No space left on device\n")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == dict.fromkeys(
+        DRIVER, "old"
+    )
 
 
 def test_a_refused_setting_writes_nothing(tmp_path):

@@ -9,7 +9,7 @@ from warploom_spec import Config
 from warploom_spec.extras import need
 
 
-def ip_xact(config: Config, name: str) -> bytes:
+def ip_xact(config: Config, name: str) -> str:
     """Return the map of one configuration as IP-XACT (IEEE 1685-2014).
 
     Parameters
@@ -34,4 +34,4 @@ def ip_xact(config: Config, name: str) -> bytes:
         top = compiler.elaborate("warploom").top
         about = {"vendor": "warploom", "library": "core", "version": metadata.version("warploom")}
         exporter.IPXACTExporter(**about).export(top, str(made), component_name="front_end")
-        return made.read_bytes()
+        return made.read_text()
