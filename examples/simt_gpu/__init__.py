@@ -3,5 +3,6 @@
 from simt_gpu.block_intake import BlockIntake
 from simt_gpu.simt_gpu import SimtGpu
 from simt_gpu.simt_memory import SimtMemory
+from simt_gpu.unit_window import UnitWindow
 
-__all__ = ["BlockIntake", "SimtGpu", "SimtMemory"]
+__all__ = ["BlockIntake", "SimtGpu", "SimtMemory", "UnitWindow"]

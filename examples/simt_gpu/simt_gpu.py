@@ -10,6 +10,7 @@ from simt_core import SimtCore
 from simt_core.packets import memory_request, retired_turn
 from simt_gpu.block_intake import BlockIntake
 from simt_gpu.simt_memory import SimtMemory
+from simt_gpu.unit_window import UnitWindow
 from warploom.host import FrontEnd
 from warploom_spec import Config
 from warploom_spec.layouts import PLACES
@@ -17,6 +18,9 @@ from warploom_spec.layouts import PLACES
 
 class SimtGpu(wiring.Component):
     """A GPU that runs kernels: the host reaches it over AXI4-Lite, and its memory beside that.
+
+    The warps of SM k are the cores of execution unit k. A unit without an SM has no cores: its
+    tasks end by their time-out.
 
     Parameters
     ----------
@@ -33,7 +37,7 @@ class SimtGpu(wiring.Component):
         members = self._front_end.signature.members
         super().__init__(
             {
-                **{name: members[name] for name in ("axil", "irq", "cores")},
+                **{name: members[name] for name in ("axil", "irq")},
                 # The host's accesses to the memory; what it loads comes in the next cycle.
                 "host_valid": In(1),
                 "host": In(memory_request(memory_bits).layout()),
@@ -54,8 +58,6 @@ class SimtGpu(wiring.Component):
         m.submodules.front_end = front = self._front_end
         m.submodules.memory = memory = SimtMemory(config.sms, self._memory_bits)
         wiring.connect(m, wiring.flipped(self.axil), front.axil)
-        for k in range(config.units):
-            wiring.connect(m, wiring.flipped(self.cores[k]), front.cores[k])
         m.d.comb += [
             self.irq.eq(front.irq),
             memory.host_valid.eq(self.host_valid),
@@ -70,7 +72,7 @@ class SimtGpu(wiring.Component):
             wiring.connect(m, intake.report, front.report[n])
             wiring.connect(m, intake.warp, core.warp)
             wiring.connect(m, core.read, front.read[n])
-            wiring.connect(m, core.request, memory.request[n])
+            loaded = self._connect_memory(m, n, core, memory)
             parts: tuple[Any, ...] = (intake, core)
             for part in parts:
                 m.d.comb += part.kill.eq(front.kill)
@@ -85,7 +87,7 @@ class SimtGpu(wiring.Component):
                 core.data_valid.eq(front.data_valid[n]),
                 memory.fetch_address[n].eq(core.fetch_address),
                 core.fetched.eq(memory.fetched[n]),
-                core.loaded.eq(memory.loaded),
+                core.loaded.eq(loaded),
                 self.retired[n].eq(core.retired),
                 self.retired_valid[n].eq(core.retired_valid),
                 reads[n].eq(core.read.valid & core.read.ready),
@@ -95,3 +97,15 @@ class SimtGpu(wiring.Component):
             self.reads.eq(self.reads + sum(reads[n] for n in range(config.sms))),
         ]
         return m
+
+    def _connect_memory(self, m: Module, n: int, core: SimtCore, memory: SimtMemory) -> Any:
+        """Connect an SM with the memory, behind its unit's registers; return what it loads."""
+        if n >= self._config.units:
+            wiring.connect(m, core.request, memory.request[n])
+            return memory.loaded
+        m.submodules[f"window_{n}"] = window = UnitWindow(self._config, self._memory_bits)
+        wiring.connect(m, self._front_end.cores[n], window.cores)
+        wiring.connect(m, core.request, window.request)
+        wiring.connect(m, window.memory, memory.request[n])
+        m.d.comb += window.memory_loaded.eq(memory.loaded)
+        return window.loaded

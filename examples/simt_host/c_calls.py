@@ -18,7 +18,7 @@ class Refused(Exception):
     """The core answered an access with SLVERR."""
 
 
-def words(*names: str) -> list[tuple[str, Any]]:
+def _words(*names: str) -> list[tuple[str, Any]]:
     """Return fields of 32 bits."""
     return [(name, U32) for name in names]
 
@@ -40,18 +40,34 @@ class Launch(ctypes.Structure):
     _fields_ = [
         ("code", ctypes.c_uint64),
         ("arguments", ctypes.c_uint64),
-        *words("address_space", "stream", "priority", "after_previous", "idempotent", "mode"),
-        *words("gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table"),
-        *words(*AMOUNT_FIELDS),
+        *_words("address_space", "stream", "priority", "after_previous", "idempotent", "mode"),
+        *_words("gx", "gy", "gz", "dx", "dy", "dz", "index_address", "table"),
+        *_words(*AMOUNT_FIELDS),
         # As many as the largest configuration has: the driver reads its own.
         ("inline_args", ctypes.c_uint64 * 10),
     ]
 
 
+class Task(ctypes.Structure):
+    """``warploom_task``."""
+
+    _fields_ = [
+        ("code", ctypes.c_uint64),
+        ("arguments", ctypes.c_uint64),
+        *_words("first", "parts", "larger", "small", "skip_primary"),
+    ]
+
+
+class Outcome(ctypes.Structure):
+    """``warploom_outcome``."""
+
+    _fields_ = _words("code", "core", "argument", "ticket", "succeeded", "parts", "task")
+
+
 class Record(ctypes.Structure):
     """``warploom_record``."""
 
-    _fields_ = words("ticket", "fate", "code", "kind", "kills", "drained", "cycles")
+    _fields_ = _words("ticket", "fate", "code", "kind", "kills", "drained", "cycles")
 
 
 def values(structure: ctypes.Structure) -> dict[str, int]:

@@ -4,13 +4,14 @@ import ctypes
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from simt_host.c_calls import U32, CCalls, Launch, Record, values
+from simt_host.c_calls import U32, CCalls, Launch, Outcome, Record, Task, values
 from warploom_sim.build_cache import cached
 from warploom_sim.failure import ProgramError
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import Config
+from warploom_spec.host_map import RESULT_WORDS
 
 HOST: Final = Path(__file__).parents[2] / "host" / "c"
 #: Turns of waiting for the host's mailbox; each is some ten cycles.
@@ -73,6 +74,13 @@ class CDriver(CCalls):
         ticket = U32(0)
         code = self.call("launch_kernel", 0, ctypes.byref(Launch(**fields)), ctypes.byref(ticket))
         return code, ticket.value
+
+    def run(self, fields: dict[str, int]) -> dict[str, Any]:
+        """Run a task on section 0's unit; return its outcome, ``error`` and its result words."""
+        outcome, results = Outcome(), (U32 * RESULT_WORDS)()
+        error = self.call("run", 0, ctypes.byref(Task(**fields)), ctypes.byref(outcome))
+        error = self.call("results", 0, RESULT_WORDS, results) or error
+        return values(outcome) | {"error": error, "results": list(results)}
 
     def wait_record(self) -> tuple[int, dict[str, int]]:
         """Wait a while for the oldest final record; return the code and the record."""

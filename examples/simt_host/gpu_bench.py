@@ -49,11 +49,6 @@ class Gpu:
         dut = self._dut
         for name in ("host_valid", "host"):
             getattr(dut, name).value = 0
-        for k in range(8):
-            for name in ("start__ready", "arrived", "failed", "failure", "result__valid"):
-                pin = getattr(dut, f"cores__{k}__{name}", None)
-                if pin is not None:
-                    pin.value = 0
         self._master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil"), dut.clk, dut.rst)
         dut.rst.value = 1
         await Timer(PERIOD, "ns")
@@ -126,7 +121,7 @@ class Gpu:
 
 
 def run(gpu: Gpu, driver: CDriver, plan: dict[str, Any]) -> dict[str, Any]:
-    """Launch all launches of a run, and wait for as many records."""
+    """Launch all launches of a run, run its tasks, and wait for as many records."""
     wait = resume(gpu.wait)
     turns, reads = gpu.counts()
     driver.call("enable_sms", 0, plan["sms"])
@@ -138,6 +133,7 @@ def run(gpu: Gpu, driver: CDriver, plan: dict[str, Any]) -> dict[str, Any]:
             return {"code": code, "records": []}
         tickets.append(ticket)
         rung.append(gpu.written_at)
+    tasks = [driver.run(fields) for fields in plan.get("tasks", ())]
     if plan.get("abort_after") is not None:
         wait(plan["abort_after"])
         # A launch that has ended is not there to abort; its record says how it ended.
@@ -156,7 +152,7 @@ def run(gpu: Gpu, driver: CDriver, plan: dict[str, Any]) -> dict[str, Any]:
             for ticket in tickets:
                 driver.call("abort", 0, ticket)
     after = gpu.counts()
-    counted = {"instructions": after[0] - turns, "index_reads": after[1] - reads}
+    counted = {"tasks": tasks, "instructions": after[0] - turns, "index_reads": after[1] - reads}
     return {"code": 0, "records": records, **counted}
 
 

@@ -45,6 +45,9 @@ class KernelRun:
         How many SMs get blocks; None: all.
     limit : int
         Cycles after which launches without a record are aborted.
+    tasks : tuple of dict
+        Tasks for unit 0, one after the other, as the C driver takes them; the launches stay for
+        as long as their kernel likes.
     """
 
     kernel: KernelElf
@@ -54,6 +57,7 @@ class KernelRun:
     abort_after: int | None = None
     sms: int | None = None
     limit: int = LIMIT
+    tasks: tuple[dict[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,8 @@ class KernelOutcome:
         Turns of warps, and rows of packed indices that the SMs read.
     memory : ndarray of uint8
         Afterwards.
+    tasks : list of dict
+        What came of each task: its outcome, ``error`` and ``results``, its words.
     """
 
     code: int
@@ -77,6 +83,7 @@ class KernelOutcome:
     instructions: int
     index_reads: int
     memory: NDArray[np.uint8]
+    tasks: list[dict[str, Any]]
 
 
 def run_kernels(
@@ -118,6 +125,7 @@ def run_kernels(
             "launches": launches,
             "limit": run.limit,
             "abort_after": run.abort_after,
+            "tasks": run.tasks,
         }
         plan["sms"] = (1 << (run.sms or config.sms)) - 1
         plans.append(plan | paths)
@@ -137,7 +145,7 @@ def _simulation(config: Config, simulator: str, waveform: simulators.Waveform | 
 
 def _outcome(found: dict[str, Any], memory: NDArray[np.uint8]) -> KernelOutcome:
     counts = (found.get("instructions", 0), found.get("index_reads", 0))
-    return KernelOutcome(found["code"], found["records"], *counts, memory)
+    return KernelOutcome(found["code"], found["records"], *counts, memory, found.get("tasks", []))
 
 
 def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:

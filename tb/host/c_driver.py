@@ -4,7 +4,7 @@ import ctypes
 import subprocess
 from pathlib import Path
 
-from simt_host.c_calls import U32, CCalls, Launch, Record, values, words
+from simt_host.c_calls import U32, CCalls, Launch, Outcome, Record, Task, values
 from warploom_sim.verilog.register_map import c_header
 from warploom_spec import preset
 
@@ -26,22 +26,6 @@ def build(folder: Path, header: str | None = None, source: str | None = None) ->
         ["gcc", *FLAGS, "-shared", "-fPIC", *include, str(text), "-o", str(library)], check=True
     )
     return library
-
-
-class Task(ctypes.Structure):
-    """``warploom_task``."""
-
-    _fields_ = [
-        ("code", ctypes.c_uint64),
-        ("arguments", ctypes.c_uint64),
-        *words("first", "parts", "larger", "small", "skip_primary"),
-    ]
-
-
-class Outcome(ctypes.Structure):
-    """``warploom_outcome``."""
-
-    _fields_ = words("code", "core", "argument", "ticket", "succeeded", "parts", "task")
 
 
 class CDriver(CCalls):
