@@ -48,6 +48,23 @@ class Launch(ctypes.Structure):
     ]
 
 
+class Shape(ctypes.Structure):
+    """``warploom_shape``."""
+
+    _fields_ = _words("dx", "dy", "dz", "first", "warps", "asked")
+
+
+class Shapes(ctypes.Structure):
+    """``warploom_shapes``."""
+
+    _fields_ = [("shapes", ctypes.POINTER(Shape)), *_words("size", "asked")]
+
+
+def shapes_of(size: int) -> Shapes:
+    """Return ``warploom_shapes`` with no shape yet; ctypes keeps its entries alive."""
+    return Shapes((Shape * size)(), size, 0)
+
+
 class Task(ctypes.Structure):
     """``warploom_task``."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from simt_host.c_calls import U32, CCalls, Launch, Outcome, Record, Task, values
+from simt_host.c_calls import U32, CCalls, Launch, Outcome, Record, Task, shapes_of, values
 from warploom_sim.build_cache import cached
 from warploom_sim.failure import ProgramError
 from warploom_sim.verilog.register_map import c_header
@@ -18,6 +18,8 @@ HOST: Final = Path(__file__).parents[2] / "host" / "c"
 PATIENCE: Final = 10_000
 #: Turns of waiting for a record: the caller counts cycles between them.
 _RECORD_PATIENCE: Final = 2
+#: Block shapes that have rows of the index memory, at most.
+_SHAPES: Final = 16
 #: The driver's code when nothing came in these turns.
 NOTHING_YET: Final = -6
 
@@ -68,11 +70,21 @@ class CDriver(CCalls):
         super().__init__(ctypes.CDLL(str(library)), read32, write32, wait_irq)
         self.interrupts = True
         self.patience = PATIENCE
+        self._shapes = shapes_of(_SHAPES)
 
     def launch(self, fields: dict[str, int]) -> tuple[int, int]:
-        """Launch a kernel through section 0; return the code and the ticket."""
-        ticket = U32(0)
-        code = self.call("launch_kernel", 0, ctypes.byref(Launch(**fields)), ctypes.byref(ticket))
+        """Launch a kernel through section 0; return the code and the ticket.
+
+        Without ``index_address`` its block shape gets rows of its own.
+        """
+        launch, ticket = Launch(**fields), U32(0)
+        if "index_address" not in fields:
+            code = self._library.warploom_place_indices(
+                ctypes.byref(self._shapes), ctypes.byref(launch)
+            )
+            if code:
+                return code, 0
+        code = self.call("launch_kernel", 0, ctypes.byref(launch), ctypes.byref(ticket))
         return code, ticket.value
 
     def run(self, fields: dict[str, int]) -> dict[str, Any]:

@@ -48,6 +48,8 @@ class KernelRun:
     tasks : tuple of dict
         Tasks for unit 0, one after the other, as the C driver takes them; the launches stay for
         as long as their kernel likes.
+    index_address : int or None
+        Of all launches; None: the driver gives each block shape its own.
     """
 
     kernel: KernelElf
@@ -58,6 +60,7 @@ class KernelRun:
     sms: int | None = None
     limit: int = LIMIT
     tasks: tuple[dict[str, int], ...] = ()
+    index_address: int | None = None
 
 
 @dataclass(frozen=True)
@@ -149,30 +152,23 @@ def _outcome(found: dict[str, Any], memory: NDArray[np.uint8]) -> KernelOutcome:
 
 
 def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
-    """Return each launch as the C driver takes it; launches of one shape share their indices."""
-    addresses: dict[Dimensions, int] = {}
-    free = 0
+    """Return each launch as the C driver takes it, which gives each block shape its indices."""
     launches: list[dict[str, int]] = []
     for stream, (grid, block) in enumerate(zip(run.grids, run.blocks, strict=True)):
         _check_shape(grid, block, config)
-        if block not in addresses:
-            addresses[block] = free
-            free += -(-int(np.prod(block)) // config.warp_size)
-        if free > config.index_memory_warps:
-            legal = f"1 to {config.index_memory_warps} (index_memory_warps)"
-            raise WarploomError(f"block {block} has indices up to row {free}; legal: {legal}")
         fields = dict(zip(("gx", "gy", "gz"), grid, strict=True))
         fields |= dict(zip(("dx", "dy", "dz"), block, strict=True))
         fields |= {
             "code": run.kernel.entry,
             "arguments": run.images[stream].arguments,
-            "index_address": addresses[block],
             "stream": stream,
             "after_previous": 1,
             "warp_registers": -(-run.kernel.registers * config.warp_size // REGISTER_UNIT),
             "shared": -(-run.kernel.shared_bytes // SHARED_UNIT_BYTES),
             "barriers": run.kernel.barriers,
         }
+        if run.index_address is not None:
+            fields["index_address"] = run.index_address
         launches.append(fields)
     return launches
 
@@ -187,6 +183,7 @@ def _check_shape(grid: Dimensions, block: Dimensions, config: Config) -> None:
             if not 1 <= value <= most:
                 raise WarploomError(f"{what} {axis} is {value}; legal: 1 to {most}")
     threads = int(np.prod(block))
-    most = min(config.max_threads, config.warp_slots * config.warp_size)
+    warps = min(config.warp_slots, config.index_memory_warps)
+    most = min(config.max_threads, warps * config.warp_size)
     if threads > most:
         raise WarploomError(f"block {block} has {threads} threads; legal: 1 to {most}")

@@ -31,13 +31,17 @@ static int write32(void *context, uint32_t address, uint32_t value)
 int run_one_kernel(uint64_t code, uint64_t arguments)
 {
     const warploom_core core = {.read32 = read32, .write32 = write32, .patience = 1000000};
-    const warploom_launch launch = {
+    /* Kept between calls: each block shape has its own rows of the index memory. */
+    static warploom_shape entries[16];
+    static warploom_shapes shapes = {.shapes = entries, .size = 16};
+    warploom_launch launch = {
         .code = code, .arguments = arguments, .after_previous = 1,
         .gx = 64, .gy = 1, .gz = 1, .dx = 32, .dy = 1, .dz = 1, .warp_registers = 1,
     };
     warploom_record record;
     uint32_t ticket;
     int error = warploom_identify(&core);
+    if (!error) error = warploom_place_indices(&shapes, &launch);
     if (!error) error = warploom_launch_kernel(&core, 0, &launch, &ticket);
     if (!error) error = warploom_wait_record(&core, &record);
     if (error) return error;

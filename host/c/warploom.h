@@ -75,8 +75,27 @@ typedef struct {
     uint32_t cycles; /* from its first offer to its last report */
 } warploom_record;
 
+/* A block shape, and its rows of the index memory. */
+typedef struct {
+    uint32_t dx, dy, dz;   /* dx is 0: no shape */
+    uint32_t first, warps; /* the rows */
+    uint32_t asked;        /* when a launch asked for them last */
+} warploom_shape;
+
+/* Which block shape has which rows. The program owns `shapes`, of `size` entries; all else, and all
+ * entries, are 0 at first. */
+typedef struct {
+    warploom_shape *shapes;
+    uint32_t size, asked;
+} warploom_shapes;
+
 /* Check that this is the core that warploom_host.h was written for. Call it first. */
 int warploom_identify(const warploom_core *core);
+
+/* Set a launch's index_address: each block shape gets rows of its own, and keeps them. While there
+ * is no room, the shape that was asked for longest ago gives up its rows. Nothing is accessed.
+ * WARPLOOM_RANGE: a value fits no field, `size` is 0, or the block has more warps than the memory. */
+int warploom_place_indices(warploom_shapes *shapes, warploom_launch *launch);
 
 /* Write a command and ring the section's doorbell; the outcome comes later. */
 int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch);

@@ -17,6 +17,8 @@ BLOCKS = ((32, 1, 1), (7, 5, 3), (33, 1, 1), (1, 17, 2), (96, 1, 1))
 
 Arrays = Mapping[str, np.ndarray]
 Dimensions = tuple[int, int, int]
+#: Grid, buffers, numbers that are arguments, and the result.
+Made = tuple[Dimensions, Arrays, Sequence[int], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,12 @@ def kernel_case(
 
     With ``behind`` its data lie behind those of another launch of the kernel.
     """
-    rng = np.random.default_rng(seed)
-    grid, buffers, numbers, out = _MAKERS[name](rng, block, blocks)
+    return _case(name, block, _MAKERS[name](np.random.default_rng(seed), block, blocks), behind)
+
+
+def _case(name: str, block: Dimensions, made: Made, behind: KernelCase | None = None) -> KernelCase:
+    """Put what a maker drew into a memory."""
+    grid, buffers, numbers, out = made
     given = [Buffer(key, value) for key, value in buffers.items()]
     given.append(Buffer("out", np.full_like(out, -1)))
     arguments = [*buffers, "out", *map(str, numbers)]
@@ -60,8 +66,15 @@ def _words(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.integers(-(2**31), 2**31, shape, np.int64).astype(np.int32)
 
 
-def _vector_add(rng, block, blocks):
-    n = int(np.prod(block)) * blocks - 5
+def vector_add_of(elements: int, block: Dimensions, seed: int) -> KernelCase:
+    """Draw a vector addition of so many elements, a thread each."""
+    blocks = -(-elements // int(np.prod(block)))
+    rng = np.random.default_rng(seed)
+    return _case("vector_add", block, _vector_add(rng, block, blocks, elements))
+
+
+def _vector_add(rng, block, blocks, elements=None):
+    n = elements or int(np.prod(block)) * blocks - 5
     a, b = _words(rng, n), _words(rng, n)
     return (blocks, 1, 1), {"a": a, "b": b}, [n], a + b
 
@@ -96,7 +109,7 @@ def _block_sum(rng, block, blocks):
     return (blocks, 1, 1), {"in": values}, [n], padded.sum(axis=1, dtype=np.int32)
 
 
-_MAKERS: Mapping[str, Callable[..., tuple[Dimensions, Arrays, Sequence[int], np.ndarray]]] = {
+_MAKERS: Mapping[str, Callable[..., Made]] = {
     "vector_add": _vector_add,
     "matrix_product": _matrix_product,
     "stencil_3d": _stencil_3d,

@@ -1,7 +1,7 @@
 """``make run-kernels``: every kernel that ends, every block shape, on one SM and on two.
 
-All runs are made on one simulated GPU, one after the other. At last two launches of one kernel run
-at once, in two streams.
+All runs are made on one simulated GPU, one after the other. Then two launches of one kernel run at
+once, in two streams. At last a vector addition of 4,096 threads is timed.
 """
 
 import argparse
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from simt_host.gpu_run import KernelRun, run_kernels
-from tb.examples.kernel_cases import BLOCKS, ENDING, KernelCase, kernel_case
+from tb.examples.kernel_cases import BLOCKS, ENDING, KernelCase, kernel_case, vector_add_of
 from warploom_sim.json_file import write_json
 from warploom_sim.variant import with_settings
 from warploom_spec import Config
@@ -20,6 +20,8 @@ SMS = (1, 2)
 SEED = 1
 #: Shapes of two launches that are resident at once: one shape, and two.
 PAIRS = (((7, 5, 3), (7, 5, 3)), ((33, 1, 1), (1, 17, 2)))
+#: The vector addition that is timed from the doorbell to the record.
+TIMED_ELEMENTS, TIMED_BLOCK = 4096, (96, 1, 1)
 
 
 def run_of(*cases: KernelCase, **settings: int) -> KernelRun:
@@ -45,7 +47,7 @@ def planned(names: tuple[str, ...] = ENDING) -> list[tuple[tuple[KernelCase, ...
         for first, second in PAIRS:
             one = kernel_case(name, first, SEED, blocks=2)
             runs.append(((one, kernel_case(name, second, SEED + 1, 2, behind=one)), 2))
-    return runs
+    return [*runs, ((vector_add_of(TIMED_ELEMENTS, TIMED_BLOCK, SEED),), 2)]
 
 
 def rows(
@@ -70,6 +72,7 @@ def rows(
                     "launches": len(cases),
                     "equal": ended_well and bool(np.array_equal(found, case.out)),
                     "cycles": record["cycles"],
+                    "doorbell_to_record": record["waited"],
                     "index_reads": outcome.index_reads,
                 }
             )
@@ -88,6 +91,7 @@ def main() -> None:
     given.out.parent.mkdir(parents=True, exist_ok=True)
     write_json(given.out, made)
     equal = sum(bool(row["equal"]) for row in made)
+    print(f"vector_add_cycles: {made[-1]['doorbell_to_record']}")
     print(f"{equal} of {len(made)} launches equal NumPy: {given.out}")
     raise SystemExit(equal != len(made))
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,8 @@ def other_kernel(name: str, case: KernelCase) -> KernelCase:
 @pytest.mark.deep
 def test_every_kernel_and_shape_equals_numpy() -> None:
     made = rows(TINY, "verilator")
-    assert len(made) == 56
+    assert len(made) == 57
+    assert made[-1]["doorbell_to_record"] > made[-1]["cycles"]
     assert all(row["equal"] and row["index_reads"] for row in made)
 
 
@@ -155,10 +157,34 @@ def invoked(words):
     return CliRunner().invoke(main, ["run", *words])
 
 
-def test_a_shape_whose_indices_do_not_fit_the_memory_is_refused(tmp_path, seed: int) -> None:
-    cases = [kernel_case("vector_add", (n, 1, 1), seed, blocks=1) for n in range(121, 126)]
-    with pytest.raises(WarploomError, match=r"indices up to row 80; legal: 1 to 64 \(index_mem"):
-        run_all([run_of(*cases)], tmp_path)
+def test_a_block_whose_indices_do_not_fit_the_memory_is_refused(tmp_path, seed: int) -> None:
+    case = kernel_case("vector_add", (17, 1, 1), seed, blocks=1)
+    small = replace(TINY, index_memory_warps=2)
+    with pytest.raises(WarploomError, match=r"\(17, 1, 1\) has 17 threads; legal: 1 to 16"):
+        run_kernels([run_of(case)], small, "verilator", tmp_path)
+
+
+@pytest.mark.deep
+def test_shapes_with_rows_of_their_own_take_fewer_cycles(tmp_path, seed: int) -> None:
+    """Two shapes in turn: at one address each launch makes its indices anew.
+
+    Five shapes do not fit into the memory together: the driver lets them share rows.
+    """
+    pair = [kernel_case("vector_add", (n, 1, 1), seed, blocks=1) for n in (121, 122)]
+    runs = [run_of(case, index_address=0) for case in pair * 3]
+    runs += [run_of(case) for case in pair * 3]
+    many = [kernel_case("vector_add", (n, 1, 1), seed, blocks=1) for n in range(121, 126)]
+    runs += [run_of(case) for case in many]
+    outcomes = run_all(runs, tmp_path)
+    assert all(fates(outcome) == [(FinalFate.FINISHED, 0)] for outcome in outcomes)
+    for case, outcome in zip(pair * 6 + many, outcomes, strict=True):
+        np.testing.assert_array_equal(case.result(outcome.memory), case.out)
+    shared, own = (
+        [outcome.records[0]["waited"] for outcome in outcomes[first : first + 4]]
+        for first in (2, 8)
+    )
+    print(f"doorbell to record: {shared} cycles at one address, {own} with rows of their own")
+    assert max(own) < min(shared)
 
 
 class Silent:

@@ -8,5 +8,14 @@ from warploom_host.driver import (
     Record,
     code_name,
 )
+from warploom_host.index_shapes import IndexShapes
 
-__all__ = ["CommandFailed", "HostDriver", "HostTimeout", "Outcome", "Record", "code_name"]
+__all__ = [
+    "CommandFailed",
+    "HostDriver",
+    "HostTimeout",
+    "IndexShapes",
+    "Outcome",
+    "Record",
+    "code_name",
+]

@@ -78,6 +78,9 @@ def _constants(config: Config) -> Iterator[str]:
     for field, value in params(config):
         yield _define(field.name.upper(), value)
     yield ""
+    yield "/* Rows of the index memory, a warp's indices each; 0: there is none. */"
+    yield _define("INDEX_MEMORY_WARPS", config.index_memory_warps)
+    yield ""
 
 
 def _registers(config: Config) -> Iterator[str]:
