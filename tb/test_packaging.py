@@ -222,10 +222,11 @@ def test_a_room_that_imports_from_above_is_found(tmp_path: Path) -> None:
     kept = quiet(*linter, cwd=tmp_path)
     assert kept.returncode == 0, kept.stdout
     with (tmp_path / "warploom_sim" / "replay" / "recount.py").open("a") as file:
-        file.write("from warploom_sim.sweep import plan\n")
+        file.write("import simt_host.command\nfrom warploom_sim.sweep import plan\n")
     broken = quiet(*linter, cwd=tmp_path)
     assert broken.returncode == 1
     assert "warploom_sim.replay is not allowed to import warploom_sim.sweep" in broken.stdout
+    assert "warploom_sim is not allowed to import simt_host" in broken.stdout
 
 
 # --- set-up ------------------------------------------------------------------------------------

@@ -58,10 +58,9 @@ class Decoder(wiring.Component):
         by_j = Cat(C(0, 1), word[21:31], word[20], word[12:20], sign.replicate(12))
         m.d.comb += self.immediate.eq(by_i)
         with m.Switch(word[:7]):
-            with m.Case(0x37):
-                m.d.comb += [self.kind.eq(Kind.LUI), self.immediate.eq(by_u)]
-            with m.Case(0x17):
-                m.d.comb += [self.kind.eq(Kind.AUIPC), self.immediate.eq(by_u)]
+            with m.Case(0x37, 0x17):
+                kind = Mux(word[5], Kind.LUI, Kind.AUIPC)
+                m.d.comb += [self.kind.eq(kind), self.immediate.eq(by_u)]
             with m.Case(0x6F):
                 m.d.comb += [self.kind.eq(Kind.JAL), self.immediate.eq(by_j)]
             with m.Case(0x67):

@@ -83,8 +83,7 @@ class SimtCore(wiring.Component):
         threads = add_indices(m, config, table, reader, self.data.words, origin.offer)
         registers = Registers(m, config)
         words = Array(self.words)[table.place]
-        arguments = Signal(32)
-        m.d.comb += arguments.eq(words.arguments)
+        arguments = words.arguments[:32]
 
         # The lowest pc of the runnable lanes, and the lanes that stand there.
         before = context.before

@@ -88,22 +88,56 @@ def test_random_sequences_take_the_models_turns(seed: int) -> None:
     assert lockstep(seed, 1, 11) > 2 * 20
 
 
+def before():
+    """Return a function that answers each read with the row of the read before."""
+    rows = [0]
+
+    def answer(row: int) -> int:
+        rows.append(row)
+        return rows.pop(0)
+
+    return answer
+
+
+def packed_with(*wrong: int):
+    """Return a function that packs each index with these widths, not with those of the block."""
+
+    def answer(row: int) -> int:
+        made = 0
+        for n in range(TINY.warp_size):
+            word, index, low = row >> TINY.word_bits * n, 0, 0
+            for right, width in zip(WIDTHS, wrong, strict=True):
+                index |= (word & (1 << right) - 1 & (1 << width) - 1) << low
+                word, low = word >> right, low + width
+            made |= index << TINY.word_bits * n
+        return made
+
+    return answer
+
+
+#: Bits of x, y and z in a block of (3, 3, 2).
+WIDTHS = (2, 2, 1)
+#: Widths that a packer may take instead: one bit too many, or too few. Nothing lies above z.
+WRONG_WIDTHS = ((3, 2, 1), (1, 2, 1), (2, 3, 1), (2, 1, 1), (2, 2, 0))
+
+
 @pytest.mark.deep
-@pytest.mark.parametrize(
-    ("name", "hook", "change"),
-    [
-        ("vector_add", "answer", {"warps_before": 1}),
-        ("vector_add", "answer", {"wider": 0}),
-        ("stencil_3d", "answer", {"wider": 1}),
-        ("block_sum", "shared_first", {}),
-    ],
-    ids=["warp before", "width of x", "width of y", "overlapping ranges"],
-)
-def test_a_wrong_stand_in_makes_a_result_wrong(name, hook, change, seed: int) -> None:
-    case = kernel_case(name, (7, 5, 3) if name == "stencil_3d" else (7, 5, 1), seed, 2)
+@pytest.mark.parametrize("widths", [WIDTHS, *WRONG_WIDTHS], ids=str)
+def test_a_wrong_width_in_the_packer_makes_a_result_wrong(widths, seed: int) -> None:
+    case = kernel_case("stencil_3d", (3, 3, 2), seed, 2)
     bench = CoreBench(TINY, case.image.bytes, random.Random(seed))
-    if hook == "answer":
-        bench.answer = WRONG_ROWS[tuple(change)[0]](*change.values())
+    bench.answer = packed_with(*widths)
+    _, _, out = run_kernel(bench, case)
+    assert np.array_equal(out, case.out) == (widths == WIDTHS)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("fault", ["warp before", "overlapping ranges"])
+def test_a_wrong_stand_in_makes_a_result_wrong(fault, seed: int) -> None:
+    case = kernel_case("block_sum", (7, 5, 1), seed, 2)
+    bench = CoreBench(TINY, case.image.bytes, random.Random(seed))
+    if fault == "warp before":
+        bench.answer = before()
     else:
         bench.shared_first = lambda first: 0
     _, _, out = run_kernel(bench, case)
@@ -139,35 +173,6 @@ def test_lanes_that_are_no_threads_would_store(full: bool, seed: int) -> None:
     run = bench.run([launch], blocks_of(launch), 5000)
     expected = [*range(1, 14), *[1 if full else 0] * 3]
     assert run.memory[0x200:].view("<u4")[:16].tolist() == expected
-
-
-def before(count: int):
-    """Return a function that answers each read with the row of the read before."""
-    rows = [0] * count
-
-    def answer(words: int) -> int:
-        rows.append(words)
-        return rows.pop(0)
-
-    return answer
-
-
-def wider(axis: int):
-    """Return a function that places y, or z, one bit too high."""
-    low = 3 if axis == 0 else 6
-
-    def answer(words: int) -> int:
-        made = 0
-        for n in range(TINY.warp_size):
-            word = words >> TINY.word_bits * n & (1 << TINY.word_bits) - 1
-            kept = word & (1 << low) - 1
-            made |= (kept | (word >> low) << low + 1) << TINY.word_bits * n
-        return made
-
-    return answer
-
-
-WRONG_ROWS = {"warps_before": before, "wider": wider}
 
 
 @pytest.mark.deep
