@@ -53,6 +53,8 @@ class Resource:
         The most that one block may take, whatever an SM has.
     field : LaunchField or None
         How a launch says what a block takes. None: a block takes one slot, and its shape's warps.
+    ranged : bool
+        Whether ResourceRanges gives a block a contiguous range of it. An amount for SMs then.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Resource:
     code: str = ""
     most: int | None = None
     field: LaunchField | None = None
+    ranged: bool = False
 
     def capacity(self, config: Config) -> int:
         """Return how much of it one SM has."""
@@ -94,6 +97,7 @@ SM_RESOURCES: Final = (
         size="register_units",
         code="BLOCK_REGISTERS",
         field=LaunchField(name="warp_registers", bits=9, word=10, low=0, of_warp=True, for_sm=True),
+        ranged=True,
     ),
     Resource(
         name="shared",
@@ -102,6 +106,7 @@ SM_RESOURCES: Final = (
         size="shared_units",
         code="BLOCK_SHARED",
         field=LaunchField(name="shared", bits=11, word=10, low=10, for_sm=True),
+        ranged=True,
     ),
     Resource(
         name="barriers",
@@ -117,6 +122,8 @@ SM_RESOURCES: Final = (
 RESOURCES: Final = tuple(resource.name for resource in SM_RESOURCES)
 #: Those of which the launch gives the amount of one block; registers are given by the warp.
 BLOCK_AMOUNTS: Final = tuple(r for r in SM_RESOURCES if r.field and not r.field.of_warp)
+#: Those of which ResourceRanges gives a block a contiguous range.
+RANGED: Final = tuple(r for r in SM_RESOURCES if r.ranged)
 #: The launch's fields that say what a block takes.
 AMOUNT_FIELDS: Final = tuple(r.field.name for r in SM_RESOURCES if r.field)
 #: Why no block is decided in a cycle; BlockDispatcher has a counter ``stall_<cause>`` for each.

@@ -73,6 +73,13 @@ class Timing:
     )
     stall: int = _of("BlockDispatcher: stalled cycle to the counter that shows it.")
     error: int = _of("BlockDispatcher: cause at the port to the error record.")
+    ranges: int = _of("ResourceRanges: ``offer`` to ``o`` for a block of the row's size.")
+    ranges_change: int = _of("ResourceRanges: cycles more for a block of another size.")
+    ranges_freed: int = _of("ResourceRanges: a report to the first decision that sees its range.")
+    warp_first: int = _of("BlockToWarps: ``offer`` to the block's first warp.")
+    warps_end: int = _of("BlockToWarps: a block's last end to its report.")
+    block_start: int = _of("BlockAtATime: ``offer`` to ``start``.")
+    block_end: int = _of("BlockAtATime: ``done`` or a kill to the report.")
     stall_counter_bits: int = _of("Widths of those counters.", default=32)
     error_counter_bits: int = _of("Widths of those counters.", default=16)
 
@@ -119,4 +126,11 @@ def timing(config: Config) -> Timing:
         kill_gap=4,
         stall=3,
         error=4,
+        ranges=3,
+        ranges_change=1,
+        ranges_freed=2,
+        warp_first=1,
+        warps_end=2,
+        block_start=1,
+        block_end=1,
     )

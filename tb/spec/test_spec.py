@@ -205,6 +205,13 @@ TIMINGS = {
     "kill_gap": 4,
     "stall": 3,
     "error": 4,
+    "ranges": 3,
+    "ranges_change": 1,
+    "ranges_freed": 2,
+    "warp_first": 1,
+    "warps_end": 2,
+    "block_start": 1,
+    "block_end": 1,
     "stall_counter_bits": 32,
     "error_counter_bits": 16,
 }

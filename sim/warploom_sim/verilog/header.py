@@ -14,7 +14,17 @@ from amaranth.lib import data, wiring
 
 from warploom_sim.variant import Variant, shown
 from warploom_sim.verilog.parameters import parameters
-from warploom_spec import EXPLANATIONS, Config, Fate, Packet, Timing, host_packets, layouts, timing
+from warploom_spec import (
+    EXPLANATIONS,
+    Config,
+    Fate,
+    Packet,
+    Timing,
+    host_packets,
+    layouts,
+    sm_packets,
+    timing,
+)
 from warploom_spec.errors import ERROR_CODE_BITS
 from warploom_spec.host_commands import record_words
 
@@ -143,7 +153,7 @@ def packets(config: Config) -> tuple[Packet, ...]:
     """Return every packet that there is with a configuration."""
     makers = [
         make
-        for module in (layouts, host_packets)
+        for module in (layouts, host_packets, sm_packets)
         for name, make in inspect.getmembers(module, inspect.isfunction)
         if inspect.signature(make).return_annotation is Packet
         and not name.startswith("_")
