@@ -1,8 +1,9 @@
 """Packets between the blocks that stand before a core, and the core."""
 
+from warploom_spec import layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import BlockStatus
-from warploom_spec.layouts import STATUS_BITS, block_offer
+from warploom_spec.layouts import STATUS_BITS
 from warploom_spec.packet import Field, Packet
 from warploom_spec.resources import RANGED
 
@@ -12,7 +13,7 @@ def placed_block(config: Config) -> Packet:
     return Packet(
         "placed_block",
         (
-            *block_offer(config).fields,
+            *layouts.block_offer(config).fields,
             *(
                 Field(
                     f"{r.name}_first",

@@ -206,7 +206,7 @@ TIMINGS = {
     "stall": 3,
     "error": 4,
     "ranges": 3,
-    "ranges_change": 1,
+    "ranges_change": 2,
     "ranges_freed": 2,
     "warp_first": 1,
     "warps_end": 2,

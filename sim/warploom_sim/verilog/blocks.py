@@ -41,6 +41,9 @@ BLOCKS: Final[dict[str, Factory]] = {
     "completion_queue": _block("host", "CompletionQueue"),
     "host_registers": _block("host", "HostRegisters"),
     "index_read_arbiter": _block("sm_side", "IndexReadArbiter"),
+    "resource_ranges": _block("sm_side", "ResourceRanges"),
+    "block_to_warps": _block("sm_side", "BlockToWarps"),
+    "block_at_a_time": _block("sm_side", "BlockAtATime"),
     "front_end": _block("host", "FrontEnd"),
 }
 

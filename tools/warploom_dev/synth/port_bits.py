@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from warploom_spec import STALL_CAUSES, Config, host_packets, layouts
+from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, sm_packets
 from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
 from warploom_spec.timing import timing
@@ -174,6 +174,38 @@ def _front_end(config: Config) -> Ports:
     }
 
 
+def _sm_side(config: Config) -> Ports:
+    return {"words": PLACES * layouts.launch_words(config).bits, "kill": PLACES}
+
+
+def _resource_ranges(config: Config) -> Ports:
+    streams = _streams(config, offer=layouts.block_offer, o=sm_packets.placed_block)
+    report = _signals(config, report=layouts.block_report)
+    return _sm_side(config) | streams | report | {"report_valid": 1, "held_back": 1}
+
+
+def _block_to_warps(config: Config) -> Ports:
+    streams = _streams(
+        config,
+        offer=sm_packets.placed_block,
+        report=layouts.block_report,
+        warp=sm_packets.warp_start,
+    )
+    signals = _signals(config, block=sm_packets.placed_block, ended=sm_packets.warp_end)
+    return _sm_side(config) | streams | signals | {"ended_valid": 1}
+
+
+def _block_at_a_time(config: Config) -> Ports:
+    streams = _streams(config, offer=layouts.block_offer, report=layouts.block_report)
+    signals = _signals(config, block=layouts.block_offer) | {"threads": config.threads_bits}
+    return (
+        _sm_side(config)
+        | streams
+        | signals
+        | dict.fromkeys(("core_reset", "start", "done", "fault"), 1)
+    )
+
+
 def _divider(config: Config) -> Ports:
     streams = _streams(config, i=layouts.index_config)
     lanes = config.warp_size * layouts.thread_index(config).bits
@@ -194,5 +226,8 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "BlockDispatcher": _block_dispatcher,
     "LaunchPath": _launch_path,
     "FrontEnd": _front_end,
+    "ResourceRanges": _resource_ranges,
+    "BlockToWarps": _block_to_warps,
+    "BlockAtATime": _block_at_a_time,
     "DividerIndexGenerator": _divider,
 }

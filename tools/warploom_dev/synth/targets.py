@@ -34,6 +34,8 @@ OTHERS: Final = (
     "IncrementalScheduler",
     "GridWalker",
 )
+#: Small blocks of which an SM has one.
+SM_SIDE: Final = ("ResourceRanges", "BlockToWarps", "BlockAtATime")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +152,7 @@ def all_targets() -> tuple[Target, ...]:
         Target(block=INDEX, config="large", seeds=1),
         _largest_dispatcher(),
         *(Target(block=name) for name in OTHERS),
+        *(Target(block=name, seeds=1) for name in SM_SIDE),
         Target(block=BASELINE, seeds=1),
     )
 
