@@ -2,8 +2,10 @@
 
 from warploom_golden.sm_side.incremental_scheduler import IncrementalScheduler
 from warploom_golden.sm_side.index_read_arbiter import IndexReadArbiter
+from warploom_golden.sm_side.resource_ranges import ResourceRanges
 
 __all__ = [
     "IncrementalScheduler",
     "IndexReadArbiter",
+    "ResourceRanges",
 ]

@@ -1,0 +1,305 @@
+"""A dispatcher and a core around ResourceRanges, and an observer of the ranges that it gives."""
+
+import random
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tb.support.sm_side_tables import packed
+from warploom_spec import Config, layouts, sm_packets
+from warploom_spec.layouts import PLACES
+from warploom_spec.resources import RANGED
+
+Ports = Mapping[str, int]
+Outputs = Mapping[str, int | None]
+#: From a report on, the dispatcher may offer the block's slot and its resources again.
+AGAIN = 2
+
+
+def size_of(words: Mapping[str, int]) -> tuple[int, ...]:
+    """Return what a block needs of each resource that has ranges."""
+    return tuple(
+        words[r.field.name] * (words["warps"] if r.field.of_warp else 1) for r in RANGED if r.field
+    )
+
+
+@dataclass
+class Launch:
+    """A resident launch: what is left to offer, and its slots that are not reported."""
+
+    number: int
+    words: dict[str, int]
+    left: int
+    killed: bool = False
+    out: set[int] = field(default_factory=set)
+
+    @property
+    def offers(self) -> bool:
+        """Whether it has a block to offer."""
+        return bool(self.left) and not self.killed
+
+
+class RangesTraffic:
+    """Launches of random sizes, and a core that takes and ends their blocks at random.
+
+    It keeps to what ResourceRanges relies on: the older launch's blocks come first, a block is
+    offered when enough units are free, wherever they are.
+
+    Parameters
+    ----------
+    config : Config
+        Of the SM.
+    rng : random.Random
+        For all choices.
+    resident : int
+        Launches at a time.
+    kills : float
+        Chance of a kill in a cycle.
+    """
+
+    def __init__(
+        self, config: Config, rng: random.Random, resident: int = PLACES, kills: float = 0.01
+    ):
+        self._config, self._rng = config, rng
+        self._resident, self._kills = resident, kills
+        self._capacity = [r.capacity(config) for r in RANGED]
+        self._packets = (
+            layouts.launch_words(config),
+            layouts.block_offer(config),
+            layouts.block_report(config),
+            sm_packets.placed_block(config),
+        )
+        self._launches = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all launches."""
+        self._cycle = 0
+        self._places: list[Launch | None] = [None] * PLACES
+        self._words = [dict.fromkeys(("warps", "warp_registers", "shared"), 1)] * PLACES
+        #: Slots with the first cycle in which each may be offered, and the units used by each.
+        self._free = deque((slot, 0) for slot in range(self._config.block_slots))
+        self._used: dict[int, tuple[int, ...]] = {}
+        self._returns: deque[tuple[int, int]] = deque()
+        self._offer: tuple[int, int] | None = None
+        #: Place by slot of blocks in the core.
+        self._running: dict[int, int] = {}
+        self._refused: int | None = None
+        self._inputs: Ports = {}
+        self._draw_paces()
+
+    def next(self, outputs: Outputs | None) -> dict[str, int]:
+        """Return the next cycle's inputs; ``outputs`` are those of the last cycle."""
+        if outputs is None:
+            self.reset()
+        else:
+            self._see(outputs)
+        if self._cycle % 200 == 0:
+            self._draw_paces()
+        while self._returns and self._returns[0][0] <= self._cycle:
+            del self._used[self._returns.popleft()[1]]
+        self._begin_and_kill()
+        if self._offer is None and self._rng.random() < self._offers:
+            self._offer = self._next_offer()
+        kill = sum(1 << p for p, launch in enumerate(self._places) if launch and launch.killed)
+        ready = self._rng.random() < self._takes
+        reported = self._reported(ready)
+        words, block_offer, block_report, _ = self._packets
+        self._inputs = {
+            **{f"words__{p}": packed(words, **self._words[p]) for p in range(PLACES)},
+            "kill": kill,
+            "offer__valid": int(self._offer is not None),
+            "offer__payload": self._offer[1] if self._offer else 0,
+            "o__ready": int(ready),
+            "report": packed(block_report, slot=reported or 0),
+            "report_valid": int(reported is not None),
+        }
+        self._cycle += 1
+        return dict(self._inputs)
+
+    def _draw_paces(self) -> None:
+        rng = self._rng
+        self._offers, self._takes = rng.choice((0.3, 1.0, 1.0)), rng.choice((0.3, 1.0, 1.0))
+        self._reports = rng.choice((0.05, 0.2, 0.5, 1.0))
+
+    def _see(self, outputs: Outputs) -> None:
+        if self._inputs["offer__valid"] and outputs["offer__ready"]:
+            self._offer = None
+        self._refused = None
+        if outputs["o__valid"]:
+            block = self._packets[3].unpack(outputs["o__payload"] or 0)
+            if not self._inputs["o__ready"]:
+                self._refused = block["slot"]
+            elif block["slot"] in self._used and not self._is_returned(block["slot"]):
+                self._running[block["slot"]] = block["place"]
+
+    def _is_returned(self, slot: int) -> bool:
+        """Tell whether a block was reported in the cycle in which it was taken."""
+        return any(slot == returned for _, returned in self._returns)
+
+    def _begin_and_kill(self) -> None:
+        rng = self._rng
+        for place, launch in enumerate(self._places):
+            if launch and not launch.out and not launch.offers:
+                self._places[place] = None
+            elif launch and rng.random() < self._kills:
+                launch.killed = True
+        empty = [p for p, launch in enumerate(self._places) if launch is None]
+        if empty and PLACES - len(empty) < self._resident and rng.random() < 0.2:
+            place = rng.choice(empty)
+            self._words[place] = self._new_words(place)
+            self._launches += 1
+            self._places[place] = Launch(self._launches, self._words[place], rng.randint(1, 16))
+
+    def _new_words(self, place: int) -> dict[str, int]:
+        """Return a launch's size, now and then that of the other place."""
+        rng = self._rng
+        if rng.random() < 0.25:
+            return self._words[1 - place]
+        registers, shared = (max(units // rng.choice((1, 2, 4, 8)), 1) for units in self._capacity)
+        warps = rng.randint(1, min(4, registers))
+        return {
+            "warps": warps,
+            "warp_registers": rng.randint(0, registers // warps),
+            "shared": rng.randint(0, shared),
+        }
+
+    def _next_offer(self) -> tuple[int, int] | None:
+        """Return slot and payload of the oldest launch's next block, if the SM has room for it."""
+        waiting = [
+            (launch.number, place, launch)
+            for place, launch in enumerate(self._places)
+            if launch and launch.offers
+        ]
+        if not waiting or not self._free or self._free[0][1] > self._cycle:
+            return None
+        _, place, launch = min(waiting, key=lambda one: one[0])
+        size = size_of(launch.words)
+        for units, *taken in zip(self._capacity, size, *self._used.values(), strict=True):
+            if sum(taken) > units:
+                return None
+        slot, _ = self._free.popleft()
+        self._used[slot] = size
+        launch.left -= 1
+        launch.out.add(slot)
+        fields = {"bx": self._rng.randrange(256), "task": self._rng.randrange(4)}
+        return slot, packed(self._packets[1], place=place, slot=slot, **fields)
+
+    def _reported(self, ready: bool) -> int | None:
+        """Return a slot to report, now and then one that is taken in this very cycle."""
+        slot = None
+        if ready and self._refused is not None and self._rng.random() < self._reports:
+            slot = self._refused
+        elif self._running and self._rng.random() < self._reports:
+            slot = self._rng.choice(list(self._running))
+            del self._running[slot]
+        if slot is None:
+            return None
+        for launch in self._places:
+            if launch:
+                launch.out.discard(slot)
+        self._free.append((slot, self._cycle + AGAIN))
+        self._returns.append((self._cycle + AGAIN, slot))
+        return slot
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A block that stands in a core: its place, and its ranges unless its place was killed."""
+
+    place: int
+    ranges: tuple[range, ...]
+
+
+class RangesHeld:
+    """Holds what a core relies on, and counts hard cases.
+
+    Ranges lie in the SM and do not overlap. Blocks come out in order with their fields. No block
+    is held back while one launch alone has blocks on the SM.
+
+    Parameters
+    ----------
+    config : Config
+        Of the SM.
+    """
+
+    def __init__(self, config: Config):
+        self._capacity = [r.capacity(config) for r in RANGED]
+        self._words = layouts.launch_words(config)
+        self._offer = layouts.block_offer(config)
+        self._report = layouts.block_report(config)
+        self._placed = sm_packets.placed_block(config)
+        self.counts_of = dict.fromkeys(
+            (
+                "blocks",
+                "held back",
+                "goes on without ranges",
+                "a range from the last unit down",
+                "ranges of two sizes",
+                "reported in the cycle of its transfer",
+            ),
+            0,
+        )
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all blocks."""
+        self._waiting: deque[tuple[dict[str, int], tuple[int, ...]]] = deque()
+        self._given: dict[int, _Given] = {}
+        #: Places with blocks in each of the last three cycles.
+        self._had: deque[set[int]] = deque([{0, 1}] * 3, maxlen=3)
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each hard case happened."""
+        return self.counts_of
+
+    def see(self, cycle: int, inputs: Ports, outputs: Outputs) -> None:
+        """Look at a cycle."""
+        alone = all(len(places) <= 1 for places in self._had)
+        assert not (alone and outputs["held_back"]), f"a launch alone is held back in {cycle}"
+        self._count("held back", bool(outputs["held_back"]))
+        if outputs["o__valid"] and inputs["o__ready"]:
+            self._take(inputs, outputs["o__payload"] or 0)
+        if inputs["offer__valid"] and outputs["offer__ready"]:
+            offer = self._offer.unpack(inputs["offer__payload"])
+            words = self._words.unpack(inputs[f"words__{offer['place']}"])
+            self._waiting.append((offer, size_of(words)))
+        places = {offer["place"] for offer, _ in self._waiting}
+        self._had.append(places | {given.place for given in self._given.values()})
+        if inputs["report_valid"]:
+            slot = self._report.unpack(inputs["report"])["slot"]
+            taken = outputs["o__valid"] and inputs["o__ready"]
+            at_o = taken and self._placed.unpack(outputs["o__payload"] or 0)["slot"] == slot
+            self._count("reported in the cycle of its transfer", bool(at_o))
+            del self._given[slot]
+
+    def _count(self, name: str, happened: bool) -> None:
+        self.counts_of[name] += happened
+
+    def _take(self, inputs: Ports, payload: int) -> None:
+        """Look at a block that transfers at `o`."""
+        block = self._placed.unpack(payload)
+        offer, size = self._waiting.popleft()
+        assert {name: block[name] for name in offer} == offer
+        firsts = [block[f"{r.name}_first"] for r in RANGED]
+        killed = bool(inputs["kill"] >> offer["place"] & 1)
+        ranges = tuple(range(f, f + n) for f, n in zip(firsts, size, strict=True))
+        self._count("blocks", True)
+        self._count("goes on without ranges", killed and not any(firsts))
+        if killed:
+            ranges = ()
+        self._hold(ranges)
+        self._given[offer["slot"]] = _Given(offer["place"], ranges)
+
+    def _hold(self, ranges: tuple[range, ...]) -> None:
+        """Demand that ranges lie in the SM and touch no others."""
+        others = [given.ranges for given in self._given.values() if given.ranges]
+        for n, (wanted, units) in enumerate(zip(ranges, self._capacity, strict=False)):
+            assert wanted.stop <= units, f"{wanted} ends beyond {units} units"
+            for other in others:
+                overlap = max(wanted.start, other[n].start) < min(wanted.stop, other[n].stop)
+                assert not (wanted and other[n] and overlap), f"{wanted} overlaps {other[n]}"
+        at_top = ranges and all(r.stop == u for r, u in zip(ranges, self._capacity, strict=True))
+        self._count("a range from the last unit down", bool(at_top and any(ranges)))
+        sizes = {tuple(map(len, one)) for one in (ranges, *others) if one}
+        self._count("ranges of two sizes", len(sizes) > 1)
