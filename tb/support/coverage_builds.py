@@ -18,7 +18,13 @@ from tb.index import (
     test_index_memory,
     test_index_packer,
 )
-from tb.sm_side import test_incremental_scheduler, test_index_read_arbiter
+from tb.sm_side import (
+    test_block_at_a_time,
+    test_block_to_warps,
+    test_incremental_scheduler,
+    test_index_read_arbiter,
+    test_resource_ranges,
+)
 from tb.support import dispatch_cases
 from tb.support.dispatch_configs import soon
 from tb.support.dispatch_events import LATE_TICKET
@@ -58,5 +64,8 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "completion_queue": (Build.of(test_completion_queue.make, test_completion_queue.SMALL),),
     "host_registers": (Build.of(test_host_registers.make, test_host_registers.ODD),),
     "index_read_arbiter": (Build.of(test_index_read_arbiter.make, test_index_read_arbiter.THREE),),
+    "resource_ranges": (Build.of(test_resource_ranges.make, "tiny"),),
+    "block_to_warps": (Build.of(test_block_to_warps.make, "tiny"),),
+    "block_at_a_time": (Build.of(test_block_at_a_time.make, "tiny"),),
     "front_end": (Build.of(test_front_end.make, test_front_end.TINY),),
 }

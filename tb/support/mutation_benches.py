@@ -23,7 +23,13 @@ from tb.index import (
     test_index_packer,
 )
 from tb.launch import test_launch_check, test_launch_path
-from tb.sm_side import test_incremental_scheduler, test_index_read_arbiter
+from tb.sm_side import (
+    test_block_at_a_time,
+    test_block_to_warps,
+    test_incremental_scheduler,
+    test_index_read_arbiter,
+    test_resource_ranges,
+)
 from tb.support.dispatch_configs import soon
 from tb.support.dispatch_events import LATE_TICKET
 from warploom_sim.cosim.lockstep import Case
@@ -126,6 +132,12 @@ BENCHES: Final[dict[str, MutationBench]] = {
     "completion_queue": _repeated(test_completion_queue.case, test_completion_queue.SMALL, 4),
     "host_registers": _repeated(test_host_registers.case, test_host_registers.ODD, 4),
     "index_read_arbiter": _repeated(test_index_read_arbiter.case, test_index_read_arbiter.THREE, 4),
+    "resource_ranges": _all(
+        _repeated(test_resource_ranges.case, "tiny", 4),
+        _repeated(test_resource_ranges.hurried_case, "tiny", 3),
+    ),
+    "block_to_warps": _repeated(test_block_to_warps.case, "tiny", 5),
+    "block_at_a_time": _repeated(test_block_at_a_time.case, "tiny", 3),
     "front_end": _repeated(
         functools.partial(test_front_end.case, cycles=6000), test_front_end.TINY, 2
     ),

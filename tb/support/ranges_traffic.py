@@ -55,11 +55,23 @@ class RangesTraffic:
         Launches at a time.
     kills : float
         Chance of a kill in a cycle.
+    hurries : bool
+        Whether a place's next launch comes while blocks of the last one are out. No dispatcher does
+        this. Blocks of three sizes are on the SM then, and no launch is killed.
     """
 
     def __init__(
-        self, config: Config, rng: random.Random, resident: int = PLACES, kills: float = 0.01
+        self,
+        config: Config,
+        rng: random.Random,
+        resident: int = PLACES,
+        kills: float = 0.01,
+        *,
+        hurries: bool = False,
     ):
+        self._hurries = hurries
+        if hurries:
+            kills = 0.0
         self._config, self._rng = config, rng
         self._resident, self._kills = resident, kills
         self._capacity = [r.capacity(config) for r in RANGED]
@@ -140,7 +152,7 @@ class RangesTraffic:
     def _begin_and_kill(self) -> None:
         rng = self._rng
         for place, launch in enumerate(self._places):
-            if launch and not launch.out and not launch.offers:
+            if launch and not launch.offers and (self._hurries or not launch.out):
                 self._places[place] = None
             elif launch and rng.random() < self._kills:
                 launch.killed = True

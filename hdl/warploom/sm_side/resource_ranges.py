@@ -226,7 +226,7 @@ class ResourceRanges(wiring.Component):
         rooms = []
         grown: Any = Signal(size.shape(), name="grown")
         switch = Signal()
-        # The other row is empty. Then the current row can grow: the launch's blocks fit the SM.
+        # The other row is empty.
         alone = Signal(init=1)
         m.d.comb += switch.eq(change & lives.bit_select(current, 1))
         m.d.sync += alone.eq(~switch & ~lives.bit_select(~current, 1))
@@ -240,7 +240,8 @@ class ResourceRanges(wiring.Component):
             # Units that are not of the other row, while it is not empty.
             limit = Signal(len(step), name=f"{name}_limit")
             rest = Signal(len(step), name=f"{name}_rest")
-            # Whether the row can grow to `more` units; known with it.
+            # Whether so many are there, and are there beside the other row; known with `more`.
+            inside = Signal(init=1, name=f"{name}_inside")
             room = Signal(name=f"{name}_room")
             total = Signal(len(step) + 1, name=f"{name}_total")
             m.d.comb += [
@@ -248,16 +249,20 @@ class ResourceRanges(wiring.Component):
                 grown[name].eq(Mux(current, rest, reach)),
                 total.eq(more + step),
             ]
-            rooms.append(room)
+            rooms.append(inside & (alone | room))
             with m.If(grows):
                 m.d.sync += [reach.eq(more), beyond.eq(rest)]
             with m.If(grows | settles):
-                m.d.sync += [more.eq(total), room.eq(~(limit - total)[len(total)])]
+                m.d.sync += [
+                    more.eq(total),
+                    inside.eq(~_above(total, units)),
+                    room.eq(~(limit - total)[len(total)]),
+                ]
             with m.If(change):
                 m.d.sync += [reach.eq(0), beyond.eq(units), more.eq(0)]
             with m.If(switch):
                 m.d.sync += limit.eq(beyond)
-        return alone | Cat(rooms).all(), grown
+        return Cat(rooms).all(), grown
 
     def _free(self, m: Module, block: Any, leaves: Signal, takes: Signal, given: Value) -> Any:
         """Remember each slot's range; return the range of the block reported a cycle ago."""
@@ -280,6 +285,14 @@ class ResourceRanges(wiring.Component):
             freed.valid.eq(read.data.valid & reported),
         ]
         return freed
+
+
+def _above(value: Value, limit: int) -> Value:
+    """Return whether a value is above a constant: gates, which are fewer than a carry chain."""
+    above: Value = C(0, 1)
+    for k in range(len(value)):
+        above = value[k] & above if limit >> k & 1 else value[k] | above
+    return above
 
 
 def _terms(warps: Value, amount: Value, most: int) -> list[Value]:

@@ -1,10 +1,13 @@
-"""ResourceRanges' model: its page's cycles, and what a core may rely on in random streams."""
+"""ResourceRanges, RTL and model: the cycles of its page and of each rule."""
+
+import functools
 
 import pytest
 
-from tb.support.record import Sender, record
+from tb.support.record import Sender, made, record
 from tb.support.sm_side_tables import NONE, named, packed, rows_of
-from warploom_golden.sm_side import ResourceRanges
+from warploom.sm_side import ResourceRanges
+from warploom_golden.sm_side import ResourceRanges as Model
 from warploom_spec import PRESETS, layouts, sm_packets, timing
 
 TINY = PRESETS["tiny"]
@@ -26,8 +29,17 @@ def reported(slot):
     return packed(layouts.block_report(TINY), slot=slot)
 
 
-def play(
-    offers, cycles, *, reports=(), sizes=EXAMPLE, killed=(0, ()), hold=(), o_waits=(), third=None
+def played(
+    block_of,
+    offers,
+    cycles,
+    *,
+    reports=(),
+    sizes=EXAMPLE,
+    killed=(0, ()),
+    hold=(),
+    o_waits=(),
+    third=None,
 ):
     """Run the model.
 
@@ -49,7 +61,7 @@ def play(
             "o__ready": int(cycle not in o_waits),
         }
 
-    return record(ResourceRanges(TINY), Sender({"offer": offers}, inputs), cycles)
+    return record(made(block_of, TINY), Sender({"offer": offers}, inputs), cycles)
 
 
 def ranges_of(seen):
@@ -63,6 +75,12 @@ def blocks(count, place=0, first=0):
     return [offer(place, first + n) for n in range(count)]
 
 
+@pytest.fixture(params=[ResourceRanges, Model], ids=["rtl", "model"])
+def play(request):
+    """Return `played` of the RTL and of the model."""
+    return functools.partial(played, request.param)
+
+
 PAGE = """
     offer            A0  A1  A2  A2  A2  B   .   .   .   .   .   .   .   .   .
     offer.ready      1   1   0   0   1   1   1   1   1   1   1   1   1   1   1
@@ -74,7 +92,8 @@ PAGE = """
 """
 
 
-def test_the_page_s_cycles():
+@pytest.mark.rule("resource_ranges", 1, 2, 3, 4, 6)
+def test_the_page_s_cycles(play):
     table = rows_of(PAGE)
     slots = {"A0": 0, "A1": 1, "A2": 2, "B": 3}
     offers = {name: offer(int(name == "B"), slot) for name, slot in slots.items()}
@@ -94,7 +113,7 @@ def test_the_page_s_cycles():
             assert cells == [list(slots)[slot], *map(str, firsts)]
 
 
-def test_the_offer_s_fields_go_on_as_they_are():
+def test_the_offer_s_fields_go_on_as_they_are(play):
     given = {"bx": 7, "by": 6, "bz": 5, "task": 9, "index_address": 33, "index_warps": 2}
     seen = play([offer(0, 1, **given)], 8)
     ((_, word),) = seen.transfers("o")
@@ -102,26 +121,29 @@ def test_the_offer_s_fields_go_on_as_they_are():
     assert {name: block[name] for name in given} == given
 
 
-def test_a_block_of_another_size_comes_two_cycles_later():
+@pytest.mark.rule("resource_ranges", 3)
+def test_a_block_of_another_size_comes_two_cycles_later(play):
     seen = play([*blocks(1), *blocks(1, first=1)], 20, hold=range(1, 10))
     assert [cycle for cycle, *_ in ranges_of(seen)] == [RANGES + CHANGE, 10 + RANGES]
     assert seen.cycles("held_back") == []
 
 
-def test_after_a_reset_the_row_has_blocks_of_no_size():
+@pytest.mark.rule("resource_ranges", 2)
+def test_after_a_reset_the_row_has_blocks_of_no_size(play):
     """A block that needs nothing needs no change; its ranges begin where the row's do."""
     seen = play(blocks(3), 10, sizes=({}, {}))
     assert ranges_of(seen) == [(3, 0, 0, 0), (4, 1, 0, 0), (5, 2, 0, 0)]
 
 
-def test_a_block_a_cycle_goes_through():
+def test_a_block_a_cycle_goes_through(play):
     """The change of the first block refuses the third one for two cycles."""
     seen = play(blocks(4), 10, sizes=({"shared": 1}, {}))
     assert [cycle for cycle, _ in seen.transfers("offer")] == [0, 1, 4, 5]
     assert ranges_of(seen) == [(5 + n, n, 0, n) for n in range(4)]
 
 
-def test_three_blocks_wait_while_o_takes_none():
+@pytest.mark.rule("resource_ranges", 1)
+def test_three_blocks_wait_while_o_takes_none(play):
     """The fourth one is refused until the cycle in which `o` transfers: rule 1."""
     seen = play(blocks(4), 16, sizes=({"shared": 1}, {}), o_waits=range(10))
     assert [cycle for cycle, _ in seen.transfers("offer")] == [0, 1, 4, 10]
@@ -130,13 +152,15 @@ def test_three_blocks_wait_while_o_takes_none():
     assert len(set(seen.port("o__payload")[5:11])) == 1
 
 
-def test_a_change_needs_no_room_in_placed():
+@pytest.mark.rule("resource_ranges", 3)
+def test_a_change_needs_no_room_in_placed(play):
     """A stands at `o` to 9; B's change is in 5, so B leaves in 9 and stands at `o` in 10."""
     seen = play([offer(0, 0), offer(1, 1)], 14, o_waits=range(9))
     assert ranges_of(seen) == [(9, 0, 0, 0), (10, 1, 31, 34)]
 
 
-def test_held_back_does_not_ask_for_room_in_placed():
+@pytest.mark.rule("resource_ranges", 6)
+def test_held_back_does_not_ask_for_room_in_placed(play):
     """A1 needs more than is left while A0 still stands at `o`."""
     sizes = ({"warps": 1, "shared": 40}, {})
     seen = play(blocks(2), 14, sizes=sizes, o_waits=range(9))
@@ -153,7 +177,8 @@ def test_held_back_does_not_ask_for_room_in_placed():
         ({"warps": 1, "warp_registers": 8, "shared": 22}, 2),
     ],
 )
-def test_a_row_grows_to_the_last_unit_of_the_scarcer_resource(size, most):
+@pytest.mark.rule("resource_ranges", 2, 6)
+def test_a_row_grows_to_the_last_unit_of_the_scarcer_resource(play, size, most):
     seen = play(blocks(4), 20, sizes=({"warps": 1} | size, {}))
     registers = size.get("warps", 1) * size.get("warp_registers", 0)
     shared = size.get("shared", 0)
@@ -163,21 +188,24 @@ def test_a_row_grows_to_the_last_unit_of_the_scarcer_resource(size, most):
     assert bool(seen.cycles("held_back")) == (most < 4)
 
 
-def test_a_freed_range_is_given_from_two_cycles_after_the_report_on():
+@pytest.mark.rule("resource_ranges", 4)
+def test_a_freed_range_is_given_from_two_cycles_after_the_report_on(play):
     """Three blocks fill the row; the fourth waits in *measured* from 7 on. Slot 1 ends in 10."""
     seen = play(blocks(4), 20, sizes=({"shared": 20}, {}), reports={10: 1})
     assert ranges_of(seen)[3] == (10 + FREED + 1, 3, 0, 20)
     assert seen.cycles("held_back") == list(range(8, 10 + FREED + 1))
 
 
-def test_the_range_that_was_freed_last_is_given_first():
+@pytest.mark.rule("resource_ranges", 2, 4)
+def test_the_range_that_was_freed_last_is_given_first(play):
     offers = [*blocks(3), *blocks(3)]
     reports = {10: 1, 11: 0, 12: 2}
     seen = play(offers, 40, sizes=({"shared": 20}, {}), reports=reports, hold=range(5, 20))
     assert [block[1:] for block in ranges_of(seen)[3:]] == [(0, 0, 40), (1, 0, 0), (2, 0, 20)]
 
 
-def test_a_block_takes_the_old_top_while_another_range_is_freed():
+@pytest.mark.rule("resource_ranges", 2, 4)
+def test_a_block_takes_the_old_top_while_another_range_is_freed(play):
     """Slot 0 is free from 12 on. The next block leaves in 14, at whose end slot 1's is pushed."""
     offers = [*blocks(3), offer(0, 3), offer(0, 0)]
     reports = {10: 0, 13: 1}
@@ -187,12 +215,13 @@ def test_a_block_takes_the_old_top_while_another_range_is_freed():
     assert seen.cycles("held_back") == []
 
 
-def test_a_report_in_the_cycle_of_the_transfer_at_o_frees_the_range():
+def test_a_report_in_the_cycle_of_the_transfer_at_o_frees_the_range(play):
     seen = play([offer(0, 0), offer(0, 1)], 30, sizes=({"shared": 64}, {}), reports={5: 0})
     assert ranges_of(seen) == [(5, 0, 0, 0), (8, 1, 0, 0)]
 
 
-def test_a_killed_block_goes_on_without_ranges_and_its_report_frees_nothing():
+@pytest.mark.rule("resource_ranges", 2, 4)
+def test_a_killed_block_goes_on_without_ranges_and_its_report_frees_nothing(play):
     """Slot 1 is killed: three blocks get ranges, and the last block finds no free one."""
     offers = [offer(0, 0), offer(1, 1), offer(0, 2), offer(0, 3), offer(0, 1)]
     seen = play(
@@ -208,7 +237,7 @@ def test_a_killed_block_goes_on_without_ranges_and_its_report_frees_nothing():
     assert seen.cycles("held_back") == list(range(23, 40))
 
 
-def test_a_killed_block_needs_no_change():
+def test_a_killed_block_needs_no_change(play):
     """B's size is another one than the row's. B leaves in the first cycle all the same."""
     offers = [offer(0, 0), offer(0, 1), offer(1, 2), offer(0, 3)]
     seen = play(offers, 14, killed=(2, range(14)), sizes=({"shared": 20}, {"shared": 60}))
@@ -216,14 +245,15 @@ def test_a_killed_block_needs_no_change():
     assert seen.cycles("held_back") == []
 
 
-def test_a_kill_lets_a_held_block_go_on():
+@pytest.mark.rule("resource_ranges", 2, 6)
+def test_a_kill_lets_a_held_block_go_on(play):
     """A2 is in *measured* from 6 on; its place is killed in 11."""
     seen = play(blocks(3), 20, sizes=({"shared": 30}, {}), killed=(1, range(11, 20)))
     assert ranges_of(seen)[2] == (13, 2, 0, 0)
     assert seen.cycles("held_back") == list(range(7, 13))
 
 
-def test_a_killed_block_waits_for_room_in_placed_and_changes_nothing():
+def test_a_killed_block_waits_for_room_in_placed_and_changes_nothing(play):
     """A and B stand in *placed* and *measured*; C has A's size and finds A's row."""
     seen = play(
         [offer(0, 0), offer(1, 1), offer(0, 2)], 20, killed=(2, range(20)), o_waits=range(9)
@@ -231,39 +261,43 @@ def test_a_killed_block_waits_for_room_in_placed_and_changes_nothing():
     assert ranges_of(seen) == [(9, 0, 0, 0), (10, 1, 0, 0), (11, 2, 8, 20)]
 
 
-def test_a_killed_block_leaves_in_a_settling_cycle():
+@pytest.mark.rule("resource_ranges", 2, 3)
+def test_a_killed_block_leaves_in_a_settling_cycle(play):
     """B's change is in 2, and its place is killed from 2 on. A has the size and needs no change."""
     sizes = ({"shared": 20}, {"shared": 20})
     seen = play([offer(1, 0), offer(0, 1)], 10, sizes=sizes, killed=(2, range(2, 10)))
     assert ranges_of(seen) == [(4, 0, 0, 0), (5, 1, 0, 0)]
 
 
-def test_a_block_is_not_held_back_in_a_settling_cycle():
+@pytest.mark.rule("resource_ranges", 6)
+def test_a_block_is_not_held_back_in_a_settling_cycle(play):
     """B changes to row 1 in 14 and settles in 15. It has no room in 16, which shows in 17."""
     sizes = ({"shared": 40}, {"shared": 30})
     seen = play([offer(0, 0), offer(1, 1)], 20, sizes=sizes, hold=range(1, 12))
     assert seen.cycles("held_back") == [17, 18, 19]
 
 
-def test_ready_is_1_a_cycle_after_the_kill():
+def test_ready_is_1_a_cycle_after_the_kill(play):
     """A1 is held back and A2 waits in *arrived*. `kill` rises in 11: A1 leaves in 12."""
     seen = play(blocks(4), 16, sizes=({"shared": 40}, {}), killed=(1, range(11, 16)))
     assert [cycle for cycle, _ in seen.transfers("offer")] == [0, 1, 4, 12]
 
 
-def test_launches_of_one_size_share_a_row():
+def test_launches_of_one_size_share_a_row(play):
     sizes = (EXAMPLE[0], {"warps": 4, "warp_registers": 2, "shared": 20})
     seen = play([offer(0, 0), offer(1, 1), offer(0, 2)], 10, sizes=sizes)
     assert ranges_of(seen) == [(5, 0, 0, 0), (6, 1, 8, 20), (7, 2, 16, 40)]
 
 
-def test_a_row_without_blocks_begins_anew():
+@pytest.mark.rule("resource_ranges", 3)
+def test_a_row_without_blocks_begins_anew(play):
     """A's row is current and empty when B comes: B's ranges begin at unit 0 (3a)."""
     seen = play([offer(0, 0), offer(1, 1)], 30, reports={8: 0}, hold=range(1, 12))
     assert ranges_of(seen) == [(5, 0, 0, 0), (17, 1, 0, 0)]
 
 
-def test_a_change_in_the_cycle_before_the_row_is_empty_takes_the_other_row():
+@pytest.mark.rule("resource_ranges", 3, 5)
+def test_a_change_in_the_cycle_before_the_row_is_empty_takes_the_other_row(play):
     """B is judged in t + 1 of A's report in t: `live` of row 0 is 1 in this cycle (3b)."""
     judged = 12 + 2
     seen = play([offer(0, 0), offer(1, 1)], 30, reports={judged - 1: 0}, hold=range(1, 12))
@@ -272,7 +306,8 @@ def test_a_change_in_the_cycle_before_the_row_is_empty_takes_the_other_row():
     assert ranges_of(seen)[1] == (17, 1, 0, 0)
 
 
-def test_a_range_freed_in_the_cycle_of_a_change_is_on_no_stack():
+@pytest.mark.rule("resource_ranges", 3, 4, 5)
+def test_a_range_freed_in_the_cycle_of_a_change_is_on_no_stack(play):
     """A0's range is free at the end of 14, in which B0 changes to row 1.
 
     B1 is in *measured* from 17 on: no range of row 0 is on its stack. A1 ends in 20: row 0 has no
@@ -289,32 +324,10 @@ THIRD = {"warps": 1, "warp_registers": 2, "shared": 10}
 
 
 @pytest.mark.parametrize(("ends", "first"), [(0, (0, 0)), (1, (30, 54))], ids=["A", "B"])
-def test_a_third_size_waits_until_a_row_has_no_blocks(ends, first):
+@pytest.mark.rule("resource_ranges", 3, 5, 6)
+def test_a_third_size_waits_until_a_row_has_no_blocks(play, ends, first):
     """A is out in row 0 and B in row 1. C is in *measured* from 14 on; A or B ends in 20 (3c)."""
     offers = [offer(0, 0), offer(1, 1), offer(0, 2)]
     seen = play(offers, 30, third=THIRD, reports={20: ends}, hold=range(2, 12))
     assert ranges_of(seen)[2] == (20 + FREED + CHANGE + 1, 2, *first)
     assert seen.cycles("held_back") == list(range(15, 20 + FREED + 1))
-
-
-def test_a_reset_forgets_everything():
-    model = ResourceRanges(TINY)
-    inputs = {
-        "words__0": packed(layouts.launch_words(TINY), warps=1, shared=30),
-        "words__1": 0,
-        "kill": 0,
-        "offer__valid": 1,
-        "o__ready": 1,
-        "report": 0,
-        "report_valid": 1,
-    }
-    seen = []
-    for _ in range(2):
-        model.reset()
-        seen.append([])
-        for n in range(12):
-            values = inputs | {"offer__payload": offer(0, n % 4)}
-            seen[-1].append(model.outputs(values))
-            model.tick(values)
-    assert seen[0] == seen[1]
-    assert any(outputs["held_back"] for outputs in seen[0])

@@ -1,12 +1,17 @@
-"""BlockAtATime's model: its page's cycles, and each rule's cases."""
+"""BlockAtATime beside its model, and its page's cycles on both."""
 
-import random
+import functools
 
 import pytest
 
-from tb.support.record import Sender, record
+from tb.support.deep_values import OTHER_SIMULATORS
+from tb.support.dispatch_configs import config_of
+from tb.support.planted import Change, plant
+from tb.support.record import Sender, made, record
 from tb.support.sm_side_tables import NONE, named, packed, rows_of
-from warploom_golden.sm_side import BlockAtATime
+from warploom.sm_side import BlockAtATime
+from warploom_golden.sm_side import BlockAtATime as Model
+from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_spec import PRESETS, BlockStatus, layouts, timing
 
 TINY = PRESETS["tiny"]
@@ -24,7 +29,9 @@ def words(threads):
     return packed(layouts.launch_words(TINY), threads=threads)
 
 
-def play(offers, cycles, *, done=(), fault=(), killed=(), hold=(), threads=lambda _: THREADS):
+def played(
+    block_of, offers, cycles, *, done=(), fault=(), killed=(), hold=(), threads=lambda _: THREADS
+):
     """Run the model; `killed` are cycles in which place 0 is killed."""
 
     def inputs(cycle):
@@ -39,7 +46,7 @@ def play(offers, cycles, *, done=(), fault=(), killed=(), hold=(), threads=lambd
             "fault": int(cycle in fault),
         }
 
-    return record(BlockAtATime(TINY), Sender({"offer": offers}, inputs), cycles)
+    return record(made(block_of, TINY), Sender({"offer": offers}, inputs), cycles)
 
 
 def reports_of(seen):
@@ -47,6 +54,12 @@ def reports_of(seen):
     unpack = layouts.block_report(TINY).unpack
     found = [(cycle, unpack(word)) for cycle, word in seen.transfers("report")]
     return [(cycle, report["slot"], report["status"]) for cycle, report in found]
+
+
+@pytest.fixture(params=[BlockAtATime, Model], ids=["rtl", "model"])
+def play(request):
+    """Return `played` of the RTL and of the model."""
+    return functools.partial(played, request.param)
 
 
 PAGE = """
@@ -62,7 +75,8 @@ PAGE = """
 SLOTS = {"A": 1, "B": 2, "C": 3}
 
 
-def test_the_page_s_cycles():
+@pytest.mark.rule("block_at_a_time", 1, 2, 3, 4)
+def test_the_page_s_cycles(play):
     table = rows_of(PAGE)
     seen = play(
         [block(slot) for slot in SLOTS.values()],
@@ -85,44 +99,48 @@ def test_the_page_s_cycles():
     assert [letters.get(cycle, NONE) for cycle in range(10)] == table["report"]
 
 
-def test_the_block_and_its_threads_stay_until_it_has_ended():
+@pytest.mark.rule("block_at_a_time", 2)
+def test_the_block_and_its_threads_stay_until_it_has_ended(play):
     """`threads` are those of the block's place in the cycle of the offer's transfer."""
     word = block(3, place=1, bx=7, task=2, index_address=5)
     seen = play([word], 8, done=[5], threads=lambda cycle: (20, 33 if cycle == 0 else 99))
-    assert seen.port("block") == [None, *[word] * 5, None, None]
-    assert seen.port("threads") == [None, *[33] * 5, None, None]
+    assert seen.cycles("start") == list(range(1, 6))
+    assert seen.port("block")[1:6] == [word] * 5
+    assert seen.port("threads")[1:6] == [33] * 5
 
 
 @pytest.mark.parametrize(
     ("fault", "killed", "status"),
     [((), (), OK), ([4], (), FAULT), ((), [4], OK), ([4], [4], FAULT), ([3, 5], (), OK)],
 )
-def test_done_says_how_a_block_ends_and_wins_over_a_kill(fault, killed, status):
+@pytest.mark.rule("block_at_a_time", 3)
+def test_done_says_how_a_block_ends_and_wins_over_a_kill(play, fault, killed, status):
     seen = play([block(1)], 8, done=[4], fault=fault, killed=killed)
     assert reports_of(seen) == [(4 + END, 1, status)]
     assert seen.cycles("start") == [1, 2, 3, 4]
 
 
-def test_fault_without_done_ends_nothing():
+def test_fault_without_done_ends_nothing(play):
     seen = play([block(1)], 8, fault=range(8))
     assert seen.cycles("start") == list(range(START, 8))
     assert reports_of(seen) == []
 
 
-def test_done_is_not_read_while_no_block_runs():
+def test_done_is_not_read_while_no_block_runs(play):
     """`done` is 1 in the cycle of the offer's transfer and in those of the reset."""
     seen = play([block(1), block(2)], 12, done=[0, 1, 2, 3, 9], fault=[2, 3], hold=[2])
     assert reports_of(seen) == [(1 + END, 1, OK), (9 + END, 2, OK)]
     assert seen.cycles("start") == [1, 4, 5, 6, 7, 8, 9]
 
 
-def test_done_in_the_cycle_of_the_transfer_does_not_save_a_killed_block():
+def test_done_in_the_cycle_of_the_transfer_does_not_save_a_killed_block(play):
     seen = play([block(1)], 4, done=[0], killed=[0])
     assert reports_of(seen) == [(0 + END, 1, KILLED)]
     assert seen.cycles("start") == []
 
 
-def test_a_killed_place_s_blocks_are_reported_in_every_cycle():
+@pytest.mark.rule("block_at_a_time", 1, 4)
+def test_a_killed_place_s_blocks_are_reported_in_every_cycle(play):
     """They never run: the core stays in reset, and the next block is taken at once."""
     seen = play([block(n) for n in range(4)], 8, killed=range(8))
     assert [cycle for cycle, _ in seen.transfers("offer")] == [0, 1, 2, 3]
@@ -130,28 +148,17 @@ def test_a_killed_place_s_blocks_are_reported_in_every_cycle():
     assert seen.cycles("core_reset") == list(range(8))
 
 
-def test_the_other_place_s_kill_changes_nothing():
+def test_the_other_place_s_kill_changes_nothing(play):
     seen = play([block(1, place=1)], 8, killed=range(8), done=[5])
     assert reports_of(seen) == [(5 + END, 1, OK)]
 
 
-def test_the_core_runs_a_block_every_second_cycle_at_most():
+@pytest.mark.rule("block_at_a_time", 1, 3)
+def test_the_core_runs_a_block_every_second_cycle_at_most(play):
     """A block that transfers in the cycle of the report before runs in the next cycle."""
     seen = play([block(n) for n in range(3)], 8, done=range(8))
     assert seen.cycles("start") == [1, 3, 5]
     assert reports_of(seen) == [(2, 0, OK), (4, 1, OK), (6, 2, OK)]
-
-
-def test_a_reset_forgets_the_block():
-    model = BlockAtATime(TINY)
-    quiet = {"words__0": 0, "words__1": 0, "kill": 0, "report__ready": 1, "done": 0, "fault": 0}
-    inputs = quiet | {"offer__valid": 1, "offer__payload": block(1)}
-    before = model.outputs(inputs)
-    model.tick(inputs)
-    assert model.outputs(inputs)["start"] == 1
-    model.reset()
-    assert model.outputs(inputs) == before
-    assert before["core_reset"] == before["offer__ready"] == 1
 
 
 class Core:
@@ -160,19 +167,23 @@ class Core:
     def __init__(self, rng):
         self._rng = rng
         self._inputs = {}
-        self._taken = None
+        self._taken = self._offer = None
         self.reports = 0
 
     def next(self, outputs):
         rng = self._rng
-        if outputs is not None:
+        if outputs is None:
+            self._taken = self._offer = None
+        else:
             self._see(outputs)
+        if self._offer is None and rng.randrange(2):
+            self._offer = block(rng.randrange(4), rng.randrange(2))
         self._inputs = {
             "words__0": words(THREADS[0]),
             "words__1": words(THREADS[1]),
             "kill": rng.choice((0, 0, 0, 1, 2, 3)),
-            "offer__valid": rng.randrange(2),
-            "offer__payload": block(rng.randrange(4), rng.randrange(2)),
+            "offer__valid": int(self._offer is not None),
+            "offer__payload": self._offer or 0,
             "report__ready": 1,
             "done": int(rng.random() < 0.2),
             "fault": rng.randrange(2),
@@ -192,25 +203,56 @@ class Core:
         if self._inputs["offer__valid"] and outputs["offer__ready"]:
             assert self._taken is None
             self._taken = layouts.block_offer(TINY).unpack(self._inputs["offer__payload"])
+            self._offer = None
         elif not outputs["start"]:
             assert self._taken is None, "a block that was taken does not run and is not reported"
 
 
-def test_each_block_is_reported_once(seed):
-    core = Core(random.Random(seed))
-    record(BlockAtATime(TINY), core, 2000)
-    assert core.reports > 200
+class Traffic(Core):
+    """The same for a lockstep run."""
+
+    def __init__(self, context):
+        super().__init__(context.rng)
 
 
-def loses_a_killed_offer(model, inputs):
-    block = OFFERED(model, inputs)
-    return None if block and inputs["kill"] >> block.place & 1 else block
+def make(config):
+    return BlockAtATime(config_of(config)), Model(config_of(config))
 
 
-OFFERED = BlockAtATime._offered
+def case(config, seed, cycles=600):
+    return Case(make=make, params={"config": config}, seed=seed, cycles=cycles, stimulus=Traffic)
 
 
-def test_a_lost_block_is_found(seed, monkeypatch):
-    monkeypatch.setattr(BlockAtATime, "_offered", loses_a_killed_offer)
-    with pytest.raises(AssertionError):
-        test_each_block_is_reported_once(seed)
+def test_equals_its_model(seed):
+    run([case("tiny", seed), case("tiny,index_memory_warps=0", seed)], "amaranth")
+
+
+@pytest.mark.parametrize("simulator", OTHER_SIMULATORS)
+def test_equals_its_model_on_other_simulators(simulator, seed):
+    run([case("tiny", seed)], simulator)
+
+
+WRONG = {
+    "a kill wins over done": Change(
+        BlockAtATime, "elaborate", "Mux(self.done, status, ", "Mux(self.done & ~killed, status, "
+    ),
+    "a killed offer is not reported": Change(
+        BlockAtATime, "elaborate", "report.valid.eq(killed)", "report.valid.eq(0)"
+    ),
+    "a killed offer runs": Change(
+        BlockAtATime, "elaborate", "self.start.eq(~killed)", "self.start.eq(1)"
+    ),
+    "the other place's threads": Change(
+        BlockAtATime,
+        "elaborate",
+        "Mux(offer.place, self.words[1]",
+        "Mux(~offer.place, self.words[1]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
+    plant(monkeypatch, [WRONG[name]])
+    with pytest.raises((LockstepError, AssertionError)):
+        run([case("tiny", seed)], "amaranth", waves=False)

@@ -1,14 +1,14 @@
-"""BlockToWarps' model: its page's cycles, and blocks that end in any order in random streams."""
+"""BlockToWarps, RTL and model: the cycles of its page and of each rule."""
 
-import random
-from collections import Counter, deque
+import functools
 from dataclasses import replace
 
 import pytest
 
-from tb.support.record import Sender, record
+from tb.support.record import Sender, made, record
 from tb.support.sm_side_tables import NONE, named, packed, rows_of
-from warploom_golden.sm_side import BlockToWarps
+from warploom.sm_side import BlockToWarps
+from warploom_golden.sm_side import BlockToWarps as Model
 from warploom_spec import PRESETS, BlockStatus, layouts, sm_packets, timing
 
 TINY = PRESETS["tiny"]
@@ -27,7 +27,8 @@ def ended(slot, warps=1, status=OK, config=TINY):
     return packed(sm_packets.warp_end(config), slot=slot, warps=warps, status=status)
 
 
-def play(
+def played(
+    block_of,
     offers,
     cycles,
     *,
@@ -61,7 +62,7 @@ def play(
             "ended_valid": int(cycle in ends),
         }
 
-    seen = record(BlockToWarps(config), Sender({"offer": offers}, inputs), boot + cycles)
+    seen = record(made(block_of, config), Sender({"offer": offers}, inputs), boot + cycles)
     del seen.inputs[: boot + first], seen.outputs[: boot + first]
     return seen
 
@@ -79,6 +80,12 @@ def reports_of(seen, config=TINY):
     return [(cycle, report["slot"], report["status"]) for cycle, report in found]
 
 
+@pytest.fixture(params=[BlockToWarps, Model], ids=["rtl", "model"])
+def play(request):
+    """Return `played` of the RTL and of the model."""
+    return functools.partial(played, request.param)
+
+
 PAGE = """
     offer         A   .   .   .   .   .   B   .   .   C   C   .   .   .   .
     offer.ready   1   0   0   0   0   1   1   0   0   0   1   0   1   1   1
@@ -94,7 +101,8 @@ PAGE = """
 SLOTS = {"A": 1, "B": 2, "C": 3}
 
 
-def test_the_page_s_cycles():
+@pytest.mark.rule("block_to_warps", 2, 3, 4, 5, 6, 7)
+def test_the_page_s_cycles(play):
     table = rows_of(PAGE)
     statuses = {"OK": OK, "KIL": KILLED}
     seen = play(
@@ -127,7 +135,8 @@ def test_the_page_s_cycles():
     assert [named_reports.get(cycle, NONE) for cycle in range(15)] == table["report"]
 
 
-def test_nothing_is_taken_and_no_end_counts_in_the_boot():
+@pytest.mark.rule("block_to_warps", 1)
+def test_nothing_is_taken_and_no_end_counts_in_the_boot(play):
     """A's three warps count from the first cycle after the boot on."""
     ends = {-1: ended(1, 2), 3: ended(1), 4: ended(1), 5: ended(1)}
     seen = play([block(1)], 10, ends=ends, first=-BOOT)
@@ -135,7 +144,8 @@ def test_nothing_is_taken_and_no_end_counts_in_the_boot():
     assert reports_of(seen) == [(BOOT + 5 + WARPS_END, 1, OK)]
 
 
-def test_a_warp_a_cycle_and_one_cycle_without_between_two_blocks():
+@pytest.mark.rule("block_to_warps", 2, 3)
+def test_a_warp_a_cycle_and_one_cycle_without_between_two_blocks(play):
     seen = play([block(0), block(1)], 10)
     assert [(cycle, warp["slot"], warp["warp"]) for cycle, warp in warps_of(seen)] == [
         *((1, 0, 0), (2, 0, 1), (3, 0, 2)),
@@ -143,13 +153,14 @@ def test_a_warp_a_cycle_and_one_cycle_without_between_two_blocks():
     ]
 
 
-def test_a_block_of_one_warp_has_the_lanes_of_last_mask():
+def test_a_block_of_one_warp_has_the_lanes_of_last_mask(play):
     seen = play([block(0)], 5, launches=({"warps": 1, "last_mask": 0b10101}, THREE))
     assert [(cycle, warp["mask"]) for cycle, warp in warps_of(seen)] == [(1, 0b10101)]
     assert seen.cycles("offer__ready") == [0, 2, 3, 4]
 
 
-def test_rows_wrap_and_warps_at_or_beyond_index_warps_have_no_indices():
+@pytest.mark.rule("block_to_warps", 4)
+def test_rows_wrap_and_warps_at_or_beyond_index_warps_have_no_indices(play):
     """The memory of `tiny` has 64 rows."""
     seen = play([block(0, index_address=62, index_warps=2)], 5)
     assert [(warp["row"], warp["indices"]) for _, warp in warps_of(seen)] == [
@@ -157,19 +168,21 @@ def test_rows_wrap_and_warps_at_or_beyond_index_warps_have_no_indices():
     ]
 
 
-def test_without_an_index_memory_warps_have_no_row():
+def test_without_an_index_memory_warps_have_no_row(play):
     config = replace(TINY, index_memory_warps=0)
     seen = play([block(1, config=config)], 5, config=config)
     assert [warp["warp"] for _, warp in warps_of(seen, config)] == [0, 1, 2]
 
 
-def test_block_shows_the_ranges_and_the_place():
+def test_block_shows_the_ranges_and_the_place(play):
     word = block(1, place=1, registers_first=8, shared_first=20, bx=5)
     seen = play([word], 5)
-    assert [w for w in seen.port("block") if w is not None] == [word] * 3
+    assert seen.cycles("warp__valid") == [1, 2, 3]
+    assert seen.port("block")[1:4] == [word] * 3
 
 
-def test_a_refused_warp_stays_while_its_place_is_killed():
+@pytest.mark.rule("block_to_warps", 3, 5)
+def test_a_refused_warp_stays_while_its_place_is_killed(play):
     """Warp 1 stands to 8. The place is killed from 4 on, so warp 2 is dropped in 9."""
     seen = play([block(1)], 15, refused=range(2, 8), killed=range(4, 15), ends={10: ended(1, 2)})
     assert [cycle for cycle, _ in warps_of(seen)] == [1, 8]
@@ -178,14 +191,16 @@ def test_a_refused_warp_stays_while_its_place_is_killed():
     assert reports_of(seen) == [(10 + WARPS_END, 1, KILLED)]
 
 
-def test_the_last_warp_s_transfer_while_killed_drops_nothing():
+@pytest.mark.rule("block_to_warps", 3)
+def test_the_last_warp_s_transfer_while_killed_drops_nothing(play):
     seen = play([block(1)], 15, killed=range(3, 15), ends={8: ended(1, 3)})
     assert [warp["warp"] for _, warp in warps_of(seen)] == [0, 1, 2]
     assert seen.cycles("offer__ready") == [0, *range(4, 15)]
     assert reports_of(seen) == [(8 + WARPS_END, 1, OK)]
 
 
-def test_a_drop_waits_while_the_core_s_ends_count():
+@pytest.mark.rule("block_to_warps", 5)
+def test_a_drop_waits_while_the_core_s_ends_count(play):
     """A's warps end in 5 to 7. B is taken in 4 while its place is killed, and dropped in 8."""
     ends = {cycle: ended(1) for cycle in (5, 6, 7)}
     seen = play([block(1), block(2)], 15, killed=range(4, 15), ends=ends)
@@ -194,12 +209,13 @@ def test_a_drop_waits_while_the_core_s_ends_count():
     assert reports_of(seen) == [(7 + WARPS_END, 1, OK), (8 + WARPS_END, 2, KILLED)]
 
 
-def test_ends_in_the_cycle_of_the_warp_s_transfer():
+def test_ends_in_the_cycle_of_the_warp_s_transfer(play):
     seen = play([block(1)], 10, ends={cycle: ended(1) for cycle in (1, 2, 3)})
     assert reports_of(seen) == [(3 + WARPS_END, 1, OK)]
 
 
-def test_blocks_end_in_any_order_and_a_slot_begins_anew():
+@pytest.mark.rule("block_to_warps", 6)
+def test_blocks_end_in_any_order_and_a_slot_begins_anew(play):
     """Slot 0 ends after slot 1 and runs a second block; the fault is the first block's alone."""
     ends = {
         2: ended(0, 1, FAULT),
@@ -226,134 +242,20 @@ def test_blocks_end_in_any_order_and_a_slot_begins_anew():
         ((3, KILLED, OK), FAULT),
     ],
 )
-def test_fault_wins_over_killed_and_killed_over_ok(statuses, status):
+@pytest.mark.rule("block_to_warps", 7)
+def test_fault_wins_over_killed_and_killed_over_ok(play, statuses, status):
     ends = {5 + n: ended(1, status=one) for n, one in enumerate(statuses)}
     assert reports_of(play([block(1)], 12, ends=ends)) == [(7 + WARPS_END, 1, status)]
 
 
-def test_a_fault_before_a_drop_wins():
+def test_a_fault_before_a_drop_wins(play):
     ends = {2: ended(1, 1, FAULT)}
     seen = play([block(1)], 12, refused=[2, 3], killed=range(3, 12), ends={**ends, 5: ended(1)})
     assert reports_of(seen) == [(6 + WARPS_END, 1, FAULT)]
 
 
-def test_places_have_their_own_number_of_warps():
+def test_places_have_their_own_number_of_warps(play):
     launches = ({"warps": 1, "last_mask": 1}, {"warps": 2, "last_mask": 3})
     ends = {4: ended(0), 5: ended(1), 6: ended(1)}
     seen = play([block(0), block(1, place=1)], 12, launches=launches, ends=ends)
     assert reports_of(seen) == [(4 + WARPS_END, 0, OK), (6 + WARPS_END, 1, OK)]
-
-
-class Core:
-    """A dispatcher of one launch at a time, and a core that ends warps in any order."""
-
-    def __init__(self, rng):
-        self._rng = rng
-        self._free = deque(range(TINY.block_slots))
-        self._warps = 3
-        self._offer = None
-        self._killed = False
-        self._inputs = {}
-        self.counts = Counter()
-        # By slot: warps that the core runs, statuses of ended ones, the next warp.
-        self.running, self.statuses, self.next_warp = {}, {}, {}
-
-    def next(self, outputs):
-        rng = self._rng
-        if outputs is not None:
-            self._see(outputs)
-        if not self.next_warp and self._offer is None and rng.random() < 0.2:
-            self._warps, self._killed = rng.randint(1, 6), False
-            self.counts["launches"] += 1
-        if self.next_warp and rng.random() < 0.02:
-            self._killed = True
-        if self._offer is None and self._free and rng.random() < 0.6 and not self._killed:
-            self._offer = self._free.popleft()
-        ready = rng.random() < 0.7
-        self._inputs = {
-            "words__0": packed(layouts.launch_words(TINY), warps=self._warps, last_mask=1),
-            "words__1": 0,
-            "kill": int(self._killed),
-            "offer__valid": int(self._offer is not None),
-            "offer__payload": block(self._offer or 0),
-            "report__ready": 1,
-            "warp__ready": int(ready),
-            **self._end(),
-        }
-        return dict(self._inputs)
-
-    def _end(self):
-        slots = [slot for slot, warps in self.running.items() if warps]
-        if not slots or self._rng.random() < 0.4:
-            return {"ended": 0, "ended_valid": 0}
-        slot = self._rng.choice(slots)
-        warps = self._rng.randint(1, self.running[slot])
-        choices = (OK, OK, FAULT, 3, KILLED) if self._killed else (OK, OK, OK, OK, FAULT)
-        status = self._rng.choice(choices)
-        self.running[slot] -= warps
-        self.statuses[slot].append(BlockStatus.of(status))
-        return {"ended": ended(slot, warps, status), "ended_valid": 1}
-
-    def _see(self, outputs):
-        if outputs["report__valid"]:
-            self._report(layouts.block_report(TINY).unpack(outputs["report__payload"]))
-        if outputs["warp__valid"] and self._inputs["warp__ready"]:
-            warp = sm_packets.warp_start(TINY).unpack(outputs["warp__payload"])
-            slot = warp["slot"]
-            assert warp["warp"] == self.next_warp[slot] < self._warps
-            assert warp["mask"] == (1 if warp["warp"] == self._warps - 1 else 255)
-            self.next_warp[slot] += 1
-            self.running[slot] += 1
-        if self._inputs["offer__valid"] and outputs["offer__ready"]:
-            slot, self._offer = self._offer, None
-            self.running[slot], self.statuses[slot], self.next_warp[slot] = 0, [], 0
-
-    def _report(self, report):
-        """Demand that the block's warps are ended, and that the status is the worst of them."""
-        slot = report["slot"]
-        assert not self.running.pop(slot), "a block is reported before its warps have ended"
-        statuses, warps = self.statuses.pop(slot), self.next_warp.pop(slot)
-        if warps < self._warps:
-            assert self._killed, "warps are dropped without a kill"
-            statuses.append(KILLED)
-            self.counts["dropped"] += 1
-        worst = next(one for one in (FAULT, KILLED, OK) if one in statuses)
-        assert report["status"] == worst
-        self.counts[worst.name] += 1
-        self._free.append(slot)
-
-
-def stream(seed):
-    core = Core(random.Random(seed))
-    record(BlockToWarps(TINY), core, 3000)
-    return core.counts
-
-
-def test_each_block_is_reported_once_with_its_worst_status(seed):
-    counts = stream(seed)
-    assert counts["launches"] > 10
-    assert all(counts[name] > 3 for name in ("OK", "FAULT", "KILLED", "dropped"))
-
-
-def counts_dropped_warps_twice(model, end, inputs):
-    if end.status is KILLED:
-        end = replace(end, warps=end.warps + 1)
-    return COUNT(model, end, inputs)
-
-
-def forgets_the_fault(model, end, inputs):
-    return COUNT(model, replace(end, status=OK), inputs)
-
-
-COUNT = BlockToWarps._count
-WRONG = {
-    "a killed warp counts twice": counts_dropped_warps_twice,
-    "statuses are not kept": forgets_the_fault,
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_count_is_found(name, seed, monkeypatch):
-    monkeypatch.setattr(BlockToWarps, "_count", WRONG[name])
-    with pytest.raises(AssertionError):
-        test_each_block_is_reported_once_with_its_worst_status(seed)
