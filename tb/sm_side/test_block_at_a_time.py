@@ -101,12 +101,12 @@ def test_the_page_s_cycles(play):
 
 @pytest.mark.rule("block_at_a_time", 2)
 def test_the_block_and_its_threads_stay_until_it_has_ended(play):
-    """`threads` are those of the block's place in the cycle of the offer's transfer."""
+    """`thread_count` is that of the block's place in the cycle of the offer's transfer."""
     word = block(3, place=1, bx=7, task=2, index_address=5)
     seen = play([word], 8, done=[5], threads=lambda cycle: (20, 33 if cycle == 0 else 99))
     assert seen.cycles("start") == list(range(1, 6))
     assert seen.port("block")[1:6] == [word] * 5
-    assert seen.port("threads")[1:6] == [33] * 5
+    assert seen.port("thread_count")[1:6] == [33] * 5
 
 
 @pytest.mark.parametrize(
@@ -168,6 +168,7 @@ class Core:
         self._rng = rng
         self._inputs = {}
         self._taken = self._offer = None
+        self._wanted = 0
         self.reports = 0
 
     def next(self, outputs):
@@ -177,10 +178,12 @@ class Core:
         else:
             self._see(outputs)
         if self._offer is None and rng.randrange(2):
-            self._offer = block(rng.randrange(4), rng.randrange(2))
+            fields = {f.name: rng.getrandbits(f.bits) for f in layouts.block_offer(TINY).present}
+            self._offer = packed(layouts.block_offer(TINY), **fields)
+        self._threads = [rng.getrandbits(TINY.threads_bits) for _ in range(2)]
         self._inputs = {
-            "words__0": words(THREADS[0]),
-            "words__1": words(THREADS[1]),
+            "words__0": words(self._threads[0]),
+            "words__1": words(self._threads[1]),
             "kill": rng.choice((0, 0, 0, 1, 2, 3)),
             "offer__valid": int(self._offer is not None),
             "offer__payload": self._offer or 0,
@@ -199,10 +202,11 @@ class Core:
             self._taken = None
             self.reports += 1
         if outputs["start"]:
-            assert outputs["threads"] == THREADS[self._taken["place"]]
+            assert outputs["thread_count"] == self._wanted
         if self._inputs["offer__valid"] and outputs["offer__ready"]:
             assert self._taken is None
             self._taken = layouts.block_offer(TINY).unpack(self._inputs["offer__payload"])
+            self._wanted = self._threads[self._taken["place"]]
             self._offer = None
         elif not outputs["start"]:
             assert self._taken is None, "a block that was taken does not run and is not reported"

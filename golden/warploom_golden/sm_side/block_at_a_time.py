@@ -52,7 +52,7 @@ class BlockAtATime:
             "core_reset": int(block is None),
             "start": int(block is not None),
             "block": block.payload if block else None,
-            "threads": block.threads if block else None,
+            "thread_count": block.threads if block else None,
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:

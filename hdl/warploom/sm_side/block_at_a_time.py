@@ -26,7 +26,7 @@ class BlockAtATime(wiring.Component):
     core_reset: Signal
     start: Signal
     block: Any
-    threads: Signal
+    thread_count: Signal
     done: Signal
     fault: Signal
 
@@ -46,7 +46,7 @@ class BlockAtATime(wiring.Component):
                 "start": Out(1),
                 # The block that runs, and its threads.
                 "block": Out(offer),
-                "threads": Out(config.threads_bits),
+                "thread_count": Out(config.threads_bits),
                 # The block has ended, and whether it failed.
                 "done": In(1),
                 "fault": In(1),
@@ -71,7 +71,7 @@ class BlockAtATime(wiring.Component):
             killed = self.kill.bit_select(offer.place, 1)
             m.d.sync += [
                 self.block.eq(offer),
-                self.threads.eq(Mux(offer.place, self.words[1].threads, self.words[0].threads)),
+                self.thread_count.eq(Mux(offer.place, self.words[1].threads, self.words[0].threads)),
                 self.start.eq(~killed),
                 report.valid.eq(killed),
                 report.payload.slot.eq(offer.slot),

@@ -197,7 +197,7 @@ def _block_to_warps(config: Config) -> Ports:
 
 def _block_at_a_time(config: Config) -> Ports:
     streams = _streams(config, offer=layouts.block_offer, report=layouts.block_report)
-    signals = _signals(config, block=layouts.block_offer) | {"threads": config.threads_bits}
+    signals = _signals(config, block=layouts.block_offer) | {"thread_count": config.threads_bits}
     return (
         _sm_side(config)
         | streams

@@ -152,7 +152,7 @@ def all_targets() -> tuple[Target, ...]:
         Target(block=INDEX, config="large", seeds=1),
         _largest_dispatcher(),
         *(Target(block=name) for name in OTHERS),
-        *(Target(block=name, seeds=1) for name in SM_SIDE),
+        *(Target(block=name, seeds=3) for name in SM_SIDE),
         Target(block=BASELINE, seeds=1),
     )
 
