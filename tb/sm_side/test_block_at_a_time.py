@@ -164,8 +164,9 @@ def test_the_core_runs_a_block_every_second_cycle_at_most(play):
 class Core:
     """Offers, kills and ends at random; holds that each block that is taken is reported once."""
 
-    def __init__(self, rng):
-        self._rng = rng
+    def __init__(self, rng, config=TINY):
+        self._rng, self._packet = rng, layouts.block_offer(config)
+        self._launch = layouts.launch_words(config)
         self._inputs = {}
         self._taken = self._offer = None
         self._wanted = 0
@@ -178,12 +179,12 @@ class Core:
         else:
             self._see(outputs)
         if self._offer is None and rng.randrange(2):
-            fields = {f.name: rng.getrandbits(f.bits) for f in layouts.block_offer(TINY).present}
-            self._offer = packed(layouts.block_offer(TINY), **fields)
+            fields = {f.name: rng.getrandbits(f.bits) for f in self._packet.present}
+            self._offer = packed(self._packet, **fields)
         self._threads = [rng.getrandbits(TINY.threads_bits) for _ in range(2)]
         self._inputs = {
-            "words__0": words(self._threads[0]),
-            "words__1": words(self._threads[1]),
+            "words__0": packed(self._launch, threads=self._threads[0]),
+            "words__1": packed(self._launch, threads=self._threads[1]),
             "kill": rng.choice((0, 0, 0, 1, 2, 3)),
             "offer__valid": int(self._offer is not None),
             "offer__payload": self._offer or 0,
@@ -205,7 +206,7 @@ class Core:
             assert outputs["thread_count"] == self._wanted
         if self._inputs["offer__valid"] and outputs["offer__ready"]:
             assert self._taken is None
-            self._taken = layouts.block_offer(TINY).unpack(self._inputs["offer__payload"])
+            self._taken = self._packet.unpack(self._inputs["offer__payload"])
             self._wanted = self._threads[self._taken["place"]]
             self._offer = None
         elif not outputs["start"]:
@@ -216,7 +217,7 @@ class Traffic(Core):
     """The same for a lockstep run."""
 
     def __init__(self, context):
-        super().__init__(context.rng)
+        super().__init__(context.rng, config_of(context.params["config"]))
 
 
 def make(config):
