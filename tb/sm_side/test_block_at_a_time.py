@@ -8,7 +8,7 @@ from tb.support.deep_values import OTHER_SIMULATORS
 from tb.support.dispatch_configs import config_of
 from tb.support.planted import Change, plant
 from tb.support.record import Sender, made, record
-from tb.support.sm_side_tables import NONE, named, packed, rows_of
+from tb.support.sm_side_tables import NONE, drawn, named, packed, rows_of
 from warploom.sm_side import BlockAtATime
 from warploom_golden.sm_side import BlockAtATime as Model
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
@@ -179,12 +179,12 @@ class Core:
         else:
             self._see(outputs)
         if self._offer is None and rng.randrange(2):
-            fields = {f.name: rng.getrandbits(f.bits) for f in self._packet.present}
-            self._offer = packed(self._packet, **fields)
-        self._threads = [rng.getrandbits(TINY.threads_bits) for _ in range(2)]
+            self._offer = packed(self._packet, **drawn(self._packet, rng))
+        given = [drawn(self._launch, rng) for _ in range(2)]
+        self._threads = [fields["threads"] for fields in given]
         self._inputs = {
-            "words__0": packed(self._launch, threads=self._threads[0]),
-            "words__1": packed(self._launch, threads=self._threads[1]),
+            "words__0": packed(self._launch, **given[0]),
+            "words__1": packed(self._launch, **given[1]),
             "kill": rng.choice((0, 0, 0, 1, 2, 3)),
             "offer__valid": int(self._offer is not None),
             "offer__payload": self._offer or 0,

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tb.support.sm_side_tables import packed
+from tb.support.sm_side_tables import drawn, packed
 from warploom_spec import Config, layouts, sm_packets
 from warploom_spec.layouts import PLACES
 from warploom_spec.resources import RANGED
@@ -123,7 +123,7 @@ class RangesTraffic:
             "offer__valid": int(self._offer is not None),
             "offer__payload": self._offer[1] if self._offer else 0,
             "o__ready": int(ready),
-            "report": packed(block_report, slot=reported or 0),
+            "report": packed(block_report, slot=reported or 0, status=self._rng.randrange(4)),
             "report_valid": int(reported is not None),
         }
         self._cycle += 1
@@ -168,13 +168,16 @@ class RangesTraffic:
         rng = self._rng
         if rng.random() < 0.25:
             return self._words[1 - place]
+        words = self._packets[0]
         registers, shared = (max(units // rng.choice((1, 2, 4, 8)), 1) for units in self._capacity)
         warps = rng.randint(1, min(4, registers))
-        return {
-            "warps": warps,
-            "warp_registers": rng.randint(0, registers // warps),
-            "shared": rng.randint(0, shared),
-        }
+        return drawn(
+            words,
+            rng,
+            warps=warps,
+            warp_registers=rng.randint(0, registers // warps),
+            shared=rng.randint(0, shared),
+        )
 
     def _next_offer(self) -> tuple[int, int] | None:
         """Return slot and payload of the oldest launch's next block, if the SM has room for it."""
@@ -194,8 +197,8 @@ class RangesTraffic:
         self._used[slot] = size
         launch.left -= 1
         launch.out.add(slot)
-        fields = {"bx": self._rng.randrange(256), "task": self._rng.randrange(4)}
-        return slot, packed(self._packets[1], place=place, slot=slot, **fields)
+        fields = drawn(self._packets[1], self._rng, place=place, slot=slot)
+        return slot, packed(self._packets[1], **fields)
 
     def _reported(self, ready: bool) -> int | None:
         """Return a slot to report, now and then one that is taken in this very cycle."""

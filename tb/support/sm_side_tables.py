@@ -1,5 +1,6 @@
 """Payloads for the blocks that stand before a core, and the timing tables of their pages."""
 
+import random
 from collections.abc import Mapping, Sequence
 
 from warploom_spec import Packet
@@ -11,6 +12,11 @@ NONE = "."
 def packed(packet: Packet, **fields: int) -> int:
     """Return a packet's word; fields that are not given are 0."""
     return packet.pack({f.name: 0 for f in packet.present} | fields)
+
+
+def drawn(packet: Packet, rng: random.Random, **fields: int) -> dict[str, int]:
+    """Return a packet's fields; those that are not given are random."""
+    return {f.name: rng.getrandbits(f.bits) for f in packet.present} | fields
 
 
 def rows_of(table: str) -> dict[str, list[str]]:

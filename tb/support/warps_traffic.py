@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tb.support.sm_side_tables import packed
+from tb.support.sm_side_tables import drawn, packed
 from warploom_spec import BlockStatus, Config, layouts, sm_packets, timing
 from warploom_spec.layouts import PLACES
 
@@ -114,7 +114,9 @@ class WarpsTraffic:
                 min(warps, most), rng.getrandbits(self._config.warp_size), rng.randint(1, 8)
             )
             self._launches[place] = launch
-            self._given[place] = {"warps": launch.warps, "last_mask": launch.last_mask}
+            self._given[place] = drawn(
+                self._words, rng, warps=launch.warps, last_mask=launch.last_mask
+            )
             self.counts["launches"] += 1
 
     def _next_offer(self) -> None:
@@ -124,8 +126,7 @@ class WarpsTraffic:
         place = self._rng.choice(waiting)
         launch = self._launches[place]
         assert launch
-        fields = {f.name: self._rng.getrandbits(f.bits) for f in self._placed.present}
-        fields |= {"place": place, "slot": self._free.popleft()}
+        fields = drawn(self._placed, self._rng, place=place, slot=self._free.popleft())
         if "index_warps" in fields:
             fields["index_warps"] = self._rng.randint(0, launch.warps)
         launch.left -= 1
