@@ -58,6 +58,7 @@ class BlockAtATime(wiring.Component):
         del platform
         m = Module()
         offer, report = self.offer.payload, self.report
+        threads = Mux(offer.place, self.words[1].threads, self.words[0].threads)
         m.d.comb += [self.offer.ready.eq(~self.start), self.core_reset.eq(~self.start)]
         m.d.sync += report.valid.eq(0)
         with m.If(self.start):
@@ -71,7 +72,7 @@ class BlockAtATime(wiring.Component):
             killed = self.kill.bit_select(offer.place, 1)
             m.d.sync += [
                 self.block.eq(offer),
-                self.thread_count.eq(Mux(offer.place, self.words[1].threads, self.words[0].threads)),
+                self.thread_count.eq(threads),
                 self.start.eq(~killed),
                 report.valid.eq(killed),
                 report.payload.slot.eq(offer.slot),
