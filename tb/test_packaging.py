@@ -30,7 +30,7 @@ PACKAGES = {
 }
 #: Of the repository alone, in no wheel.
 TOOLS = "warploom_dev"
-EXAMPLES = {"simt_core", "simt_gpu", "simt_host", "simt_model"}
+EXAMPLES = {"foreign_cores", "simt_core", "simt_gpu", "simt_host", "simt_model"}
 CACHES = {"__pycache__", ".ruff_cache", ".mypy_cache"}
 IMPORT_ALL = """
 import importlib, pkgutil
@@ -208,6 +208,7 @@ def banned(path: str, imported: str) -> bool:
         ("examples/simt_gpu/x.py", {"warploom", "warploom_spec", "simt_core", "simt_gpu"}),
         ("examples/simt_model/x.py", {"simt_model"}),
         ("examples/simt_host/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
+        ("examples/foreign_cores/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
         ("tb/x.py", {*PACKAGES, TOOLS, *EXAMPLES}),
     ],
 )

@@ -1,0 +1,5 @@
+"""Cores of other projects behind FrontEnd: of the user's own checkout, none is part of this one."""
+
+from foreign_cores.tiny_gpu import THREADS, Outcome, add_vectors, built_bench, repaired
+
+__all__ = ["THREADS", "Outcome", "add_vectors", "built_bench", "repaired"]
