@@ -15,6 +15,10 @@ _DISPATCHER: Final = (
     *("warp_size", "max_threads", "index_memory_warps", *_SM, *_LAUNCH, "grid_bits"),
     *("sms", "task_bits", "history_entries", "policy", "reclaim", "kill_timeout", "sm_kill"),
 )
+_BEFORE_A_CORE: Final = (
+    *("warp_size", "max_threads", "index_memory_warps", *_SM, "inline_args", "grid_bits"),
+    "task_bits",
+)
 _MAILBOX: Final = (*_LAUNCH, "index_memory_warps", "sections", "units", "cores_per_unit")
 _ALL: Final = tuple(field.name for field in dataclasses.fields(Config))
 
@@ -38,6 +42,9 @@ PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "completion_queue": ("grid_bits", "queue_depth"),
     "host_registers": _ALL,
     "index_read_arbiter": (*_SHAPES, "sms"),
+    "resource_ranges": _BEFORE_A_CORE,
+    "block_to_warps": _BEFORE_A_CORE,
+    "block_at_a_time": _BEFORE_A_CORE,
     "front_end": _ALL,
 }
 #: These matter only where the property or field beside them is true. Registers tell of them all.
