@@ -41,7 +41,7 @@ def bus_read_answer(config: Config) -> Packet:
 
 
 def bus_write(config: Config) -> Packet:
-    """A pulse: a write commits in this cycle."""
+    """A pulse: a write, which commits in the next cycle."""
     word = AddressedWord(config, "", "address", step=4)
     return Packet(
         "bus_write",
@@ -55,7 +55,7 @@ def bus_write(config: Config) -> Packet:
 
 
 def bus_read(config: Config) -> Packet:
-    """A pulse: a read is sampled in this cycle."""
+    """A pulse: a read, which is sampled in the next cycle."""
     del config
     return Packet(
         "bus_read",
@@ -67,7 +67,7 @@ def bus_read(config: Config) -> Packet:
 
 
 def bus_answer(config: Config) -> Packet:
-    """What a read gives, in the cycle after it was sampled."""
+    """What a read gives, two cycles after it was sampled."""
     word = AddressedWord(config, "read", "address", step=4)
     data = Field("data", 32, "0 if refused", word=word)
     return Packet("bus_answer", (Field("refused", 1, "1: outside the map"), data))
@@ -128,10 +128,20 @@ def unit_done(config: Config) -> Packet:
             Field("valid", 1, "1 for one cycle"),
             Field("status", config.cores_per_unit, "cores whose part succeeded"),
             Field("assigned", config.cores_per_unit, "cores that got a part"),
+            Field("task", TASK_NUMBER_BITS, "the task's number"),
+        ),
+    )
+
+
+def unit_error(config: Config) -> Packet:
+    """Say why a unit's task ended as it did, in the cycle after ``unit_done``."""
+    del config
+    return Packet(
+        "unit_error",
+        (
             Field("code", HOST_CODE_BITS, "0, or the reason of the failure", AnyCode),
             Field("core", CORE_BITS, "the core that the code speaks of"),
             Field("argument", FAILURE_BITS, "the core's own code"),
-            Field("task", TASK_NUMBER_BITS, "the task's number"),
         ),
     )
 

@@ -19,6 +19,19 @@ class Timing:
     The metadata of a field hold its ``meaning``; a property's is its docstring.
     """
 
+    bus_requests: int = _of("BusPort: entries of the queues of AW, W and AR each.")
+    bus_responses: int = _of("BusPort: responses of B that are taken, at most.")
+    bus_reads: int = _of("BusPort: answers of R that are taken, at most.")
+    bus_commit: int = _of("BusPort: ``write`` to the write's commit.")
+    bus_sample: int = _of("BusPort: ``read`` to the read's sampling.")
+    bus_answer: int = _of("BusPort: a read's sampling to ``answer``.")
+    soft_reset_units: int = _of(
+        "HostRegisters: commit of a soft reset to the cycle in which all units are reset. The "
+        "mailbox is closed from then on.",
+    )
+    soft_reset_settled: int = _of(
+        "HostRegisters: commit of a soft reset to the first cycle in which ``idle`` counts.",
+    )
     launch_check: int = _of("LaunchCheck: transfer at ``i`` to valid at ``o``.")
     launch_queue: int = _of(
         "LaunchPath: launches accepted and not yet handed to the dispatcher, at most.",
@@ -102,6 +115,14 @@ class Timing:
 def timing(config: Config) -> Timing:
     """Return the latencies and depths of a configuration."""
     return Timing(
+        bus_requests=4,
+        bus_responses=5,
+        bus_reads=6,
+        bus_commit=1,
+        bus_sample=1,
+        bus_answer=2,
+        soft_reset_units=4,
+        soft_reset_settled=5,
         launch_check=5,
         launch_queue=8,
         end_records=16,
