@@ -45,11 +45,11 @@ class LaunchAnswers(wiring.Component):
                 # The launch path's answers, in the order of launches and of stops.
                 "launch_answer": In(layouts.launch_answer(config).layout()),
                 "stop_answer": In(host_packets.stop_answer(config).layout()),
-                # The oldest stop, from the cycle after `aborts` on.
+                # The oldest stop, from the second cycle after `aborts` on. A register.
                 "stop": Out(stream.Signature(layouts.launch_stop(config).layout())),
                 # The section waits for an answer. Registers.
                 "awaits": Out(config.sections),
-                # The section is answered in this cycle (combinational in the answers).
+                # The section was answered in the cycle before. Registers.
                 "launched": Out(config.sections),
                 "aborted": Out(config.sections),
             }
@@ -58,31 +58,40 @@ class LaunchAnswers(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        sections = range(self._sections)
         self._in_order(m, "launch", self.launches, self.launch_answer, self.launched)
         self._in_order(m, "abort", self.aborts, self.stop_answer, self.aborted)
-        m.submodules.stops = stops = SyncFIFO(width=TICKET_BITS, depth=self._sections)
-        m.d.comb += [
-            stops.w_en.eq(self.aborts),
-            stops.w_data.eq(self.ticket),
-            stops.r_en.eq(self.stop.ready),
-            self.stop.valid.eq(stops.r_rdy),
-            self.stop.payload.ticket.eq(stops.r_data),
-        ]
+        self._send_stops(m)
         sent = Signal(self._sections)
         m.d.comb += sent.eq(
-            Cat((self.launches | self.aborts) & (self.section == k) for k in sections)
+            Cat((self.launches | self.aborts) & (self.section == k) for k in range(self._sections))
         )
         m.d.sync += self.awaits.eq((self.awaits | sent) & ~(self.launched | self.aborted))
         return m
 
+    def _send_stops(self, m: Module) -> None:
+        """Queue the stops. A register stands behind the queue: many blocks compare the ticket."""
+        m.submodules.stops = stops = SyncFIFO(width=TICKET_BITS, depth=self._sections)
+        ticket = Signal(TICKET_BITS, name="stop_ticket", reset_less=True)
+        valid = Signal(name="stop_valid")
+        m.d.comb += [
+            stops.w_en.eq(self.aborts),
+            stops.w_data.eq(self.ticket),
+            stops.r_en.eq(~valid | self.stop.ready),
+            self.stop.valid.eq(valid),
+            self.stop.payload.ticket.eq(ticket),
+        ]
+        with m.If(stops.r_en):
+            m.d.sync += [valid.eq(stops.r_rdy), ticket.eq(stops.r_data)]
+
     def _in_order(self, m: Module, name: str, sends: Signal, answer: Any, answered: Signal) -> None:
-        """Queue the sections that sent one kind of command; say which one is answered."""
+        """Queue the sections that sent one kind of command; say which one was answered."""
         queue = SyncFIFO(width=self._bits, depth=self._sections)
         m.submodules[f"{name}_sections"] = queue
         m.d.comb += [
             queue.w_en.eq(sends),
             queue.w_data.eq(self.section),
             queue.r_en.eq(answer.valid),
-            answered.eq(Cat(answer.valid & (queue.r_data == k) for k in range(self._sections))),
         ]
+        m.d.sync += answered.eq(
+            Cat(answer.valid & (queue.r_data == k) for k in range(self._sections))
+        )

@@ -1,20 +1,14 @@
 """AXI4-Lite in front of the registers: one write and one read in a cycle."""
 
-from typing import Any, Final
+from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.lib._shift_queue import ShiftQueue
-from warploom.lib.unnamed import UNNAMED
-from warploom_spec import Config, host_packets
+from warploom_spec import Config, host_packets, timing
 from warploom_spec.host_map import OKAY, SLVERR
-
-#: Entries of the queues of addresses and data, of write responses, and of read data.
-DEPTH: Final = 4
-RESPONSES: Final = 2
-READS: Final = 4
 
 
 def axil_signature(config: Config) -> wiring.Signature:
@@ -40,7 +34,7 @@ class BusPort(wiring.Component):
     Parameters
     ----------
     config : Config
-        Unused: every configuration has the same bus.
+        Every configuration has the same bus.
     """
 
     axil: Any
@@ -56,17 +50,18 @@ class BusPort(wiring.Component):
             {
                 # The host. Each `ready` is the state of a register.
                 "axil": In(axil_signature(config)),
-                # Pulse: this write commits now. One a cycle, from one cycle after the later of
-                # address and data.
+                # Pulse: this write commits in the next cycle. One a cycle, from one cycle after the
+                # later of address and data. Fields mean nothing while it is not valid.
                 "write": Out(host_packets.bus_write(config).layout()),
-                # Combinational answer to `write`: the response is SLVERR.
+                # The write that commits in this cycle gets the response SLVERR.
                 "write_refused": In(1),
-                # Pulse: this read is sampled now.
+                # Pulse: this read is sampled in the next cycle.
                 "read": Out(host_packets.bus_read(config).layout()),
-                # The result of the read of the cycle before; R is valid one cycle later.
+                # The result of the read that was sampled two cycles before; R is valid one cycle
+                # later.
                 "answer": In(host_packets.bus_answer(config).layout()),
-                # Refused accesses; wraps. A refused write counts one cycle later, a refused read
-                # two.
+                # Refused accesses; wraps. A refused write counts three cycles after its commit, a
+                # refused read four after its sampling.
                 "refused": Out(32),
             }
         )
@@ -74,9 +69,12 @@ class BusPort(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        refused_write = self._write(m)
-        refused_read = self._read(m)
-        m.d.sync += self.refused.eq(self.refused + refused_write + refused_read)
+        # A register: the sum is long.
+        counted = Signal(2, name="refused_before")
+        m.d.sync += [
+            counted.eq(self._write(m) + self._read(m)),
+            self.refused.eq(self.refused + counted),
+        ]
         return m
 
     def _queue(self, m: Module, name: str, depth: int) -> ShiftQueue:
@@ -85,64 +83,77 @@ class BusPort(wiring.Component):
         m.submodules[name] = queue
         return queue
 
+    def _room(self, m: Module, name: str, most: int, issued: Value, answers: ShiftQueue) -> Signal:
+        """Return whether an access that is issued in the next cycle finds an entry for its answer.
+
+        A register, a cycle late: one entry is kept for the access that is issued meanwhile.
+        """
+        taken = Signal(range(most + 1), name=f"{name}_taken")
+        following = Signal.like(taken, name=f"{name}_taken_next")
+        room = Signal(init=1, name=f"{name}_room")
+        m.d.comb += following.eq(taken + issued - (answers.o.valid & answers.o.ready))
+        m.d.sync += [taken.eq(following), room.eq(following < most - 1)]
+        return room
+
     def _write(self, m: Module) -> Signal:
-        """Pair addresses with data; return whether a write is refused in this cycle."""
-        addresses, words = self._queue(m, "aw", DEPTH), self._queue(m, "w", DEPTH)
-        responses = self._queue(m, "b", RESPONSES)
+        """Pair addresses with data; return whether a write was refused in the cycle before."""
+        limits = timing(self._config)
+        addresses = self._queue(m, "aw", limits.bus_requests)
+        words = self._queue(m, "w", limits.bus_requests)
+        responses = self._queue(m, "b", limits.bus_responses)
         wiring.connect(m, wiring.flipped(self.axil.aw), addresses.i)
         wiring.connect(m, wiring.flipped(self.axil.w), words.i)
         wiring.connect(m, responses.o, wiring.flipped(self.axil.b))
-        commits = Signal(name=UNNAMED)
-        refused = Signal()
+        room = self._room(m, "b", limits.bus_responses, self.write.valid, responses)
+        commits = Signal()
+        committed = Signal()
+        refused = Signal(name="write_was_refused")
         m.d.comb += [
-            refused.eq(commits & self.write_refused),
-            addresses.o.ready.eq(commits),
-            words.o.ready.eq(commits),
-            responses.i.valid.eq(commits),
-            responses.i.payload.eq(Mux(self.write_refused, SLVERR, OKAY)),
+            addresses.o.ready.eq(self.write.valid),
+            words.o.ready.eq(self.write.valid),
+            responses.i.valid.eq(committed),
+            responses.i.payload.eq(Mux(refused, SLVERR, OKAY)),
         ]
-        following = Signal()
-        m.d.comb += [
-            following.eq(addresses.valid_next & words.valid_next & responses.ready_next),
+        # Registers: every path of a write begins here.
+        issued: Any = Signal(self.write.shape(), name="issued_write", reset_less=True)
+        valid = Signal(name="write_valid")
+        m.d.comb += [self.write.eq(issued), self.write.valid.eq(valid)]
+        m.d.sync += [
+            valid.eq(addresses.valid_next & words.valid_next & room),
+            issued.address.eq(addresses.payload_next.addr[2:]),
+            issued.data.eq(words.payload_next.data),
+            issued.strobes.eq(words.payload_next.strb),
             commits.eq(self.write.valid),
+            committed.eq(commits),
+            refused.eq(commits & self.write_refused),
         ]
-        # Registers: every path of a write begins here. A pulse is 0 while it is not valid.
-        m.d.sync += self.write.eq(0)
-        with m.If(following):
-            m.d.sync += [
-                self.write.valid.eq(1),
-                self.write.address.eq(addresses.payload_next.addr[2:]),
-                self.write.data.eq(words.payload_next.data),
-                self.write.strobes.eq(words.payload_next.strb),
-            ]
         return refused
 
     def _read(self, m: Module) -> Signal:
-        """Sample reads while R has a free entry; return whether a read's answer is a refusal."""
-        addresses, answers = self._queue(m, "ar", DEPTH), self._queue(m, "r", READS)
+        """Issue reads while R has a free entry; return whether a read's answer is a refusal."""
+        limits = timing(self._config)
+        addresses = self._queue(m, "ar", limits.bus_requests)
+        answers = self._queue(m, "r", limits.bus_reads)
         wiring.connect(m, wiring.flipped(self.axil.ar), addresses.i)
         wiring.connect(m, answers.o, wiring.flipped(self.axil.r))
-        taken = Signal(range(READS + 1))
-        samples = Signal(name=UNNAMED)
-        sampled = Signal(name=UNNAMED)
-        leaves = Signal()
-        following = Signal.like(taken)
-        m.d.comb += [
-            leaves.eq(answers.o.valid & answers.o.ready),
-            following.eq(taken + samples - leaves),
-            addresses.o.ready.eq(samples),
+        room = self._room(m, "r", limits.bus_reads, self.read.valid, answers)
+        # The cycles from `read` to `answer`, one bit each.
+        under_way = Signal(limits.bus_sample + limits.bus_answer)
+        answered = Signal()
+        refused = Signal(name="read_is_refused")
+        valid = Signal(name="read_valid")
+        address = Signal.like(self.read.address, name="read_address", reset_less=True)
+        m.d.comb += [self.read.valid.eq(valid), self.read.address.eq(address)]
+        m.d.sync += [
+            valid.eq(addresses.valid_next & room),
+            address.eq(addresses.payload_next.addr[2:]),
+            under_way.eq(Cat(self.read.valid, under_way)),
         ]
-        m.d.comb += samples.eq(self.read.valid)
-        m.d.sync += [taken.eq(following), sampled.eq(samples), self.read.eq(0)]
-        with m.If(addresses.valid_next & (following != READS)):
-            m.d.sync += [
-                self.read.valid.eq(1),
-                self.read.address.eq(addresses.payload_next.addr[2:]),
-            ]
-        refused = Signal()
         m.d.comb += [
-            refused.eq(sampled & self.answer.refused),
-            answers.i.valid.eq(sampled),
+            addresses.o.ready.eq(self.read.valid),
+            answered.eq(under_way[-1]),
+            refused.eq(answered & self.answer.refused),
+            answers.i.valid.eq(answered),
             answers.i.payload.resp.eq(Mux(self.answer.refused, SLVERR, OKAY)),
             answers.i.payload.data.eq(Mux(self.answer.refused, 0, self.answer.data)),
         ]

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -36,13 +36,13 @@ class CompletionQueue(wiring.Component):
             {
                 # LaunchPath's records. `ready` is the state of a register.
                 "ended": In(stream.Signature(layouts.end_record(config).layout())),
-                # The oldest record, from two cycles after it came into an empty queue; 0 if there
-                # is none.
+                # The oldest record, from three cycles after it came into an empty queue; 0 if there
+                # is none. A register.
                 "oldest": Out(record_words(config).layout()),
-                # Records here, from the cycle after they came.
+                # Records here, from two cycles after they came. A register.
                 "records": Out(range(config.records + 1)),
-                # Forget `oldest`; the next one is shown in the next cycle if it came before the
-                # last cycle.
+                # Forget the record that is shown: that of `oldest`, or the next one after a pop in
+                # the cycle before.
                 "pop": In(1),
             }
         )
@@ -68,12 +68,20 @@ class CompletionQueue(wiring.Component):
             queue.w_en.eq(self.ended.valid),
             self.ended.ready.eq(queue.w_rdy),
             queue.r_en.eq(self.pop),
+        ]
+        # Registers, because the word of a block memory comes late in its cycle. `records` waits for
+        # `shown`, so that a host that reads RECORDS first finds the record.
+        shown = Signal(width, reset_less=True)
+        is_shown = Signal()
+        m.d.sync += [
+            shown.eq(queue.r_data),
+            is_shown.eq(queue.r_rdy),
             self.records.eq(queue.level),
         ]
-        shown = Signal(width)
-        m.d.comb += shown.eq(Mux(queue.r_rdy, queue.r_data, 0))
+        oldest = Signal(width)
+        m.d.comb += oldest.eq(shown & is_shown.replicate(width))
         low = 0
         for name, value in kept.items():
-            m.d.comb += self.oldest[name].eq(shown[low : low + len(value)])
+            m.d.comb += self.oldest[name].eq(oldest[low : low + len(value)])
             low += len(value)
         return m

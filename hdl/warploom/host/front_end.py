@@ -2,28 +2,45 @@
 
 from functools import reduce
 from operator import and_
-from typing import Any
+from typing import Any, Final
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import (
+    Cat,
+    ClockDomain,
+    ClockSignal,
+    DomainRenamer,
+    Module,
+    ResetSignal,
+    Signal,
+)
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.host.bus_port import BusPort, axil_signature
 from warploom.host.completion_queue import CompletionQueue
-from warploom.host.execution_unit import ExecutionUnit
+from warploom.host.execution_unit import ExecutionUnit, cores_signature
 from warploom.host.host_registers import HostRegisters
 from warploom.host.mailbox import Mailbox
-from warploom.host.task_units import connect_unit, cores_signature
+from warploom.host.task_units import connect_unit
 from warploom.launch import LaunchPath
+from warploom.launch.launch_path import KEPT
 from warploom.sm_side import IndexReadArbiter
 from warploom_spec import STALL_CAUSES, Config, layouts
 from warploom_spec.layouts import PLACES
+
+#: Clock domains, all with the clock of `sync`: BusPort's, reset by `rst`; LaunchPath's, reset by a
+#: register of `rst` and of the soft reset; that of all other registers, reset by a register of
+#: `rst`.
+_BUS: Final = "bus"
+_PATH: Final = "path"
+_CORE: Final = "core"
 
 
 class FrontEnd(wiring.Component):
     """Doorbells, launch path, execution units and records behind one AXI4-Lite port.
 
-    Wires and rules: ``docs/host/front_end.md``. There is no register between two blocks.
+    Wires and rules: ``docs/host/front_end.md``. There is no register between two blocks, but for
+    the resets'.
 
     Parameters
     ----------
@@ -44,7 +61,7 @@ class FrontEnd(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._path = LaunchPath(config, soft_reset=True)
+        self._path = LaunchPath(config, soft_reset=True, resets_itself=False)
         path = self._path.signature.members
         reads = (
             {
@@ -78,14 +95,17 @@ class FrontEnd(wiring.Component):
         del platform
         m = Module()
         config = self._config
-        m.submodules.bus_port = port = BusPort(config)
-        m.submodules.registers = registers = HostRegisters(config)
-        m.submodules.mailbox = mailbox = Mailbox(config)
-        m.submodules.launch_path = path = self._path
-        m.submodules.completion_queue = queue = CompletionQueue(config)
+        port, registers, mailbox = BusPort(config), HostRegisters(config), Mailbox(config)
+        path, queue = self._path, CompletionQueue(config)
+        self._add(m, "bus_port", port, _BUS)
+        self._add(m, "registers", registers)
+        self._add(m, "mailbox", mailbox)
+        m.submodules.launch_path = DomainRenamer({"sync": _PATH, KEPT: _CORE})(path)
+        self._add(m, "completion_queue", queue)
         arbiter = IndexReadArbiter(config) if config.makes_indices else None
         if arbiter is not None:
-            m.submodules.read_arbiter = arbiter
+            self._add(m, "read_arbiter", arbiter)
+        self._reset(m, registers)
         wiring.connect(m, wiring.flipped(self.axil), port.axil)
         self._bus(m, port, registers, mailbox)
         self._control(m, registers, mailbox, path, queue, arbiter)
@@ -95,6 +115,28 @@ class FrontEnd(wiring.Component):
         if arbiter is not None:
             self._reads(m, path, arbiter)
         return m
+
+    def _add(self, m: Module, name: str, block: wiring.Component, domain: str = _CORE) -> None:
+        """Add a block whose registers are in a domain."""
+        m.submodules[name] = DomainRenamer(domain)(block)
+
+    def _reset(self, m: Module, registers: HostRegisters) -> None:
+        """Make the clock domains.
+
+        `sync` itself has no register: a simulator sees the clocks of all domains at once.
+        """
+        core_reset, path_reset = (
+            # 1 at first: after power-up the core is reset in its first cycle, as after `rst`.
+            Signal(name=name, reset_less=True, init=1)
+            for name in ("core_reset", "path_reset")
+        )
+        m.d[_BUS] += [
+            core_reset.eq(ResetSignal()),
+            path_reset.eq(ResetSignal() | registers.restart_next),
+        ]
+        for name, reset in ((_BUS, ResetSignal()), (_CORE, core_reset), (_PATH, path_reset)):
+            m.domains += ClockDomain(name, local=True)
+            m.d.comb += [ClockSignal(name).eq(ClockSignal()), ResetSignal(name).eq(reset)]
 
     def _bus(self, m: Module, port: BusPort, registers: HostRegisters, mailbox: Mailbox) -> None:
         """Let both blocks see every access; each refuses what is not its own."""
@@ -123,10 +165,10 @@ class FrontEnd(wiring.Component):
         if arbiter is not None:
             idle.append(arbiter.idle)
             index_errors = ["index_error", "index_error_count"]
-            m.d.comb += arbiter.closing.eq(registers.resetting)
+            m.d.comb += arbiter.closing.eq(registers.soft_reset_active)
         m.d.comb += [
-            mailbox.closed.eq(registers.resetting),
-            path.closing.eq(registers.resetting),
+            mailbox.soft_reset_active.eq(registers.soft_reset_active),
+            path.closing.eq(registers.soft_reset_active),
             path.restart.eq(registers.restart),
             registers.idle.eq(reduce(and_, idle)),
             queue.pop.eq(registers.pop),
@@ -175,7 +217,7 @@ class FrontEnd(wiring.Component):
         units = []
         for k in range(self._config.units):
             unit = ExecutionUnit(self._config)
-            m.submodules[f"unit_{k}"] = unit
+            self._add(m, f"unit_{k}", unit)
             connect_unit(m, k, unit, mailbox, self.cores[k])
             m.d.comb += [
                 unit.reset.eq(registers.unit_reset[k]),

@@ -1,5 +1,6 @@
 """Identification, control, records, errors, interrupt: the registers below the sections."""
 
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 from typing import Any, Final
@@ -8,7 +9,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import UNNAMED
+from warploom.lib.bits import before
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, timing
 from warploom_spec.host_commands import RECORD_WORDS, record_words
 from warploom_spec.host_registers import (
@@ -24,6 +25,8 @@ from warploom_spec.host_registers import (
 STRAY_BITS: Final = 16
 _THRESHOLD_BITS: Final = 16
 _EPOCH_BITS: Final = 16
+#: Registers whose words are chosen among first when one is read.
+_GROUP: Final = 8
 
 
 class HostRegisters(wiring.Component):
@@ -42,8 +45,9 @@ class HostRegisters(wiring.Component):
     irq: Signal
     enable: Signal
     lost: Signal
-    resetting: Signal
+    soft_reset_active: Signal
     restart: Signal
+    restart_next: Signal
     idle: Signal
     unit_reset: Signal
 
@@ -60,17 +64,17 @@ class HostRegisters(wiring.Component):
         index_errors = {"index_error": In(record), "index_error_count": In(counts)}
         super().__init__(
             {
-                # A write that commits now.
+                # A write that commits in the next cycle.
                 "write": In(host_packets.bus_write(config).layout()),
-                # Combinational in `write` and the state.
+                # The write that commits in this cycle is refused.
                 "write_refused": Out(1),
-                # A read that is sampled now.
+                # A read that is sampled in the next cycle.
                 "read": In(host_packets.bus_read(config).layout()),
-                # A cycle after `read`, with the state and the inputs in `read`'s cycle.
+                # Two cycles after a sampling, with state and inputs of the sampling's cycle.
                 "answer": Out(host_packets.bus_answer(config).layout()),
                 # A level, a cycle after IRQ_STATUS.
                 "irq": Out(1),
-                # The completion queue's; `pop` is combinational in `write`.
+                # The completion queue's; `pop` is 1 in the cycle of the write's commit.
                 "oldest": In(record_words(config).layout()),
                 "records": In(range(config.records + 1)),
                 "pop": Out(1),
@@ -81,7 +85,7 @@ class HostRegisters(wiring.Component):
                 "clear_stream": Out(config.stream_bits),
                 "clear_stream_valid": Out(1),
                 **(swap if config.has_order_table else {}),
-                # A cycle after the write; all ones in a soft reset's first cycle.
+                # A cycle after the write; all ones in a soft reset's fourth cycle.
                 "unit_reset": Out(units),
                 # The units' state.
                 "busy": In(units),
@@ -102,28 +106,35 @@ class HostRegisters(wiring.Component):
                 **(index_errors if config.makes_indices else {}),
                 # Nothing is left that a soft reset must wait for.
                 "idle": In(1),
-                # A soft reset is running; this is its last cycle.
-                "resetting": Out(1),
+                # A soft reset is running; this is its last cycle; the next one is.
+                "soft_reset_active": Out(1),
                 "restart": Out(1),
+                "restart_next": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
+        write: Any = Signal(self.write.shape(), name="committed", reset_less=True)
+        m.d.sync += write.eq(self.write)
         written = self._answer_writes(m)
         shown: dict[str, Value] = self._constants()
-        self._soft_reset(m, written, shown)
-        self._interrupt(m, written, shown)
+        self._soft_reset(m, write, written, shown)
+        self._interrupt(m, write, written, shown)
         self._errors(m, shown)
-        self._act(m, written)
-        self._sms(m, written, shown)
+        self._act(m, write, written)
+        self._sms(m, write, written, shown)
         self._others(shown)
         self._answer_reads(m, shown)
         return m
 
     def _answer_writes(self, m: Module) -> dict[str, Value]:
-        """Answer a write; return for each register whether it is written in this cycle."""
+        """Answer a write; return for each register whether it is written in this cycle.
+
+        A write is decoded in the cycle before it commits. Only the soft reset is looked at after
+        that.
+        """
         write: Any = self.write
         here = {word.name: write.address == word.offset // 4 for word in self._words}
         writable = [here[word.name] for word in self._words if word.access != "ro"]
@@ -133,23 +144,23 @@ class HostRegisters(wiring.Component):
             sm = self._config.sm_bits
             above = write.data[sm:8].any() | write.data[8 + sm : 16].any()
             too_large = too_large | (here["ORDER_SWAP"] & above)
-        performed = Signal()
+        alters = write.strobes.any()
+        wrong = ~Cat(writable).any() | (alters & ((acts & ~write.strobes.all()) | too_large))
+        performs = Signal()
         m.d.comb += [
-            self.write_refused.eq(
-                write.valid
-                & (
-                    self.resetting
-                    | ~Cat(writable).any()
-                    | (write.strobes.any() & ((acts & ~write.strobes.all()) | too_large))
-                )
-            ),
-            performed.eq(write.valid & ~self.write_refused & write.strobes.any()),
+            performs.eq(write.valid & alters & ~wrong),
+            self.write_refused.eq(self.soft_reset_active | before(m, "wrong", wrong)),
         ]
-        return {name: performed & chosen for name, chosen in here.items()}
+        written = {}
+        for word in self._words:
+            if word.access != "ro":
+                chosen = Signal(name=f"writes_{word.name.lower()}")
+                m.d.sync += chosen.eq(performs & here[word.name])
+                written[word.name] = chosen & ~self.soft_reset_active
+        return written
 
-    def _store(self, m: Module, written: Value, register: Value, low: int = 0) -> None:
+    def _store(self, m: Module, write: Any, written: Value, register: Value, low: int = 0) -> None:
         """Let a register take the bytes of a write whose strobes are 1; ``low``: its lowest bit."""
-        write: Any = self.write
         bits = write.data[low : low + len(register)]
         for byte in range(-(-len(register) // 8)):
             with m.If(written & write.strobes[byte]):
@@ -164,23 +175,37 @@ class HostRegisters(wiring.Component):
             found[name] = found.get(name, 0) | value << field.low
         return {name: C(value, 32) for name, value in found.items()}
 
-    def _soft_reset(self, m: Module, written: dict[str, Value], shown: dict[str, Value]) -> None:
-        """Run the soft reset: begin, wait until nothing is left, restart."""
+    def _soft_reset(
+        self, m: Module, write: Any, written: dict[str, Value], shown: dict[str, Value]
+    ) -> None:
+        """Run the soft reset: begin, reset the units, wait until nothing is left, restart."""
+        limits = timing(self._config)
         epoch = Signal(_EPOCH_BITS)
         begins = Signal()
-        write: Any = self.write
-        m.d.comb += begins.eq(written["CONTROL"] & write.data[0])
+        # Bit k: this is the second or a later cycle with bit k - 1, or with the soft reset.
+        since = Signal(limits.soft_reset_settled - 1)
+        is_idle = Signal()
+        goes_on = Signal()
+        m.d.comb += [
+            begins.eq(written["CONTROL"] & write.data[0]),
+            goes_on.eq(self.soft_reset_active & ~self.restart),
+            self.restart_next.eq(is_idle & goes_on),
+        ]
         m.d.sync += [
-            self.resetting.eq(begins | (self.resetting & ~self.restart)),
-            self.restart.eq(self.resetting & self.idle & ~self.restart),
+            self.soft_reset_active.eq(begins | goes_on),
+            since.eq(Cat(C(1, 1), since) & goes_on.replicate(len(since))),
+            is_idle.eq(self.idle & since[-1] & goes_on),
+            self.restart.eq(self.restart_next),
             epoch.eq(epoch + self.restart),
         ]
         # A register: behind it are the longest paths of the units.
         units = self._config.units
+        first = limits.soft_reset_units - 2
+        all_units = since[first - 1] & ~since[first]
         m.d.sync += self.unit_reset.eq(
-            Mux(written["UNIT_RESET"], write.data[:units], 0) | begins.replicate(units)
+            Mux(written["UNIT_RESET"], write.data[:units], 0) | all_units.replicate(units)
         )
-        shown["STATE"] = Cat(self.resetting, C(0, 15), epoch)
+        shown["STATE"] = Cat(self.soft_reset_active, C(0, 15), epoch)
 
     @property
     def _error_records(self) -> dict[ErrorBlock, Any]:
@@ -189,12 +214,14 @@ class HostRegisters(wiring.Component):
             found[ErrorBlock.INDEX] = self.index_error
         return found
 
-    def _interrupt(self, m: Module, written: dict[str, Value], shown: dict[str, Value]) -> None:
+    def _interrupt(
+        self, m: Module, write: Any, written: dict[str, Value], shown: dict[str, Value]
+    ) -> None:
         """Keep the interrupt's registers; an event wins over a write that clears its bit."""
-        enable = Signal(len(Interrupt), name=UNNAMED)
+        enable = Signal(len(Interrupt), name="irq_enable")
         threshold = Signal(_THRESHOLD_BITS)
-        self._store(m, written["IRQ_ENABLE"], enable)
-        self._store(m, written["IRQ_THRESHOLD"], threshold)
+        self._store(m, write, written["IRQ_ENABLE"], enable)
+        self._store(m, write, written["IRQ_THRESHOLD"], threshold)
         lost_before = Signal(self._config.sms)
         m.d.sync += lost_before.eq(self.lost)
         events = {
@@ -203,7 +230,6 @@ class HostRegisters(wiring.Component):
             Interrupt.RESET_DONE: self.restart,
         }
         held = {bit: Signal(name=f"irq_{bit.name.lower()}") for bit in events}
-        write: Any = self.write
         for bit, event in events.items():
             cleared = written["IRQ_STATUS"] & write.data[int(bit)]
             m.d.sync += held[bit].eq((held[bit] & ~cleared) | event)
@@ -232,32 +258,29 @@ class HostRegisters(wiring.Component):
             m.d.sync += [code.eq(0), argument.eq(0), block.eq(0), count.eq(0)]
         shown |= {"ERROR_LAST": Cat(code, block, argument), "ERROR_COUNT": count}
 
-    def _act(self, m: Module, written: dict[str, Value]) -> None:
+    def _act(self, m: Module, write: Any, written: dict[str, Value]) -> None:
         """Let the registers act that other blocks hear of.
 
         Registers: the longest paths of the launch path begin at a stream that is mended.
         """
-        write: Any = self.write
         m.d.comb += self.pop.eq(written["RECORD_POP"] & write.data[0])
-        m.d.sync += [
-            self.clear_stream_valid.eq(written["CLEAR_STREAM"]),
-            self.clear_stream.eq(Mux(written["CLEAR_STREAM"], write.data, 0)),
-        ]
+        m.d.sync += self.clear_stream_valid.eq(written["CLEAR_STREAM"])
+        m.d.comb += self.clear_stream.eq(before(m, "stream_to_clear", write.data))
         if self._config.has_order_table:
             sm = self._config.sm_bits
-            m.d.sync += [self.order_swap_valid.eq(0), self.order_swap.eq(0)]
-            with m.If(written["ORDER_SWAP"]):
-                m.d.sync += [
-                    self.order_swap_valid.eq(1),
-                    self.order_swap.first.eq(write.data[:sm]),
-                    self.order_swap.second.eq(write.data[8 : 8 + sm]),
-                ]
+            m.d.sync += self.order_swap_valid.eq(written["ORDER_SWAP"])
+            m.d.comb += [
+                self.order_swap.first.eq(before(m, "swap_first", write.data[:sm])),
+                self.order_swap.second.eq(before(m, "swap_second", write.data[8 : 8 + sm])),
+            ]
 
-    def _sms(self, m: Module, written: dict[str, Value], shown: dict[str, Value]) -> None:
+    def _sms(
+        self, m: Module, write: Any, written: dict[str, Value], shown: dict[str, Value]
+    ) -> None:
         """Keep and show the masks with a bit for each SM."""
         for k in range(-(-self._config.sms // 32)):
             here = slice(32 * k, min(32 * k + 32, self._config.sms))
-            self._store(m, written[f"SM_ENABLE{k}"], self.enable[here])
+            self._store(m, write, written[f"SM_ENABLE{k}"], self.enable[here])
             shown |= {f"SM_ENABLE{k}": self.enable[here], f"SM_LOST{k}": self.lost[here]}
         with m.If(self.restart):
             m.d.sync += self.enable.eq(self.enable.init)
@@ -279,22 +302,54 @@ class HostRegisters(wiring.Component):
         }
 
     def _answer_reads(self, m: Module, shown: dict[str, Value]) -> None:
-        """Answer a read in the next cycle."""
-        read: Any = self.read
-        word = Signal(32, name=UNNAMED)
-        here = Signal(name=UNNAMED)
-        state = Signal()
-        with m.Switch(read.address):
-            for register in self._words:
-                with m.Case(register.offset // 4):
-                    m.d.comb += here.eq(1)
-                    if register.access != "wo":
-                        m.d.comb += word.eq(shown[register.name])
-                    if register.name == "STATE":
-                        m.d.comb += state.eq(1)
-        answered = Signal()
-        m.d.comb += answered.eq(here & (state | ~self.resetting))
+        """Answer a read two cycles after its sampling.
+
+        The words come in three steps: decoding, the word of each group, the group.
+        """
+        address = self.read.address
+        here = Signal()
+        with m.Switch(address):
+            with m.Case(*(register.offset // 4 for register in self._words)):
+                m.d.comb += here.eq(1)
+        numbers = {
+            register.offset // 4: shown[register.name]
+            for register in self._words
+            if register.access != "wo"
+        }
+        is_state = before(m, "reads_state", address == self._offset("STATE"))
+        open_ = ~self.soft_reset_active | is_state
+        answered = before(m, "answered", before(m, "reads_register", here) & open_)
+        group = before(m, "reads_group", address // _GROUP)
+        place = {k: before(m, f"reads_place_{k}", address % _GROUP == k) for k in range(_GROUP)}
+        words = []
+        for number in sorted({number // _GROUP for number in numbers}):
+            members = {k: numbers.get(_GROUP * number + k) for k in range(_GROUP)}
+            chosen = _any_of(
+                _whole(m, f"word_{number}_{k}", value) & place[k].replicate(32)
+                for k, value in members.items()
+                if value is not None
+            )
+            is_group = before(m, f"is_group_{number}", group == number)
+            words.append(before(m, f"group_{number}", chosen) & is_group.replicate(32))
+        held: Any = Signal(self.answer.shape(), name="held_answer", reset_less=True)
+        m.d.comb += self.answer.eq(held)
         m.d.sync += [
-            self.answer.refused.eq(read.valid & ~answered),
-            self.answer.data.eq(Mux(read.valid & answered, word, 0)),
+            held.refused.eq(~answered),
+            held.data.eq(_any_of(words) & answered.replicate(32)),
         ]
+
+    def _offset(self, name: str) -> int:
+        """Return a register's word address."""
+        return next(word.offset // 4 for word in self._words if word.name == name)
+
+
+def _whole(m: Module, name: str, value: Value) -> Signal:
+    """Return a register's word with all its bits."""
+    word = Signal(32, name=name)
+    m.d.comb += word.eq(value)
+    return word
+
+
+def _any_of(words: Iterable[Value]) -> Value:
+    """Return the words, ORed bit by bit."""
+    return reduce(or_, words)

@@ -2,33 +2,31 @@
 
 from functools import reduce
 from operator import or_
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.host._launch_answers import LaunchAnswers
-from warploom.host._outcome import Outcome
-from warploom.lib.bits import number_of
-from warploom.lib.unnamed import UNNAMED, unnamed_write_port
+from warploom.host._outcome import Outcome, choose_word
+from warploom.host._verdict import Verdict
+from warploom.lib.bits import before, number_of
 from warploom_spec import Config, host_packets, layouts
 from warploom_spec.host_commands import (
     COMMANDS,
     FLAG_SKIP_PRIMARY,
     LAUNCH_COMMANDS,
     TASK_WORDS,
-    UNIT_COMMANDS,
     Opcode,
     abort_words,
     launch_words,
     run_words,
 )
-from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, SECTION_WORDS
 
-#: Sections that complete, with code and argument.
-_Answer = tuple[Signal, Value, Value]
+#: Sections that completed in the cycle before, with code and argument.
+_Answer = tuple[Value, Value, Value]
 _OFFSET_BITS: Final = (SECTION_BYTES // 4 - 1).bit_length()
 _FIRST_TASK_WORD: Final = OFFSETS["T0"] // 4
 
@@ -56,6 +54,7 @@ class Mailbox(wiring.Component):
     answer: "data.View[data.StructLayout]"
     run: "list[data.View[data.StructLayout]]"
     done: "list[data.View[data.StructLayout]]"
+    error: "list[data.View[data.StructLayout]]"
     result: "list[data.View[data.StructLayout]]"
     missing: Signal
     unit_reset: Signal
@@ -66,35 +65,37 @@ class Mailbox(wiring.Component):
         self._bits = max(1, (config.sections - 1).bit_length())
         units = config.units
         launch_path = {
-            # A launch, one cycle after its doorbell's write commits; combinational in `closed`.
+            # A launch, one cycle after its doorbell's write commits.
             "launch": Out(layouts.launch_descriptor(config).layout()),
             "launch_valid": Out(1),
-            # Pulses: the doorbell of the oldest section that waits for this answer is 0 in the next
-            # cycle.
+            # Pulses: the doorbell of the oldest section that waits for this answer is 0 two cycles
+            # later.
             "launch_answer": In(layouts.launch_answer(config).layout()),
-            # An abort, two cycles after its doorbell's write commits, at the earliest.
+            # An abort, three cycles after its doorbell's write commits, at the earliest.
             "stop": Out(stream.Signature(layouts.launch_stop(config).layout())),
             "stop_answer": In(host_packets.stop_answer(config).layout()),
-            # A soft reset is running: accesses are refused, commands end with `RESET`. An answer of
-            # the launch path in the same cycle wins.
-            "closed": In(1),
+            # A soft reset is running: accesses are refused, and two cycles later commands end with
+            # `RESET`.
+            "soft_reset_active": In(1),
             # Some doorbell is 1 (state).
             "waiting": Out(1),
         }
         super().__init__(
             {
-                # A write that commits now.
+                # A write that commits in the next cycle.
                 "write": In(host_packets.bus_write(config).layout()),
-                # Combinational in `write`, `closed` and the state.
+                # The write that commits in this cycle is refused.
                 "write_refused": Out(1),
-                # A read that is sampled now.
+                # A read that is sampled in the next cycle.
                 "read": In(host_packets.bus_read(config).layout()),
-                # A cycle after `read`, with the state in `read`'s cycle.
+                # Two cycles after a sampling, with the state in the cycle of the sampling.
                 "answer": Out(host_packets.bus_answer(config).layout()),
-                # Pulses, two cycles after a doorbell's write commits.
+                # Pulses, one cycle after a doorbell's write commits.
                 "run": Out(host_packets.unit_run(config).layout()).array(units),
-                # Pulses: the section's doorbell is 0 in the next cycle.
+                # Pulses: the section's doorbell is 0 in the next cycle. `error` comes a cycle after
+                # `done`.
                 "done": In(host_packets.unit_done(config).layout()).array(units),
+                "error": In(host_packets.unit_error(config).layout()).array(units),
                 # Pulses; one in the cycle of `done` still counts. The words read 0 until the
                 # doorbell is 0.
                 "result": In(host_packets.unit_result(config).layout()).array(units),
@@ -111,43 +112,63 @@ class Mailbox(wiring.Component):
         del platform
         m = Module()
         sections = self._config.sections
-        closed: Value = self.closed if self._launches else C(0, 1)
+        shut, closed = self._close(m)
         doorbell = Signal(sections)
         rings, completes, serving = (
             Signal(sections, name=name) for name in ("rings", "completes", "serving")
         )
-        section, words = self._write(m, doorbell, rings, closed)
+        section, words = self._write(m, doorbell, rings, shut)
         # The section whose doorbell is being written: its task is read in the same cycle.
-        number = Signal(self._bits)
-        m.d.sync += [serving.eq(rings), number.eq(section)]
-        judged = Signal(sections)
-        m.d.comb += judged.eq(serving & ~closed.replicate(sections))
+        m.d.sync += serving.eq(rings)
+        number = before(m, "number", section)
         task = self._task(m, section, words)
-        code, argument, finishes, sendable = self._judge(m, judged, task)
-        m.d.comb += completes.eq(judged & finishes.replicate(sections))
-        answers: list[_Answer] = [(completes, code, argument)]
+        judged = before(m, "task_judged", task)
+        verdict = self._judge(m, serving, section, task, judged)
+        m.d.comb += completes.eq(serving & verdict.finishes.replicate(sections))
+        explained: list[_Answer] = [
+            (
+                self._explained(m, completes),
+                before(m, "verdict_code", verdict.code),
+                before(m, "verdict_argument", verdict.argument),
+            )
+        ]
+        answered: Value = completes
         awaits: Value = C(0, sections)
         ticket: Value = C(0, 32)
         if self._launches:
-            waits = self._send(m, judged.any() & sendable, number, task)
-            launched = self.launch_answer
-            answers += [
-                (waits.launched, launched.code, launched.argument),
-                (waits.aborted, self.stop_answer.code, C(0, 1)),
-            ]
+            ringing = Signal()
+            m.d.sync += ringing.eq(rings.any())
+            waits = self._send(m, ringing, number, judged, verdict)
+            answered = answered | waits.launched | waits.aborted
             awaits = waits.awaits
+            explained += self._explain_answers(m, waits)
             ticket = self._keep_tickets(m, rings, waits.launched)
             m.d.comb += self.waiting.eq(doorbell.any())
         interrupted = Signal(sections)
         m.d.comb += interrupted.eq(doorbell & ~awaits & closed.replicate(sections))
         ended = Cat(done.valid & ~closed for done in self.done)
-        m.d.sync += doorbell.eq(
-            (doorbell | rings)
-            & ~(reduce(or_, [mask for mask, _, _ in answers]) | interrupted | ended)
+        m.d.sync += doorbell.eq((doorbell | rings) & ~(answered | interrupted | ended))
+        self._read(
+            m,
+            self._keep_outcomes(m, doorbell, rings, interrupted, closed, explained),
+            ticket,
+            shut,
         )
-        outcomes = self._keep_outcomes(m, doorbell, rings, interrupted, closed, answers)
-        self._read(m, outcomes, ticket, closed)
         return m
+
+    def _close(self, m: Module) -> tuple[Value, Value]:
+        """Return whether accesses are refused, and whether what stands in the sections ends.
+
+        The second comes two cycles later: by then each command that was taken is handed on.
+        """
+        if not self._launches:
+            return C(0, 1), C(0, 1)
+        active = self.soft_reset_active
+        shut = Signal()
+        settles = Signal()
+        closed = Signal()
+        m.d.sync += [shut.eq(active), settles.eq(active & shut), closed.eq(active & settles)]
+        return shut, closed
 
     def _keep_outcomes(
         self,
@@ -156,45 +177,74 @@ class Mailbox(wiring.Component):
         rings: Signal,
         interrupted: Signal,
         closed: Value,
-        answers: "list[_Answer]",
+        explained: "list[_Answer]",
     ) -> list[Outcome]:
         """Add the words of all sections but their tickets."""
         config = self._config
         outcomes = []
+        inside, section, offset = self._address(self.read.address)
+        reads = choose_word(m, offset)
         for k in range(config.sections):
             outcome = Outcome(config, has_unit=k < config.units)
             m.submodules[f"outcome_{k}"] = outcome
+            selected = Signal(name=f"reads_section_{k}")
+            m.d.sync += selected.eq(inside & (section == k))
+            wiring.connect(m, reads, outcome.reads)
             m.d.comb += [
                 outcome.clear.eq(rings[k]),
                 outcome.interrupted.eq(interrupted[k]),
-                outcome.offset.eq(self.read.address[:_OFFSET_BITS]),
+                outcome.selected.eq(selected),
                 outcome.doorbell.eq(doorbell[k]),
             ]
-            for mask, code, argument in answers:
+            for mask, code, argument in explained:
                 with m.If(mask[k]):
                     m.d.comb += [
-                        outcome.answered.eq(1),
+                        outcome.explained.eq(1),
                         outcome.code.eq(code),
                         outcome.argument.eq(argument),
                     ]
             if k < config.units:
-                with m.If(~closed):
-                    m.d.comb += [outcome.done.eq(self.done[k]), outcome.result.eq(self.result[k])]
+                m.d.comb += [
+                    outcome.done.eq(self.done[k]),
+                    outcome.done.valid.eq(self.done[k].valid & ~closed),
+                    outcome.error.eq(self.error[k]),
+                    outcome.result.eq(self.result[k]),
+                    outcome.result.valid.eq(self.result[k].valid & ~closed),
+                ]
             outcomes.append(outcome)
         return outcomes
+
+    def _explained(self, m: Module, mask: Value) -> Signal:
+        """Return the sections that completed in the cycle before."""
+        held = Signal(self._config.sections, name="explained")
+        m.d.sync += held.eq(mask)
+        return held
+
+    def _explain_answers(self, m: Module, waits: LaunchAnswers) -> list[_Answer]:
+        """Return the launch path's answers, two cycles after they came."""
+        launched: Any = self.launch_answer
+        code, argument = (
+            before(m, f"launch_{name}", before(m, f"new_launch_{name}", launched[name]))
+            for name in ("code", "argument")
+        )
+        stopped = before(m, "stop_code", before(m, "new_stop_code", self.stop_answer.code))
+        return [
+            (self._explained(m, waits.launched), code, argument),
+            (self._explained(m, waits.aborted), stopped, C(0, 1)),
+        ]
 
     def _keep_tickets(self, m: Module, rings: Signal, launched: Signal) -> Value:
         """Keep the tickets of the sections' launches; return that of the section that is read."""
         tickets: memory.Memory = memory.Memory(shape=32, depth=1 << self._bits, init=[])
         m.submodules.tickets = tickets
-        writer = unnamed_write_port(tickets)
+        writer = tickets.write_port()
         reader = tickets.read_port(domain="comb")
         held = Signal(self._config.sections, name="ticket_held")
         m.d.comb += [
             writer.addr.eq(number_of(launched)),
-            writer.data.eq(self.launch_answer.ticket),
+            writer.data.eq(before(m, "new_ticket", self.launch_answer.ticket)),
             writer.en.eq(launched.any()),
-            reader.addr.eq(self._address(self.read.address)[1]),
+            reader.addr.eq(before(m, "ticket_section", self._address(self.read.address)[1])),
         ]
         m.d.sync += held.eq((held | launched) & ~rings)
         return Mux(Array(held)[reader.addr], reader.data, 0)
@@ -207,48 +257,53 @@ class Mailbox(wiring.Component):
         return inside, (upper - first)[: self._bits], address[:_OFFSET_BITS]
 
     def _write(
-        self, m: Module, doorbell: Signal, rings: Signal, closed: Value
-    ) -> tuple[Value, "dict[int, memory.Memory]"]:
-        """Answer and perform a write; return its section, and the memories of the task's words."""
+        self, m: Module, doorbell: Signal, rings: Signal, shut: Value
+    ) -> tuple[Signal, "dict[int, memory.Memory]"]:
+        """Answer and perform a write; return its section, and the memories of the task's words.
+
+        A write is decoded in the cycle before it commits. Only `shut` and the doorbells are looked
+        at after that.
+        """
         write = self.write
         inside, section, offset = self._address(write.address)
-        rung = Signal()
-        whole = write.strobes.all()
         is_doorbell = offset == OFFSETS["DOORBELL"] // 4
         writable = is_doorbell | Cat(offset == o for o in _offsets("wo")).any()
+        alters = write.strobes.any()
+        wrong_value = is_doorbell & (~write.strobes.all() | write.data[1:].any())
+        here = Signal(self._config.sections, name="writes_section")
+        m.d.comb += here.eq(
+            Cat(write.valid & inside & (section == k) for k in range(self._config.sections))
+        )
+        place = before(m, "place", section)
+        wrong = before(m, "wrong", ~inside | ~writable | (alters & wrong_value))
+        altering = before(m, "altering", alters)
+        # A doorbell that falls at the end of this cycle still counts in the next one.
+        rung = before(m, "rung", (here & (doorbell | rings)).any())
+        may_ring = Signal(self._config.sections)
+        rung_value = is_doorbell & write.strobes.all() & write.data[0] & ~write.data[1:].any()
+        m.d.sync += may_ring.eq(here & rung_value.replicate(self._config.sections))
+        free = Signal()
         m.d.comb += [
-            rung.eq(Array(doorbell)[section]),
-            self.write_refused.eq(
-                write.valid
-                & (
-                    closed
-                    | ~inside
-                    | ~writable
-                    | (
-                        write.strobes.any()
-                        & (rung | (is_doorbell & (~whole | write.data[1:].any())))
-                    )
-                )
-            ),
+            free.eq(~rung & ~shut),
+            self.write_refused.eq(shut | wrong | (altering & rung)),
+            rings.eq(may_ring & free.replicate(self._config.sections)),
         ]
-        performed = Signal()
-        m.d.comb += performed.eq(write.valid & ~self.write_refused)
-        for k in range(self._config.sections):
-            m.d.comb += rings[k].eq(
-                performed & is_doorbell & (section == k) & whole & write.data[0]
-            )
+        datum = before(m, "datum", write.data)
         words = {}
         for k in self._used_words():
             word: memory.Memory = memory.Memory(shape=32, depth=1 << self._bits, init=[])
             m.submodules[f"task_word_{k}"] = word
             port = word.write_port(granularity=8)
+            bytes_ = Signal(4, name=f"bytes_{k}")
+            chosen = here.any() & (offset == _FIRST_TASK_WORD + k)
+            m.d.sync += bytes_.eq(write.strobes & chosen.replicate(4))
             m.d.comb += [
-                port.addr.eq(section),
-                port.data.eq(write.data),
-                port.en.eq(Mux(performed & (offset == _FIRST_TASK_WORD + k), write.strobes, 0)),
+                port.addr.eq(place),
+                port.data.eq(datum),
+                port.en.eq(bytes_ & free.replicate(4)),
             ]
             words[k] = word
-        return section, words
+        return place, words
 
     def _used_words(self) -> list[int]:
         """Return the words of the task register that some command here looks at."""
@@ -261,135 +316,59 @@ class Mailbox(wiring.Component):
         return self._launches or opcode not in LAUNCH_COMMANDS
 
     def _task(self, m: Module, section: Value, words: "dict[int, memory.Memory]") -> Signal:
-        """Return the task register of the section that was written to in the cycle before."""
+        """Return the task register of the section that is written to in this cycle."""
         task = Signal(32 * TASK_WORDS)
         for k, word in words.items():
-            port = word.read_port()
+            port = word.read_port(domain="comb")
             m.d.comb += [port.addr.eq(section), task.word_select(k, 32).eq(port.data)]
         return task
 
     def _judge(
-        self, m: Module, judged: Signal, task: Signal
-    ) -> tuple[Signal, Signal, Signal, Value]:
-        """Judge the command of the section in ``judged`` (one-hot); hand a task to its unit.
+        self, m: Module, serving: Signal, section: Signal, task: Signal, judged: Signal
+    ) -> Verdict:
+        """Judge the command of the section in ``serving`` (one-hot); hand a task to its unit.
 
-        Returns code and argument, whether the command completes at once, and whether a LAUNCH or an
-        ABORT would be sent: only the refusals that can meet one are looked at, because LaunchPath
-        counts a launch in the same cycle.
+        ``task`` is read a cycle before, when its section is ``section``; ``judged`` is the same in
+        the cycle of the judgement. All units see the same fields.
         """
-        config = self._config
-        run: Any = data.View(run_words(config).layout(), task)
-        skip_primary = run.flags[0] & FLAG_SKIP_PRIMARY
-        # The parts are min(parts, larger) if small is 0. Whether there are too many, or none, is
-        # asked of both at once: no comparison waits for the minimum.
-        cores = config.cores_per_unit
-        only_larger = ~run.small.any()
-        used = Mux(only_larger & (run.larger < run.parts), run.larger, run.parts)
-        many = [Mux(skip_primary, n >= cores, n > cores) for n in (run.parts, run.larger)]
-        too_many = many[0] & (~only_larger | many[1])
-        any_part = run.parts.any() & (~only_larger | run.larger.any())
-        mine = judged[: config.units]
-        is_opcode = {opcode: run.opcode == int(opcode) for opcode in Opcode}
-        is_run, leaves = is_opcode[Opcode.RUN], is_opcode[Opcode.DISCONNECT]
-        elsewhere: Value = C(0, 1)
-        too_large: Value = C(0, 1)
-        argument = Signal(host_packets.FAILURE_BITS, name="verdict_argument")
-        if self._launches:
-            elsewhere = reduce(or_, (is_opcode[opcode] for opcode in LAUNCH_COMMANDS))
-            too_large = is_opcode[Opcode.LAUNCH] & self._too_large(m, task, argument)
-        here = (is_opcode[opcode] for opcode in Opcode if opcode not in LAUNCH_COMMANDS)
-        known = reduce(or_, here) | elsewhere
-        needs_unit = reduce(or_, (is_opcode[opcode] for opcode in UNIT_COMMANDS))
-        disconnected = (mine & self.disconnected).any()
-
-        def own(opcode: Opcode) -> tuple[tuple[Value, HostError], ...]:
-            """Return what refuses this command beside what refuses any."""
-            match opcode:
-                case Opcode.NOP | Opcode.ABORT | Opcode.DISCONNECT:
-                    return ()
-                case Opcode.RUN:
-                    return (
-                        (is_run & (mine & self.missing).any(), HostError.CORE_MISSING),
-                        (is_run & too_many, HostError.BAD_SPLIT),
-                    )
-                case Opcode.LAUNCH:
-                    return ((too_large, HostError.FIELD_RANGE),)
-                case _:
-                    assert_never(opcode)
-
-        refusals: tuple[tuple[Value, HostError], ...] = (
-            (disconnected, HostError.DISCONNECTED),
-            (~known, HostError.BAD_OPCODE),
-            (needs_unit & ~mine.any(), HostError.NO_UNIT),
-            *(refusal for opcode in Opcode for refusal in own(opcode)),
-        )
-        code = Signal(host_packets.HOST_CODE_BITS, name=UNNAMED)
-        runs = Signal(name=UNNAMED)
-        finishes = Signal()
-        verdict: Value = C(0, host_packets.HOST_CODE_BITS)
-        for applies, name in reversed(refusals):
-            verdict = Mux(applies, int(name), verdict)
+        m.submodules.verdict = verdict = Verdict(self._config, launches=self._launches)
         m.d.comb += [
-            code.eq(verdict),
-            runs.eq(is_run & ~code.any() & any_part),
-            finishes.eq(~runs & (code.any() | ~elsewhere)),
+            verdict.task.eq(task),
+            verdict.section.eq(section),
+            verdict.serving.eq(serving),
+            verdict.missing.eq(self.missing),
+            verdict.unit_reset.eq(self.unit_reset),
+            self.disconnected.eq(verdict.disconnected),
         ]
-        m.d.sync += self.disconnected.eq(
-            (self.disconnected | (mine & (leaves & ~code.any()).replicate(config.units)))
-            & ~self.unit_reset
-        )
-        self._hand_over(m, mine, runs, used, skip_primary, run)
-        shown = Signal(host_packets.FAILURE_BITS, name="shown_argument")
-        m.d.comb += shown.eq(Mux(code == int(HostError.FIELD_RANGE), argument, 0))
-        return code, shown, finishes, ~disconnected & ~too_large
-
-    def _too_large(self, m: Module, task: Signal, argument: Signal) -> Value:
-        """Return whether a launch's value is too large for its field; ``argument``: its word."""
-        words = launch_words(self._config)
-        launch: Any = data.View(words.layout(), task)
-        too_large: Value = C(0, 1)
-        chosen: Value = C(0, host_packets.FAILURE_BITS)
-        # A field without bits holds 0 alone.
-        fields = layouts.launch_descriptor(self._config).fields
-        for field in sorted(fields, key=lambda f: -words.by_name[f.name].word):
-            above = launch[field.name][field.bits :]
-            if len(above):
-                chosen = Mux(above.any(), words.by_name[field.name].word, chosen)
-                too_large = too_large | above.any()
-        m.d.comb += argument.eq(chosen)
-        return too_large
-
-    def _hand_over(
-        self, m: Module, mine: Value, runs: Value, used: Value, skip_primary: Value, task: Any
-    ) -> None:
-        """Hand a task to its unit."""
+        words: Any = data.View(run_words(self._config).layout(), judged)
         for k in range(self._config.units):
             run: Any = self.run[k]
-            m.d.sync += run.eq(0)
-            with m.If(mine[k] & runs):
-                m.d.sync += [
-                    run.valid.eq(1),
-                    run.skip_primary.eq(skip_primary),
-                    run.parts.eq(used),
-                    *(
-                        run[name].eq(task[name])
-                        for name in ("larger", "small", "first", "code", "arguments")
-                    ),
-                ]
+            m.d.comb += [
+                run.valid.eq(serving[k] & verdict.runs),
+                run.skip_primary.eq(words.flags[0] & FLAG_SKIP_PRIMARY),
+                run.parts.eq(verdict.parts),
+                *(
+                    run[name].eq(words[name])
+                    for name in ("larger", "small", "first", "code", "arguments")
+                ),
+            ]
+        return verdict
 
-    def _send(self, m: Module, sends: Value, number: Signal, task: Signal) -> LaunchAnswers:
+    def _send(
+        self, m: Module, ringing: Value, number: Signal, judged: Signal, verdict: Verdict
+    ) -> LaunchAnswers:
         """Send a launch or an abort to the launch path if it may be; return who awaits answers."""
         config = self._config
         m.submodules.launch_answers = waits = LaunchAnswers(config)
-        launch: Any = data.View(launch_words(config).layout(), task)
-        abort: Any = data.View(abort_words(config).layout(), task)
+        launch: Any = data.View(launch_words(config).layout(), judged)
+        abort: Any = data.View(abort_words(config).layout(), judged)
         for field in layouts.launch_descriptor(config).present:
             m.d.comb += self.launch[field.name].eq(launch[field.name])
         m.d.comb += [
-            self.launch_valid.eq(sends & (launch.opcode == int(Opcode.LAUNCH))),
+            self.launch_valid.eq(ringing & verdict.launches),
             waits.section.eq(number),
             waits.launches.eq(self.launch_valid),
-            waits.aborts.eq(sends & (launch.opcode == int(Opcode.ABORT))),
+            waits.aborts.eq(ringing & verdict.aborts),
             waits.ticket.eq(abort.ticket),
             waits.launch_answer.eq(self.launch_answer),
             waits.stop_answer.eq(self.stop_answer),
@@ -397,16 +376,26 @@ class Mailbox(wiring.Component):
         wiring.connect(m, waits.stop, wiring.flipped(self.stop))
         return waits
 
-    def _read(self, m: Module, outcomes: list[Outcome], ticket: Value, closed: Value) -> None:
-        """Answer a read in the next cycle."""
-        inside, section, offset = self._address(self.read.address)
+    def _read(self, m: Module, outcomes: list[Outcome], ticket: Value, shut: Value) -> None:
+        """Answer a read two cycles after its sampling.
+
+        The words come in three steps: choice of the word, the section's word, all sections' words.
+        """
+        inside, _, offset = self._address(self.read.address)
         named = Cat(offset == word.offset // 4 for word in SECTION_WORDS).any()
+        answers = before(m, "in_map", inside & named)
+        is_ticket = before(m, "is_ticket", inside & (offset == OFFSETS["RESULT0"] // 4))
+        answered = before(m, "answered", answers & ~shut)
+        words = [
+            before(m, "shown_ticket", ticket & is_ticket.replicate(32)),
+            *(outcome.word for outcome in outcomes),
+            *(outcome.error_word for outcome in outcomes),
+        ]
         shown = Signal(32)
-        m.d.comb += shown.eq(Array(outcome.word for outcome in outcomes)[section])
-        with m.If(offset == OFFSETS["RESULT0"] // 4):
-            m.d.comb += shown.eq(ticket)
-        here = inside & named & ~closed
+        m.d.comb += shown.eq(reduce(or_, words))
+        held: Any = Signal(self.answer.shape(), name="held_answer", reset_less=True)
+        m.d.comb += self.answer.eq(held)
         m.d.sync += [
-            self.answer.refused.eq(self.read.valid & ~here),
-            self.answer.data.eq(Mux(self.read.valid & here, shown, 0)),
+            held.refused.eq(~answered),
+            held.data.eq(shown & answered.replicate(32)),
         ]

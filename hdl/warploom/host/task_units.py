@@ -3,31 +3,13 @@
 from typing import Any
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.host.bus_port import BusPort, axil_signature
-from warploom.host.execution_unit import ExecutionUnit
+from warploom.host.execution_unit import ExecutionUnit, cores_signature
 from warploom.host.mailbox import Mailbox
-from warploom_spec import Config, host_packets
-
-
-def cores_signature(config: Config) -> wiring.Signature:
-    """Return what stands between a unit and its cores, seen from the unit."""
-    cores = config.cores_per_unit
-    return wiring.Signature(
-        {
-            "start": Out(stream.Signature(host_packets.core_start(config).layout())),
-            "code": Out(64),
-            "arguments": Out(64),
-            "arrived": In(cores),
-            "failed": In(cores),
-            "failure": In(host_packets.FAILURE_BITS),
-            "result": In(stream.Signature(host_packets.core_result(config).layout())),
-            "release": Out(1),
-            "cancel": Out(1),
-        }
-    )
+from warploom_spec import Config
 
 
 class TaskUnits(wiring.Component):
@@ -97,16 +79,11 @@ class TaskUnits(wiring.Component):
 
 
 def connect_unit(m: Module, k: int, unit: ExecutionUnit, mailbox: Mailbox, port: Any) -> None:
-    """Put a unit between the mailbox's ``run[k]``, ``done[k]``, ``result[k]`` and its cores."""
-    cores = wiring.flipped(port)
-    wiring.connect(m, unit.start, cores.start)
-    wiring.connect(m, cores.result, unit.result)
+    """Put a unit between the mailbox's ports of number ``k`` and its cores."""
+    wiring.connect(m, unit.cores, wiring.flipped(port))
     m.d.comb += [
         unit.run.eq(mailbox.run[k]),
         mailbox.done[k].eq(unit.done),
-        mailbox.result[k].eq(unit.word),
+        mailbox.error[k].eq(unit.error),
+        mailbox.result[k].eq(unit.result),
     ]
-    for name in ("code", "arguments", "release", "cancel"):
-        m.d.comb += getattr(cores, name).eq(getattr(unit, name))
-    for name in ("arrived", "failed", "failure"):
-        m.d.comb += getattr(unit, name).eq(getattr(cores, name))

@@ -46,6 +46,9 @@ class LaunchPath(wiring.Component):
         The first launch's ticket, for tests of the tickets' wrap.
     soft_reset : bool, optional
         Whether there are the ports ``stop_answer``, ``closing``, ``restart`` and ``idle``.
+    resets_itself : bool, optional
+        Whether `restart` resets registers here. Without it the user gives the domains: ``sync``,
+        which is reset in the cycles of `restart` as well, and `KEPT`, which is not.
     """
 
     def __init__(
@@ -54,8 +57,10 @@ class LaunchPath(wiring.Component):
         *,
         first_ticket: int = 1,
         soft_reset: bool = False,
+        resets_itself: bool = True,
     ) -> None:
         self._config = config
+        self._resets_itself = resets_itself
         self._soft_reset = soft_reset
         self._kept = KEPT if soft_reset else "sync"
         self._first_ticket = first_ticket
@@ -78,7 +83,7 @@ class LaunchPath(wiring.Component):
         With a soft reset it is wrapped: all registers but those of `KEPT` follow `restart`.
         """
         m = self._build()
-        if not self._soft_reset:
+        if not (self._soft_reset and self._resets_itself):
             return m
         restarted = ResetInserter({"sync": self.restart})(m)
         return DomainRenamer({KEPT: "sync"})(restarted)

@@ -49,7 +49,10 @@ class ShiftQueue(wiring.Component):
         depth = self._depth
         held = [Signal(name=f"held_{k}") for k in range(depth)]
         following = [Signal(name=f"held_{k}_next") for k in range(depth)]
-        entries: list[Any] = [Signal(self._shape, name=f"entry_{k}") for k in range(depth)]
+        # An entry means nothing while it is not held: it needs no reset.
+        entries: list[Any] = [
+            Signal(self._shape, name=f"entry_{k}", reset_less=True) for k in range(depth)
+        ]
         push = Signal(name=UNNAMED)
         pop = Signal()
         m.d.comb += [

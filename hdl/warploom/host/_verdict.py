@@ -1,0 +1,183 @@
+"""What becomes of the command of a section whose doorbell was rung."""
+
+from functools import reduce
+from operator import or_
+from typing import Any, assert_never
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from warploom.lib.bits import before
+from warploom_spec import Config, host_packets, layouts
+from warploom_spec.host_commands import (
+    FLAG_SKIP_PRIMARY,
+    LAUNCH_COMMANDS,
+    TASK_WORDS,
+    UNIT_COMMANDS,
+    Opcode,
+    launch_words,
+    run_words,
+)
+from warploom_spec.host_errors import HostError
+
+
+class Verdict(wiring.Component):
+    """Judge the command of one section a cycle.
+
+    The task is read a cycle before its section is judged. All that follows from the task alone
+    stands in registers in the cycle of the judgement.
+
+    Parameters
+    ----------
+    config : Config
+        ``sections``, ``units``, ``cores_per_unit``, widths of a launch.
+    launches : bool
+        Whether there is a launch path; without one LAUNCH and ABORT are unknown.
+    """
+
+    task: Signal
+    section: Signal
+    serving: Signal
+    missing: Signal
+    unit_reset: Signal
+    disconnected: Signal
+    code: Signal
+    argument: Signal
+    finishes: Signal
+    runs: Signal
+    parts: Signal
+    launches: Signal
+    aborts: Signal
+
+    def __init__(self, config: Config, *, launches: bool) -> None:
+        self._config, self._has_launches = config, launches
+        super().__init__(
+            {
+                # The task of a section that may be judged in the next cycle.
+                "task": In(32 * TASK_WORDS),
+                "section": In(max(1, (config.sections - 1).bit_length())),
+                # The section that is judged in this cycle, one-hot; 0 if none is.
+                "serving": In(config.sections),
+                # A core of the unit is missing; the unit is reset.
+                "missing": In(config.units),
+                "unit_reset": In(config.units),
+                # The unit's section runs no commands.
+                "disconnected": Out(config.units),
+                # The command completes at once, with a code and its argument.
+                "finishes": Out(1),
+                "code": Out(host_packets.HOST_CODE_BITS),
+                "argument": Out(host_packets.FAILURE_BITS),
+                # The task goes to its unit, with so many parts.
+                "runs": Out(1),
+                "parts": Out(host_packets.PARTS_BITS),
+                # A launch or an abort is sent, if a section is judged.
+                "launches": Out(1),
+                "aborts": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        del platform
+        m = Module()
+        config = self._config
+        run: Any = data.View(run_words(config).layout(), self.task)
+        unit_selected = self.serving[: config.units]
+        is_opcode = {
+            opcode: before(m, f"is_{opcode.name.lower()}", run.opcode == int(opcode))
+            for opcode in Opcode
+        }
+        too_many, any_part = self._count_parts(m, run)
+        is_run = is_opcode[Opcode.RUN]
+        to_launch_path: Value = C(0, 1)
+        too_large: Value = C(0, 1)
+        argument: Value = C(0, 1)
+        if self._has_launches:
+            to_launch_path = reduce(or_, (is_opcode[opcode] for opcode in LAUNCH_COMMANDS))
+            wrong_field, argument = self._too_large(m)
+            too_large = is_opcode[Opcode.LAUNCH] & wrong_field
+        here = (is_opcode[opcode] for opcode in Opcode if opcode not in LAUNCH_COMMANDS)
+        known = reduce(or_, here) | to_launch_path
+        needs_unit = reduce(or_, (is_opcode[opcode] for opcode in UNIT_COMMANDS))
+        # As it is in the cycle of the judgement: no command of this section is judged now.
+        stays = self.disconnected & ~self.unit_reset
+        disconnected = before(
+            m,
+            "is_disconnected",
+            Cat(stays[k] & (self.section == k) for k in range(config.units)).any(),
+        )
+
+        def own(opcode: Opcode) -> tuple[tuple[Value, HostError], ...]:
+            """Return what refuses this command beside what refuses any."""
+            match opcode:
+                case Opcode.NOP | Opcode.ABORT | Opcode.DISCONNECT:
+                    return ()
+                case Opcode.RUN:
+                    return (
+                        (is_run & (unit_selected & self.missing).any(), HostError.CORE_MISSING),
+                        (is_run & too_many, HostError.BAD_SPLIT),
+                    )
+                case Opcode.LAUNCH:
+                    return ((too_large, HostError.FIELD_RANGE),)
+                case _:
+                    assert_never(opcode)
+
+        refusals: tuple[tuple[Value, HostError], ...] = (
+            (disconnected, HostError.DISCONNECTED),
+            (~known, HostError.BAD_OPCODE),
+            (needs_unit & ~unit_selected.any(), HostError.NO_UNIT),
+            *(refusal for opcode in Opcode for refusal in own(opcode)),
+        )
+        refused = Signal()
+        code: Value = C(0, host_packets.HOST_CODE_BITS)
+        for applies, name in reversed(refusals):
+            code = Mux(applies, int(name), code)
+        # Only the refusals that can meet a launch or an abort: LaunchPath counts it in this cycle.
+        sends = ~disconnected & ~too_large
+        m.d.comb += [
+            refused.eq(Cat(applies for applies, _ in refusals).any()),
+            self.code.eq(code),
+            self.argument.eq(Mux(too_large & ~disconnected, argument, 0)),
+            self.runs.eq(is_run & ~refused & any_part),
+            self.finishes.eq(~self.runs & (refused | ~to_launch_path)),
+            self.launches.eq(sends & is_opcode[Opcode.LAUNCH]),
+            self.aborts.eq(sends & is_opcode[Opcode.ABORT]),
+        ]
+        disconnects = is_opcode[Opcode.DISCONNECT] & ~refused
+        m.d.sync += self.disconnected.eq(
+            (self.disconnected | (unit_selected & disconnects.replicate(config.units)))
+            & ~self.unit_reset
+        )
+        return m
+
+    def _count_parts(self, m: Module, run: Any) -> tuple[Signal, Signal]:
+        """Count the parts of a RUN; return whether they are too many, and whether there are any.
+
+        The parts are min(parts, larger) if small is 0. Whether there are too many, or none, is
+        asked of both at once: no comparison waits for the minimum.
+        """
+        cores = self._config.cores_per_unit
+        skip_primary = run.flags[0] & FLAG_SKIP_PRIMARY
+        only_larger = ~run.small.any()
+        many = [Mux(skip_primary, n >= cores, n > cores) for n in (run.parts, run.larger)]
+        fewer = only_larger & (run.larger < run.parts)
+        m.d.comb += self.parts.eq(before(m, "used", Mux(fewer, run.larger, run.parts)))
+        return (
+            before(m, "too_many", many[0] & (~only_larger | many[1])),
+            before(m, "any_part", run.parts.any() & (~only_larger | run.larger.any())),
+        )
+
+    def _too_large(self, m: Module) -> tuple[Signal, Signal]:
+        """Return whether a launch's value is too large for its field, and the field's word."""
+        words = launch_words(self._config)
+        launch: Any = data.View(words.layout(), self.task)
+        too_large: Value = C(0, 1)
+        chosen: Value = C(0, host_packets.FAILURE_BITS)
+        # A field without bits holds 0 alone.
+        fields = layouts.launch_descriptor(self._config).fields
+        for field in sorted(fields, key=lambda f: -words.by_name[f.name].word):
+            above = launch[field.name][field.bits :]
+            if len(above):
+                chosen = Mux(above.any(), words.by_name[field.name].word, chosen)
+                too_large = too_large | above.any()
+        return before(m, "too_large", too_large), before(m, "first_too_large", chosen)
