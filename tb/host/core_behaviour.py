@@ -18,7 +18,7 @@ class Cores:
     """Cores of one unit.
 
     A core that was started works for a while, then holds ``arrived`` or ``failed`` until
-    ``release``. Noise flips levels: arrivals too early, dropped levels, strays.
+    ``barrier_open``. Noise flips levels: arrivals too early, dropped levels, strays.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Cores:
         Of the ports' names, as ``cores__0__``.
     """
 
-    def __init__(self, config, rng, prefix=""):
+    def __init__(self, config, rng, prefix="cores__"):
         self._config, self._rng, self._prefix = config, rng, prefix
         self._start = host_packets.core_start(config)
         self._ready = Pace(rng)
@@ -64,9 +64,9 @@ class Cores:
         }
 
     def _hear(self, outputs):
-        """Take a start, and drop the levels at `release` and `cancel`."""
+        """Take a start, and drop the levels at `barrier_open` and `cancel`."""
         prefix = self._prefix
-        if outputs[f"{prefix}release"] or outputs[f"{prefix}cancel"]:
+        if outputs[f"{prefix}barrier_open"] or outputs[f"{prefix}cancel"]:
             self._arrived.clear()
             self._failed.clear()
         if outputs[f"{prefix}cancel"]:
@@ -127,7 +127,8 @@ class Runs:
         idle = (
             outputs is None
             or self._was_reset
-            or not (self._ran or outputs["busy"] or outputs["missing"])
+            # Cores are missing a cycle before `missing` is 1, from the cycle of `done` on.
+            or not (self._ran or outputs["busy"] or outputs["missing"] or outputs["done"])
         )
         self._ran = idle and self._run_pace()
         pointed = (self._ran or levels or self._levels) and self._rng.random() < 0.03

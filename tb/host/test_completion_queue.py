@@ -108,7 +108,7 @@ WRONG = {
         CompletionQueue, "elaborate", "depth=self._config.records", "depth=self._config.records - 1"
     ),
     "a record is shown when there is none": Change(
-        CompletionQueue, "elaborate", "Mux(queue.r_rdy, queue.r_data, 0)", "queue.r_data"
+        CompletionQueue, "elaborate", "shown & is_shown.replicate(width)", "shown"
     ),
 }
 
@@ -146,29 +146,33 @@ def tickets(seen):
 
 
 @pytest.mark.rule("completion_queue", 2, 4, 5)
-def test_a_record_counts_a_cycle_after_it_came_and_is_shown_after_two(queue):
-    seen = play(queue, [ended(7)], cycles=5)
-    assert seen.port("records") == [0, 1, 1, 1, 1]
-    assert tickets(seen) == [0, 0, 7, 7, 7]
+def test_a_record_counts_two_cycles_after_it_came_and_is_at_oldest_after_three(queue):
+    """It is in the memory in 1 and shown in 2; `records` and `oldest` say so a cycle later."""
+    seen = play(queue, [ended(7)], cycles=6)
+    assert seen.port("records") == [0, 0, 1, 1, 1, 1]
+    assert tickets(seen) == [0, 0, 0, 7, 7, 7]
 
 
 @pytest.mark.rule("completion_queue", 3, 4, 5)
 def test_a_pop_shows_the_next_record_in_the_next_cycle(queue):
-    """Records come in 0, 1 and 2; pops in 4, 5 and 6, and one too many in 7."""
-    seen = play(queue, [ended(1), ended(2), ended(3)], pop=(4, 5, 6, 7), cycles=9)
-    assert tickets(seen) == [0, 0, 1, 1, 1, 2, 3, 0, 0]
-    assert seen.port("records") == [0, 1, 2, 3, 3, 2, 1, 0, 0]
+    """Records come in 0, 1 and 2; pops in 4, 5 and 6, and one too many in 7.
+
+    The next record is shown in 5, 6 and 7, and at `oldest` a cycle later.
+    """
+    seen = play(queue, [ended(1), ended(2), ended(3)], pop=(4, 5, 6, 7), cycles=10)
+    assert tickets(seen) == [0, 0, 0, 1, 1, 1, 2, 3, 0, 0]
+    assert seen.port("records") == [0, 0, 1, 2, 3, 3, 2, 1, 0, 0]
 
 
 @pytest.mark.rule("completion_queue", 4, 5)
-@pytest.mark.parametrize(("comes", "shown"), [(4, [1, 2, 2]), (5, [1, 0, 2])])
+@pytest.mark.parametrize(("comes", "shown"), [(4, [1, 1, 2, 2]), (5, [1, 1, 0, 2])])
 def test_whether_the_next_record_came_in_time(queue, comes, shown):
-    """Popped in 5: one that came in 4 is shown in 6, one that comes in 5 is shown in 7."""
+    """Popped in 5: one that came in 4 is at `oldest` in 7, one that comes in 5 in 8."""
     seen = play(
         queue,
         [ended(1), ended(2)],
         pop=(5,),
-        cycles=8,
+        cycles=9,
         hold=lambda cycle: int(0 < cycle < comes),
     )
     assert tickets(seen)[5:] == shown
@@ -176,7 +180,14 @@ def test_whether_the_next_record_came_in_time(queue, comes, shown):
 
 @pytest.mark.rule("completion_queue", 3)
 def test_a_pop_before_the_record_is_shown_does_nothing(queue):
-    assert tickets(play(queue, [ended(9)], pop=(0, 1), cycles=4)) == [0, 0, 9, 9]
+    """It is shown in 2: the pops of 0 and 1 come too early, and it stays."""
+    assert tickets(play(queue, [ended(9)], pop=(0, 1), cycles=6)) == [0, 0, 0, 9, 9, 9]
+
+
+@pytest.mark.rule("completion_queue", 3, 5)
+def test_a_pop_removes_a_record_that_is_shown_and_not_at_oldest_yet(queue):
+    """Shown in 2, popped there: `oldest` has it in 3 alone."""
+    assert tickets(play(queue, [ended(9)], pop=(2,), cycles=6)) == [0, 0, 0, 9, 0, 0]
 
 
 @pytest.mark.rule("completion_queue", 1, 2)
@@ -201,7 +212,7 @@ FATES = {
 @pytest.mark.parametrize("fate", Fate)
 def test_the_words_of_a_record(queue, fate):
     code = ErrorCode.SM_LOST if fate == Fate.FAILED else 0
-    seen = play(queue, [ended(0xFEDC0001, fate, code, 0x89ABCDEF)], cycles=3)
-    assert seen.port("oldest")[2] == (
+    seen = play(queue, [ended(0xFEDC0001, fate, code, 0x89ABCDEF)], cycles=4)
+    assert seen.port("oldest")[3] == (
         0x89ABCDEF << 64 | (FATES[fate] << 8 | code) << 32 | 0xFEDC0001
     )

@@ -17,8 +17,7 @@ SHORT = f"tiny,core_timeout={TIMEOUT}"
 WIDE = "default,core_timeout=60"
 CONFIG = config_of(SHORT)
 RUN, START = host_packets.unit_run(CONFIG), host_packets.core_start(CONFIG)
-DONE, WORD = host_packets.unit_done(CONFIG), host_packets.unit_result(CONFIG)
-RESULT = host_packets.core_result(CONFIG)
+ERROR = host_packets.unit_error(CONFIG)
 
 
 def make(config):
@@ -32,11 +31,11 @@ class Environment:
         config = config_of(context.params["config"])
         self._runs = Runs(config, context.case)
         self._cores = Cores(config, context.case.rng("cores"))
-        self._results = context.driver("result")
+        self._results = context.driver("cores__result")
 
     def next(self, outputs):
         cores = self._cores.next(outputs)
-        levels = cores["arrived"] | cores["failed"]
+        levels = cores["cores__arrived"] | cores["cores__failed"]
         return cores | self._runs.next(outputs, levels) | self._results.next(outputs)
 
 
@@ -77,6 +76,7 @@ class Tasks:
 
     def reset(self):
         self._age = self._strays = 0
+        self._ended = False
         self._started = self._arrived = 0
         self._failed = False
 
@@ -86,27 +86,31 @@ class Tasks:
     def see(self, cycle, inputs, outputs):
         del cycle
         busy, missing, reset = outputs["busy"], outputs["missing"], inputs["reset"]
-        levels, failed = inputs["arrived"] | inputs["failed"], inputs["failed"]
-        shown = START.unpack(outputs["start__payload"])["core"] if outputs["start__valid"] else None
-        taken = 1 << shown if shown is not None and inputs["start__ready"] else 0
+        levels, failed = inputs["cores__arrived"] | inputs["cores__failed"], inputs["cores__failed"]
+        shown = (
+            START.unpack(outputs["cores__start__payload"])["core"]
+            if outputs["cores__start__valid"]
+            else None
+        )
+        taken = 1 << shown if shown is not None and inputs["cores__start__ready"] else 0
         arrives = levels & self._started & ~self._arrived if busy else 0
-        done = self._done(outputs["done"])
+        error = ERROR.unpack(outputs["error"])
         all_before = busy and shown is None and self._started == self._arrived
         late = missing and not busy and levels & self._started & ~self._arrived
         for name, happened in {
-            "task ends well": done and done["code"] == HostError.OK,
+            "task ends well": self._ended and error["code"] == HostError.OK,
             "several cores fail in the first cycle of a failure": (
                 not self._failed and (arrives & failed).bit_count() > 1
             ),
-            "time-out": done and done["code"] == HostError.CORE_TIMEOUT,
+            "time-out": self._ended and error["code"] == HostError.CORE_TIMEOUT,
             "time-out while a start stands": (
-                done and done["code"] == HostError.CORE_TIMEOUT and shown is not None
+                self._ended and error["code"] == HostError.CORE_TIMEOUT and shown is not None
             ),
             "arrival in the last cycle before the time-out": arrives and self._age == self.timeout,
             "level rises in the cycle after the time-out": (
                 arrives and self._age == self.timeout + 1
             ),
-            "late arrival": outputs["release"] and not outputs["done"],
+            "late arrival": outputs["cores__barrier_open"] and not outputs["done"],
             "late arrival and reset in one cycle": late and reset,
             "reset and run in one cycle": reset and inputs["run"],
             "reset while busy": reset and busy,
@@ -115,13 +119,14 @@ class Tasks:
             "reset while a start stands": reset and shown is not None and not taken,
             "stray": outputs["strays"] > self._strays,
             "level of a core whose start is taken": taken & levels,
-            "arrived and failed at once": arrives & inputs["arrived"] & failed,
-            "result in the cycle of a reset": reset and busy and inputs["result__valid"],
-            "result while idle": not busy and inputs["result__valid"],
+            "arrived and failed at once": arrives & inputs["cores__arrived"] & failed,
+            "result in the cycle of a reset": reset and busy and inputs["cores__result__valid"],
+            "result while idle": not busy and inputs["cores__result__valid"],
         }.items():
             self.counts_of[name] += bool(happened)
         self._see_run(RUN.unpack(inputs["run"]))
         self._strays = outputs["strays"]
+        self._ended = bool(outputs["done"])
         self._failed |= bool(arrives & failed)
         self._arrived |= arrives | (late or 0)
         self._started |= taken
@@ -129,10 +134,6 @@ class Tasks:
         if inputs["run"]:
             self._age = self._started = self._arrived = 0
             self._failed = False
-
-    def _done(self, word):
-        packet = host_packets.unit_done(config_of(f"tiny,cores_per_unit={self.cores}"))
-        return packet.unpack(word) if word else None
 
     def _see_run(self, fields):
         if not fields["valid"]:
@@ -157,7 +158,7 @@ def case(config, seed, cycles=6000):
         seed=seed,
         cycles=cycles,
         stimulus=Environment,
-        withdrawable={"start": "a reset of the unit withdraws a start that stands"},
+        withdrawable={"cores__start": "a reset of the unit withdraws a start that stands"},
         events={"tasks": WideTasks if config == WIDE else Tasks},
     )
 

@@ -15,7 +15,8 @@ from warploom_spec.host_errors import HostError
 
 CONFIG = config_of(SHORT)
 RUN, START = host_packets.unit_run(CONFIG), host_packets.core_start(CONFIG)
-DONE, WORD = host_packets.unit_done(CONFIG), host_packets.unit_result(CONFIG)
+DONE, ERROR = host_packets.unit_done(CONFIG), host_packets.unit_error(CONFIG)
+WORD = host_packets.unit_result(CONFIG)
 RESULT = host_packets.core_result(CONFIG)
 
 
@@ -24,8 +25,12 @@ def unit(request):
     return made(request.param, CONFIG)
 
 
+#: Inputs of the unit that its cores drive.
+FROM_CORES = ("arrived", "failed", "failure", "result__payload", "result__valid", "start__ready")
+
+
 class Script:
-    """Inputs by cycle; what is not named is 0, but ``start__ready`` is 1."""
+    """Inputs by cycle; what is not named is 0, but ``start__ready`` of the cores is 1."""
 
     def __init__(self, ports):
         self._ports = ports
@@ -33,16 +38,18 @@ class Script:
 
     def next(self, outputs):
         del outputs
-        idle = dict.fromkeys(
-            ("run", "arrived", "failed", "failure", "result__payload", "result__valid", "reset"), 0
-        )
+        idle = dict.fromkeys(("run", "reset", *FROM_CORES), 0)
         values = {
             name: by_cycle[self._cycle]
             for name, by_cycle in self._ports.items()
             if self._cycle in by_cycle
         }
         self._cycle += 1
-        return {**idle, "start__ready": 1} | values
+        values = {**idle, "start__ready": 1} | values
+        return {
+            f"cores__{name}" if name in FROM_CORES else name: value
+            for name, value in values.items()
+        }
 
 
 def play(unit, cycles=40, **ports):
@@ -55,10 +62,14 @@ def task(**fields):
 
 
 def dones(seen):
-    """Return every end by its cycle: code, core, argument, status, assigned, number."""
+    """Return every end by its cycle: code, core, argument, status, assigned, number.
+
+    The first three come a cycle later, at ``error``.
+    """
     found = {}
     for cycle in seen.cycles("done"):
         fields = DONE.unpack(seen.port("done")[cycle])
+        fields |= ERROR.unpack(seen.port("error")[cycle + 1])
         names = ("code", "core", "argument", "status", "assigned", "task")
         found[cycle] = tuple(fields[name] for name in names)
     return found
@@ -73,22 +84,24 @@ def held(mask, first, last):
 def test_a_part_a_cycle_from_the_cycle_after_run(unit):
     """Eleven elements in four parts, the larger ones first."""
     seen = play(unit, run={0: task(parts=4, larger=3, small=2, first=100, code=5, arguments=6)})
-    starts = [(cycle, START.unpack(word)) for cycle, word in seen.transfers("start")]
+    starts = [(cycle, START.unpack(word)) for cycle, word in seen.transfers("cores__start")]
     assert [(c, s["core"], s["first"], s["count"], s["task"]) for c, s in starts] == [
         (1, 0, 100, 3, 1),
         (2, 1, 103, 3, 1),
         (3, 2, 106, 3, 1),
         (4, 3, 109, 2, 1),
     ]
-    assert seen.port("code")[:3] == [0, 5, 5]
-    assert seen.port("arguments")[:3] == [0, 6, 6]
+    assert seen.port("cores__code")[:3] == [0, 5, 5]
+    assert seen.port("cores__arguments")[:3] == [0, 6, 6]
     assert seen.port("busy")[:3] == [0, 1, 1]
 
 
 @pytest.mark.rule("execution_unit", 2)
 def test_the_primary_core_is_skipped_and_ranges_wrap(unit):
     run_word = task(parts=3, larger=1, small=0xFFFFFFFF, first=0xFFFFFFFE, skip_primary=1)
-    starts = [START.unpack(word) for _, word in play(unit, run={0: run_word}).transfers("start")]
+    starts = [
+        START.unpack(word) for _, word in play(unit, run={0: run_word}).transfers("cores__start")
+    ]
     assert [(s["core"], s["first"], s["count"]) for s in starts] == [
         (1, 0xFFFFFFFE, 0),
         (2, 0xFFFFFFFE, 0xFFFFFFFF),
@@ -101,7 +114,7 @@ def test_the_end_comes_two_cycles_after_the_last_arrival(unit):
     """Core 0 arrives in 5, core 1 in 8."""
     seen = play(unit, run={0: task(parts=2)}, arrived=held(1, 5, 7) | held(3, 8, 10))
     assert dones(seen) == {10: (0, 0, 0, 3, 3, 1)}
-    assert seen.cycles("release") == [10]
+    assert seen.cycles("cores__barrier_open") == [10]
     assert seen.cycles("busy") == list(range(1, 10))
     assert seen.port("strays")[-1] == 0
 
@@ -111,7 +124,7 @@ def test_an_arrival_counts_from_the_cycle_after_the_start_was_taken(unit):
     """The start stands from 1 to 4 and is taken in 4; its core is at 1 from 2 on, a stray."""
     seen = play(unit, run={0: task()}, start__ready=held(0, 1, 3), arrived=held(1, 2, 7))
     assert dones(seen) == {7: (0, 0, 0, 1, 1, 1)}
-    assert seen.port("strays")[2:4] == [0, 1]
+    assert seen.port("strays")[2:5] == [0, 0, 1]
     assert seen.port("strays")[-1] == 1
 
 
@@ -152,12 +165,13 @@ def test_an_arrival_in_the_last_cycle_counts(unit, arrives):
     if arrives == LAST:
         assert dones(seen) == {LAST + 2: (0, 0, 0, 1, 1, 1)}
         assert seen.cycles("missing") == []
-        assert seen.cycles("release") == [LAST + 2]
+        assert seen.cycles("cores__barrier_open") == [LAST + 2]
     else:
         assert dones(seen) == {LAST + 2: (HostError.CORE_TIMEOUT, 0, 0, 0, 1, 1)}
         # Still held in o + 2, the level is a late arrival there.
-        assert seen.cycles("missing") == [LAST + 2]
-        assert seen.cycles("release") == [LAST + 2, LAST + 3]
+        # `missing` is a cycle late.
+        assert seen.cycles("missing") == [LAST + 3]
+        assert seen.cycles("cores__barrier_open") == [LAST + 2, LAST + 3]
     assert seen.port("strays")[-1] == 0
 
 
@@ -172,10 +186,10 @@ def test_a_start_that_stands_stays_after_the_time_out(unit):
         arrived=held(2, 19, 24),
     )
     assert dones(seen) == {LAST + 2: (HostError.CORE_TIMEOUT, 1, 0, 0, 0b11, 1)}
-    assert seen.cycles("start__valid") == list(range(1, 21))
+    assert seen.cycles("cores__start__valid") == list(range(1, 21))
     # Taken in 20: the level that it has held since 19 is its late arrival in 21.
-    assert seen.cycles("missing") == list(range(LAST + 2, 22))
-    assert seen.cycles("release") == [LAST + 2, 22]
+    assert seen.cycles("missing") == list(range(LAST + 3, 23))
+    assert seen.cycles("cores__barrier_open") == [LAST + 2, 22]
     assert seen.port("strays")[-1] == 0
 
 
@@ -183,7 +197,7 @@ def test_a_start_that_stands_stays_after_the_time_out(unit):
 @pytest.mark.parametrize(("taken", "parts"), [(LAST - 1, 2), (LAST, 1)])
 def test_no_part_becomes_valid_after_the_last_cycle(unit, taken, parts):
     seen = play(unit, run={0: task(parts=2)}, start__ready=held(0, 0, taken - 1))
-    assert len(seen.transfers("start")) == parts
+    assert len(seen.transfers("cores__start")) == parts
     assert DONE.unpack(seen.port("done")[LAST + 2])["assigned"] == (1 << parts) - 1
 
 
@@ -215,11 +229,11 @@ def test_missing_cores_arrive_late_one_by_one(unit):
         arrived={20: 1, 22: 1},
         failed={24: 2},
     )
-    assert seen.cycles("missing") == list(range(LAST + 2, 25))
-    assert seen.cycles("release") == [LAST + 2, 21, 25]
+    assert seen.cycles("missing") == list(range(LAST + 3, 26))
+    assert seen.cycles("cores__barrier_open") == [LAST + 2, 21, 25]
     assert list(dones(seen)) == [LAST + 2]
-    # Core 0 is not missing any more in 22.
-    assert seen.port("strays")[22:24] == [0, 1]
+    # Core 0 is not missing any more in 22; `strays` is a cycle late.
+    assert seen.port("strays")[22:25] == [0, 0, 1]
 
 
 @pytest.mark.rule("execution_unit", 10)
@@ -229,9 +243,11 @@ def test_result_words_count_while_busy(unit):
     seen = play(
         unit, run={0: task()}, reset={6: 1}, result__valid=held(1, 0, 7), result__payload=words
     )
-    got = {cycle: WORD.unpack(seen.port("word")[cycle])["data"] for cycle in seen.cycles("word")}
+    got = {
+        cycle: WORD.unpack(seen.port("result")[cycle])["data"] for cycle in seen.cycles("result")
+    }
     assert got == {cycle: 9 + cycle for cycle in range(2, 8)}
-    assert seen.port("result__ready") == [1] * 40
+    assert seen.port("cores__result__ready") == [1] * 40
 
 
 @pytest.mark.rule("execution_unit", 11)
@@ -239,14 +255,14 @@ def test_a_reset_wins_over_the_end(unit):
     """The task is complete in 6, where it is reset; its start would stand no more."""
     seen = play(unit, run={0: task()}, arrived=held(1, 5, 6), reset={6: 1})
     assert dones(seen) == {7: (HostError.RESET, 0, 0, 0, 0, 1)}
-    assert seen.cycles("cancel") == [7]
-    assert seen.cycles("release") == []
+    assert seen.cycles("cores__cancel") == [7]
+    assert seen.cycles("cores__barrier_open") == []
 
 
 @pytest.mark.rule("execution_unit", 11)
 def test_a_reset_withdraws_a_start(unit):
     seen = play(unit, run={0: task(parts=4)}, start__ready=held(0, 0, 39), reset={4: 1})
-    assert seen.cycles("start__valid") == [1, 2, 3, 4]
+    assert seen.cycles("cores__start__valid") == [1, 2, 3, 4]
     assert dones(seen) == {5: (HostError.RESET, 0, 0, 0, 0, 1)}
 
 
@@ -260,16 +276,17 @@ def test_a_reset_with_run_uses_up_a_number(unit):
         4: (HostError.RESET, 0, 0, 0, 0, 2),
         8: (0, 0, 0, 1, 1, 3),
     }
-    assert seen.port("code")[:6] == [0, 1, 1, 1, 1, 3]
+    assert seen.port("cores__code")[:6] == [0, 1, 1, 1, 1, 3]
 
 
 @pytest.mark.rule("execution_unit", 11)
 def test_a_reset_without_a_task_ends_nothing_and_forgets_missing_cores(unit):
     seen = play(unit, run={0: task()}, reset={20: 1, 30: 1}, arrived={20: 1})
     assert list(dones(seen)) == [LAST + 2]
-    assert seen.cycles("missing") == list(range(LAST + 2, 21))
-    assert seen.cycles("cancel") == [21, 31]
-    assert seen.cycles("release") == [LAST + 2]
+    # `missing` is a cycle late, but for the reset.
+    assert seen.cycles("missing") == list(range(LAST + 3, 21))
+    assert seen.cycles("cores__cancel") == [21, 31]
+    assert seen.cycles("cores__barrier_open") == [LAST + 2]
 
 
 @pytest.mark.rule("execution_unit", 12)
@@ -277,7 +294,7 @@ def test_strays_are_counted_once_a_cycle(unit):
     """Two rise in 1, one in 3; what stays up counts once; a started core is none."""
     levels = {1: 0b0110, 2: 0b0110, 3: 0b1110, 12: 0b0001}
     seen = play(unit, run={9: task()}, failed=levels)
-    assert seen.port("strays")[:6] == [0, 0, 1, 1, 2, 2]
+    assert seen.port("strays")[:7] == [0, 0, 0, 1, 1, 2, 2]
     assert seen.port("strays")[-1] == 2
 
 
@@ -302,8 +319,8 @@ def test_strays_stay_at_the_highest_value(kind, monkeypatch):
     """A level of a core without a part rises in every second cycle."""
     plant(monkeypatch, LATE_STRAYS)
     seen = play(made(kind, CONFIG), 16, arrived=dict.fromkeys(range(1, 16, 2), 1))
-    counts = [0xFFFC, 0xFFFC, 0xFFFD, 0xFFFD, 0xFFFE, 0xFFFE]
-    assert seen.port("strays") == counts + [0xFFFF] * 10
+    counts = [*[0xFFFC] * 3, 0xFFFD, 0xFFFD, 0xFFFE, 0xFFFE]
+    assert seen.port("strays") == counts + [0xFFFF] * 9
 
 
 class Flicker:
@@ -316,11 +333,11 @@ class Flicker:
 
     def next(self, outputs):
         self._cycle += 1
-        return self._script.next(outputs) | {"arrived": self._cycle & 1}
+        return self._script.next(outputs) | {"cores__arrived": self._cycle & 1}
 
 
 def at_its_highest(inputs, outputs):
-    return inputs["arrived"] and outputs["strays"] == 0xFFFF
+    return inputs["cores__arrived"] and outputs["strays"] == 0xFFFF
 
 
 @pytest.mark.deep

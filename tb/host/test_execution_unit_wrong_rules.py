@@ -21,8 +21,8 @@ WRONG = {
         united(rules.test_a_time_out_names_the_lowest_core_that_is_late),
         (
             Rewrite(
-                *(ExecutionUnit, "_report", "done.core.eq(_lowest(late))"),
-                "done.core.eq(len(late) - 1 - _lowest(late[::-1]))",
+                *(ExecutionUnit, "_explain", "latest.eq(lowest_number(late))"),
+                "latest.eq(len(late) - 1 - lowest_number(late[::-1]))",
             ),
             Rewrite(Model, "_end", "min(self._missing)", "max(self._missing)"),
         ),
@@ -32,8 +32,8 @@ WRONG = {
         united(rules.test_a_time_out_names_the_lowest_core_that_is_late),
         (
             Rewrite(
-                *(ExecutionUnit, "_report", "done.core.eq(_lowest(late))"),
-                "done.core.eq(0)",
+                *(ExecutionUnit, "_explain", "latest.eq(lowest_number(late))"),
+                "latest.eq(0)",
             ),
             Rewrite(Model, "_end", "min(self._missing)", "0"),
         ),
@@ -53,8 +53,8 @@ WRONG = {
         rules.test_strays_stay_at_the_highest_value,
         (
             Rewrite(
-                *(ExecutionUnit, "_count_strays", "stray.any() & ~self.strays.all()"),
-                "stray.any()",
+                *(ExecutionUnit, "_count_strays", "some & ~self.strays.all()"),
+                "some",
             ),
             Rewrite(
                 *(Model, "_count_strays", "min(self._strays + 1, MOST_STRAYS)"),

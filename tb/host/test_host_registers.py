@@ -1,5 +1,7 @@
 """HostRegisters beside its model, and wrong rules that lockstep finds."""
 
+from collections import deque
+
 import pytest
 
 from tb.host.commands import ALL, ANSWER, READ, WRITE
@@ -103,34 +105,40 @@ class Happenings:
     def reset(self):
         self._before = None
         self._lasts = 0
+        self._write = WRITE.unpack(0)
+        self._reads = deque([0] * 3, 3)
 
     def counts(self):
         return self.counts_of
 
     def see(self, cycle, inputs, outputs):
         del cycle
-        write, before = WRITE.unpack(inputs["write"]), self._before
-        refused = outputs["write_refused"]
+        # The write that commits came a cycle before.
+        write, self._write = self._write, WRITE.unpack(inputs["write"])
+        before = self._before
+        refused = write["valid"] and outputs["write_refused"]
         known = write["address"] in {a // 4 for a in register_addresses(TINY).values()}
         error = bool(inputs["dispatch_error"]) + bool(inputs["index_error"])
         status = register_addresses(TINY)["IRQ_STATUS"] // 4
-        resetting = outputs["resetting"]
-        rises = bool(before) and resetting and not before["resetting"]
+        active = outputs["soft_reset_active"]
+        rises = bool(before) and active and not before["active"]
+        answered = self._reads[0]
+        self._reads.append(bool(inputs["read"]))
         more_lost = bool(before) and inputs["lost"] & ~before["lost"]
         happened = {
             "irq rises": before and outputs["irq"] and not before["irq"],
             "irq falls": before and before["irq"] and not outputs["irq"],
             "pop": outputs["pop"],
             "a stream is mended": outputs["clear_stream_valid"],
-            "a unit is reset": outputs["unit_reset"] and not rises,
+            "a unit is reset": outputs["unit_reset"] and not active,
             "refused: wrong address": refused and not known,
-            "refused: a soft reset is running": refused and resetting and known,
+            "refused: a soft reset is running": refused and active and known,
             "refused: a strobe is missing or a value too large": (
-                refused and not resetting and write["address"] in acting()
+                refused and not active and write["address"] in acting()
             ),
             "a soft reset begins": rises,
-            "a soft reset ends at once": outputs["restart"] and self._lasts == 1,
-            "a soft reset waits": outputs["restart"] and self._lasts > 3,
+            "a soft reset ends at once": outputs["restart"] and self._lasts == 6,
+            "a soft reset waits": outputs["restart"] and self._lasts > 8,
             "two errors in one cycle": error == 2,
             "an error in the cycle of restart": error and outputs["restart"],
             "an SM is lost in the cycle of a write to IRQ_STATUS": (
@@ -140,12 +148,12 @@ class Happenings:
                 and write["data"] & 4
                 and not refused
             ),
-            "a read is refused": ANSWER.unpack(outputs["answer"])["refused"],
+            "a read is refused": answered and ANSWER.unpack(outputs["answer"])["refused"],
         }
         for name, it_did in happened.items():
             self.counts_of[name] += bool(it_did)
-        self._lasts = self._lasts + 1 if resetting else 0
-        self._before = {"irq": outputs["irq"], "resetting": resetting, "lost": inputs["lost"]}
+        self._lasts = self._lasts + 1 if active else 0
+        self._before = {"irq": outputs["irq"], "active": active, "lost": inputs["lost"]}
 
 
 def acting():
@@ -202,7 +210,7 @@ WRONG = {
         "count + reduce(or_, (record.valid for record in blocks.values()))",
     ),
     "every register can be read while a soft reset runs": Change(
-        HostRegisters, "_answer_reads", "here & (state | ~self.resetting)", "here"
+        HostRegisters, "_answer_reads", "~self.soft_reset_active | is_state", "C(1)"
     ),
     "a stream number is cut": Change(
         HostRegisters,

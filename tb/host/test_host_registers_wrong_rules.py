@@ -8,7 +8,7 @@ from warploom.host.host_registers import HostRegisters
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import HostRegisters as Model
 
-STORES = 'self._store(m, written["IRQ_THRESHOLD"], threshold)'
+STORES = 'self._store(m, write, written["IRQ_THRESHOLD"], threshold)'
 KEEPS = "self._enable = self._all_sms"
 COUNTS = "self._error_count = (self._error_count + sum(self._errors(inputs))) & WORD_MASK"
 

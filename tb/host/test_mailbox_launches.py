@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from tb.host.accesses import ByCycle, answers, recorded
 from tb.host.commands import a_read, a_write
-from tb.host.mailbox_script import Script, answers, command, play, reads
+from tb.host.mailbox_script import command, play, reads
 from tb.host.test_mailbox import LAUNCH_ANSWER, RESULT, STOP_ANSWER
-from tb.host.test_mailbox_rules import RUN, RUNS_AT, TINY, done
-from tb.support.record import made, record
+from tb.host.test_mailbox_rules import RUN, RUNS_AT, TINY, done, error
+from tb.support.record import made
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_spec import ErrorCode, layouts
@@ -125,7 +126,7 @@ def test_the_first_word_with_a_value_too_large_is_named(box):
 
 @pytest.mark.rule("mailbox", 10)
 @pytest.mark.parametrize("name", ["ERROR", "RESULT0", "DOORBELL", "STATUS"])
-def test_the_answer_to_a_launch_is_seen_from_the_next_cycle_on(box, name):
+def test_the_answer_to_a_launch_is_seen_from_the_second_cycle_on(box, name):
     x = SENT_AT + 6
     words = {
         "ERROR": (0, ErrorCode.INDEX_BITS | 0x1234 << 16),
@@ -137,11 +138,11 @@ def test_the_answer_to_a_launch_is_seen_from_the_next_cycle_on(box, name):
         box,
         write=command(1, task_of()),
         launch_answer={x: answer(0xFEDC0001, ErrorCode.INDEX_BITS, 0x1234)},
-        read=reads(1, name, (x, x + 1)),
+        read=reads(1, name, (x, x + 1, x + 2)),
         cycles=30,
     )
     before, after = words[name]
-    assert answers(seen) == {x: before, x + 1: after}
+    assert answers(seen) == {x: before, x + 1: before, x + 2: after}
 
 
 @pytest.mark.rule("mailbox", 10)
@@ -160,7 +161,7 @@ def test_answers_go_to_the_sections_in_the_order_of_the_launches(box):
             x + 6: a_read(0, "RESULT0"),
             x + 7: a_read(1, "RESULT0"),
         },
-        cycles=x + 9,
+        cycles=x + 10,
     )
     assert list(answers(seen).values()) == [11, 12, 0, 11]
 
@@ -170,16 +171,16 @@ ABORT = {"T0": Opcode.ABORT, "T1": 0x80000005}
 
 @pytest.mark.rule("mailbox", 9, 11)
 def test_an_abort_stands_until_it_is_taken_and_answered(box):
-    """Rung in 2, judged in 3, at `stop` from 4 on, taken in 6, answered in 8."""
+    """Rung in 2, judged in 3, at `stop` from 5 on, taken in 7, answered in 9, complete in 11."""
     seen = play(
         box,
         write=command(1, ABORT),
-        stop__ready={6: 1},
-        stop_answer={8: stop_answer(QueueCode.TICKET_UNKNOWN)},
-        read={8: a_read(1, "DOORBELL"), 9: a_read(1, "DOORBELL"), 10: a_read(1, "ERROR")},
+        stop__ready={7: 1},
+        stop_answer={9: stop_answer(QueueCode.TICKET_UNKNOWN)},
+        read={10: a_read(1, "DOORBELL"), 11: a_read(1, "DOORBELL"), 12: a_read(1, "ERROR")},
     )
-    assert seen.cycles("stop__valid") == [4, 5, 6]
-    assert layouts.launch_stop(TINY).unpack(seen.port("stop__payload")[4]) == {
+    assert seen.cycles("stop__valid") == [5, 6, 7]
+    assert layouts.launch_stop(TINY).unpack(seen.port("stop__payload")[5]) == {
         "ticket": 0x80000005,
         "drain": 0,
     }
@@ -191,83 +192,126 @@ def test_aborts_keep_their_order_and_do_not_wait_for_launches(box):
     writes = command(0, task_of())
     writes |= command(1, ABORT, start=SENT_AT)
     seen = play(box, write=writes, cycles=SENT_AT + 8)
-    assert seen.cycles("stop__valid") == [SENT_AT + 4]
+    assert seen.cycles("stop__valid") == [SENT_AT + 5]
 
 
 # Soft reset
 
 
+def active(first, last):
+    """Return ``soft_reset_active`` of a soft reset, by cycle."""
+    return dict.fromkeys(range(first, last + 1), 1)
+
+
 @pytest.mark.rule("mailbox", 15)
 def test_a_task_that_runs_when_the_mailbox_closes_ends_with_reset_and_nothing_else(box):
-    x = RUNS_AT + 3
+    """The soft reset runs from x - 3 to x + 1: closed in x and x + 1, shut from x - 2 to x + 2.
+
+    The task's `done` comes in x, a `result` before. Rung before x - 3, the doorbell reads 1 up to
+    the last read that is let through.
+    """
+    x = RUNS_AT + 6
     seen = play(
         box,
+        30,
         write=command(0, RUN),
         result__0={x - 1: RESULT.pack({"valid": 1, "word": 0, "data": 7})},
-        closed={x: 1, x + 1: 1},
+        soft_reset_active=active(x - 3, x + 1),
         done__0={x: done(status=5, assigned=7, task=9), x + 1: done(status=5, task=9)},
+        error__0=dict.fromkeys(range(30), error(code=HostError.CORE_FAILED, core=1, argument=9)),
         read={
-            x - 1: a_read(0, "DOORBELL"),
+            x - 3: a_read(0, "DOORBELL"),
             x: a_read(0, "DOORBELL"),
-            **{x + 2 + k: a_read(0, name) for k, name in enumerate(OUTCOME)},
+            **{x + 3 + k: a_read(0, name) for k, name in enumerate(OUTCOME)},
         },
     )
     found = list(answers(seen).values())
     assert found == [1, None, *(HostError.RESET if n == "ERROR" else 0 for n in OUTCOME)]
 
 
+@pytest.mark.rule("mailbox", 12, 15)
+def test_a_task_that_ends_in_the_last_cycle_before_the_mailbox_closes_has_its_error(box):
+    """The mailbox is closed from x + 1 on, the cycle of `error`."""
+    x = RUNS_AT + 6
+    seen = play(
+        box,
+        30,
+        write=command(0, RUN),
+        soft_reset_active=active(x - 2, x + 4),
+        done__0={x: done(status=5, assigned=7, task=9)},
+        error__0={x + 1: error(code=HostError.CORE_FAILED, core=1, argument=9)},
+        read={x + 6: a_read(0, "ERROR"), x + 7: a_read(0, "STATUS")},
+    )
+    assert list(answers(seen).values()) == [HostError.CORE_FAILED | 1 << 8 | 9 << 16, 5]
+
+
 OUTCOME = ("DOORBELL", "ERROR", "STATUS", "ASSIGNED", "RESULT1", "RESULT8")
 
 
-@pytest.mark.rule("mailbox", 5, 15)
+@pytest.mark.rule("mailbox", 1, 5, 15)
 @pytest.mark.parametrize("opcode", [Opcode.RUN, Opcode.LAUNCH, Opcode.ABORT, Opcode.NOP])
-def test_a_command_is_not_judged_while_the_mailbox_is_closed(box, opcode):
-    """Rung in 3, judged in 4 if the mailbox were open."""
+@pytest.mark.parametrize("begins", [3, 2])
+def test_a_command_that_was_rung_before_the_mailbox_is_shut_is_handed_on(box, opcode, begins):
+    """Rung in 3. A soft reset from 3 on shuts in 4: the command is judged there. From 2 on: not.
+
+    The mailbox is closed in 6 and 7, or in 5 and 6.
+    """
     task = {"T0": opcode, "T2": 1, "T3": 1}
+    sent = begins == 3
     seen = play(
         box,
         write=command(0, task),
-        closed={4: 1},
-        read={5: a_read(0, "DOORBELL"), 6: a_read(0, "ERROR")},
+        soft_reset_active=active(begins, begins + 4),
+        read={9: a_read(0, "DOORBELL"), 10: a_read(0, "ERROR")},
     )
-    assert answers(seen) == {5: 0, 6: HostError.RESET}
-    for port in ("run__0", "launch_valid", "stop__valid"):
-        assert seen.cycles(port) == []
+    assert seen.cycles("write_refused") == ([] if sent else [3])
+    cycles = {
+        "run__0": [4] if sent and opcode == Opcode.RUN else [],
+        "launch_valid": [4] if sent and opcode == Opcode.LAUNCH else [],
+        "stop__valid": [6] if sent and opcode == Opcode.ABORT else [],
+    }
+    assert {port: seen.cycles(port) for port in cycles} == cycles
+    # A launch and an abort still wait for their answer. A task ends with the soft reset.
+    waits = sent and opcode in (Opcode.LAUNCH, Opcode.ABORT)
+    code = HostError.RESET if sent and opcode == Opcode.RUN else 0
+    assert answers(seen) == {9: int(waits), 10: code}
 
 
 @pytest.mark.rule("mailbox", 15)
-@pytest.mark.parametrize("closed", [1, 0])
-def test_a_launch_that_was_sent_is_answered_while_the_mailbox_is_closed(box, closed):
+@pytest.mark.parametrize("soft_reset", [1, 0])
+def test_a_launch_that_was_sent_is_answered_while_the_mailbox_is_closed(box, soft_reset):
+    """Closed from x - 3 on, up to the cycle in which the answer is heard: x + 1."""
     x = SENT_AT + 6
     seen = play(
         box,
         write=command(0, task_of()),
-        closed=dict.fromkeys(range(SENT_AT + 1, x + 1), closed),
+        soft_reset_active=dict.fromkeys(range(x - 6, x + 2), soft_reset),
         launch_answer={x: answer(5)},
-        read={x + 1: a_read(0, "RESULT0"), x + 2: a_read(0, "ERROR")},
+        read={x + 3: a_read(0, "RESULT0"), x + 4: a_read(0, "ERROR")},
         cycles=30,
     )
     assert list(answers(seen).values()) == [5, 0]
-    assert seen.cycles("waiting") == list(range(SENT_AT, x + 1))
+    assert seen.cycles("waiting") == list(range(SENT_AT, x + 2))
 
 
 @pytest.mark.rule("mailbox", 1, 3)
-def test_every_access_is_refused_while_the_mailbox_is_closed(box):
+def test_every_access_is_refused_while_the_mailbox_is_shut(box):
     writes = {k: a_write(1, "T0", 7) for k in range(3)}
-    seen = play(box, write=writes, read=reads(1, "ERROR", range(3)), closed={1: 1})
+    seen = play(box, write=writes, read=reads(1, "ERROR", range(3)), soft_reset_active={0: 1})
     assert seen.cycles("write_refused") == [1]
     assert answers(seen) == {0: 0, 1: None, 2: 0}
 
 
 @pytest.mark.rule("mailbox", 15)
 def test_a_section_that_was_answered_keeps_its_words_when_the_mailbox_closes(box):
+    """Complete at the end of x + 1, closed from x + 2 on."""
     x = SENT_AT + 6
     seen = play(
         box,
         write=command(1, task_of()),
         launch_answer={x: answer(5)},
-        closed={x + 1: 1, x + 2: 1},
-        read={x + 3: a_read(1, "RESULT0"), x + 4: a_read(1, "ERROR")},
+        soft_reset_active=active(x - 1, x + 3),
+        read={x + 6: a_read(1, "RESULT0"), x + 7: a_read(1, "ERROR")},
         cycles=30,
     )
     assert list(answers(seen).values()) == [5, 0]
@@ -280,7 +324,8 @@ def test_a_section_that_was_answered_keeps_its_words_when_the_mailbox_closes(box
 @pytest.mark.parametrize("opcode", [Opcode.LAUNCH, Opcode.ABORT])
 def test_launches_are_unknown_without_a_launch_path(make, opcode):
     box = make(TINY, launches=False)
-    script = Script(write=command(0, {"T0": opcode}), read=reads(0, "ERROR", (3,)))
-    seen = record(box, script, 5)
+    ports = dict.fromkeys(("done__0", "error__0", "result__0", "missing", "unit_reset"), 0)
+    script = ByCycle(ports, {"write": command(0, {"T0": opcode}), "read": reads(0, "ERROR", (3,))})
+    seen = recorded(box, script, 6)
     assert answers(seen) == {3: HostError.BAD_OPCODE}
     assert "launch_valid" not in seen.outputs[0]

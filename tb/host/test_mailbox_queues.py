@@ -2,8 +2,9 @@
 
 import pytest
 
+from tb.host.accesses import answers
 from tb.host.commands import a_read
-from tb.host.mailbox_script import answers, command, play
+from tb.host.mailbox_script import command, play
 from tb.host.test_mailbox_launches import answer, stop_answer
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made

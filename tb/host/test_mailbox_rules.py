@@ -2,8 +2,9 @@
 
 import pytest
 
+from tb.host.accesses import answers
 from tb.host.commands import READ, WRITE, a_write
-from tb.host.mailbox_script import answers, command, play, reads
+from tb.host.mailbox_script import command, play, reads
 from tb.host.test_mailbox import RESULT
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made
@@ -27,9 +28,9 @@ def box(kind):
 
 
 RUN = {"T0": Opcode.RUN | 1 << 8, "T1": 100, "T2": 3 | 2 << 8, "T3": 7, "T4": 1, "T5": 2, "T6": 3}
-#: The doorbell is written after the words.
-RUNS_AT = len(RUN) + 2
-DONE = host_packets.unit_done(TINY)
+#: The doorbell is written after the words, and judged in the next cycle.
+RUNS_AT = len(RUN) + 1
+DONE, ERROR = host_packets.unit_done(TINY), host_packets.unit_error(TINY)
 
 
 def done(**fields):
@@ -37,8 +38,12 @@ def done(**fields):
     return DONE.pack(zeros | {"valid": 1} | fields)
 
 
+def error(**fields):
+    return ERROR.pack(dict.fromkeys((f.name for f in ERROR.fields), 0) | fields)
+
+
 @pytest.mark.rule("mailbox", 7)
-def test_run_comes_two_cycles_after_the_doorbell(box):
+def test_run_comes_a_cycle_after_the_doorbell(box):
     seen = play(box, write=command(0, RUN))
     assert seen.cycles("run__0") == [RUNS_AT]
     assert host_packets.unit_run(TINY).unpack(seen.port("run__0")[RUNS_AT]) == {
@@ -67,10 +72,16 @@ def test_nop_is_complete_two_cycles_after_its_doorbell(box, section):
 
 @pytest.mark.rule("mailbox", 1, 3, 12)
 def test_a_completion_is_seen_from_the_next_cycle_on(kind):
-    """In the cycle of `done` a read gives the words before, and a write is refused."""
+    """In the cycle of `done` a read gives the words before, and a write is refused.
+
+    The doorbell was 1 then: a write in the next cycle is refused, too. `error` comes in that cycle,
+    and a read that is sampled there gives it. In other cycles `error` means nothing.
+    """
     x = RUNS_AT + 4
-    end = done(status=5, assigned=7, code=HostError.CORE_FAILED, core=2, argument=0xABCD, task=9)
-    writes = dict.fromkeys((x - 1, x, x + 1), a_write(0, "T1", 1))
+    end = done(status=5, assigned=7, task=9)
+    errors = dict.fromkeys(range(24), error(code=HostError.RESET, core=3, argument=0x7777))
+    errors[x + 1] = error(code=HostError.CORE_FAILED, core=2, argument=0xABCD)
+    writes = dict.fromkeys((x - 1, x, x + 1, x + 2), a_write(0, "T1", 1))
     for name, after in (
         ("DOORBELL", 0),
         ("STATUS", 5),
@@ -85,10 +96,11 @@ def test_a_completion_is_seen_from_the_next_cycle_on(kind):
             write=command(0, RUN) | writes,
             read=reads(0, name, (x, x + 1)),
             done__0={x: end},
+            error__0=errors,
         )
         before = int(name == "DOORBELL")
         assert answers(seen) == {x: before, x + 1: after}, name
-        assert seen.cycles("write_refused") == [x - 1, x]
+        assert seen.cycles("write_refused") == [x - 1, x, x + 1]
 
 
 @pytest.mark.rule("mailbox", 4, 13)
@@ -109,7 +121,7 @@ def test_a_result_in_the_cycle_of_done_counts_and_stays_until_the_next_command(b
 @pytest.mark.rule("mailbox", 12, 13)
 def test_results_show_with_the_status_and_not_while_the_task_runs(box):
     """Written in 12, complete at the end of 16: the two words are read alternately around it."""
-    assert RUNS_AT == 9
+    assert RUNS_AT == 8
     word = RESULT.pack({"valid": 1, "word": 2, "data": 0xABCD})
     seen = play(
         box,
@@ -183,7 +195,7 @@ def test_waiting_while_some_doorbell_is_1(box):
     x = RUNS_AT + 6
     writes = command(0, RUN) | command(1, {"T0": Opcode.NOP}, start=RUNS_AT)
     seen = play(box, write=writes, done__0={x: done(task=1)})
-    assert seen.cycles("waiting") == list(range(RUNS_AT - 1, x + 1))
+    assert seen.cycles("waiting") == list(range(RUNS_AT, x + 1))
 
 
 @pytest.mark.rule("mailbox", 5, 7)
@@ -195,7 +207,7 @@ def test_parts_without_elements_are_not_sent(box):
 
 @pytest.mark.rule("mailbox", 5)
 def test_missing_is_looked_at_in_the_cycle_of_the_judgement_alone(box):
-    judged = RUNS_AT - 1
+    judged = RUNS_AT
     around = {cycle: int(cycle != judged) for cycle in range(24)}
     seen = play(box, write=command(0, RUN), missing=around)
     assert seen.cycles("run__0") == [RUNS_AT]
@@ -244,7 +256,7 @@ def test_what_is_outside_the_map_is_refused(box):
 
 @pytest.mark.rule("mailbox", 1, 2)
 def test_first_rule_that_holds_answers_a_write(box):
-    """Section 1 is rung in cycles 6 and 9, and free again in 8 and 11."""
+    """Section 1 is rung in 6 and 10. Its doorbell is 1 in 7 and 11, which counts in 8 and 12."""
     writes = {
         0: (1, a_write(0, "STATUS", 1, strobes=0)),
         1: (0, a_write(0, "DOORBELL", 7, strobes=0)),
@@ -254,10 +266,12 @@ def test_first_rule_that_holds_answers_a_write(box):
         5: (0, a_write(0, "T31", 0)),
         6: (0, a_write(1, "DOORBELL", 1)),
         7: (1, a_write(1, "T9", 0, strobes=1)),
-        8: (0, a_write(1, "T9", 0, strobes=1)),
-        9: (0, a_write(1, "DOORBELL", 1)),
-        10: (1, a_write(1, "DOORBELL", 0)),
-        11: (0, a_write(1, "DOORBELL", 0)),
+        8: (1, a_write(1, "T9", 0, strobes=1)),
+        9: (0, a_write(1, "T9", 0, strobes=1)),
+        10: (0, a_write(1, "DOORBELL", 1)),
+        11: (1, a_write(1, "DOORBELL", 0)),
+        12: (1, a_write(1, "DOORBELL", 0)),
+        13: (0, a_write(1, "DOORBELL", 0)),
     }
     seen = play(box, write={cycle: word for cycle, (_, word) in writes.items()})
     refused = [cycle for cycle, (refused, _) in writes.items() if refused]
@@ -290,7 +304,7 @@ def test_a_task_register_takes_the_bytes_of_its_strobes(box):
         a_write(0, "DOORBELL", 1),
     ]
     seen = play(box, write=dict(enumerate(writes)), read=reads(0, "T1", (5,)))
-    fields = host_packets.unit_run(TINY).unpack(seen.port("run__0")[7])
+    fields = host_packets.unit_run(TINY).unpack(seen.port("run__0")[6])
     assert fields["first"] == 0x11BB33DD
     # A word that can only be written reads 0.
     assert answers(seen) == {5: 0}
