@@ -33,19 +33,23 @@ class CompletionQueue:
         """Forget all records."""
         self._memory: deque[int] = deque()
         self._shown: int | None = None
+        #: What the outputs show: the state of the cycle before (5).
+        self._oldest = self._records = 0
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle, which depend on the state alone."""
         del inputs
         return {
             "ended__ready": int(len(self._memory) < self._entries),  # 2
-            "oldest": self._shown or 0,  # 5
-            "records": len(self._memory) + (self._shown is not None),
+            "oldest": self._oldest,
+            "records": self._records,
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
         enters = inputs["ended__valid"] and len(self._memory) < self._entries
+        self._oldest = self._shown or 0  # 5
+        self._records = len(self._memory) + (self._shown is not None)
         if inputs["pop"]:  # 3
             self._shown = None
         if self._shown is None and self._memory:  # 4

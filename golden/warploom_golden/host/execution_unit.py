@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from warploom_golden.unheld_pulse import UnheldPulse
 from warploom_spec import host_packets
 from warploom_spec.config import Config
 from warploom_spec.host_errors import HostError
@@ -53,8 +54,9 @@ class ExecutionUnit:
         self._run = host_packets.unit_run(config)
         self._start = host_packets.core_start(config)
         self._done = host_packets.unit_done(config)
-        self._result = host_packets.core_result(config)
-        self._word = host_packets.unit_result(config)
+        self._error = host_packets.unit_error(config)
+        self._core_result = host_packets.core_result(config)
+        self._result = host_packets.unit_result(config)
         self.reset()
 
     def reset(self) -> None:
@@ -70,31 +72,43 @@ class ExecutionUnit:
         self._age = 0
         self._forget_cores()
         self._missing: set[int] = set()
+        self._shows_missing = False
         self._levels_before = 0
+        self._strayed = False
         self._strays = 0
-        self._pulses = {"release": 0, "cancel": 0, "done": 0, "word": 0}
+        #: The error of a task whose ``done`` is valid in this cycle, and that of the cycle before.
+        self._next_error: int | None = None
+        self._shown_error: int | None = None
+        self._clear_pulses()
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle, which depend on the state alone."""
         del inputs
         return {
-            "start__valid": int(self._shown is not None),
-            "start__payload": None if self._shown is None else self._part(self._shown),
-            "code": self._code,
-            "arguments": self._arguments,
-            "result__ready": 1,
+            "cores__start__valid": int(self._shown is not None),
+            "cores__start__payload": None if self._shown is None else self._part(self._shown),
+            "cores__code": self._code,
+            "cores__arguments": self._arguments,
+            "cores__result__ready": 1,
+            "cores__barrier_open": int(self._opens),
+            "cores__cancel": int(self._cancels),
+            "done": self._done_pulse,
+            "error": self._shown_error,
+            "result": self._result_pulse,
             "busy": int(self._busy),
-            "missing": int(bool(self._missing)),
+            "missing": int(self._shows_missing),
             "strays": self._strays,
-            **self._pulses,
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge."""
         run = self._run.unpack(inputs["run"])
         ended = self._busy or bool(run["valid"])
-        self._pulses = {"release": 0, "cancel": 0, "done": 0, "word": self._result_word(inputs)}
-        self._count_strays(inputs["arrived"] | inputs["failed"])
+        self._clear_pulses()
+        self._pass_result(inputs)
+        self._shown_error, self._next_error = self._next_error, None
+        self._shows_missing = bool(self._missing) and not inputs["reset"]
+        self._count_strays(_levels(inputs))
         complete, timed_out = self._complete(), self._timed_out()
         if complete or timed_out:
             self._end(complete)
@@ -109,6 +123,11 @@ class ExecutionUnit:
             self._cancel(ended)
         elif run["valid"]:
             self._begin(run)
+
+    def _clear_pulses(self) -> None:
+        self._opens = self._cancels = False
+        self._done_pulse: int = UnheldPulse()
+        self._result_pulse: int = UnheldPulse()
 
     # A task's beginning and its parts
 
@@ -150,7 +169,7 @@ class ExecutionUnit:
 
     def _advance_start(self, inputs: Mapping[str, int]) -> None:
         """Rules 3, 4 and 8: a taken part starts its core; the next one is shown if it may be."""
-        if self._shown is None or not inputs["start__ready"]:
+        if self._shown is None or not inputs["cores__start__ready"]:
             return
         self._started.add(self._task.core(self._shown))
         self._shown = None
@@ -165,13 +184,13 @@ class ExecutionUnit:
         """Rules 5 and 6: a started core arrives once, and the first failure is noted."""
         if not self._busy:
             return
-        levels = inputs["arrived"] | inputs["failed"]
+        levels = _levels(inputs)
         arrive = {core for core in self._started - self._arrived if levels >> core & 1}
-        failed = {core for core in arrive if inputs["failed"] >> core & 1}
+        failed = {core for core in arrive if inputs["cores__failed"] >> core & 1}
         self._arrived |= arrive
         self._succeeded |= arrive - failed
         if failed and self._failure is None:
-            self._failure = min(failed), inputs["failure"]
+            self._failure = min(failed), inputs["cores__failure"]
 
     def _complete(self) -> bool:
         """Rule 7: all parts were taken and all assigned cores have arrived before this cycle."""
@@ -191,43 +210,41 @@ class ExecutionUnit:
             self._missing = self._assigned - self._arrived
             code, core, argument = HostError.CORE_TIMEOUT, min(self._missing), 0
         self._report(code, core, argument, self._succeeded, self._assigned)
-        self._pulses["release"] = 1
+        self._opens = True
         self._busy = False
 
     def _report(
         self, code: HostError, core: int, argument: int, status: set[int], assigned: set[int]
     ) -> None:
-        self._pulses["done"] = self._done.pack(
+        self._done_pulse = self._done.pack(
             {
                 "valid": 1,
                 "status": sum(1 << one for one in status),
                 "assigned": sum(1 << one for one in assigned),
-                "code": code,
-                "core": core,
-                "argument": argument,
                 "task": self._number,
             }
         )
+        self._next_error = self._error.pack({"code": code, "core": core, "argument": argument})
 
     def _note_late_arrivals(self, inputs: Mapping[str, int]) -> None:
-        """Rule 9: a missing core that was started arrives late; one more release answers it."""
-        levels = inputs["arrived"] | inputs["failed"]
+        """Rule 9: a missing core that was started arrives late; the barrier opens once more."""
+        levels = _levels(inputs)
         late = {core for core in self._missing & self._started if levels >> core & 1}
         if late:
             self._missing -= late
-            self._pulses["release"] = 1
+            self._opens = True
 
     # What else comes in
 
-    def _result_word(self, inputs: Mapping[str, int]) -> int:
+    def _pass_result(self, inputs: Mapping[str, int]) -> None:
         """Rule 10: a result word of the task that runs; others are ignored."""
-        if not (self._busy and inputs["result__valid"]):
-            return 0
-        return self._word.pack({"valid": 1, **self._result.unpack(inputs["result__payload"])})
+        if self._busy and inputs["cores__result__valid"]:
+            word = self._core_result.unpack(inputs["cores__result__payload"])
+            self._result_pulse = self._result.pack({"valid": 1, **word})
 
     def _cancel(self, ended: bool) -> None:
         """Rule 11: a unit's reset wins over everything else in its cycle."""
-        self._pulses |= {"release": 0, "cancel": 1, "done": 0}
+        self._opens, self._cancels = False, True
         if ended:
             self._report(HostError.RESET, 0, 0, set(), set())
         self._busy = False
@@ -237,8 +254,14 @@ class ExecutionUnit:
 
     def _count_strays(self, levels: int) -> None:
         """Rule 12: cores whose levels rise and that are neither started nor missing."""
+        if self._strayed:
+            self._strays = min(self._strays + 1, MOST_STRAYS)
         rising = levels & ~self._levels_before
         expected = self._missing | (self._started if self._busy else set())
-        if any(rising >> core & 1 and core not in expected for core in self._cores):
-            self._strays = min(self._strays + 1, MOST_STRAYS)
+        self._strayed = any(rising >> core & 1 and core not in expected for core in self._cores)
         self._levels_before = levels
+
+
+def _levels(inputs: Mapping[str, int]) -> int:
+    """Return the cores that are at the barrier, whether they succeeded or failed."""
+    return inputs["cores__arrived"] | inputs["cores__failed"]

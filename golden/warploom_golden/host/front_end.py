@@ -8,7 +8,12 @@ from warploom_golden.host.completion_queue import CompletionQueue
 from warploom_golden.host.execution_unit import ExecutionUnit
 from warploom_golden.host.host_registers import HostRegisters
 from warploom_golden.host.mailbox import Mailbox
-from warploom_golden.host.task_units import CORE_INPUTS, CORE_OUTPUTS, together
+from warploom_golden.host.task_units import (
+    inputs_from_cores,
+    outputs_to_cores,
+    together,
+    words_of_units,
+)
 from warploom_golden.launch import LaunchPath
 from warploom_golden.sm_side import IndexReadArbiter
 from warploom_spec import host_packets
@@ -67,10 +72,16 @@ class FrontEnd:
         self._read_arbiter = IndexReadArbiter(config) if config.makes_indices else None
         self._launch_path = LaunchPath(config, soft_reset=True)
         self._completion_queue = CompletionQueue(config)
+        # A new model is in its cycle 0: `rst` was 1 for two cycles or more.
+        self._rst_before = True
 
     def reset(self) -> None:
-        """Reset all blocks."""
+        """Reset BusPort; the other blocks are reset at the end of the next cycle."""
         self._bus_port.reset()
+        self._rst_before = True
+
+    def _reset_core(self) -> None:
+        """Reset all blocks but BusPort."""
         for unit in self._units:
             unit.reset()
         self._registers.reset()
@@ -96,32 +107,29 @@ class FrontEnd:
             self._read_arbiter.tick(cycle.read_arbiter)
         self._launch_path.tick(cycle.launch_path)
         self._completion_queue.tick(cycle.completion_queue)
+        if self._rst_before:
+            self._reset_core()
+        self._rst_before = False
 
     def _follow(self, inputs: Mapping[str, int]) -> Cycle:
         """Follow the cycle's values from block to block, in the order of the page."""
         port = self._bus_port.outputs({})
         units = [unit.outputs({}) for unit in self._units]
         accesses = {name: port[name] or 0 for name in ("write", "read")}
-        registers = self._registers.outputs(accesses)
+        registers = self._registers.outputs({})
         queue = self._completion_queue.outputs({})
         control = {
             "unit_reset": registers["unit_reset"] or 0,
-            "resetting": registers["resetting"] or 0,
+            "soft_reset_active": registers["soft_reset_active"] or 0,
         }
-        mailbox_inputs = (
-            accesses
-            | self._unit_words(units)
-            | {
-                "unit_reset": control["unit_reset"],
-                "closed": control["resetting"],
-            }
-        )
+        closing = control["soft_reset_active"]
+        mailbox_inputs = accesses | words_of_units(units) | control
         mailbox = self._mailbox.outputs(mailbox_inputs)
-        _, arbiter = self._reads(inputs, control["resetting"], {})
+        _, arbiter = self._reads(inputs, closing, {})
         path_inputs = self._path_inputs(inputs, registers, mailbox, arbiter, queue)
         path = self._launch_path.outputs(path_inputs)
         # The index memory's data go to the SM that asked last; nothing else hangs on them.
-        arbiter_inputs, arbiter = self._reads(inputs, control["resetting"], path)
+        arbiter_inputs, arbiter = self._reads(inputs, closing, path)
         mailbox_inputs |= {
             "launch_answer": path["answer"] or 0,
             "stop_answer": path["stop_answer"] or 0,
@@ -132,7 +140,7 @@ class FrontEnd:
             bus_port={name: inputs[name] for name in BUS_INPUTS}
             | self._bus_answers(registers, mailbox),
             units=[
-                {name: inputs[f"cores__{k}__{name}"] for name in CORE_INPUTS}
+                inputs_from_cores(k, inputs)
                 | {"run": mailbox[f"run__{k}"] or 0, "reset": control["unit_reset"] >> k & 1}
                 for k in range(len(units))
             ],
@@ -154,16 +162,7 @@ class FrontEnd:
             outputs=self._collect(port, registers, units, arbiter, path),
         )
 
-    def _unit_words(self, units: list[Ports]) -> Inputs:
-        """Return what the mailbox hears of the units."""
-        values = {"missing": together(units, "missing")}
-        for k, unit in enumerate(units):
-            values |= {f"done__{k}": unit["done"] or 0, f"result__{k}": unit["word"] or 0}
-        return values
-
-    def _reads(
-        self, inputs: Mapping[str, int], resetting: int, path: Ports
-    ) -> tuple[Inputs, Ports]:
+    def _reads(self, inputs: Mapping[str, int], closing: int, path: Ports) -> tuple[Inputs, Ports]:
         """Return inputs and outputs of the read arbiter; ``path``: LaunchPath's, once known.
 
         Without an index memory there is no arbiter, and no read that a soft reset waits for.
@@ -175,7 +174,7 @@ class FrontEnd:
             for n in range(self._config.sms)
             for part in ("payload", "valid")
         }
-        values |= {"closing": resetting, "answered": path.get("data__valid") or 0}
+        values |= {"closing": closing, "answered": path.get("data__valid") or 0}
         if path:
             values["read__ready"] = path["read__ready"] or 0
         return values, self._read_arbiter.outputs(values)
@@ -199,7 +198,7 @@ class FrontEnd:
             "clear_stream__payload": registers["clear_stream"],
             "ended__ready": queue["ended__ready"],
             "enable": registers["enable"],
-            "closing": registers["resetting"],
+            "closing": registers["soft_reset_active"],
             "restart": registers["restart"],
         }
         if self._read_arbiter is not None:
@@ -220,7 +219,7 @@ class FrontEnd:
     def _bus_answers(self, registers: Ports, mailbox: Ports) -> Inputs:
         """Return what BusPort hears: an access is refused if both blocks refuse it.
 
-        BusPort looks at ``answer`` in the cycle after a read alone, when both blocks have one.
+        BusPort looks at ``write_refused`` and ``answer`` only when both blocks give one.
         """
         first, second = (
             self._answer.unpack(block["answer"] or 0) for block in (registers, mailbox)
@@ -251,5 +250,5 @@ class FrontEnd:
             for name in (f"offer__{n}__valid", f"offer__{n}__payload", f"report__{n}__ready"):
                 values[name] = path[name]
         for k, unit in enumerate(units):
-            values |= {f"cores__{k}__{name}": unit[name] for name in CORE_OUTPUTS}
+            values |= outputs_to_cores(k, unit)
         return values

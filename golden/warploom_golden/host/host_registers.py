@@ -1,8 +1,9 @@
 """Cycle model of HostRegisters: what a host reads to know the core, and writes to control it."""
 
+from collections import deque
 from collections.abc import Mapping
 
-from warploom_spec import host_packets, layouts
+from warploom_spec import host_packets, layouts, timing
 from warploom_spec.config import Config
 from warploom_spec.host_commands import RECORD_WORDS
 from warploom_spec.host_map import Word
@@ -44,6 +45,7 @@ class HostRegisters:
         self._swap = layouts.order_swap(config)
         self._words = {word.offset // 4: word for word in registers(config)}
         self._all_sms = (1 << config.sms) - 1
+        self._timing = timing(config)
         # Of two error records in one cycle the dispatcher's is the last one.
         self._error_blocks = {"index_error": ErrorBlock.INDEX} if config.makes_indices else {}
         self._error_blocks |= {"dispatch_error": ErrorBlock.DISPATCHER}
@@ -51,14 +53,20 @@ class HostRegisters:
 
     def reset(self) -> None:
         """Take the values after a reset of the machine."""
-        self._answered: int | None = None
+        #: The write that commits in this cycle, and the read that is sampled in it.
+        self._committing = self._write.unpack(0)
+        self._sampling = self._read.unpack(0)
+        #: Answers of the reads that were sampled two cycles ago and one cycle ago.
+        self._answers: deque[int | None] = deque([None] * self._timing.bus_answer)
         self._irq = 0
         self._irq_enable = 0
         self._threshold = 0
         #: Bits 1 to 3 of IRQ_STATUS.
         self._happened: set[Interrupt] = set()
         self._lost_before = 0
-        self._resetting = self._restart = False
+        #: Number of this cycle in a soft reset, from 1 on; 0: no soft reset.
+        self._reset_cycle = 0
+        self._restart_next = self._restart = False
         self._unit_reset = 0
         self._stream_cleared: int | None = None
         self._swapped: int | None = None
@@ -67,38 +75,50 @@ class HostRegisters:
         self._error_last = 0
         self._error_count = 0
 
+    @property
+    def _soft_reset_active(self) -> bool:
+        return self._reset_cycle > 0
+
     def outputs(self, inputs: Mapping[str, int]) -> Values:
-        """Return the outputs of this cycle; ``answer`` is compared in the cycle after a read."""
-        write = self._write.unpack(inputs["write"])
+        """Return the outputs of this cycle, which depend on the state alone.
+
+        ``write_refused`` and ``answer`` are compared in those cycles in which they mean something.
+        """
+        del inputs
+        write = self._committing
         values: Values = {
-            "write_refused": int(bool(write["valid"]) and self._refuses(write)),
-            "answer": self._answered,
+            "write_refused": int(self._refuses(write)) if write["valid"] else None,
+            "answer": self._answers[0],
             "irq": self._irq,
             "enable": self._enable,
-            "resetting": int(self._resetting),
+            "soft_reset_active": int(self._soft_reset_active),
+            "restart_next": int(self._restart_next),
             "restart": int(self._restart),
         }
         return values | self._actions(self._performed(write), write["data"])  # 3
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
-        write = self._write.unpack(inputs["write"])
-        read = self._read.unpack(inputs["read"])
-        self._answered = self._read_word(read["address"], inputs) if read["valid"] else None
+        write, read = self._committing, self._sampling
+        self._answers.popleft()
+        self._answers.append(self._read_word(read["address"], inputs) if read["valid"] else None)
         performed = self._performed(write)
         self._irq = int(self._irq_status(inputs) & self._irq_enable != 0)
         self._store(performed, write)
         self._note_actions(performed, write["data"])
         self._note_events(performed, write["data"], inputs)
         self._note_errors(inputs)
+        self._reset_units(performed, write["data"])
         self._advance_reset(performed, write["data"], bool(inputs["idle"]))
+        self._committing = self._write.unpack(inputs["write"])
+        self._sampling = self._read.unpack(inputs["read"])
 
     # Writes
 
     def _refuses(self, write: Mapping[str, int]) -> bool:
         """Rule 1: the first that holds answers."""
         word = self._words.get(write["address"])
-        if self._resetting or word is None or word.access == "ro":
+        if self._soft_reset_active or word is None or word.access == "ro":
             return True
         if not write["strobes"]:
             return False
@@ -125,12 +145,12 @@ class HostRegisters:
         """Rule 3: what the registers that act do in this cycle."""
         values: Values = {
             "pop": int(performed == "RECORD_POP" and data & 1),
-            "clear_stream": self._stream_cleared or 0,
+            "clear_stream": self._stream_cleared,
             "clear_stream_valid": int(self._stream_cleared is not None),
             "unit_reset": self._unit_reset,
         }
         if self._config.has_order_table:
-            values["order_swap"] = self._swapped or 0
+            values["order_swap"] = self._swapped
             values["order_swap_valid"] = int(self._swapped is not None)
         return values
 
@@ -161,7 +181,7 @@ class HostRegisters:
     def _read_word(self, word_address: int, inputs: Mapping[str, int]) -> int:
         """Rule 4: return the packed answer to a read in this cycle's state."""
         word = self._words.get(word_address)
-        if word is None or (self._resetting and word.name != "STATE"):
+        if word is None or (self._soft_reset_active and word.name != "STATE"):
             return self._answer.pack({"refused": 1, "data": 0})
         data = 0 if word.access == "wo" else self._values(inputs)[word.name]
         return self._answer.pack({"refused": 0, "data": data})
@@ -172,7 +192,7 @@ class HostRegisters:
             "ID": IDENTITY,
             "VERSION": MAP_VERSION,
             "CONFIG_CRC": config_crc(self._config),
-            "STATE": int(self._resetting) | self._epoch << 16,
+            "STATE": int(self._soft_reset_active) | self._epoch << 16,
             "IRQ_ENABLE": self._irq_enable,
             "IRQ_STATUS": self._irq_status(inputs),
             "IRQ_THRESHOLD": self._threshold,
@@ -232,14 +252,22 @@ class HostRegisters:
         if self._restart:
             self._error_last = self._error_count = 0
 
+    def _reset_units(self, performed: str | None, data: int) -> None:
+        """Rules 3 and 13: the units that are reset in the next cycle."""
+        units = (1 << self._config.units) - 1
+        if self._soft_reset_active and self._reset_cycle + 1 == self._timing.soft_reset_units:
+            self._unit_reset = units
+        else:
+            self._unit_reset = data & units if performed == "UNIT_RESET" else 0
+
     def _advance_reset(self, performed: str | None, data: int, idle: bool) -> None:
-        """Rules 3 and 10 to 13."""
+        """Rules 10 to 12."""
         if self._restart:
             self._epoch = (self._epoch + 1) & EPOCH_MASK
             self._enable = self._all_sms
-        restarts = self._resetting and idle and not self._restart
+        settled = self._reset_cycle >= self._timing.soft_reset_settled
+        waits = settled and not self._restart_next and not self._restart
         begins = performed == "CONTROL" and bool(data & 1)
-        self._resetting = begins or (self._resetting and not self._restart)
-        self._restart = restarts
-        units = (1 << self._config.units) - 1
-        self._unit_reset = units if begins else data & units if performed == "UNIT_RESET" else 0
+        continues = self._soft_reset_active and not self._restart
+        self._reset_cycle = self._reset_cycle + 1 if continues else int(begins)
+        self._restart_next, self._restart = waits and idle, self._restart_next

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from warploom_spec import host_packets, layouts
+from warploom_golden.unheld_pulse import UnheldPulse
+from warploom_spec import host_packets, layouts, timing
 from warploom_spec.config import Config
 from warploom_spec.host_commands import (
     FLAG_SKIP_PRIMARY,
@@ -30,6 +31,8 @@ from warploom_spec.host_map import (
 ALL_STROBES = 0b1111
 #: Words that a unit's cores write.
 CORE_WORDS = tuple(f"RESULT{8 + k}" for k in range(RESULT_WORDS))
+#: Cycles with a soft reset, one after the other, after which the mailbox is closed.
+CLOSES_AFTER = 3
 
 
 @dataclass
@@ -37,6 +40,8 @@ class Section:
     """What a section holds but its task register: all of it is 0 after a reset."""
 
     doorbell: int = 0
+    #: The doorbell of the cycle before.
+    doorbell_before: int = 0
     #: A launch or an abort of it was sent and not answered.
     awaits: bool = False
     #: STATUS, ASSIGNED, ERROR and RESULT words that are not 0, by name.
@@ -84,6 +89,7 @@ class Mailbox:
         self._answer = host_packets.bus_answer(config)
         self._run = host_packets.unit_run(config)
         self._done = host_packets.unit_done(config)
+        self._error = host_packets.unit_error(config)
         self._result = host_packets.unit_result(config)
         self._descriptor = layouts.launch_descriptor(config)
         self._launch_answer = layouts.launch_answer(config)
@@ -94,58 +100,85 @@ class Mailbox:
         self._launch_words = launch_words(config)
         self._abort_words = abort_words(config)
         self._words = {word.offset: word for word in SECTION_WORDS}
+        self._read_latency = timing(config).bus_answer
         self._tasks = [[0] * TASK_WORDS for _ in range(config.sections)]
         self.reset()
 
     def reset(self) -> None:
         """Clear everything but the task registers."""
         self._sections = [Section() for _ in range(self._config.sections)]
+        #: The write that commits in this cycle, and the read that is sampled in it.
+        self._committing = self._write.unpack(0)
+        self._sampling = self._read.unpack(0)
+        #: Answers of reads that were sampled in the cycles before, the oldest first.
+        self._answers: deque[int | None] = deque([None] * self._read_latency)
+        #: ``soft_reset_active`` of the cycles before, the latest last.
+        self._active_before = deque([False] * CLOSES_AFTER)
         self._judged: int | None = None
         self._disconnected = [0] * self._config.units
-        self._runs = [0] * self._config.units
-        self._answered: int | None = None
+        #: Units whose ``done`` came in the cycle before and was heard: ERROR takes ``error`` (12).
+        self._ended: list[int] = []
         #: Sections whose launch or abort was not answered, and stops that were not sent.
         self._launched: deque[int] = deque()
         self._aborting: deque[int] = deque()
         self._stops: deque[int] = deque()
+        self._stop_shown: int | None = None
+        #: Sections that LaunchPath answered in the cycle before, with their outcomes.
+        self._answered: list[tuple[int, dict[str, int]]] = []
+
+    @property
+    def _shut(self) -> bool:
+        return self._active_before[-1]
+
+    @property
+    def _closed(self) -> bool:
+        return all(self._active_before)
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
-        """Return the outputs of this cycle; ``answer`` is compared in the cycle after a read."""
-        write = self._write.unpack(inputs["write"])
-        values: dict[str, int | None] = {
-            "write_refused": int(bool(write["valid"]) and self._refuses(write, inputs)),
-            "answer": self._answered,
-            "disconnected": sum(bit << unit for unit, bit in enumerate(self._disconnected)),
-            **{f"run__{unit}": word for unit, word in enumerate(self._runs)},
-        }
-        return values | self._launch_outputs(inputs) if self._launches else values
+        """Return the outputs of this cycle; of the inputs only ``missing`` counts.
 
-    def _launch_outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
-        """Rules 8, 9 and 16."""
-        sent = self._sent_launch(inputs)
+        ``write_refused`` and ``answer`` are compared in those cycles in which they mean something.
+        """
+        write = self._committing
+        values: dict[str, int | None] = {
+            "write_refused": int(self._refuses(write)) if write["valid"] else None,
+            "answer": self._answers[0],
+            "disconnected": sum(bit << unit for unit, bit in enumerate(self._disconnected)),
+            **{f"run__{unit}": UnheldPulse() for unit in range(self._config.units)},
+        }
+        number = self._handed_on(inputs)
+        if number is not None and self._opcode(number) is Opcode.RUN:
+            values[f"run__{number}"] = self._task(number)
+        return values | self._launch_outputs(number) if self._launches else values
+
+    def _launch_outputs(self, number: int | None) -> dict[str, int | None]:
+        """Rules 8, 9 and 16; ``number``: the section whose command is handed on."""
+        sends = number is not None and self._opcode(number) is Opcode.LAUNCH
         return {
-            "launch": sent,
-            "launch_valid": int(sent is not None),
-            "stop__valid": int(bool(self._stops)),
-            "stop__payload": self._stops[0] if self._stops else None,
+            "launch": self._launch(number) if number is not None and sends else None,
+            "launch_valid": int(sends),
+            "stop__valid": int(self._stop_shown is not None),
+            "stop__payload": self._stop_shown,
             "waiting": int(any(section.doorbell for section in self._sections)),
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge; everything is judged by the state before it."""
-        write = self._write.unpack(inputs["write"])
-        read = self._read.unpack(inputs["read"])
-        closed = bool(inputs.get("closed", 0))
-        self._answered = self._read_word(read["address"], closed) if read["valid"] else None
-        performs = bool(write["valid"]) and not self._refuses(write, inputs)
-        judged, self._judged = self._judged, None
-        self._runs = [0] * self._config.units
+        write, closed = self._committing, self._closed
+        performs = bool(write["valid"]) and not self._refuses(write)
         interrupted = [s for s in self._sections if closed and s.doorbell and not s.awaits]
+        # A read of this cycle sees the error of a task that ended in the cycle before.
+        self._take_unit_errors(inputs)
+        self._sample(inputs)
+        for section in self._sections:
+            section.doorbell_before = section.doorbell
         if self._launches:
-            self._send_stop(inputs)
-        if judged is not None and not closed:
+            self._advance_stops(inputs)
+        judged, self._judged = self._judged, None
+        if judged is not None:
             self._serve(judged, inputs["missing"])
         if self._launches:
+            self._complete_answered()
             self._take_launch_path_answers(inputs)
         self._take_unit_answers(inputs, closed)
         for section in interrupted:
@@ -153,6 +186,9 @@ class Mailbox:
             section.complete({"ERROR": HostError.RESET})
         if performs:
             self._perform(write)
+        self._committing = self._write.unpack(inputs["write"])
+        self._active_before.popleft()
+        self._active_before.append(self._launches and bool(inputs["soft_reset_active"]))
 
     # Writes and reads
 
@@ -163,10 +199,10 @@ class Mailbox:
             return None
         return section, offset
 
-    def _refuses(self, write: Mapping[str, int], inputs: Mapping[str, int]) -> bool:
+    def _refuses(self, write: Mapping[str, int]) -> bool:
         """Rule 1, (a) to (f): the first that holds answers."""
         place = self._place(write["address"])
-        if inputs.get("closed", 0) or place is None:
+        if self._shut or place is None:
             return True
         section, offset = place
         word = self._words[offset]
@@ -176,7 +212,7 @@ class Mailbox:
             return False
         if word.name == "DOORBELL" and write["strobes"] != ALL_STROBES:
             return True
-        if self._sections[section].doorbell:
+        if self._sections[section].doorbell or self._sections[section].doorbell_before:
             return True
         return word.name == "DOORBELL" and write["data"] > 1
 
@@ -194,10 +230,17 @@ class Mailbox:
         task, number = self._tasks[section], (offset - OFFSETS["T0"]) // 4
         task[number] = task[number] & ~mask | write["data"] & mask
 
-    def _read_word(self, word_address: int, closed: bool) -> int:
+    def _sample(self, inputs: Mapping[str, int]) -> None:
+        """Rule 3: sample the read of this cycle."""
+        read = self._sampling
+        self._answers.popleft()
+        self._answers.append(self._read_word(read["address"]) if read["valid"] else None)
+        self._sampling = self._read.unpack(inputs["read"])
+
+    def _read_word(self, word_address: int) -> int:
         """Rules 3 and 13: return the packed answer to a read in this cycle's state."""
         place = self._place(word_address)
-        if place is None or closed:
+        if place is None or self._shut:
             return self._answer.pack({"refused": 1, "data": 0})
         section, offset = place
         word, held = self._words[offset], self._sections[section]
@@ -211,8 +254,15 @@ class Mailbox:
 
     # Serving
 
+    def _handed_on(self, inputs: Mapping[str, int]) -> int | None:
+        """Return the section whose command is judged in this cycle and does not complete in it."""
+        number = self._judged
+        if number is None or self._verdict(number, inputs["missing"]) is not None:
+            return None
+        return number
+
     def _serve(self, number: int, missing: int) -> None:
-        """Rules 5 to 9: complete a section's command or hand it on."""
+        """Rules 5 to 9: complete a section's command, or note what it waits for."""
         verdict, opcode = self._verdict(number, missing), self._opcode(number)
         section = self._sections[number]
         if verdict is not None:
@@ -222,7 +272,7 @@ class Mailbox:
             return
         match opcode:
             case Opcode.RUN:
-                self._runs[number] = self._task(number)
+                pass
             case Opcode.LAUNCH:
                 section.awaits = True
                 self._launched.append(number)
@@ -305,37 +355,38 @@ class Mailbox:
 
     # The launch path
 
-    def _sent_launch(self, inputs: Mapping[str, int]) -> int | None:
-        """Rule 8: return the packed ``launch_descriptor`` that is sent in this cycle."""
-        number = self._judged
-        if number is None or inputs["closed"] or self._opcode(number) is not Opcode.LAUNCH:
-            return None
-        if self._verdict(number, inputs["missing"]) is not None:
-            return None
+    def _launch(self, number: int) -> int:
+        """Rule 8: return the packed ``launch_descriptor`` of a section's command."""
         values = self._launch_words.unpack(self._tasks[number])
         names = [field.name for field in self._descriptor.fields]
         return self._descriptor.pack({name: values[name] for name in names})
 
-    def _send_stop(self, inputs: Mapping[str, int]) -> None:
-        """Rule 9: the oldest stop leaves when it transfers."""
-        if self._stops and inputs["stop__ready"]:
-            self._stops.popleft()
+    def _advance_stops(self, inputs: Mapping[str, int]) -> None:
+        """Rule 9: the oldest stop goes to the register, if it is free or its stop transfers."""
+        if self._stop_shown is None or inputs["stop__ready"]:
+            self._stop_shown = self._stops.popleft() if self._stops else None
+
+    def _complete_answered(self) -> None:
+        """Rules 10 and 11: the answers of the cycle before complete their sections."""
+        for number, outcome in self._answered:
+            self._sections[number].complete(outcome)
+        self._answered = []
 
     def _take_launch_path_answers(self, inputs: Mapping[str, int]) -> None:
         """Rules 10 and 11: the oldest launch, the oldest abort is answered."""
         launch = self._launch_answer.unpack(inputs["launch_answer"])
         if launch["valid"]:
             error = launch["code"] | launch["argument"] << 16
-            section = self._sections[self._launched.popleft()]
-            section.complete({"ERROR": error, "RESULT0": launch["ticket"]})
+            outcome = {"ERROR": error, "RESULT0": launch["ticket"]}
+            self._answered.append((self._launched.popleft(), outcome))
         stop = self._stop_answer.unpack(inputs["stop_answer"])
         if stop["valid"]:
-            self._sections[self._aborting.popleft()].complete({"ERROR": stop["code"]})
+            self._answered.append((self._aborting.popleft(), {"ERROR": stop["code"]}))
 
     # The units
 
     def _take_unit_answers(self, inputs: Mapping[str, int], closed: bool) -> None:
-        """Rules 12 to 14: what the units say in this cycle."""
+        """Rules 12 to 14: what the units say in this cycle, but for their errors."""
         for unit in range(self._config.units):
             if not closed:
                 self._take_unit_answer(unit, inputs)
@@ -354,7 +405,15 @@ class Mailbox:
                 {
                     "STATUS": done["status"],
                     "ASSIGNED": done["assigned"],
-                    "ERROR": done["code"] | done["core"] << 8 | done["argument"] << 16,
                     "RESULT1": done["task"],
                 }
             )
+            self._ended.append(unit)
+
+    def _take_unit_errors(self, inputs: Mapping[str, int]) -> None:
+        """Rule 12: ERROR of a task that ended in the cycle before."""
+        for unit in self._ended:
+            error = self._error.unpack(inputs[f"error__{unit}"])
+            word = error["code"] | error["core"] << 8 | error["argument"] << 16
+            self._sections[unit].outcome["ERROR"] = word
+        self._ended = []

@@ -22,7 +22,7 @@ CORE_OUTPUTS = (
     "code",
     "arguments",
     "result__ready",
-    "release",
+    "barrier_open",
     "cancel",
 )
 
@@ -32,9 +32,8 @@ Ports = dict[str, int | None]
 class TaskUnits:
     """Cycle model of TaskUnits.
 
-    Ports of each part: ``docs/host/bus_port.md``, ``mailbox.md`` and ``execution_unit.md``. Every
-    wire between two parts carries a registered output but ``write_refused``, which follows from
-    BusPort's ``write``.
+    Ports of each part: ``docs/host/bus_port.md``, ``mailbox.md`` and ``execution_unit.md``. Of the
+    outputs only the mailbox's ``run`` depends on another part in the same cycle, on ``missing``.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ class TaskUnits:
         for name in ("busy", "missing"):
             values[name] = together(units, name)
         for number, unit in enumerate(units):
-            values |= {f"cores__{number}__{name}": unit[name] for name in CORE_OUTPUTS}
+            values |= outputs_to_cores(number, unit)
         return values
 
     def tick(self, inputs: Mapping[str, int]) -> None:
@@ -71,12 +70,12 @@ class TaskUnits:
         port, units = self._port.outputs({}), self._unit_outputs()
         mailbox_inputs = self._mailbox_inputs(inputs, port, units)
         mailbox = self._mailbox.outputs(mailbox_inputs)
-        # BusPort looks at `answer` in the cycle after a read alone.
+        # BusPort looks at each only when the mailbox gives it.
         answers = {name: mailbox[name] or 0 for name in ("write_refused", "answer")}
         self._port.tick({**inputs, **answers})
         self._mailbox.tick(mailbox_inputs)
         for number, unit in enumerate(self._units):
-            unit_inputs = {name: inputs[f"cores__{number}__{name}"] for name in CORE_INPUTS}
+            unit_inputs = inputs_from_cores(number, inputs)
             unit_inputs["run"] = mailbox[f"run__{number}"] or 0
             unit_inputs["reset"] = inputs["unit_reset"] >> number & 1
             unit.tick(unit_inputs)
@@ -88,11 +87,25 @@ class TaskUnits:
         self, inputs: Mapping[str, int], port: Ports, units: list[Ports]
     ) -> dict[str, int]:
         values = {name: port[name] or 0 for name in ("write", "read")}
-        values |= {"missing": together(units, "missing"), "unit_reset": inputs["unit_reset"]}
-        for number, unit in enumerate(units):
-            values[f"done__{number}"] = unit["done"] or 0
-            values[f"result__{number}"] = unit["word"] or 0
-        return values
+        return values | {"unit_reset": inputs["unit_reset"]} | words_of_units(units)
+
+
+def inputs_from_cores(number: int, inputs: Mapping[str, int]) -> dict[str, int]:
+    """Return what a unit hears of its cores; ``inputs``: those of the whole."""
+    return {f"cores__{name}": inputs[f"cores__{number}__{name}"] for name in CORE_INPUTS}
+
+
+def outputs_to_cores(number: int, unit: Ports) -> Ports:
+    """Return the outputs of the whole that lead to a unit's cores."""
+    return {f"cores__{number}__{name}": unit[f"cores__{name}"] for name in CORE_OUTPUTS}
+
+
+def words_of_units(units: list[Ports]) -> dict[str, int]:
+    """Return what the mailbox hears of the units."""
+    values = {"missing": together(units, "missing")}
+    for number, unit in enumerate(units):
+        values |= {f"{name}__{number}": unit[name] or 0 for name in ("done", "error", "result")}
+    return values
 
 
 def together(units: list[Ports], name: str) -> int:
