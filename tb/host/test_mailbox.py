@@ -32,8 +32,8 @@ class Surroundings:
     """Workers that write commands and ring, noise on the bus, and units that keep to their page.
 
     A unit's results and end may come at any time after its ``run``; the ends of all units come in
-    one cycle now and then. The launch path answers in order, after any time. Now and then the
-    mailbox is closed for some cycles.
+    one cycle now and then. The launch path answers in order, after any time. Now and then a soft
+    reset runs for some cycles.
     """
 
     def __init__(self, context):
@@ -41,6 +41,7 @@ class Surroundings:
         self._rng = context.rng
         self._commands = Commands(self._config, context.case.rng("commands"))
         self._done = host_packets.unit_done(self._config)
+        self._error = host_packets.unit_error(self._config)
         self._paces = {
             name: Pace(context.case.rng(name)) for name in ("write", "read", "done", "result")
         }
@@ -59,9 +60,11 @@ class Surroundings:
     def _restart(self):
         self._running = [False] * self._config.units
         self._commands.restart()
-        self._rings = [None] * 2
+        # Sections that were rung: the latest write's, one that commits, one that is judged.
+        self._rings = [None] * 3
         self._unanswered = {"launch": 0, "stop": 0}
-        self._closed_for = 0
+        self._resets_for = 0
+        self._closing = Closing()
 
     def next(self, outputs):
         if outputs is None:
@@ -70,11 +73,12 @@ class Surroundings:
             for unit in range(self._config.units):
                 self._running[unit] |= bool(outputs[f"run__{unit}"])
             self._unanswered["launch"] += outputs["launch_valid"]
+        closed = self._closing.closed
         inputs = (
             self._stop.next(outputs)
             | self._answers()
             | {
-                "closed": self._closed(),
+                "soft_reset_active": self._soft_reset(),
                 "write": self._commands.write() if self._paces["write"]() else 0,
                 "read": self._commands.read() if self._paces["read"]() else 0,
                 **{
@@ -84,7 +88,9 @@ class Surroundings:
             }
         )
         inputs["unit_reset"] |= self._reset_at_the_judgement(inputs["write"])
-        if inputs["closed"]:
+        inputs |= {f"error__{k}": self._explanation() for k in self._units()}
+        self._closing.next(inputs["soft_reset_active"])
+        if closed:
             # Their units are reset; what these still say is not heard.
             noise = {f"done__{k}": self._end() * self._rng.randrange(2) for k in self._units()}
             noise |= {f"result__{k}": self._result() for k in self._units()}
@@ -103,19 +109,19 @@ class Surroundings:
     def _units(self):
         return range(self._config.units)
 
-    def _closed(self):
-        """Return whether the mailbox is closed; a phase begins when it matters, or at any time."""
-        self._closed_for -= self._closed_for > 0
+    def _soft_reset(self):
+        """Return whether a soft reset runs; one begins when it matters, or at any time."""
+        self._resets_for -= self._resets_for > 0
         matters = self._rings[0] is not None or any(self._unanswered.values())
         if self._rng.random() < (0.02 if matters else 0.002):
-            self._closed_for = self._rng.randint(1, 20)
-        return int(self._closed_for > 0)
+            self._resets_for = self._rng.randint(1, 20)
+        return int(self._resets_for > 0)
 
     def _answers(self):
         """Return the launch path's answers; those of stops that transferred before this cycle."""
         rng, inputs = self._rng, {"launch_answer": 0, "stop_answer": 0}
         # An answer comes at any time, and often in the cycle of a judgement: of the next launch.
-        judged = self._rings[0] is not None and rng.random() < 0.3
+        judged = self._rings[1] is not None and rng.random() < 0.3
         if (self._paces["launched"]() or judged) and self._unanswered["launch"]:
             self._unanswered["launch"] -= 1
             refused = rng.random() < 0.4
@@ -134,10 +140,10 @@ class Surroundings:
         return inputs
 
     def _reset_at_the_judgement(self, word):
-        """Return a mask: now and then the unit whose section's doorbell came a cycle ago."""
+        """Return a mask: now and then the unit whose section's command is judged."""
         section, offset = divmod(WRITE.unpack(word)["address"] - 0x400, 0x80)
-        self._rings = [section if word and offset == 0 else None, self._rings[0]]
-        section = self._rings[1]
+        self._rings = [section if word and offset == 0 else None, *self._rings[:2]]
+        section = self._rings[2]
         if section is None or not 0 <= section < self._config.units or self._rng.random() < 0.6:
             return 0
         return 1 << section
@@ -151,7 +157,31 @@ class Surroundings:
 
     def _end(self):
         fields = self._done.unpack(self._rng.getrandbits(self._done.bits))
-        return self._done.pack(fields | {"valid": 1, "code": self._rng.choice(TASK_CODES)})
+        return self._done.pack(fields | {"valid": 1})
+
+    def _explanation(self):
+        """Return any `error`: it means something after `done` alone."""
+        fields = self._error.unpack(self._rng.getrandbits(self._error.bits))
+        return self._error.pack(fields | {"code": self._rng.choice(TASK_CODES)})
+
+
+class Closing:
+    """Whether the mailbox is shut, and whether it is closed, in the cycle to come."""
+
+    def __init__(self):
+        self._active = [0] * 3
+
+    def next(self, active):
+        """Note ``soft_reset_active`` of a cycle."""
+        self._active = [*self._active[1:], active]
+
+    @property
+    def shut(self):
+        return self._active[-1]
+
+    @property
+    def closed(self):
+        return all(self._active)
 
 
 class Happenings:
@@ -173,7 +203,7 @@ class Happenings:
                 "read and completion of a section in one cycle",
                 "two sections answered and ended in one cycle",
                 "closed while a launch is not answered",
-                "closed in the cycle of a judgement",
+                "shut in the cycle of a judgement",
                 "a launch is answered while closed",
                 "an abort is answered while closed",
                 "a task ends while closed",
@@ -191,9 +221,13 @@ class Happenings:
         #: Sections that were rung and not seen free since.
         self._rung = set()
         self._disconnects = None
-        self._asked = None
+        #: Offsets of the words that reads asked for two cycles ago, and in the last one.
+        self._asked = [None] * 2
         self._launches = 0
         self._rang = False
+        self._closing = Closing()
+        #: The write that commits, and the read that is sampled.
+        self._acting = {"write": WRITE.unpack(0), "read": READ.unpack(0)}
 
     def counts(self):
         return self.counts_of
@@ -201,9 +235,14 @@ class Happenings:
     def see(self, cycle, inputs, outputs):
         del cycle
         self._see_units(inputs, outputs)
-        self._see_read(inputs, outputs)
+        self._see_read(outputs)
         self._see_launch_path(inputs, outputs)
-        self._disconnects = self._see_write(inputs, outputs)
+        self._disconnects = self._see_write(outputs)
+        self._closing.next(inputs["soft_reset_active"])
+        self._acting = {
+            access: packet.unpack(inputs[access])
+            for access, packet in (("write", WRITE), ("read", READ))
+        }
 
     def _count(self, name, happened=True):
         self.counts_of[name] += bool(happened)
@@ -216,8 +255,7 @@ class Happenings:
                 ends.append(unit)
                 self._count("result and done in one cycle", inputs[f"result__{unit}"])
         self._count("two sections complete in one cycle", len(ends) > 1)
-        for access, packet in (("write", WRITE), ("read", READ)):
-            fields = packet.unpack(inputs[access])
+        for access, fields in self._acting.items():
             section, _ = divmod(fields["address"] - 0x400, 0x80)
             happened = fields["valid"] and section in ends
             self._count(f"{access} and completion of a section in one cycle", happened)
@@ -228,11 +266,11 @@ class Happenings:
             self._count("DISCONNECT and unit reset in one cycle", happened)
 
     def _see_launch_path(self, inputs, outputs):
-        closed, answer = inputs["closed"], inputs["launch_answer"]
+        closed, answer = self._closing.closed, inputs["launch_answer"]
         ends = any(word for name, word in inputs.items() if name.startswith("done__"))
         stops = inputs["stop_answer"]
         self._count("closed while a launch is not answered", closed and self._launches)
-        self._count("closed in the cycle of a judgement", closed and self._rang)
+        self._count("shut in the cycle of a judgement", self._closing.shut and self._rang)
         self._count("a launch is answered while closed", closed and answer)
         self._count("an abort is answered while closed", closed and stops)
         self._count("a task ends while closed", closed and ends)
@@ -240,26 +278,29 @@ class Happenings:
         together = not closed and bool(answer) + bool(stops) + ends > 1
         self._count("two sections answered and ended in one cycle", together)
         self._launches += outputs["launch_valid"] - bool(answer)
-        fields = WRITE.unpack(inputs["write"])
+        fields = self._acting["write"]
         _, word = divmod(fields["address"] - 0x400, 0x80)
         rings = fields["valid"] and word == 0 and fields["data"] == 1
         self._rang = rings and not outputs["write_refused"] and fields["strobes"]
 
-    def _see_read(self, inputs, outputs):
-        data = ANSWER.unpack(outputs["answer"])["data"] if self._asked is not None else 0
+    def _see_read(self, outputs):
+        asked = self._asked[0]
+        data = ANSWER.unpack(outputs["answer"])["data"] if asked is not None else 0
         code = data & 0xFF
-        if self._asked == OFFSETS["ERROR"] and code:
+        if asked == OFFSETS["ERROR"] and code:
             ours = code in list(HostError)
             name = HostError(code).name if ours else "a code of the launch path"
             self._count(f"ERROR reads {name}")
-        self._count("RESULT0 reads a ticket", self._asked == OFFSETS["RESULT0"] and data)
-        fields = READ.unpack(inputs["read"])
+        self._count("RESULT0 reads a ticket", asked == OFFSETS["RESULT0"] and data)
+        fields = self._acting["read"]
         section, word = divmod(fields["address"] - 0x400, 0x80)
-        self._asked = 4 * word if fields["valid"] and section >= 0 else None
+        sampled = 4 * word if fields["valid"] and section >= 0 else None
+        self._asked = [self._asked[1], sampled]
 
-    def _see_write(self, inputs, outputs):
+    def _see_write(self, outputs):
         """Return the section whose DISCONNECT was rung in this cycle, if so."""
-        fields, refused = WRITE.unpack(inputs["write"]), outputs["write_refused"]
+        fields = self._acting["write"]
+        refused = fields["valid"] and outputs["write_refused"]
         if not fields["valid"]:
             return None
         section, word = divmod(fields["address"] - 0x400, 0x80)

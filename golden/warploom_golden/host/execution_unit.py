@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from warploom_golden.unheld_pulse import UnheldPulse
 from warploom_spec import host_packets
 from warploom_spec.config import Config
 from warploom_spec.host_errors import HostError
@@ -126,8 +125,8 @@ class ExecutionUnit:
 
     def _clear_pulses(self) -> None:
         self._opens = self._cancels = False
-        self._done_pulse: int = UnheldPulse()
-        self._result_pulse: int = UnheldPulse()
+        self._done_pulse: int = 0
+        self._result_pulse: int = 0
 
     # A task's beginning and its parts
 

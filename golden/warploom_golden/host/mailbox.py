@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from warploom_golden.unheld_pulse import UnheldPulse
 from warploom_spec import host_packets, layouts, timing
 from warploom_spec.config import Config
 from warploom_spec.host_commands import (
@@ -144,7 +143,7 @@ class Mailbox:
             "write_refused": int(self._refuses(write)) if write["valid"] else None,
             "answer": self._answers[0],
             "disconnected": sum(bit << unit for unit, bit in enumerate(self._disconnected)),
-            **{f"run__{unit}": UnheldPulse() for unit in range(self._config.units)},
+            **{f"run__{unit}": 0 for unit in range(self._config.units)},
         }
         number = self._handed_on(inputs)
         if number is not None and self._opcode(number) is Opcode.RUN:
