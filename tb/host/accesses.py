@@ -46,7 +46,7 @@ def recorded(block, script, cycles):
     ``write_refused`` is 0 where no write commits: it means nothing there.
     """
     whole = record(block, script, cycles + EARLIER)
-    acts = Recording()
+    acts = Recording(validity=whole.validity)
     for before, inputs, outputs in zip(
         whole.inputs, whole.inputs[EARLIER:], whole.outputs[EARLIER:], strict=False
     ):

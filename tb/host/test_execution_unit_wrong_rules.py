@@ -4,6 +4,7 @@ import pytest
 
 from tb.host import test_execution_unit_rules as rules
 from tb.host.test_execution_unit_rules import CONFIG
+from tb.support.planted import Change
 from tb.support.record import made
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.host.execution_unit import ExecutionUnit
@@ -20,7 +21,7 @@ WRONG = {
     "a time-out names the highest core that is late": WrongRule(
         united(rules.test_a_time_out_names_the_lowest_core_that_is_late),
         (
-            Rewrite(
+            Change(
                 *(ExecutionUnit, "_explain", "latest.eq(lowest_number(late))"),
                 "latest.eq(len(late) - 1 - lowest_number(late[::-1]))",
             ),
@@ -31,7 +32,7 @@ WRONG = {
     "a time-out names core 0": WrongRule(
         united(rules.test_a_time_out_names_the_lowest_core_that_is_late),
         (
-            Rewrite(
+            Change(
                 *(ExecutionUnit, "_explain", "latest.eq(lowest_number(late))"),
                 "latest.eq(0)",
             ),

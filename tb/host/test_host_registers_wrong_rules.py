@@ -2,6 +2,7 @@
 
 import pytest
 
+from tb.host import accesses
 from tb.host import test_host_registers_rules as rules
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.host.host_registers import HostRegisters
@@ -102,4 +103,4 @@ WRONG = {
 
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_rule_wrong_in_rtl_and_model_alike_is_found(rule, monkeypatch):
-    demand_found(WRONG[rule], (HostRegisters, Model), rules, monkeypatch)
+    demand_found(WRONG[rule], (HostRegisters, Model), accesses, monkeypatch)

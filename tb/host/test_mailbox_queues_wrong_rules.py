@@ -2,12 +2,13 @@
 
 import pytest
 
-from tb.host import mailbox_script
+from tb.host import accesses
 from tb.host import test_mailbox_queues as queues
 from tb.host import test_mailbox_rules as rules
 from tb.support.record import made
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.host._launch_answers import LaunchAnswers
+from warploom.host._verdict import Verdict
 from warploom.host.mailbox import Mailbox
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import Mailbox as Model
@@ -31,7 +32,7 @@ WRONG = {
     "BAD_OPCODE comes before DISCONNECTED": WrongRule(
         boxed(rules.test_disconnected_is_told_before_anything_else, rules.TINY),
         (
-            Rewrite(Mailbox, "_judge", FIRST, FIRST.replace(",", " & known,", 1)),
+            Rewrite(Verdict, "elaborate", FIRST, FIRST.replace(",", " & known,", 1)),
             Rewrite(Model, "_verdict", DISCONNECTED + UNKNOWN, UNKNOWN + DISCONNECTED),
         ),
         (3,),
@@ -42,27 +43,33 @@ WRONG = {
             Rewrite(
                 Mailbox,
                 "_write",
-                "write.strobes.any() & (rung | (is_doorbell & (~whole | write.data[1:].any())))",
-                "rung | write.strobes.any() & is_doorbell & (~whole | write.data[1:].any())",
+                "shut | wrong | (altering & rung)",
+                "shut | wrong | rung",
             ),
             Rewrite(
                 Model,
                 "_refuses",
                 "if not write['strobes']:\n    return False",
-                "if not write['strobes']:\n    return bool(self._sections[section].doorbell)",
+                "if not write['strobes']:\n    held = self._sections[section]\n"
+                "    return bool(held.doorbell or held.doorbell_before)",
             ),
         ),
     ),
+    # The register behind the queue holds one stop.
     "the queue of stops is one place short": WrongRule(
         boxed(queues.test_every_section_aborts_while_no_stop_is_taken, queues.CONFIG),
         (
             Rewrite(
-                *(LaunchAnswers, "elaborate", "SyncFIFO(width=TICKET_BITS, depth=self._sections)"),
-                "SyncFIFO(width=TICKET_BITS, depth=self._sections - 1)",
+                *(
+                    LaunchAnswers,
+                    "_send_stops",
+                    "SyncFIFO(width=TICKET_BITS, depth=self._sections)",
+                ),
+                "SyncFIFO(width=TICKET_BITS, depth=self._sections - 2)",
             ),
             Rewrite(
                 *(Model, "_serve", SENDS),
-                f"if len(self._stops) < self._config.sections - 1:\n    {SENDS}",
+                f"if len(self._stops) < self._config.sections - 2:\n    {SENDS}",
             ),
         ),
     ),
@@ -71,4 +78,4 @@ WRONG = {
 
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_rule_wrong_in_rtl_and_model_alike_is_found(rule, monkeypatch):
-    demand_found(WRONG[rule], (Mailbox, Model), mailbox_script, monkeypatch)
+    demand_found(WRONG[rule], (Mailbox, Model), accesses, monkeypatch)

@@ -226,11 +226,12 @@ def test_disconnected_until_the_unit_is_reset(box, reset_at, stays):
 @pytest.mark.rule("mailbox", 5)
 @pytest.mark.parametrize("opcode", [3, 255, Opcode.NOP, Opcode.RUN, Opcode.LAUNCH, Opcode.ABORT])
 def test_disconnected_is_told_before_anything_else(box, opcode):
-    """Disconnected from 3 on; the command is rung in 7, with one part too many."""
+    """Disconnected from 3 on; the command is rung in 8, with one part too many."""
     task = {"T0": opcode, "T2": 5, "T3": 1, "T9": 0xFFFF}
-    writes = command(0, {"T0": Opcode.DISCONNECT}) | command(0, task, start=3)
-    seen = play(box, write=writes, read=reads(0, "ERROR", (9,)))
-    assert answers(seen) == {9: HostError.DISCONNECTED}
+    writes = command(0, {"T0": Opcode.DISCONNECT}) | command(0, task, start=4)
+    seen = play(box, write=writes, read=reads(0, "ERROR", (10,)))
+    assert seen.cycles("write_refused") == []
+    assert answers(seen) == {10: HostError.DISCONNECTED}
     assert seen.cycles("run__0") == seen.cycles("launch_valid") == seen.cycles("stop__valid") == []
 
 

@@ -5,7 +5,7 @@ A comparison of the two cannot find them.
 
 import pytest
 
-from tb.host import mailbox_script
+from tb.host import accesses
 from tb.host import test_mailbox_launches as rules
 from tb.host import test_mailbox_rules as task_rules
 from tb.host.test_mailbox_rules import TINY
@@ -13,6 +13,7 @@ from tb.support.planted import Change
 from tb.support.wrong_rules import WrongRule, demand_found
 from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._outcome import Outcome
+from warploom.host._verdict import Verdict
 from warploom.host.mailbox import Mailbox
 from warploom_golden.host import Mailbox as Model
 from warploom_golden.host.mailbox import Section
@@ -31,14 +32,16 @@ WRONG = {
     "the last word with a value too large is named": WrongRule(
         boxed(rules.test_the_first_word_with_a_value_too_large_is_named),
         (
-            Change(Mailbox, "_too_large", "-words.by_name", "words.by_name"),
+            Change(Verdict, "_too_large", "-words.by_name", "words.by_name"),
             Change(Model, "_too_large", "min(words", "max(words"),
         ),
     ),
     "a launch's answer has no argument": WrongRule(
-        boxed(rules.test_the_answer_to_a_launch_is_seen_from_the_next_cycle_on),
+        boxed(rules.test_the_answer_to_a_launch_is_seen_from_the_second_cycle_on),
         (
-            Change(Mailbox, "elaborate", "launched.code, launched.argument", "launched.code, C(0)"),
+            Change(
+                Mailbox, "_explain_answers", "launched), code, argument", "launched), code, C(0)"
+            ),
             Change(Model, "_take_launch_path_answers", ' | launch["argument"] << 16', ""),
         ),
         ("ERROR",),
@@ -72,9 +75,9 @@ WRONG = {
         (
             Change(
                 LaunchAnswers,
-                "elaborate",
-                "self.stop.payload.ticket.eq(stops.r_data)",
-                "self.stop.payload.eq(Cat(stops.r_data, 1))",
+                "_send_stops",
+                "self.stop.payload.ticket.eq(ticket)",
+                "self.stop.payload.eq(Cat(ticket, 1))",
             ),
             Change(Model, "_serve", '"drain": 0', '"drain": 1'),
         ),
@@ -82,8 +85,10 @@ WRONG = {
     "an abort does not wait until it is taken": WrongRule(
         boxed(rules.test_an_abort_stands_until_it_is_taken_and_answered),
         (
-            Change(LaunchAnswers, "elaborate", "r_en.eq(self.stop.ready)", "r_en.eq(1)"),
-            Change(Model, "_send_stop", ' and inputs["stop__ready"]', ""),
+            Change(LaunchAnswers, "_send_stops", "~valid | self.stop.ready", "1"),
+            Change(
+                Model, "_advance_stops", 'self._stop_shown is None or inputs["stop__ready"]', "1"
+            ),
         ),
     ),
     "a launch that was sent is interrupted": WrongRule(
@@ -103,19 +108,61 @@ WRONG = {
             Change(Model, "tick", "section.outcome.clear()", KEEPS_TICKET),
         ),
     ),
-    "a launch is sent while the mailbox is closed": WrongRule(
-        boxed(rules.test_a_command_is_not_judged_while_the_mailbox_is_closed),
+    "a command is not judged while the mailbox is shut": WrongRule(
+        boxed(rules.test_a_command_that_was_rung_before_the_mailbox_is_shut_is_handed_on),
         (
-            Change(Mailbox, "elaborate", "serving & ~closed.replicate(sections)", "serving"),
-            Change(Model, "tick", "judged is not None and not closed", "judged is not None"),
-            Change(Model, "_sent_launch", 'or inputs["closed"] ', ""),
+            Change(
+                *(Mailbox, "elaborate", "ringing.eq(rings.any())"),
+                "ringing.eq(rings.any() & ~self.soft_reset_active)",
+            ),
+            Change(
+                *(Mailbox, "elaborate", "serving.eq(rings)"),
+                "serving.eq(rings & ~self.soft_reset_active.replicate(sections))",
+            ),
+            Change(Model, "tick", "judged is not None", "judged is not None and not self._shut"),
+            Change(Model, "_handed_on", "number is None or", "number is None or self._shut or"),
         ),
-        (Opcode.LAUNCH,),
+        (Opcode.LAUNCH, 3),
+    ),
+    "the mailbox closes a cycle too early": WrongRule(
+        boxed(
+            rules.test_a_task_that_ends_in_the_last_cycle_before_the_mailbox_closes_has_its_error
+        ),
+        (
+            Change(Mailbox, "_close", "closed.eq(active & settles)", "closed.eq(active & shut)"),
+            Change(Model, "tick", "self._closed", "all(list(self._active_before)[1:])"),
+        ),
+    ),
+    "the error of a task is that of its end's cycle": WrongRule(
+        task_rules.test_a_completion_is_seen_from_the_next_cycle_on,
+        (
+            Change(
+                *(Mailbox, "_keep_outcomes", "outcome.error.eq(self.error[k])"),
+                'outcome.error.eq(before(m, f"late_{k}", self.error[k]))',
+            ),
+            Change(
+                *(Model, "_take_unit_answer", "self._ended.append(unit)"),
+                "self._ended = [unit]; self._take_unit_errors(inputs)",
+            ),
+        ),
+    ),
+    "a write passes in the cycle after a completion": WrongRule(
+        boxed(task_rules.test_first_rule_that_holds_answers_a_write),
+        (
+            Change(
+                *(Mailbox, "_write", 'before(m, "rung", (here & (doorbell | rings)).any())'),
+                "Array(doorbell)[place]",
+            ),
+            Change(Model, "_refuses", " or self._sections[section].doorbell_before", ""),
+        ),
     ),
     "a task's end is heard while the mailbox is closed": WrongRule(
         boxed(rules.test_a_task_that_runs_when_the_mailbox_closes_ends_with_reset_and_nothing_else),
         (
-            Change(Mailbox, "_keep_outcomes", "m.If(~closed)", "m.If(C(1))"),
+            Change(
+                *(Mailbox, "_keep_outcomes", "self.done[k].valid & ~closed"),
+                "self.done[k].valid",
+            ),
             Change(Model, "_take_unit_answers", "if not closed:", "if True:"),
         ),
     ),
@@ -127,17 +174,19 @@ WRONG = {
         ),
     ),
     "reads pass while the mailbox is closed": WrongRule(
-        boxed(rules.test_every_access_is_refused_while_the_mailbox_is_closed),
+        boxed(rules.test_every_access_is_refused_while_the_mailbox_is_shut),
         (
-            Change(Mailbox, "_read", "inside & named & ~closed", "inside & named"),
-            Change(Model, "_read_word", "place is None or closed", "place is None"),
+            Change(Mailbox, "_read", "answers & ~shut", "answers"),
+            Change(Model, "_read_word", "place is None or self._shut", "place is None"),
         ),
     ),
     "writes pass while the mailbox is closed": WrongRule(
-        boxed(rules.test_every_access_is_refused_while_the_mailbox_is_closed),
+        boxed(rules.test_every_access_is_refused_while_the_mailbox_is_shut),
         (
-            Change(Mailbox, "_write", "closed\n                | ~inside", "~inside"),
-            Change(Model, "_refuses", 'inputs.get("closed", 0) or ', ""),
+            Change(
+                Mailbox, "_write", "shut | wrong | (altering & rung)", "wrong | (altering & rung)"
+            ),
+            Change(Model, "_refuses", "self._shut or ", ""),
         ),
     ),
 }
@@ -145,4 +194,4 @@ WRONG = {
 
 @pytest.mark.parametrize("rule", WRONG)
 def test_a_rule_wrong_in_rtl_and_model_alike_is_found(rule, monkeypatch):
-    demand_found(WRONG[rule], (Mailbox, Model), mailbox_script, monkeypatch)
+    demand_found(WRONG[rule], (Mailbox, Model), accesses, monkeypatch)

@@ -6,6 +6,7 @@ import pytest
 
 from tb.host import test_bus_port, test_execution_unit, test_mailbox
 from tb.support.planted import Change, plant
+from warploom.host._verdict import Verdict
 from warploom.host.bus_port import BusPort
 from warploom.host.execution_unit import ExecutionUnit
 from warploom.host.mailbox import Mailbox
@@ -24,35 +25,42 @@ WRONG = {
     ),
     "no R place is kept for a read on its way": (
         *(PORT, BusPort, "_read"),
-        *("addresses.valid_next & (following != READS)", "addresses.valid_next"),
+        *("addresses.valid_next & room", "addresses.valid_next"),
+    ),
+    "no entry is kept for the access that is issued meanwhile": (
+        *(PORT, BusPort, "_room"),
+        *("following < most - 1", "following < most"),
     ),
     "two refusals in one cycle count as one": (
         *(PORT, BusPort, "elaborate"),
-        *("refused_write + refused_read", "(refused_write | refused_read)"),
+        *("self._write(m) + self._read(m)", "self._write(m) | self._read(m)"),
     ),
     "a doorbell takes values above 1": (
         *(BOX, Mailbox, "_write"),
-        *("(~whole | write.data[1:].any())", "~whole"),
+        *("write.data[0] & ~write.data[1:].any()", "write.data[0]"),
     ),
     "parts are not held against the primary core's absence": (
-        *(BOX, Mailbox, "_judge"),
+        *(BOX, Verdict, "_count_parts"),
         *("Mux(skip_primary, n >= cores, n > cores)", "n > cores"),
     ),
     "DISCONNECT wins over the unit's reset": (
-        *(BOX, Mailbox, "_judge"),
-        *("& ~self.unit_reset", "& ~(self.unit_reset & ~mine)"),
+        *(BOX, Verdict, "elaborate"),
+        *(
+            ")\n            & ~self.unit_reset",
+            ")\n            & ~(self.unit_reset & ~unit_selected)",
+        ),
     ),
     "a part becomes valid after the time-out": (
         *(UNIT, ExecutionUnit, "elaborate"),
-        *("expires | expired", "expired"),
+        *("taken, time_over)", "taken, expired)"),
     ),
     "a missing core arrives before its start is taken": (
         *(UNIT, ExecutionUnit, "_watch_missing"),
         *("absent & taken & here", "absent & here"),
     ),
     "the last failure is reported": (
-        *(UNIT, ExecutionUnit, "_first_failure"),
-        *("failing.any() & ~some", "failing.any()"),
+        *(UNIT, ExecutionUnit, "_explain"),
+        *("m.If(~some)", "m.If(failing.any())"),
     ),
     "a reset opens the barrier": (
         *(UNIT, ExecutionUnit, "_watch_missing"),
