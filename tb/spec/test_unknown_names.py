@@ -45,7 +45,8 @@ def ring(opcode: int) -> int:
         return {"write": WRITE.pack({"valid": 1, "address": address, "data": data, "strobes": 15})}
 
     read = {"read": READ.pack({"valid": 1, "address": section_address(0, "ERROR") // 4})}
-    for inputs in (write("T0", opcode), write("DOORBELL", 1), {}, {}, read):
+    # The answer comes three cycles after `read`: one to its sampling, and two more.
+    for inputs in (write("T0", opcode), write("DOORBELL", 1), {}, {}, read, {}, {}):
         mailbox.tick(idle | inputs)
     answer = mailbox.outputs(idle)["answer"]
     assert answer is not None
