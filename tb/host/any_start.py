@@ -34,11 +34,12 @@ REGISTER = re.compile(r"^  reg ((?:\[\d+:0\] )?)(\S+) += (\d+)('\w+);$", re.MULT
 ROWS = re.compile(r"^  initial begin\n.*?^  end$", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^    (\S+ *\[\d+\]) = (\d+)('\w+);$", re.MULTILINE)
 READ = re.compile(r"^  reg \[(\d+):0\] (_\d+_);$", re.MULTILINE)
-CLOCKED = re.compile(r"^  always @\(posedge clk\)\n    (\S+) +<= (\S.*?) *;$", re.MULTILINE)
-UNDER_RESET = re.compile(r"^    if \(rst\) begin\n      (\S+) +=", re.MULTILINE)
+#: A register with the name of its domain's clock; one that is reset, with the domain's reset.
+CLOCKED = re.compile(r"^  always @\(posedge (\w*clk)\)\n    (\S+) +<= (\S.*?) *;$", re.MULTILINE)
+UNDER_RESET = re.compile(r"^    if \((\w*rst)\) begin\n      (\S+) +=", re.MULTILINE)
 
 
-#: In which cycle bits flip, in a module with registers.
+#: In which cycle bits flip, in a module with registers; `CLOCK` is one of its clocks.
 FLIPS = (
     "  reg [31:0] bench_bit, bench_at, bench_cycle;",
     "  reg bench_flips;",
@@ -48,7 +49,7 @@ FLIPS = (
     '    if ($value$plusargs("flip_bit=%d", bench_bit) == 0) bench_bit = 0;',
     '    if ($value$plusargs("flip_at=%d", bench_at) == 0) bench_at = 32\'hFFFFFFFF;',
     "  end",
-    "  always @(posedge clk) begin",
+    "  always @(posedge CLOCK) begin",
     "    bench_cycle <= bench_cycle + 1;",
     "    bench_flips <= bench_cycle == bench_at;",
     "  end",
@@ -122,9 +123,10 @@ def any_start(text):
 def _module(found, reset, unreset, bits):
     name, text = found[1], found[0]
     widths = {register: int(width) for _, register, width, _ in REGISTER.findall(text)}
-    clocked = {signal: register for register, signal in CLOCKED.findall(text)}
+    clocked = {signal: register for _, register, signal in CLOCKED.findall(text)}
     assert len(clocked) == len(REGISTER.findall(text)), f"{name}: initial values are left"
-    under_reset = set(UNDER_RESET.findall(text))
+    under_reset = {signal for _, signal in UNDER_RESET.findall(text)}
+    clocks = [clock for clock, *_ in CLOCKED.findall(text)]
     unreset += [f"{name}.{clocked[signal]}" for signal in clocked if signal not in under_reset]
     starts = [_start(*parts) for _, *parts in REGISTER.findall(text)]
     # A name of Yosys's own: the register has no initial value in Verilog.
@@ -133,17 +135,19 @@ def _module(found, reset, unreset, bits):
     text = ROWS.sub(lambda rows: ROW.sub(lambda row: f"    {_start(*row.groups())}", rows[0]), text)
 
     def number(match):
-        reset.append(f"{name}.{clocked[match[1]]}")
-        return match[0].replace("(rst)", f"(rst && bench_unreset != {len(reset) - 1})")
+        reset.append(f"{name}.{clocked[match[2]]}")
+        condition = f"({match[1]} && bench_unreset != {len(reset) - 1})"
+        return match[0].replace(f"({match[1]})", condition)
 
     def flipped(match):
-        register, signal = match[1], match[2]
+        clock, register, signal = match.groups()
         first = sum(width for _, width in bits)
         bits.append((f"{name}.{register}", widths[register]))
         # A bit that is not this register's is shifted out.
         mask = f"{widths[register]}'h1 << (bench_bit - {first})"
         return (
-            f"  always @(posedge clk)\n    if (bench_flips) {register} <= {signal} ^ ({mask});\n"
+            f"  always @(posedge {clock})\n"
+            f"    if (bench_flips) {register} <= {signal} ^ ({mask});\n"
             f"    else {register} <= {signal} ;"
         )
 
@@ -158,7 +162,7 @@ def _module(found, reset, unreset, bits):
         head + ";",
         "  reg bench_any;",
         "  integer bench_unreset;",
-        *(FLIPS if clocked else []),
+        *(line.replace("CLOCK", clocks[0]) for line in (FLIPS if clocked else [])),
         "  initial begin",
         '    bench_any = $test$plusargs("any_start") != 0;',
         '    if ($value$plusargs("unreset=%d", bench_unreset) == 0) bench_unreset = -1;',

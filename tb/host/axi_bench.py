@@ -59,7 +59,7 @@ class Unit:
         dut.cores__0__failure.value = failure
         dut.cores__0__arrived.value = mask & ~failed
         dut.cores__0__failed.value = failed
-        while not int(dut.cores__0__release.value):
+        while not int(dut.cores__0__barrier_open.value):
             await FallingEdge(dut.clk)
         dut.cores__0__arrived.value = dut.cores__0__failed.value = 0
 

@@ -134,7 +134,7 @@ class Cores:
         here = held = 0
         while True:
             await FallingEdge(dut.clk)
-            if int(dut.cores__0__release.value) or int(dut.cores__0__cancel.value):
+            if int(dut.cores__0__barrier_open.value) or int(dut.cores__0__cancel.value):
                 here = 0
                 dut.cores__0__arrived.value = dut.cores__0__failed.value = 0
             elif int(dut.cores__0__start__valid.value) and not int(dut.rst.value):

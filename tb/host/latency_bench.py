@@ -1,4 +1,4 @@
-"""Cocotb module: cycles from a doorbell's commit to what follows, at the core's ports."""
+"""Cocotb module: cycles from a doorbell's write to what follows, at the core's ports."""
 
 import json
 import os
@@ -40,7 +40,7 @@ async def set_up(dut, reads=True):
 
 
 async def ring(dut, layout, **fields):
-    """Write a task register and ring; return in the middle of the cycle of the commit."""
+    """Write a task register and ring; return when BusPort's queues hold the doorbell's write."""
     head = dict.fromkeys(layout.by_name, 0) | fields
     words = enumerate(layout.pack(head))
     writes = [(section_address(0, f"T{k}"), word) for k, word in words if k < 16]
@@ -53,7 +53,7 @@ async def ring(dut, layout, **fields):
     dut.s_axil_awvalid.value = dut.s_axil_wvalid.value = 1
     await RisingEdge(dut.clk)
     dut.s_axil_awvalid.value = dut.s_axil_wvalid.value = 0
-    # Address and data stand in their queues from here on: this is the commit's cycle.
+    # Address and data stand in their queues from here on: this is cycle 0. The commit is in 1.
     await FallingEdge(dut.clk)
 
 
@@ -110,13 +110,13 @@ async def measure(dut):
     await unit.take()
     await FallingEdge(dut.clk)
     dut.cores__0__arrived.value = 1
-    # This is the arrival's cycle. Reads of the doorbell are sampled in every cycle from now on.
+    # This is the arrival's cycle. A read of the doorbell is sent in each cycle from now on.
     await FallingEdge(dut.clk)
     dut.s_axil_araddr.value, dut.s_axil_arvalid.value = DOORBELL, 1
     for cycle in range(1, 40):
         if int(dut.s_axil_rvalid.value) and not int(dut.s_axil_rdata.value):
-            # A read's answer is valid two cycles after its sampling.
-            found["last_core_to_doorbell_clear"] = cycle - 2
+            # A read's answer is valid three cycles after its sampling.
+            found["last_core_to_doorbell_clear"] = cycle - 3
             break
         await FallingEdge(dut.clk)
     return found

@@ -1,4 +1,4 @@
-"""Registers and memories may begin with anything: after one cycle of reset no output shows it.
+"""Registers and memories may begin with anything: after a reset no output shows it.
 
 The core runs twice side by side, once begun with zeros and once with random values, and all outputs
 are the same in every cycle. LaunchPath with them: it is a part of the core, and its ``idle``,
@@ -48,7 +48,7 @@ def test_twenty_starts_of_any_values_are_the_same_after_one_reset(tiny, seed):
 #: sampled in that cycle, and an answer with code 0 changes no word of a section. So LaunchPath's
 #: own ports show them.
 SHOWN = {
-    "registers.resetting": "read__0__ready",
+    "registers.soft_reset_active": "read__0__ready",
     "registers.irq": "irq",
     "registers.epoch": "axil__r__payload",
     "registers.enable": "axil__r__payload",
@@ -57,10 +57,10 @@ SHOWN = {
     "launch_path.answer": "path_answer",
     "launch_path.room": "path_room",
     "launch_path.stop_answer": "path_stop_answer",
-    "unit_0.start__valid": "cores__0__start__valid",
-    "unit_0.cancel": "cores__0__cancel",
+    "unit_0.start_valid": "cores__0__start__valid",
+    "unit_0.cores__cancel": "cores__0__cancel",
     # The end of a task that nobody sent: the section has its words.
-    "unit_0.done": "axil__r__payload",
+    "unit_0.done_valid": "axil__r__payload",
     "unit_0.strays": "axil__r__payload",
 }
 

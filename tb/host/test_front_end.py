@@ -111,6 +111,7 @@ def case(config, seed, cycles, profile="few_stops"):
         seed=seed,
         cycles=cycles,
         resets=4,
+        shortest_reset=2,
         stimulus=Surroundings,
         options={"profile": profile},
         withdrawable=withdrawable,
@@ -180,7 +181,7 @@ WRONG = {
         FrontEnd, "_control", "queue.pop.eq(registers.pop)", "queue.pop.eq(0)"
     ),
     "a soft reset leaves launches alone": Change(
-        FrontEnd, "_control", "path.closing.eq(registers.resetting)", "path.closing.eq(0)"
+        FrontEnd, "_control", "path.closing.eq(registers.soft_reset_active)", "path.closing.eq(0)"
     ),
     "a soft reset does not wait for the mailbox": Change(
         FrontEnd, "_control", "[path.idle, ~mailbox.waiting]", "[path.idle]"

@@ -23,8 +23,8 @@ from warploom_spec.queue import QueueCode
 TINY = config_of("tiny,sections=3")
 OFFER, REPORT = layouts.block_offer(TINY), layouts.block_report(TINY)
 RTL_AND_MODEL = pytest.mark.parametrize("kind", [FrontEnd, Model], ids=["rtl", "model"])
-#: A read or a write that is sent in t is sampled, or commits, in t + 1.
-SENT = -1
+#: A read or a write that is sent in t is sampled, or commits, in t + 2.
+SENT = -2
 
 
 def launch(**changes):
@@ -63,34 +63,34 @@ class Sms(Host):
 @pytest.mark.rule("front_end", 1, 4, 5)
 @RTL_AND_MODEL
 def test_a_launch_from_its_doorbell_to_its_record(kind):
-    """The writes of SM_ENABLE commit in 61 and 62; both launches' records wait from 90 on."""
+    """The writes of SM_ENABLE commit in 62 and 63; both launches' records wait from 90 on."""
     check = timing(TINY).launch_check
     rung = 2 + len(launch()) - SENT
     accesses = [
         write_to(TINY, 0, "SM_ENABLE0", 0),
         *command(2, 0, launch()),
-        *(read_section(rung + check + k + SENT, 0, "DOORBELL") for k in (1, 2, 3, 4)),
+        *(read_section(rung + check + k + SENT, 0, "DOORBELL") for k in (2, 3, 4, 5)),
         *command(30, 1, launch(stream=1)),
         write_to(TINY, 60, "SM_ENABLE0", 0b01),
         write_to(TINY, 61, "SM_ENABLE0", 0b11),
         # The pop commits in 101.
         write_to(TINY, 101 + SENT, "RECORD_POP", 1),
-        *(read_of(TINY, cycle + SENT, "RECORD0") for cycle in (100, 101, 102)),
+        *(read_of(TINY, cycle + SENT, "RECORD0") for cycle in (101, 102, 103)),
     ]
     seen, found = play(kind, TINY, accesses, 110, host=Sms)
     assert found[:4] == [1, 1, 0, 0]
-    # Decided in 63 and 65, offered two cycles later.
-    assert (seen.cycles("offer__0__valid"), seen.cycles("offer__1__valid")) == ([65], [67])
+    # Decided in 64 and 66, offered two cycles later.
+    assert (seen.cycles("offer__0__valid"), seen.cycles("offer__1__valid")) == ([66], [68])
     assert found[4:] == [1, 1, 2]
 
 
 @pytest.mark.rule("front_end", 2)
 @RTL_AND_MODEL
-def test_an_abort_is_answered_within_five_cycles(kind):
+def test_an_abort_is_answered_within_seven_cycles(kind):
     rung = 2 - SENT
     accesses = [
         *command(0, 2, abort(77)),
-        *(read_section(rung + k + SENT, 2, "DOORBELL") for k in (3, 4, 5, 6)),
+        *(read_section(rung + k + SENT, 2, "DOORBELL") for k in (5, 6, 7, 8)),
         read_section(20, 2, "ERROR"),
     ]
     assert play(kind, TINY, accesses, 30)[1] == [1, 1, 0, 0, QueueCode.TICKET_UNKNOWN]

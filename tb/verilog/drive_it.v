@@ -67,7 +67,7 @@ module bench;
     .report(report), .report_valid(report_valid), .read(36'd0), .read_valid(2'd0),
     .cores_start_valid(start_valid), .cores_start_ready(1'b1), .cores_arrived({3'd0, arrived}),
     .cores_failed(4'd0), .cores_failure(16'd0), .cores_result(35'd0), .cores_result_valid(1'b0),
-    .cores_release(opened), .words(), .kill(), .report_ready(), .read_ready(), .data(),
+    .cores_barrier_open(opened), .words(), .kill(), .report_ready(), .read_ready(), .data(),
     .data_valid(), .cores_start(), .cores_code(), .cores_arguments(), .cores_result_ready(),
     .cores_cancel());
 

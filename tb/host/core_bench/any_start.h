@@ -26,11 +26,11 @@ class Twin : public Agent {
         top_->clk = 1;
         top_->eval();
     }
-    // One cycle of reset.
+    // Two cycles of reset, the fewest that the core's page allows.
     void restart() override {
         for (const Pair& pair : inputs_) copy(pair);
         top_->rst = 1;
-        for (uint8_t level : {0, 1}) {
+        for (uint8_t level : {0, 1, 0, 1}) {
             top_->clk = level;
             top_->eval();
         }

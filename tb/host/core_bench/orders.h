@@ -79,7 +79,7 @@ class Orders {
         put(arrived_, 1);
         for (unsigned k = 0; k < 12; k++) {
             core_.settle();
-            if (get(release_)) put(arrived_, 0);
+            if (get(barrier_open_)) put(arrived_, 0);
             core_.demand(!get(start_valid_), text("a doorbell rings twice"));
             finish_cycle();
         }
@@ -124,7 +124,7 @@ class Orders {
     Pin start_ = core_.pin("cores__0__start__payload");
     Pin start_ready_ = core_.pin("cores__0__start__ready");
     Pin arrived_ = core_.pin("cores__0__arrived");
-    Pin release_ = core_.pin("cores__0__release");
+    Pin barrier_open_ = core_.pin("cores__0__barrier_open");
 
   public:
     int ahead_ = 0;

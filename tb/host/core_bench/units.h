@@ -45,7 +45,7 @@ class Unit : public Agent {
         failure_ = port("failure");
         result_valid_ = port("result__valid");
         result_ = port("result__payload");
-        release_ = port("release");
+        barrier_open_ = port("barrier_open");
         cancel_ = port("cancel");
         core.add(this);
     }
@@ -87,7 +87,7 @@ class Unit : public Agent {
     }
 
     void see() override {
-        if (get(release_) || get(cancel_)) {
+        if (get(barrier_open_) || get(cancel_)) {
             for (Worker& worker : cores_) worker.arrived = worker.failed = false;
         }
         if (get(cancel_)) {
@@ -173,7 +173,7 @@ class Unit : public Agent {
     std::vector<Worker> cores_;
     bool fresh_ = true;
     Pin start_valid_, start_ready_, start_, code_, arguments_, arrived_, failed_, failure_;
-    Pin result_valid_, result_, release_, cancel_;
+    Pin result_valid_, result_, barrier_open_, cancel_;
 };
 
 #endif

@@ -50,9 +50,12 @@ class Case:
     seed : int
         All randomness of the run derives from it.
     cycles : int
-        Clock cycles to compare, resets included. The last one is always a reset.
+        Clock cycles to compare, resets included. The last ones are always a reset.
     resets : int
         Resets of 1 to 3 cycles at random places in the middle of the run.
+    shortest_reset : int
+        Cycles that each reset lasts, at least. After the last cycle of a run begins the next run's
+        first one, whose model knows no state from before.
     stimulus : importable, optional
         Called with a `Context`, returns a `Stimulus`. Default: `RandomStimulus`.
     options : dict
@@ -78,6 +81,7 @@ class Case:
     seed: int
     cycles: int = 2000
     resets: int = 2
+    shortest_reset: int = 1
     stimulus: Importable | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     sources: Mapping[str, Importable] = field(default_factory=dict)
@@ -100,6 +104,11 @@ class Case:
             object.__setattr__(self, attribute, value)
         if self.cycles < 2:
             raise ValueError(f"cycles must be at least 2, got {self.cycles}")
+        if not 1 <= self.shortest_reset <= self.cycles:
+            raise ValueError(
+                f"shortest_reset must be 1 to {self.cycles} in {self.cycles} cycles,"
+                f" got {self.shortest_reset}"
+            )
         if not 0 <= self.resets <= self.cycles // 16:
             raise ValueError(
                 f"resets must be 0 to {self.cycles // 16} in {self.cycles} cycles,"
@@ -125,9 +134,10 @@ class Case:
     def reset_cycles(self) -> frozenset[int]:
         """Return the cycles in which ``rst`` is up: mid-run resets and the last cycle."""
         rng = self.rng("resets")
-        cycles = {self.cycles - 1}
+        cycles = set(range(self.cycles - self.shortest_reset, self.cycles))
         for start in rng.sample(range(1, self.cycles), self.resets):
-            cycles.update(range(start, min(start + rng.choice((1, 1, 2, 3)), self.cycles)))
+            length = max(rng.choice((1, 1, 2, 3)), self.shortest_reset)
+            cycles.update(range(start, min(start + length, self.cycles)))
         return frozenset(cycles)
 
     def to_json(self) -> dict[str, Any]:

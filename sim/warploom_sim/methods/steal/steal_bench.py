@@ -72,7 +72,7 @@ class Cores:
                 "failure",
                 "result__valid",
                 "result__payload",
-                "release",
+                "barrier_open",
             )
         }
         self._clock = dut.clk
@@ -112,7 +112,7 @@ class Cores:
 
     async def _drop_on_release(self) -> None:
         while True:
-            await RisingEdge(self._pins["release"])
+            await RisingEdge(self._pins["barrier_open"])
             await RisingEdge(self._clock)
             self._arrived = 0
             self._pins["arrived"].value = 0
