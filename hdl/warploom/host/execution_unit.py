@@ -275,7 +275,7 @@ class ExecutionUnit(wiring.Component):
             by_reset.eq(self.reset),
             latest.eq(lowest_number(late)),
         ]
-        error: Any = Signal(self.error.shape(), name="error_before", reset_less=True)
+        error: Any = Signal(self.error.shape(), name="explanation")
         m.d.comb += self.error.eq(error)
         with m.If(by_reset):
             m.d.sync += [error.code.eq(HostError.RESET), error.core.eq(0), error.argument.eq(0)]

@@ -5,12 +5,16 @@ from typing import Any, Final
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
-from warploom.host.bus_port import DEPTH, READS, RESPONSES, BusPort
+from warploom.host.bus_port import BusPort
 from warploom_dev.formal.formal_bench import FormalBench
-from warploom_spec import Config
+from warploom_spec import Config, timing
 from warploom_spec.host_map import OKAY, SLVERR
 
 CONFIG: Final = Config()
+LIMITS: Final = timing(CONFIG)
+DEPTH: Final = LIMITS.bus_requests
+#: Cycles from `read` to `answer`.
+TO_ANSWER: Final = LIMITS.bus_sample + LIMITS.bus_answer
 #: Bits of an access's number: more numbers than accesses that are on their way at once.
 NUMBER_BITS: Final = 4
 
@@ -18,8 +22,8 @@ NUMBER_BITS: Final = 4
 class _Seeded(BusPort):
     """The block with a queue whose oldest entry counts as there when it is not.
 
-    ``eager_aw`` commits on data without its address, ``eager_w`` on an address without its data;
-    ``eager_ar`` samples reads that nobody sent.
+    ``eager_aw`` issues data without their address, ``eager_w`` an address without its data;
+    ``eager_ar`` issues reads that nobody sent.
     """
 
     BUGS: Final = ("eager_aw", "eager_w", "eager_ar")
@@ -90,46 +94,52 @@ def _moves(b: FormalBench, channel: Any, name: str) -> Any:
 
 
 def _state_writes(b: FormalBench, dut: Any) -> None:
-    """State when a write commits, with what, and that each has one response."""
+    """State when a write is issued, with what, and that each has one response."""
     axil, write = dut.axil, dut.write
     which = b.constant(NUMBER_BITS, "write")
     addresses = _Followed(b, _moves(b, axil.aw, "aw"), axil.aw.payload.addr[2:], which, "aw")
     words = _Followed(b, _moves(b, axil.w, "w"), axil.w.payload, which, "w")
-    refused = b.inputs["write_refused"]
-    commits = _Followed(b, write.valid, refused, which, "write")
+    issues = _Followed(b, write.valid, C(0), which, "write")
+    # The response enters its queue two cycles after `write`, as was said in the cycle between.
+    enters = b.past(write.valid, LIMITS.bus_commit + 1, "enters")
+    refused = b.before(b.inputs["write_refused"], "refused")
+    given = _Followed(b, b.value(enters, "entered"), refused, which, "given")
     responses = _Followed(b, _moves(b, axil.b, "b"), axil.b.payload, which, "b")
-    waiting = [b.value(queue.since(commits), n) for queue, n in ((addresses, "as"), (words, "ws"))]
-    owed = b.value(commits.since(responses), "owed_b")
+    waiting = [b.value(queue.since(issues), n) for queue, n in ((addresses, "as"), (words, "ws"))]
+    taken = b.value(issues.since(responses), "taken_b")
+    owed = b.value(given.since(responses), "owed_b")
     both = (waiting[0] != 0) & (waiting[1] != 0)
+    no_room = b.before(taken >= LIMITS.bus_responses - 1, "no_room_b")
     b.check(
         "commit",
-        "a write commits when its address and its data are there and B has a place, and only then",
-        write.valid == (both & (owed < RESPONSES)),
+        "a write is issued when its address and its data are there and B had room in the cycle"
+        " before, and only then",
+        write.valid == (both & ~no_room),
         fault="eager_aw",
         cover=("four data wait, and the first of their addresses comes", both & (waiting[1] == 4)),
     )
     carried = Value.cast(write)[1:]
     b.check(
         "pair",
-        "the k-th write that commits has the k-th address and the k-th data",
-        ~commits.here | (carried == Cat(addresses.kept, words.kept)),
+        "the k-th write that is issued has the k-th address and the k-th data",
+        ~issues.here | (carried == Cat(addresses.kept, words.kept)),
         fault="eager_w",
-        cover=("four addresses were ahead of it", commits.here & (waiting[0] == 4)),
+        cover=("four addresses were ahead of it", issues.here & (waiting[0] == 4)),
         slow=True,
     )
     b.check(
         "response",
-        "B is valid while a write has no response, from the cycle after its commit on",
+        "B is valid while a write has no response, from the second cycle after its commit on",
         axil.b.valid == (owed != 0),
         fault="deaf_axil__b",
-        cover=("two responses are owed", owed == RESPONSES),
+        cover=("all responses are owed", owed == LIMITS.bus_responses),
     )
     b.check(
         "refusal",
         "the k-th B says whether the k-th write was refused",
-        ~responses.here | (axil.b.payload == Mux(commits.kept, SLVERR, OKAY)),
+        ~responses.here | (axil.b.payload == Mux(given.kept, SLVERR, OKAY)),
         fault="deaf_axil__b",
-        cover=("one was", responses.here & commits.kept),
+        cover=("one was", responses.here & given.kept),
     )
     full = [waiting[0] == DEPTH, waiting[1] == DEPTH]
     b.check(
@@ -142,27 +152,29 @@ def _state_writes(b: FormalBench, dut: Any) -> None:
 
 
 def _state_reads(b: FormalBench, dut: Any) -> None:
-    """State when a read is sampled, of what, and that each has one answer."""
+    """State when a read is issued, of what, and that each has one answer."""
     axil, read, answer = dut.axil, dut.read, dut.answer
     which = b.constant(NUMBER_BITS, "read")
     addresses = _Followed(b, _moves(b, axil.ar, "ar"), axil.ar.payload.addr[2:], which, "ar")
     samples = _Followed(b, read.valid, C(0), which, "read")
-    given = b.value(b.before(read.valid, "sampled"), "given")
+    given = b.value(b.past(read.valid, TO_ANSWER, "sampled"), "answer_given")
     answers = _Followed(b, given, answer, which, "answer")
     returned = _Followed(b, _moves(b, axil.r, "r"), axil.r.payload, which, "r")
     waiting = b.value(addresses.since(samples), "reads_waiting")
     taken = b.value(samples.since(returned), "reads_taken")
     owed = b.value(answers.since(returned), "owed_r")
+    no_room = b.before(taken >= LIMITS.bus_reads - 1, "no_room_r")
     b.check(
         "sample",
-        "a read is sampled when its address is there and R has a place, and only then",
-        read.valid == ((waiting != 0) & (taken < READS)),
+        "a read is issued when its address is there and R had room in the cycle before, and only"
+        " then",
+        read.valid == ((waiting != 0) & ~no_room),
         fault="eager_ar",
-        cover=("one waits for a place", (waiting != 0) & (taken == READS)),
+        cover=("one waits for room", (waiting != 0) & (taken == LIMITS.bus_reads)),
     )
     b.check(
         "address",
-        "the k-th read that is sampled has the k-th address",
+        "the k-th read that is issued has the k-th address",
         ~samples.here | (read.address == addresses.kept),
         fault="eager_ar",
         cover=("four waited", samples.here & (waiting == DEPTH)),
@@ -170,10 +182,11 @@ def _state_reads(b: FormalBench, dut: Any) -> None:
     )
     b.check(
         "answer",
-        "R is valid while an answer was given and not taken, from two cycles after its sampling on",
+        "R is valid while an answer was given and not taken, from three cycles after its sampling"
+        " on",
         axil.r.valid == (owed != 0),
         fault="deaf_axil__r",
-        cover=("four answers are owed", owed == READS),
+        cover=("all answers are owed", owed == LIMITS.bus_reads),
     )
     kept: Any = Signal(answer.shape(), name="bench_kept_answer")
     b.m.d.comb += Value.cast(kept).eq(answers.kept)

@@ -33,9 +33,10 @@ def bench(fault: str | None = None) -> FormalBench:
     reset = b.free(1, "reset")
     third = b.register(2, "third")
     b.m.d.sync += third.eq(Mux(third == 2, 0, third + 1))
-    seen: dict[str, Any] = {"run": run, "reset": reset, **levels}
+    seen: dict[str, Any] = {"run": run, "reset": reset}
+    seen |= {f"cores__{name}": level for name, level in levels.items()}
     if fault == "one_for_all":
-        seen["arrived"] = levels["arrived"].any().replicate(cores)
+        seen["cores__arrived"] = levels["arrived"].any().replicate(cores)
     if fault == "phantom_run":
         seen["run"] = Cat(run.as_value()[0] | (third == 2), run.as_value()[1:])
     if fault == "reset_unseen":
@@ -45,7 +46,7 @@ def bench(fault: str | None = None) -> FormalBench:
     runs = _assume_mailbox(b, dut, run)
     _state_ends(b, dut, runs, run.valid, reset)
     _state_barrier(b, dut, here, levels["failed"])
-    b.check_held(dut.start, "start", unless=reset)
+    b.check_held(dut.cores.start, "cores__start", unless=reset)
     return b.close()
 
 
@@ -53,7 +54,6 @@ def _assume_mailbox(b: FormalBench, dut: Any, run: Any) -> Value:
     """State what Mailbox sends; return whether a task has begun and not ended (state)."""
     runs: Value = b.register(1, "runs")
     b.m.d.sync += runs.eq(run.valid | (runs & ~dut.done.valid))
-    missing = b.before(dut.missing, "missing")
     b.assume(
         "idle",
         "a task comes only when the unit's last one has ended",
@@ -62,8 +62,8 @@ def _assume_mailbox(b: FormalBench, dut: Any, run: Any) -> Value:
     )
     b.assume(
         "missing",
-        "a task comes only if no core was missing in the cycle before",
-        ~(run.valid & missing),
+        "a task comes only if `missing` is 0 in its cycle",
+        ~(run.valid & dut.missing),
         source="mailbox.run_missing",
     )
     b.assume(
@@ -77,13 +77,15 @@ def _assume_mailbox(b: FormalBench, dut: Any, run: Any) -> Value:
 
 def _state_ends(b: FormalBench, dut: Any, runs: Value, begins: Value, reset: Value) -> None:
     """State that each task has one end, and when the unit may write its outcome."""
-    done, word = dut.done, dut.word
+    done, word = dut.done, dut.result
+    # Why it ended is said a cycle later.
+    ended, code = b.before(done.valid, "ended"), dut.error.code
     b.check(
         "one_done",
         "a task ends once, and nothing ends without a task",
         ~done.valid | runs,
         fault="phantom_run",
-        cover=("one ends with a time-out", done.valid & (done.code == int(HostError.CORE_TIMEOUT))),
+        cover=("one ended with a time-out", ended & (code == int(HostError.CORE_TIMEOUT))),
     )
     b.check(
         "word_in_task",
@@ -92,16 +94,18 @@ def _state_ends(b: FormalBench, dut: Any, runs: Value, begins: Value, reset: Val
         fault="phantom_run",
         cover=("one comes with the end", word.valid & done.valid),
     )
+    by_reset = b.value(b.before(reset, "was_reset") & runs, "by_reset")
     b.check(
         "reset_ends",
-        "a reset ends the task in the next cycle, with RESET and `cancel`",
-        (b.before(reset, "reset") == dut.cancel)
-        & (
-            ~(b.before(reset, "was_reset") & runs)
-            | (done.valid & (done.code == int(HostError.RESET)))
-        ),
+        "a reset ends the task in the next cycle, with `cancel`, and with RESET a cycle later",
+        (b.before(reset, "reset") == dut.cores.cancel)
+        & (~by_reset | done.valid)
+        & (~b.before(by_reset, "ended_by_reset") | (code == int(HostError.RESET))),
         fault="reset_unseen",
-        cover=("with a task that begins in this cycle", dut.cancel & b.before(begins, "began")),
+        cover=(
+            "with a task that begins in this cycle",
+            dut.cores.cancel & b.before(begins, "began"),
+        ),
     )
     late = CONFIG.core_timeout + 3
     age = b.register(range(late + 2), "age")
@@ -121,21 +125,22 @@ def _state_ends(b: FormalBench, dut: Any, runs: Value, begins: Value, reset: Val
 def _state_barrier(b: FormalBench, dut: Any, here: Value, failed: Value) -> None:
     """State when the followed core may be started, and that the unit waits for it."""
     core = b.constant(_CORE_BITS, "core")
-    start, shown = dut.start.payload, dut.start.valid
-    takes = b.value(shown & b.inputs["start__ready"], "takes")
+    cores = dut.cores
+    start, shown = cores.start.payload, cores.start.valid
+    takes = b.value(shown & b.inputs["cores__start__ready"], "takes")
     mine = b.value(takes & (start.core == core), "mine")
     # The followed core: whether it has a part, has arrived, succeeded; and of which task.
     has, arrived = b.register(1, "has"), b.register(1, "has_arrived")
     good, task = b.register(1, "good"), b.register(len(start.task), "task")
     level = here.bit_select(core, 1)
     arrives = b.value(has & ~arrived & level, "arrives")
-    opens = b.value(dut.release | dut.cancel, "opens")
+    opens = b.value(cores.barrier_open | cores.cancel, "opens")
     at_barrier = b.value(has & arrived, "at_barrier")
     b.m.d.sync += [
         arrived.eq((arrived | arrives) & has),
         good.eq(Mux(arrives, ~failed.bit_select(core, 1), good)),
     ]
-    with b.m.If(dut.cancel | (dut.release & at_barrier)):
+    with b.m.If(cores.cancel | (cores.barrier_open & at_barrier)):
         b.m.d.sync += [has.eq(0), arrived.eq(0)]
     with b.m.If(mine):
         b.m.d.sync += [has.eq(1), arrived.eq(0), task.eq(start.task)]
@@ -147,28 +152,32 @@ def _state_barrier(b: FormalBench, dut: Any, here: Value, failed: Value) -> None
         fault="one_for_all",
         cover=("a core gets a part of a second task", mine & (start.task == 2) & (core == 0)),
     )
-    done = dut.done
-    well = (done.code == int(HostError.OK)) | (done.code == int(HostError.CORE_FAILED))
+    done, code = dut.done, dut.error.code
+    # Of the cycle of `done`, which comes before its code.
+    ended, had = b.before(done.valid, "core_ended"), b.before(has, "had")
+    status, assigned = b.before(done.status, "status"), b.before(done.assigned, "assigned")
+    good_then = b.before(good, "was_good")
+    well = (code == int(HostError.OK)) | (code == int(HostError.CORE_FAILED))
     b.check(
         "waits",
         "a task that ends well or failed has waited for each core with a part of it",
-        ~(done.valid & well & has) | at_barrier,
+        ~(ended & well & had) | b.before(at_barrier, "was_at_barrier"),
         fault="one_for_all",
-        cover=("three cores arrived", done.valid & well & (done.assigned == 0b111)),
+        cover=("three cores arrived", ended & well & (assigned == 0b111)),
     )
     b.check(
         "status",
         "at a task's end a core's status bit is 1 if it succeeded, and only then",
-        ~(done.valid & well)
-        | (done.status.bit_select(core, 1) == (has & good & (core < CONFIG.cores_per_unit))),
+        ~(ended & well)
+        | (status.bit_select(core, 1) == (had & good_then & (core < CONFIG.cores_per_unit))),
         fault="one_for_all",
-        cover=("one of two failed", done.valid & has & ~good & done.status.any()),
+        cover=("one of two failed", ended & well & had & ~good_then & status.any()),
     )
     seen = C(b.fault != "missing_unseen", 1)
     b.check(
         "opens",
-        "`release` comes with a task's end, or for a core that arrives after a time-out",
-        ~dut.release | done.valid | b.before(dut.missing & seen, "late"),
+        "`barrier_open` comes with a task's end, or for a core that arrives after a time-out",
+        ~cores.barrier_open | done.valid | (dut.missing & seen),
         fault="missing_unseen",
-        cover=("a late core is released", dut.release & ~done.valid & opens),
+        cover=("a late core is released", cores.barrier_open & ~done.valid & opens),
     )
