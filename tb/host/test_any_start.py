@@ -53,11 +53,11 @@ SHOWN = {
     "registers.epoch": "axil__r__payload",
     "registers.enable": "axil__r__payload",
     "mailbox.doorbell": "axil__r__payload",
-    "mailbox.disconnected": "axil__r__payload",
+    "mailbox.verdict.disconnected": "axil__r__payload",
     "launch_path.answer": "path_answer",
     "launch_path.room": "path_room",
     "launch_path.stop_answer": "path_stop_answer",
-    "unit_0.start_valid": "cores__0__start__valid",
+    "unit_0.cores__start__valid": "cores__0__start__valid",
     "unit_0.cores__cancel": "cores__0__cancel",
     # The end of a task that nobody sent: the section has its words.
     "unit_0.done_valid": "axil__r__payload",

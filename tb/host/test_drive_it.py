@@ -216,7 +216,7 @@ def test_the_text_says_what_the_figures_show() -> None:
     """Commits, the first offer, the record and the barrier: cycles and differences."""
     write, launch, record, task = figures()
     commit, answered, offered = (
-        first(write["awvalid"]) + 1,
+        first(write["awvalid"]) + 2,
         fall(launch["doorbell"]),
         first(launch["offer_valid[0]"]),
     )
@@ -227,9 +227,9 @@ def test_the_text_says_what_the_figures_show() -> None:
         fall(task["doorbell"]),
     )
     text = " ".join(PAGE.read_text().split())
-    words = {3: "three", 8: "eight", 18: "18"}
+    words = {2: "two", 3: "three", 9: "nine", 18: "18"}
     for sentence in (
-        f"hold both in {commit}, so the write *commits* in {commit}",
+        f"hold both in {commit - 1}, so the write *commits* in {commit}",
         f"from {answered} on, {words[answered - commit]} cycles after the commit",
         f"offered in {offered}, {words[offered - commit]} cycles after the commit",
         f"block 2 in {first(record['report_valid[0]'])}. `irq` rises in {first(record['irq'])}",
