@@ -9,7 +9,7 @@ from tb.host import test_mailbox as mailbox
 from tb.host import test_mailbox_rules as rules
 from tb.host.scripted_bus import ScriptedBus
 from tb.support.planted import Change, plant
-from warploom.host.mailbox import Mailbox
+from warploom.host._verdict import Verdict
 from warploom_sim.cosim.lockstep import LockstepError, run
 from warploom_sim.verilog.register_map import c_header
 from warploom_sim.verilog.sv_package import package
@@ -44,7 +44,7 @@ def test_the_mailbox_equals_its_model(seed: int) -> None:
 
 def test_another_code_is_found_and_named(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     old, new = "is_opcode[opcode] & missing", "is_opcode[opcode] & ~missing"
-    plant(monkeypatch, [Change(Mailbox, "_judge", old, new)])
+    plant(monkeypatch, [Change(Verdict, "elaborate", old, new)])
     with pytest.raises(LockstepError, match="CORE_MISSING"):
         run([mailbox.case("tiny", seed + n) for n in range(8)], "amaranth", waves=False)
 

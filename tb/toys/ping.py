@@ -3,7 +3,7 @@
 from tb.toys.overlay import Edit
 
 _SPEC = "spec/warploom_spec/host_commands.py"
-_RTL = "hdl/warploom/host/mailbox.py"
+_RTL = "hdl/warploom/host/_verdict.py"
 _MODEL = "golden/warploom_golden/host/mailbox.py"
 #: CONTRIBUTING, 'Add an opcode', step by step.
 EDITS = (
@@ -21,7 +21,7 @@ EDITS = (
         "                case Opcode.LAUNCH:\n                    return ((too_large",
         """\
                 case Opcode.PING:
-                    missing = (mine & self.missing).any()
+                    missing = (unit_selected & self.missing).any()
                     return ((is_opcode[opcode] & missing, HostError.CORE_MISSING),)
                 case Opcode.LAUNCH:
                     return ((too_large""",

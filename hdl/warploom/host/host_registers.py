@@ -25,8 +25,9 @@ from warploom_spec.host_registers import (
 STRAY_BITS: Final = 16
 _THRESHOLD_BITS: Final = 16
 _EPOCH_BITS: Final = 16
-#: Registers whose words are chosen among first when one is read.
-_GROUP: Final = 8
+#: Address bits within a group of registers: when one is read, the group's word is chosen first.
+_GROUP_BITS: Final = 3
+_GROUP: Final = 1 << _GROUP_BITS
 
 
 class HostRegisters(wiring.Component):
@@ -319,8 +320,10 @@ class HostRegisters(wiring.Component):
         is_state = before(m, "reads_state", address == self._offset("STATE"))
         open_ = ~self.soft_reset_active | is_state
         answered = before(m, "answered", before(m, "reads_register", here) & open_)
-        group = before(m, "reads_group", address // _GROUP)
-        place = {k: before(m, f"reads_place_{k}", address % _GROUP == k) for k in range(_GROUP)}
+        group = before(m, "reads_group", address[_GROUP_BITS:])
+        place = {
+            k: before(m, f"reads_place_{k}", address[:_GROUP_BITS] == k) for k in range(_GROUP)
+        }
         words = []
         for number in sorted({number // _GROUP for number in numbers}):
             members = {k: numbers.get(_GROUP * number + k) for k in range(_GROUP)}

@@ -12,12 +12,15 @@ from warploom_dev.yosys import run_yosys
 from warploom_sim.failure import ProgramError
 
 # What has no first value, such as a memory's rows, begins with 0, as in the simulator; a reset in
-# the middle of a run keeps such rows, so that they begin with any value as well.
+# the middle of a run keeps such rows, so that they begin with any value as well. The first values
+# are set before the first optimization: Yosys fails where a bit of a register is found constant.
 _SCRIPT: Final = """
 read_rtlil bench.il
 hierarchy -top bench
 proc
 flatten
+opt_clean
+setundef -zero -init
 opt -full
 wreduce
 memory_map

@@ -282,6 +282,7 @@ class FormalBench:
         port: stream.Interface | Any,
         name: str,
         *,
+        check: str | None = None,
         unless: Value | None = None,
         bound: int | None = None,
         slow: bool = False,
@@ -296,6 +297,8 @@ class FormalBench:
             An output stream of the block that `drive` has connected.
         name : str
             Its flattened name.
+        check : str
+            The check's name; else that of the stream, and ``_held``.
         unless : Value
             Sampled in the cycle of the refusal: 1 lets it go.
         bound, slow : int or None, bool
@@ -308,7 +311,7 @@ class FormalBench:
         count = self.register(2, f"{name}_refusals")
         self.m.d.sync += count.eq(Mux(port.valid & ~ready, count + ~count.all(), 0))
         self.check(
-            f"{name}_held",
+            check or f"{name}_held",
             f"`{name}` is held while it is refused",
             ~refused | (port.valid & (payload == self.before(payload, f"{name}_payload"))),
             fault=f"{DEAF}{name}",

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.lib import data
 
 from warploom_dev.formal.formal_bench import FormalBench
 from warploom_spec import Config
@@ -37,6 +38,13 @@ def word_offset(name: str) -> int:
     return OFFSETS[name] // 4
 
 
+def held_packet(b: FormalBench, packet: Any, name: str) -> Any:
+    """Return a packet as it was in the cycle before."""
+    held = b.before(Value.cast(packet), name)
+    view: Any = data.View(packet.shape(), held)
+    return view
+
+
 class Doorbells:
     """Which section is judged in this cycle, and what it does: all sections, from the ports alone.
 
@@ -51,7 +59,14 @@ class Doorbells:
     """
 
     def __init__(self, b: FormalBench, dut: Any, write: Any) -> None:
-        self._b, self.dut, self.write = b, dut, write
+        self._b, self.dut = b, dut
+        #: The write that commits in this cycle.
+        self.write = write = held_packet(b, write, "committing")
+        active = dut.soft_reset_active
+        #: Accesses are refused; commands end with `RESET`.
+        self.shut = b.value(b.before(active, "active"), "shut")
+        ends = self.shut & b.past(active, 2, "active_twice") & b.past(active, 3, "active_thrice")
+        self.closed = b.value(ends, "closed")
         performed = write.valid & ~dut.write_refused
         section, offset = section_of(write.address), offset_of(write.address)
         sections = range(CONFIG.sections)
@@ -59,28 +74,30 @@ class Doorbells:
         self.writes = [b.value(performed & (section == k), f"writes_{k}") for k in sections]
         is_doorbell = (offset == word_offset("DOORBELL")) & write.strobes.any() & (write.data != 0)
         self.rings = [b.value(w & is_doorbell, f"rings_{k}") for k, w in enumerate(self.writes)]
-        #: The command of section k is judged; state but for `closed`.
+        #: The command of section k is judged (state).
         self.judge = [b.before(ring, f"judge_{k}") for k, ring in enumerate(self.rings)]
-        self.opens = b.value(~dut.closed, "opens")
         opcodes = [self._task_byte(k, "T0") for k in sections]
         self.launches = b.value(dut.launch_valid, "launches")
         gone = [dut.disconnected[0], *(0 for _ in sections[1:])]
         #: Section k's abort is sent.
         self.aborts = [
             b.value(
-                judge & self.opens & (opcode == int(Opcode.ABORT)) & ~Value.cast(out)[0],
+                judge & (opcode == int(Opcode.ABORT)) & ~Value.cast(out)[0],
                 f"aborts_{k}",
             )
             for k, (judge, opcode, out) in enumerate(zip(self.judge, opcodes, gone, strict=True))
         ]
         any_abort = Cat(self.aborts).any()
+        answers = {"launch": dut.launch_answer.valid, "abort": dut.stop_answer.valid}
+        sent = {"launch": self.launches, "abort": any_abort}
         #: Launches and aborts that were sent and not answered (state).
-        self.unanswered = [
-            self._count(sent, answered, name)
-            for sent, answered, name in (
-                (self.launches, dut.launch_answer.valid, "launch"),
-                (any_abort, dut.stop_answer.valid, "abort"),
-            )
+        self.unanswered = [self._count(sent[name], answers[name], name) for name in answers]
+        #: A launch, an abort was answered in the cycle before: its section completes in this one.
+        self.heard = [b.before(answers[name], f"heard_{name}") for name in answers]
+        #: Those that are not answered, or were answered in the cycle before (state).
+        self.unheard = [
+            self._count(sent[name], heard, f"heard_{name}")
+            for name, heard in zip(answers, self.heard, strict=True)
         ]
 
     def _task_byte(self, k: int, name: str) -> Any:
@@ -114,25 +131,25 @@ class OneSection:
         self.has_unit = b.value(self.number == 0, "has_unit")
         self.rings = self._of_section(bells.rings)
         self.judge = self._of_section(bells.judge)
-        opens = bells.opens
+        opens = ~bells.closed
         launches = b.value(self.judge & bells.launches, "its_launch")
         aborts = self._of_section(bells.aborts)
-        judged = b.before(self.judge & opens & ~launches & ~aborts, "judged")
         kept = b.register(1, "kept_running")
-        #: Its unit has its task.
-        self.begins = b.value(judged & dut.run[0].valid & self.has_unit, "begins")
+        #: Its unit gets its task.
+        self.begins = b.value(self.judge & dut.run[0].valid & self.has_unit, "begins")
         self.running = b.value(kept | self.begins, "running")
         #: Its launch, its abort waits for its answer; it is answered.
-        self.launched = self._wait(launches, dut.launch_answer.valid, bells.unanswered[0], "launch")
-        self.aborted = self._wait(aborts, dut.stop_answer.valid, bells.unanswered[1], "abort")
+        self.launched = self._wait(launches, bells.heard[0], bells.unheard[0], "launch")
+        self.aborted = self._wait(aborts, bells.heard[1], bells.unheard[1], "abort")
         self.ends = b.value(self.running & dut.done[0].valid & opens, "ends")
-        self.interrupted = b.value((self.judge | self.running) & ~opens, "interrupted")
+        self.interrupted = b.value(self.running & ~opens, "interrupted")
         b.m.d.sync += kept.eq(self.running & ~self.ends & opens)
         waits = self.launched[0] | self.aborted[0]
         #: The doorbell (state).
         self.doorbell = b.value(self.judge | self.running | waits, "doorbell")
         #: It was judged in the cycle before and complete at its end.
-        self.verdict = b.value(judged & ~self.begins, "verdict")
+        at_once = self.judge & ~self.begins & ~launches & ~aborts
+        self.verdict = b.value(b.before(at_once, "at_once"), "verdict")
 
     def _of_section(self, of_each: list[Any]) -> Any:
         """Return the value of the followed section; 0 of one that is not there."""
@@ -167,7 +184,12 @@ class Outcome:
 
     def __init__(self, b: FormalBench, one: OneSection, dut: Any) -> None:
         m = b.m
-        done, launch, stop = dut.done[0], dut.launch_answer, dut.stop_answer
+        done, explained = dut.done[0], dut.error[0]
+        # Answers count a cycle after they came.
+        launch, stop = (
+            held_packet(b, packet, f"answered_{name}")
+            for name, packet in (("launch", dut.launch_answer), ("stop", dut.stop_answer))
+        )
         status, assigned = b.register(2, "status"), b.register(2, "assigned")
         error, ticket = b.register(32, "error"), b.register(32, "ticket")
         task = b.register(8, "task")
@@ -184,10 +206,16 @@ class Outcome:
             m.d.sync += [
                 status.eq(done.status),
                 assigned.eq(done.assigned),
-                error.eq(done.code | (done.core << 8) | (done.argument << 16)),
                 task.eq(done.task),
                 self.by["unit"].eq(1),
             ]
+        # A unit's code comes a cycle behind its `done`, and a read sees it in that cycle.
+        ended = b.before(one.ends, "ended")
+        whole = b.value(
+            explained.code | (explained.core << 8) | (explained.argument << 16), "explained", 32
+        )
+        with m.If(ended):
+            m.d.sync += error.eq(whole)
         cleared = [status, assigned, error, ticket, task, *self.by.values()]
         with m.If(one.rings | one.interrupted):
             m.d.sync += [register.eq(0) for register in cleared]
@@ -200,7 +228,7 @@ class Outcome:
         self.words: dict[str, Any] = {
             "STATUS": status,
             "ASSIGNED": assigned,
-            "ERROR": error,
+            "ERROR": Mux(ended, whole, error),
             "RESULT0": ticket,
             "RESULT1": task,
         }
@@ -214,7 +242,7 @@ class Outcome:
         its = result.valid & (result.word == self.which)
         with m.If(one.rings | one.interrupted):
             m.d.sync += kept.eq(0)
-        with m.Elif(one.running & its & ~dut.closed):
+        with m.Elif(one.running & its & ~one.interrupted):
             m.d.sync += kept.eq(result.data)
         self.result = kept
 

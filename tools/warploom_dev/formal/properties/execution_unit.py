@@ -46,7 +46,7 @@ def bench(fault: str | None = None) -> FormalBench:
     runs = _assume_mailbox(b, dut, run)
     _state_ends(b, dut, runs, run.valid, reset)
     _state_barrier(b, dut, here, levels["failed"])
-    b.check_held(dut.cores.start, "cores__start", unless=reset)
+    b.check_held(dut.cores.start, "cores__start", check="start_held", unless=reset)
     return b.close()
 
 

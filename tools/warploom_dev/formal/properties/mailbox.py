@@ -13,19 +13,19 @@ from warploom_dev.formal.mailbox_view import (
     Doorbells,
     OneSection,
     Outcome,
+    held_packet,
     offset_of,
     section_of,
     word_offset,
 )
+from warploom_spec import timing
 from warploom_spec.host_map import RESULT_WORDS
 
 #: Free bits of what comes in.
 FREE: Final[dict[str, dict[str, int]]] = {
     "write": {"valid": 1, "address": -1, "data": DATA_BITS, "strobes": -1},
-    "done__0": {
-        **dict.fromkeys(("status", "assigned", "code"), 0b11),
-        **dict.fromkeys(("valid", "core", "argument", "task"), 1),
-    },
+    "done__0": {"status": 0b11, "assigned": 0b11, "valid": 1, "task": 1},
+    "error__0": {"code": 0b11, "core": 1, "argument": 1},
     "result__0": {"valid": 1, "word": RESULT_WORDS - 1, "data": 0b11},
     "launch_answer": {"valid": 1, "ticket": 0b11, "code": 0b11, "argument": 1},
     "stop_answer": {"valid": 1, "code": 0b11},
@@ -82,7 +82,7 @@ def bench(fault: str | None = None) -> FormalBench:
     runs = assume_neighbours(b, dut, bells)
     _state_tasks(b, dut, bells, runs)
     _state_landed(b, dut, bells, one)
-    _state_reads(b, dut, one, read)
+    _state_reads(b, dut, bells, one, read)
     return b.close()
 
 
@@ -119,7 +119,7 @@ def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
     given = {name: b.inputs[f"{name}__0__valid"] for name in ("done", "result")}
     runs = b.register(1, "runs")
     b.m.d.sync += runs.eq(dut.run[0].valid | (runs & ~given["done"]))
-    closed = dut.closed
+    closed = bells.closed
     was_closed = b.before(closed, "was_closed")
     b.assume(
         "one_done",
@@ -169,14 +169,13 @@ def assume_neighbours(b: FormalBench, dut: Any, bells: Doorbells) -> Any:
 def _state_tasks(b: FormalBench, dut: Any, bells: Doorbells, runs: Value) -> None:
     """State what is served, and what ExecutionUnit relies on."""
     run = dut.run[0]
-    rang = b.before(bells.judge[0], "rang_0")
     b.check(
         "served",
-        "a task goes to the unit two cycles after its section's doorbell, a launch one cycle after"
-        " some doorbell, and not otherwise",
-        (~run.valid | rang) & (~dut.launch_valid | Cat(bells.judge).any()),
+        "a task goes to the unit a cycle after its section's doorbell, a launch a cycle after some"
+        " doorbell, and not otherwise",
+        (~run.valid | bells.judge[0]) & (~dut.launch_valid | Cat(bells.judge).any()),
         fault="phantom_write",
-        cover=("a launch in the cycle of a task", run.valid & dut.launch_valid),
+        cover=("a launch right behind a task", b.before(run.valid, "ran_then") & dut.launch_valid),
     )
     b.check(
         "run_idle",
@@ -184,14 +183,15 @@ def _state_tasks(b: FormalBench, dut: Any, bells: Doorbells, runs: Value) -> Non
         ~(run.valid & runs),
         fault="phantom_done",
         cover=("a second task", run.valid & b.before(_once(b, run.valid, "ran"), "ran_before")),
+        slow=True,
     )
     missing = b.inputs["missing"][0] if "missing" in b.inputs else dut.missing[0]
     b.check(
         "run_missing",
-        "a task goes to a unit only if no core of it was missing in the cycle before",
-        ~(run.valid & b.before(missing, "missing")),
+        "a task goes to a unit only if no core of it is missing",
+        ~(run.valid & missing),
         fault="missing_unseen",
-        cover=("one is missing now", run.valid & missing),
+        cover=("one was in the cycle before", run.valid & b.before(missing, "missing")),
     )
     parts = run.parts + (b.fault == "more_parts")
     b.check(
@@ -246,27 +246,31 @@ def _refused_late(bells: Doorbells, one: OneSection) -> Value:
     return refused
 
 
-def _state_reads(b: FormalBench, dut: Any, one: OneSection, read: Any) -> None:
+#: Cycles from a read's sampling to its answer.
+ANSWERED: Final = timing(CONFIG).bus_answer
+
+
+def _state_reads(b: FormalBench, dut: Any, bells: Doorbells, one: OneSection, read: Any) -> None:
     """State what a read of the followed section gives."""
     outcome = Outcome(b, one, dut)
+    read = held_packet(b, read, "sampled")
     offset = offset_of(read.address)
-    mine = b.value(read.valid & (section_of(read.address) == one.number) & ~dut.closed, "reads")
+    its = read.valid & (section_of(read.address) == one.number)
+    mine = b.value(its & ~bells.shut, "reads")
     answered = b.value(~dut.answer.refused, "answered")
     data = dut.answer.data
     is_doorbell = offset == word_offset("DOORBELL")
-    bell_read = b.before(mine & is_doorbell, "bell_read") & answered
+    bell_read = b.past(mine & is_doorbell, ANSWERED, "bell_read") & answered
+    behind = b.past(one.launched[0] & dut.launch_answer.valid, ANSWERED, "behind")
     b.check(
         "doorbell",
         "a doorbell reads 1 from its write on until its command completes, and then 0",
-        ~bell_read | (data == b.before(one.doorbell, "bell")),
+        ~bell_read | (data == b.past(one.doorbell, ANSWERED, "bell")),
         fault="crossed_read",
-        cover=(
-            "1 while its launch waits behind another's",
-            bell_read & data[0] & b.before(one.launched[0] & dut.launch_answer.valid, "behind"),
-        ),
+        cover=("1 while its launch waits behind another's", bell_read & data[0] & behind),
         slow=True,
     )
-    busy_read = b.before(mine & one.doorbell & ~is_doorbell, "busy_read") & answered
+    busy_read = b.past(mine & one.doorbell & ~is_doorbell, ANSWERED, "busy_read") & answered
     b.check(
         "one_edge",
         "while a section's doorbell is 1 its STATUS, ASSIGNED, ERROR and RESULT words read 0",
@@ -274,7 +278,8 @@ def _state_reads(b: FormalBench, dut: Any, one: OneSection, read: Any) -> None:
         fault="early",
         cover=(
             "a result word that a core has written",
-            busy_read & b.before((outcome.result != 0) & (offset == _result(outcome)), "early"),
+            busy_read
+            & b.past((outcome.result != 0) & (offset == _result(outcome)), ANSWERED, "early"),
         ),
         slow=True,
     )
@@ -291,7 +296,7 @@ def _state_own(
     b: FormalBench, dut: Any, one: OneSection, outcome: Outcome, reads: Value, offset: Value
 ) -> None:
     """State that the words are the section's own, by who answers its command."""
-    want = b.before(outcome.word(b, offset), "want")
+    want = b.past(outcome.word(b, offset), ANSWERED, "want")
     # Of RESULT8 to RESULT15 one is followed.
     results = (offset >= word_offset("RESULT8")) & (offset != _result(outcome))
     known = outcome.now_exact & ~(results & (offset < word_offset("RESULT8") + RESULT_WORDS))
@@ -303,7 +308,8 @@ def _state_own(
         "unit": ("a task's section", "crossed_read", "a word that is not 0"),
     }
     for by, (whose, fault, case) in texts.items():
-        got = b.value(b.before(asked & outcome.by[by], f"asked_{by}") & answered, f"got_{by}")
+        its = b.past(asked & outcome.by[by], ANSWERED, f"asked_{by}")
+        got = b.value(its & answered, f"got_{by}")
         b.check(
             f"own_{by}",
             f"{whose} reads its own answer, word by word, until its doorbell is rung again",
@@ -317,14 +323,15 @@ def _state_own(
 def _state_quiet(b: FormalBench, dut: Any, one: OneSection, reads: Value, offset: Value) -> None:
     """State that nothing is written into a section whose doorbell is 0."""
     word = b.constant(7, "word")
-    asked = b.before(reads & (offset == word), "asked_quiet")
+    asked = b.past(reads & (offset == word), ANSWERED, "asked_quiet")
     here = b.value(asked & ~dut.answer.refused, "quiet_read")
     known, value = b.register(1, "quiet_known"), b.register(32, "quiet_value")
-    # A read is answered a cycle later: a doorbell that is rung in between begins a new command.
-    rung = b.before(one.rings, "quiet_rung")
+    # A read is answered later: a doorbell that is rung in between begins a new command.
+    rungs = [b.past(one.rings, k, f"quiet_rung_{k}") for k in range(ANSWERED + 1)]
+    rung = b.value(Cat(rungs).any(), "quiet_rung")
     with b.m.If(here):
         b.m.d.sync += [known.eq(1), value.eq(dut.answer.data)]
-    with b.m.If(rung | one.rings):
+    with b.m.If(rung):
         b.m.d.sync += known.eq(0)
     moved = b.register(1, "others_done")
     b.m.d.sync += moved.eq(Mux(known, moved | dut.done[0].valid, 0))

@@ -14,8 +14,9 @@ from warploom_dev.planted import Change
 
 _COUNT_BITS: Final = 3
 #: Cycles from an abort's judgement to its section's completion: the other section's abort may have
-#: been judged one cycle earlier.
-COMPLETES: Final = 2 * (REFUSED + 1) - 1 + ANSWERED
+#: been judged one cycle earlier. A stop is on its way for two cycles, and its answer counts a cycle
+#: late.
+COMPLETES: Final = 2 * (REFUSED + 1) + 1 + ANSWERED
 #: Cycles that are searched of what is not proved for all time.
 BOUND: Final = 18
 
@@ -23,7 +24,7 @@ BOUND: Final = 18
 PLANTED: Final = {
     "short": Change(
         LaunchAnswers,
-        "elaborate",
+        "_send_stops",
         "width=TICKET_BITS, depth=self._sections",
         "width=TICKET_BITS, depth=self._sections - 1",
     ),
@@ -47,16 +48,17 @@ def bench(fault: str | None = None) -> FormalBench:
     taken, answered = dut.stop.valid & dut.stop.ready, dut.stop_answer.valid
     waiting, unanswered = b.register(_COUNT_BITS, "waiting"), b.register(_COUNT_BITS, "stops")
     b.m.d.sync += [
-        waiting.eq(waiting + aborts - taken),
+        waiting.eq(waiting + b.before(aborts, "aborted_before") - taken),
         unanswered.eq(unanswered + taken - answered),
     ]
     _assume_launch_path(b, dut, unanswered, answered)
     b.check(
         "offered",
-        "`stop` is valid from the cycle after an abort was judged until as many stops were taken",
+        "`stop` is valid from two cycles after an abort was judged until as many stops were taken",
         dut.stop.valid == (waiting != 0),
         fault="short",
         cover=("the second of two", dut.stop.valid & (waiting == 1) & b.before(taken, "taken")),
+        slow=True,
     )
     age = b.register(5, "age")
     waits = one.aborted[0]
