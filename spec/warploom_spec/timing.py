@@ -51,7 +51,8 @@ class Timing:
         "BlockDispatcher: cycles after a reset in which it takes no launch and no report.",
     )
     stage: int = _of(
-        "BlockDispatcher: transfer of a launch to the first cycle in which GridWalker can take it.",
+        "BlockDispatcher: transfer of a launch to the first cycle in which it can be given to "
+        "GridWalker.",
     )
     fit_table: int = _of(
         "BlockDispatcher: from a launch's transfer, beside 2 A + B, to the first decision that "
@@ -62,7 +63,10 @@ class Timing:
     again: int = _of(
         "BlockDispatcher: decision to the next one for the same SM, if it takes its offer at once.",
     )
-    change: int = _of("BlockDispatcher: cycles without a decision between two launches.")
+    change: int = _of(
+        "BlockDispatcher: a launch is given to GridWalker to the first cycle in which its first "
+        "block can be decided; so many cycles without a decision are between two launches.",
+    )
     returns: int = _of("BlockDispatcher: report or retirement to the first decision that sees it.")
     stop: int = _of(
         "BlockDispatcher: a stop at the port to the first cycle in which its launch is stopped, "
@@ -104,7 +108,7 @@ class Timing:
     @property
     def first_offer(self) -> int:
         """BlockDispatcher: transfer of a launch to its first offer, at least."""
-        return self.stage + 1 + self.offer
+        return self.stage + self.change + self.offer
 
     @property
     def index_miss(self) -> int:
@@ -133,11 +137,11 @@ def timing(config: Config) -> Timing:
         packer=1,
         index_read=1,
         boot=config.block_slots,
-        stage=3,
-        fit_table=8,
+        stage=2,
+        fit_table=9,
         offer=2,
-        again=2,
-        change=1,
+        again=3,
+        change=2,
         returns=4,
         stop=2,
         fault=4,
