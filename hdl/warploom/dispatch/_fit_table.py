@@ -19,19 +19,18 @@ def table_row(config: Config) -> data.StructLayout:
     return data.StructLayout({"last": config.slot_bits, "none": 1})
 
 
-def fit_news(config: Config) -> data.StructLayout:
+def fit_layout(config: Config) -> data.StructLayout:
     """Return the layout of the fit table's outputs to all SMs.
 
-    ``alone``: one less than the most blocks of the head's launch on an empty SM; all slots until
-    that is known. ``known``: the newest launch's table stands. ``beside``: the most blocks of the
-    other launch beside which one of the newest launch fits. ``write``, ``row`` and ``entry`` write
-    the table; row n, modulo the power of two at or above the slots, is what fits beside n blocks.
+    ``alone``: one less than the most blocks of the walked place's launch on an empty SM, as of the
+    next cycle; all slots until that is known. ``known``: the newest launch's table stands.
+    ``write``, ``row`` and ``entry`` write the table; row n, modulo the power of two at or above the
+    slots, is what fits beside n blocks.
     """
     return data.StructLayout(
         {
             "alone": config.slot_bits,
             "known": 1,
-            "beside": config.slot_bits + 1,
             "write": 1,
             "row": config.slot_bits,
             "entry": table_row(config),
@@ -55,11 +54,11 @@ class FitTable(wiring.Component):
 
     begun: Signal
     newest: Signal
-    role: Signal
+    walked: Signal
     needs: "list[data.View[data.StructLayout]]"
     none: Signal
     lacks: Signal
-    news: "data.View[data.StructLayout]"
+    fit: "data.View[data.StructLayout]"
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -69,30 +68,30 @@ class FitTable(wiring.Component):
                 "begun": In(2),
                 # The place that got the last launch.
                 "newest": In(1),
-                # The head's place.
-                "role": In(1),
+                # The place that is walked.
+                "walked": In(1),
                 # What one block of each place's launch takes.
                 "needs": In(amounts(config)).array(2),
                 # By place: from the next cycle on it is known that not even one block fits
                 # (combinational).
                 "none": Out(2),
-                # Of the head's launch: the resources that one block more than fit would lack; 0
-                # until known.
+                # Of the walked place's launch: the resources that one block more than fit would lack;
+                # 0 until known.
                 "lacks": Out(len(RESOURCES)),
                 # For all SMs.
-                "news": Out(fit_news(config)),
+                "fit": Out(fit_layout(config)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        news = self.news
+        fit = self.fit
         a, b = (self._ledger(m, place) for place in range(2))
         m.d.comb += [
-            news.alone.eq(Mux(self.role, b.alone, a.alone)),
+            fit.alone.eq(Mux(self.walked, b.alone_next, a.alone_next)),
             self.none.eq(Cat(a.none_next, b.none_next)),
-            self.lacks.eq(Mux(self.role, b.lacks, a.lacks)),
+            self.lacks.eq(Mux(self.walked, b.lacks, a.lacks)),
         ]
         newest = self.newest
         grows = Signal()
@@ -104,16 +103,12 @@ class FitTable(wiring.Component):
             row.eq(Mux(newest, b.row, a.row)),
         ]
         m.d.sync += [
-            news.write.eq(grows & (row != 0)),
-            news.row.eq(row),
-            news.entry.last.eq(last),
-            news.entry.none.eq(last[-1]),
-            news.known.eq(~self.begun.any() & ~Mux(newest, b.busy, a.busy)),
+            fit.write.eq(grows & (row != 0)),
+            fit.row.eq(row),
+            fit.entry.last.eq(last),
+            fit.entry.none.eq(last[-1]),
+            fit.known.eq(~self.begun.any() & ~Mux(newest, b.busy, a.busy)),
         ]
-        with m.If(self.begun.any()):
-            m.d.sync += news.beside.eq(0)
-        with m.Elif(grows & ~last[-1]):
-            m.d.sync += news.beside.eq(row)
         return m
 
     def _ledger(self, m: Module, place: int) -> "_Ledger":
@@ -136,7 +131,10 @@ class FitTable(wiring.Component):
             back.eq(under & (counting | (walking & ~own.last[-1]))),
             own.busy.eq(counting | walking),
         ]
-        m.d.comb += own.none_next.eq(own.none | (found & own.last[-1]))
+        m.d.comb += [
+            own.none_next.eq(own.none | (found & own.last[-1])),
+            own.alone_next.eq(Mux(found, own.last, own.alone)),
+        ]
         signs = self._take(m, place, own.grows, back, counts, under)
         m.d.sync += own.none.eq(own.none_next)
         with m.If(counts | (back & walking)):
@@ -147,7 +145,7 @@ class FitTable(wiring.Component):
             m.d.sync += [
                 counting.eq(0),
                 walking.eq(1),
-                own.alone.eq(own.last),
+                own.alone.eq(own.alone_next),
                 own.lacks.eq(signs),
             ]
         with m.Elif(walking & under & own.last[-1]):
@@ -207,6 +205,7 @@ class _Ledger:
         self.last = Signal(bits + 1, init=(1 << (bits + 1)) - 2, name=f"last_{place}")
         self.row = Signal(bits + 1, name=f"row_{place}")
         self.alone = Signal(bits, init=config.block_slots - 1, name=f"alone_{place}")
+        self.alone_next = Signal(bits, name=f"alone_{place}_next")
         self.none = Signal(name=f"none_{place}")
         self.none_next = Signal(name=f"none_next_{place}")
         self.lacks = Signal(len(RESOURCES), name=f"lacks_{place}")

@@ -129,7 +129,7 @@ class LaunchEnd(wiring.Component):
         m.d.comb += [since.step.eq(3), since.restart.eq(offered)]
         lengths: list[Value] = []
         for place in range(2):
-            length = Signal(CYCLES_BITS, name=f"length_{place}")
+            length = Signal(CYCLES_BITS, name=f"length_{place}", reset_less=True)
             with m.If(self.reported[place]):
                 m.d.sync += length.eq(since.values[place])
             with m.If(self.entered[place]):
@@ -144,8 +144,8 @@ class LaunchEnd(wiring.Component):
         others = Signal(2)
         flags, first, second = self.flags, self.words[0], self.words[1]
         for place in range(2):
-            fate = Signal(FATE_BITS, name=f"fate_{place}")
-            code = Signal(len(self.ended.payload.code), name=f"code_{place}")
+            fate = Signal(FATE_BITS, name=f"fate_{place}", reset_less=True)
+            code = Signal(len(self.ended.payload.code), name=f"code_{place}", reset_less=True)
             sm_loss, fault = flags.sm_loss[place], flags.fault[place]
             exhausted, started = flags.exhausted[place], flags.started[place]
             no_sm_left = flags.no_sm_left[place] & ~exhausted
@@ -168,7 +168,9 @@ class LaunchEnd(wiring.Component):
             ]
             fates.append(fate)
             codes.append(code)
-        record = self.ended.payload
+        # Of a layout's signal the stubs do not know that it is a view.
+        record: Any = Signal(self.ended.payload.shape(), name="record", reset_less=True)
+        m.d.comb += self.ended.payload.eq(record)
         with m.If(load):
             m.d.sync += [
                 record.ticket.eq(Mux(pick, second.ticket, first.ticket)),

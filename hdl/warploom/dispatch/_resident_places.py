@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.dispatch._fit_table import amounts
 from warploom.dispatch._launch_end import LaunchEnd
-from warploom.dispatch.sm.counts import both
+from warploom.dispatch.sm.counts import WalkState, both
 from warploom.dispatch.sm.port import SmEvents
 from warploom.lib.timers import timer
 from warploom_spec import Config, layouts, timing
@@ -43,6 +43,39 @@ class WalkerPort(wiring.Signature):
         )
 
 
+class HeadPort(wiring.Signature):
+    """The head, as the decision and the stall counters see it.
+
+    Members: ``active``, a head stands and is not stopped; ``wanted``, it may be decided;
+    ``barred``, it may not, because it is stopped or fits nowhere; ``offered``, the fields that
+    offers take from its launch.
+    """
+
+    def __init__(self, offered: data.StructLayout) -> None:
+        super().__init__(
+            {"active": Out(1), "wanted": Out(1), "barred": Out(1), "offered": Out(offered)}
+        )
+
+
+class FitPort(wiring.Signature):
+    """The launches of both places, as the fit table sees them.
+
+    Members: ``begun``, the place's launch is new in this cycle; ``newest``, the place occupied
+    last; ``needs``, by place, what one block takes; ``none``, by place, from the next cycle on no
+    block of the launch fits.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "begun": Out(2),
+                "newest": Out(1),
+                "needs": Out(amounts(config)).array(2),
+                "none": In(2),
+            }
+        )
+
+
 class ResidentPlaces(wiring.Component):
     """Hold at most two launches from their acceptance to their final record.
 
@@ -62,16 +95,9 @@ class ResidentPlaces(wiring.Component):
     kill: Signal
     boot: Signal
     walker: Any
-    role: Signal
-    shift: Signal
-    active: Signal
-    wanted: Signal
-    barred: Signal
-    none: Signal
-    offered: "data.View[data.StructLayout]"
-    needs: "list[data.View[data.StructLayout]]"
-    begun: Signal
-    newest: Signal
+    walk: Any
+    head: Any
+    fit: Any
     events: Any
     all_lost: Signal
     late: Signal
@@ -92,29 +118,15 @@ class ResidentPlaces(wiring.Component):
                 "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
                 "words": Out(layouts.launch_words(config).layout()).array(2),
                 "kill": Out(2),
-                # No launch is taken.
+                # No launch is taken in the next cycle.
                 "boot": In(1),
                 # The grid to walk next, and the walker's block.
                 "walker": Out(WalkerPort(config)),
-                # The head's place.
-                "role": Out(1),
-                # It becomes the other place at the end of the cycle.
-                "shift": Out(1),
-                # A head stands and is not stopped; it may be decided; it may not, because it is
-                # stopped or fits nowhere.
-                "active": Out(1),
-                "wanted": Out(1),
-                "barred": Out(1),
-                # From the next cycle on: no block of the place's launch fits.
-                "none": In(2),
-                # What offers take from the head's launch.
-                "offered": Out(self._offered),
-                # What one block needs.
-                "needs": Out(amounts(config)).array(2),
-                # The place's launch is new in this cycle.
-                "begun": Out(2),
-                # The place occupied last.
-                "newest": Out(1),
+                # Which place is walked, and its next block that is not decided.
+                "walk": Out(WalkState()),
+                "head": Out(HeadPort(self._offered)),
+                # What fits on an SM.
+                "fit": Out(FitPort(config)),
                 # What happens on any SM. `hits`, `faulty` and `killed` come a cycle later than of
                 # one.
                 "events": In(SmEvents()),
@@ -124,7 +136,7 @@ class ResidentPlaces(wiring.Component):
                 "late": Out(2),
                 # A launch has started and has not ended.
                 "resident": Out(1),
-                # No head stands, and stream order alone holds a launch back.
+                # No place is walked, and stream order alone holds a launch back.
                 "ordered": Out(1),
             }
         )
@@ -135,28 +147,32 @@ class ResidentPlaces(wiring.Component):
         m.submodules.end = end = LaunchEnd(self._config)
         occupied = Signal(2)
         accepted = Signal(2)
-        free = ~occupied.all() & ~self.boot
+        free = Signal()
+        # Alone a launch gets the lower place.
         m.d.comb += [
             self.launch.ready.eq(free),
             accepted.eq(Cat(~occupied[0], occupied[0]) & both(self.launch.valid & free)),
         ]
         with m.If(accepted.any()):
-            m.d.sync += self.newest.eq(accepted[1])
+            m.d.sync += self.fit.newest.eq(accepted[1])
+        occupied_next = (occupied & ~end.freed) | accepted
         m.d.sync += [
-            occupied.eq((occupied & ~end.freed) | accepted),
-            self.begun.eq(accepted),
+            occupied.eq(occupied_next),
+            free.eq(~occupied_next.all() & ~self.boot),
+            self.fit.begun.eq(accepted),
         ]
 
         # In the cycle after a decision the walker still shows the decided block; the head is the
         # block after it.
-        walker, flags = self.walker, end.flags
-        stands = Signal()
-        m.d.comb += stands.eq(walker.valid & ~(walker.block.last & walker.decided))
-        own = Cat(~self.role, self.role) & both(stands)
+        walker, walk, head, flags = self.walker, self.walk, self.head, end.flags
+        walked = Signal()
+        m.d.comb += walked.eq(walker.valid & ~(walker.block.last & walker.decided))
+        place = Cat(~walk.place, walk.place)
+        own = place & both(walked)
         started = Signal(2)
         exhausted = Signal(2)
         stopped = Signal(2)
-        decided = Cat(~self.role, self.role) & both(walker.decided)
+        decided = Cat(~walk.role, walk.role) & both(walker.decided)
         # A place is free for at least one cycle; its flags are cleared then.
         m.d.sync += [
             started.eq(occupied & (started | decided)),
@@ -164,17 +180,24 @@ class ResidentPlaces(wiring.Component):
         ]
         m.d.comb += self.resident.eq((occupied & started).any())
         # From the cycle after its launch's stop on the head is not decided. The walker forgets the
-        # head one cycle later, if it still stands.
+        # place one cycle later, if it still is walked.
         halt = Signal()
         halt_before = Signal()
-        m.d.sync += [halt.eq((own & stopped).any()), halt_before.eq(halt)]
+        waits = Signal()
+        walk_fire = self._choose(m, walked, accepted, occupied, stopped, end.words)
+        barred = (place & (stopped | self.fit.none)).any()
+        m.d.sync += [
+            halt.eq((own & stopped).any()),
+            halt_before.eq(halt),
+            head.barred.eq(barred),
+            waits.eq(barred | walk_fire),
+        ]
         m.d.comb += [
-            walker.flush.eq(halt & halt_before & stands),
-            self.active.eq(stands & ~halt),
-            self.wanted.eq(stands & ~self.barred),
+            walker.flush.eq(halt & halt_before & walked),
+            head.active.eq(walked & ~walk.starts & ~halt),
+            head.wanted.eq(walked & ~waits),
         ]
         self._keep(m, accepted, own & both(walker.flush), end)
-        self._choose(m, stands, accepted, occupied, stopped, end.words)
         no_sm_left = occupied & ~exhausted & both(self.all_lost)
         self._stop(m, accepted, occupied, end.freed, no_sm_left, stopped)
         for flag, cause in (
@@ -188,8 +211,8 @@ class ResidentPlaces(wiring.Component):
         m.d.sync += over.eq(occupied & ~end.freed & ~decided & (exhausted | (stopped & ~own)))
         m.d.comb += [
             end.gone.eq(over & ~self.events.held),
-            end.newest.eq(self.newest),
-            end.entered.eq(self.begun),
+            end.newest.eq(self.fit.newest),
+            end.entered.eq(self.fit.begun),
             end.begun.eq(decided & ~started),
             flags.started.eq(started),
             flags.exhausted.eq(exhausted),
@@ -203,30 +226,44 @@ class ResidentPlaces(wiring.Component):
         """Register a new launch's words, and the head of a launch that is stopped."""
         launch, head = self.launch.payload, self.walker.block
         for place in range(2):
-            words, kept = self.words[place], end.words[place]
+            words, needs, record = self.words[place], self.fit.needs[place], end.words[place]
+            # Of a layout's signal the stubs do not know that it is a view.
+            held: Any = Signal(words.shape(), name=f"words_{place}", reset_less=True)
+            amount: Any = Signal(needs.shape(), name=f"needs_{place}", reset_less=True)
+            stream_ = Signal(len(record.stream), name=f"stream_{place}", reset_less=True)
+            block: Any = Signal(record.next.shape(), name=f"next_{place}", reset_less=True)
+            m.d.comb += [
+                words.eq(held),
+                needs.eq(amount),
+                record.ticket.eq(held.ticket),
+                record.stream.eq(stream_),
+                record.next.eq(block),
+            ]
             with m.If(accepted[place]):
-                m.d.sync += [words[name].eq(launch[name]) for name in words.shape().members]
-                m.d.sync += [
-                    self.needs[place][name].eq(launch[name])
-                    for name in self.needs[place].shape().members
-                ]
-                if self._config.makes_indices:
-                    m.d.sync += kept.entries.eq(launch.entries)
-                m.d.sync += kept.stream.eq(launch.stream)
-            m.d.comb += kept.ticket.eq(words.ticket)
+                m.d.sync += [held[name].eq(launch[name]) for name in words.shape().members]
+                m.d.sync += [amount[name].eq(launch[name]) for name in needs.shape().members]
+                m.d.sync += stream_.eq(launch.stream)
+            if self._config.makes_indices:
+                entries = Signal(len(record.entries), name=f"entries_{place}", reset_less=True)
+                m.d.comb += record.entries.eq(entries)
+                with m.If(accepted[place]):
+                    m.d.sync += entries.eq(launch.entries)
             with m.If(flushed[place]):
-                m.d.sync += [kept.next[axis].eq(head[f"b{axis}"]) for axis in "xyz"]
+                m.d.sync += [block[axis].eq(head[f"b{axis}"]) for axis in "xyz"]
 
     def _choose(
         self,
         m: Module,
-        stands: Signal,
+        walked: Signal,
         accepted: Value,
         occupied: Signal,
         stopped: Signal,
         words: Any,
-    ) -> None:
-        """Give the walker the next grid: leftover policy and stream order."""
+    ) -> Signal:
+        """Give the walker the next grid: leftover policy and stream order.
+
+        Returns whether it gets one in this cycle.
+        """
         staged = Signal(2)
         given = Signal(2)
         after_previous = Signal(2)
@@ -241,7 +278,8 @@ class ResidentPlaces(wiring.Component):
             m.d.sync += later.eq(old & occupied)
             old = later
         m.d.comb += staged.eq(old)
-        older = occupied & Cat(self.newest, ~self.newest)
+        newest = self.fit.newest
+        older = occupied & Cat(newest, ~newest)
         waits = occupied & ~given & ~stopped
         # The newest launch is the candidate when no older one waits.
         first = waits & ~Cat(older[1] & waits[1], older[0] & waits[0])
@@ -250,24 +288,27 @@ class ResidentPlaces(wiring.Component):
         may = Signal(2)
         chosen = Signal(2)
         walk_fire = Signal()
-        walk = self.walker.grid
+        walk = self.walk
         m.d.sync += may.eq(candidate & ~held)
         m.d.comb += [
             chosen.eq(may & ~stopped),
-            walk.valid.eq(chosen.any() & ~stands),
-            walk_fire.eq(walk.valid & walk.ready),
-            self.shift.eq(walk_fire & (chosen[1] ^ self.role)),
-            self.ordered.eq((candidate & held).any() & ~stands),
+            # The walker takes a grid whenever no place is walked.
+            walk_fire.eq(chosen.any() & ~walked),
+            self.walker.grid.valid.eq(walk_fire),
+            self.ordered.eq((candidate & held).any() & ~walked),
         ]
-        walked = Mux(walk_fire, chosen, Cat(~self.role, self.role))
-        halts = (Cat(~self.role, self.role) & stopped).any() & stands
-        m.d.sync += self.barred.eq(halts | (walked & self.none).any())
-        m.d.sync += given.eq(occupied & (given | (chosen & both(walk_fire))))
+        m.d.sync += [
+            given.eq(occupied & (given | (chosen & both(walk_fire)))),
+            walk.starts.eq(walk_fire),
+            walk.role_changes.eq(walk_fire & (chosen[1] ^ walk.place)),
+            walk.role.eq(walk.place),
+        ]
         with m.If(walk_fire):
-            m.d.sync += self.role.eq(chosen[1])
-        self._queue(m, accepted, ~Mux(self.newest, waits[0], waits[1]), walk_fire)
+            m.d.sync += walk.place.eq(chosen[1])
+        self._queue(m, accepted, ~Mux(newest, waits[0], waits[1]))
+        return walk_fire
 
-    def _queue(self, m: Module, accepted: Value, ready: Value, walk_fire: Value) -> None:
+    def _queue(self, m: Module, accepted: Value, ready: Value) -> None:
         """Keep the fields that walk and offers take: of the newest launch, the next, the head's.
 
         The registers stand in a row, because a register's input is then no choice between places: a
@@ -277,17 +318,20 @@ class ResidentPlaces(wiring.Component):
         launch, walk = self.launch.payload, self.walker.grid.payload
         fields = walk.shape().members
         # Of a layout's signal the stubs do not know that it is a view.
-        newest: Any = Signal(data.StructLayout({"walk": walk.shape(), "offered": self._offered}))
+        newest: Any = Signal(
+            data.StructLayout({"walk": walk.shape(), "offered": self._offered}), reset_less=True
+        )
         following: Any = Signal.like(newest, name="following")
+        offered: Any = Signal(self._offered, reset_less=True)
         with m.If(accepted.any()):
             m.d.sync += [newest.walk[name].eq(launch[name]) for name in fields]
             m.d.sync += [newest.offered[name].eq(launch[source]) for name, source in self._copied]
         with m.If(ready):
             m.d.sync += following.eq(newest)
-        m.d.comb += walk.eq(following.walk)
-        for name, _ in self._copied:
-            with m.If(walk_fire):
-                m.d.sync += self.offered[name].eq(following.offered[name])
+        m.d.comb += [walk.eq(following.walk), self.head.offered.eq(offered)]
+        # `following` does not change in a walk's first cycle.
+        with m.If(self.walk.starts):
+            m.d.sync += offered.eq(following.offered)
 
     def _stop(
         self,

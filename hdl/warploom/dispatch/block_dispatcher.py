@@ -23,20 +23,20 @@ from warploom_spec.layouts import PLACES
 class BlockDispatcher(wiring.Component):
     r"""Place the blocks of at most two resident launches on SMs, lowest id first, never skipping.
 
-    A decision in t is an offer in t + 2; what an SM reports in t counts in decisions from t + 4 on.
+    A decision in t is an offer in t + 2. What an SM reports in t counts in decisions from t + 4 on.
     Ports and the exact machine: ``docs/dispatch/block_dispatcher.md``.
 
     Parameters
     ----------
     config : Config
         SMs, their resources, policy and reclaim.
-    kept : str, optional
+    persistent_domain : str, optional
         Clock domain of ``lost``, for a builder that resets the others without it.
     """
 
-    def __init__(self, config: Config, *, kept: str = "sync") -> None:
+    def __init__(self, config: Config, *, persistent_domain: str = "sync") -> None:
         self._config = config
-        self._kept = kept
+        self._persistent_domain = persistent_domain
         counter = timing(config).stall_counter_bits
         sms = config.sms
         ports: dict[str, Any] = {
@@ -81,7 +81,7 @@ class BlockDispatcher(wiring.Component):
         m.submodules.table = table = FitTable(config)
         ports = []
         for k in range(config.sms):
-            port = SmPort(config, kept=self._kept)
+            port = SmPort(config, persistent_domain=self._persistent_domain)
             m.submodules[f"sm_{k}"] = port
             ports.append(port)
 
@@ -101,12 +101,14 @@ class BlockDispatcher(wiring.Component):
     def _boot(self, m: Module, places: ResidentPlaces, ports: list[SmPort]) -> None:
         """After a reset go through all slots; launches wait and reports are ignored meanwhile."""
         boot = Signal(init=1)
+        boot_next = Signal()
         entered = Signal()
         slot = Signal(self._config.slot_bits, name="boot_slot")
-        m.d.sync += [slot.eq(slot + 1), entered.eq(boot)]
-        with m.If(slot == self._config.block_slots - 1):
-            m.d.sync += boot.eq(0)
-        m.d.comb += places.boot.eq(boot)
+        m.d.sync += [slot.eq(slot + 1), entered.eq(boot), boot.eq(boot_next)]
+        m.d.comb += [
+            boot_next.eq(boot & (slot != self._config.block_slots - 1)),
+            places.boot.eq(boot_next),
+        ]
         for port in ports:
             m.d.comb += [
                 port.boot.active.eq(boot),
@@ -134,7 +136,7 @@ class BlockDispatcher(wiring.Component):
             places.walker.block.eq(walker.o.payload),
             places.walker.valid.eq(walker.o.valid),
             places.walker.decided.eq(decided),
-            placement.wanted.eq(places.wanted),
+            placement.wanted.eq(places.head.wanted),
             *(self.words[k].eq(places.words[k]) for k in range(PLACES)),
             self.kill.eq(places.kill),
         ]
@@ -142,11 +144,11 @@ class BlockDispatcher(wiring.Component):
     def _fit(self, m: Module, places: ResidentPlaces, table: FitTable) -> None:
         """Connect the fit table with the places and the SMs."""
         m.d.comb += [
-            table.begun.eq(places.begun),
-            table.newest.eq(places.newest),
-            table.role.eq(places.role),
-            places.none.eq(table.none),
-            *(table.needs[k].eq(places.needs[k]) for k in range(PLACES)),
+            table.begun.eq(places.fit.begun),
+            table.newest.eq(places.fit.newest),
+            table.walked.eq(places.walk.place),
+            places.fit.none.eq(table.none),
+            *(table.needs[k].eq(places.fit.needs[k]) for k in range(PLACES)),
         ]
 
     def _connect(
@@ -161,11 +163,13 @@ class BlockDispatcher(wiring.Component):
             m.d.comb += [
                 port.enable.eq(self.enable[k]),
                 self.lost[k].eq(port.lost),
-                port.news.fit.eq(table.news),
-                port.news.role.eq(places.role),
-                port.news.shift.eq(places.shift),
-                port.news.late.eq(places.late),
-                port.news.kill_before.eq(kill_before),
+                port.launches.fit.eq(table.fit),
+                port.launches.late.eq(places.late),
+                port.launches.kill_before.eq(kill_before),
+                *(
+                    getattr(port.launches.walk, name).eq(getattr(places.walk, name))
+                    for name in places.walk.signature.members
+                ),
             ]
 
     def _decide(
@@ -181,10 +185,10 @@ class BlockDispatcher(wiring.Component):
         # Of a layout's signal the stubs do not know that it is a view.
         block: Any = Signal(layouts.block_offer(self._config).layout())
         # `role` and the offered fields change two cycles after a decision at the earliest.
-        m.d.comb += block.place.eq(places.role)
+        m.d.comb += block.place.eq(places.walk.role)
         m.d.comb += [block[f"b{axis}"].eq(walker.o.payload[f"b{axis}"]) for axis in "xyz"]
-        for name in places.offered.shape().members:
-            m.d.comb += block[name].eq(places.offered[name])
+        for name in places.head.offered.shape().members:
+            m.d.comb += block[name].eq(places.head.offered[name])
         for k, port in enumerate(ports):
             m.d.comb += [port.block.eq(block), port.placed.eq(placement.placed[k])]
 
@@ -209,7 +213,7 @@ class BlockDispatcher(wiring.Component):
             queue.push.eq(placement.decided),
             queue.sm.eq(number_of(placement.placed)),
         ]
-        m.d.comb += queue.place.eq(places.role)
+        m.d.comb += queue.place.eq(places.walk.role)
         for k, port in enumerate(ports):
             m.d.comb += [
                 queue.done[k].eq(port.done),
@@ -229,15 +233,16 @@ class BlockDispatcher(wiring.Component):
         if self._config.has_order_table:
             wiring.connect(m, wiring.flipped(self.order_table), placement.swap)
         if placement.READS_LOADS:
-            needed = Mux(places.role, places.needs[1].warps, places.needs[0].warps)
+            needs = places.fit.needs
+            needed = Mux(places.walk.role, needs[1].warps, needs[0].warps)
             if self._config.makes_indices:
                 # The same number, nearer.
-                needed = places.offered.index_warps
+                needed = places.head.offered.index_warps
             for k, port in enumerate(ports):
                 m.d.comb += [
                     placement.loads[k].eq(port.load),
                     port.warps_placed.eq(needed),
-                    *(port.warps[p].eq(places.needs[p].warps) for p in range(PLACES)),
+                    *(port.warps[p].eq(needs[p].warps) for p in range(PLACES)),
                 ]
 
     def _report(self, m: Module, placement: PlacementPolicy, ports: list[SmPort]) -> None:
@@ -263,13 +268,13 @@ class BlockDispatcher(wiring.Component):
         for number, some, own in reversed(errors):
             with m.If(some):
                 m.d.comb += [code.eq(int(number)), argument.eq(own)]
-        told = Cat(some for _, some, _ in errors).any()
+        any_error = Cat(some for _, some, _ in errors).any()
         m.d.sync += [
-            self.error.valid.eq(told),
+            self.error.valid.eq(any_error),
             self.error.code.eq(code),
             self.error.argument.eq(argument),
         ]
-        with m.If(told & ~self.error_count.all()):
+        with m.If(any_error & ~self.error_count.all()):
             m.d.sync += self.error_count.eq(self.error_count + 1)
 
     def _registered(
@@ -296,11 +301,12 @@ class BlockDispatcher(wiring.Component):
         full = Signal()
         blocked = Signal()
         ordered = Signal()
+        head = places.head
         m.d.sync += [
-            stalled.eq(places.active & ~placement.decided),
-            full.eq(Cat(port.in_use & (port.closed | places.barred) for port in ports).any()),
+            stalled.eq(head.active & ~placement.decided),
+            full.eq(Cat(port.in_use & (port.closed | head.barred) for port in ports).any()),
             # No block was decided: every SM that has room has a closed port.
-            blocked.eq(~Cat(port.closed for port in ports).all() & ~places.barred),
+            blocked.eq(~Cat(port.closed for port in ports).all() & ~head.barred),
             ordered.eq(places.ordered),
         ]
         causes = {

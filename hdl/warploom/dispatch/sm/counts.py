@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from warploom.dispatch._fit_table import fit_news, table_row
+from warploom.dispatch._fit_table import fit_layout, table_row
 from warploom.lib.unnamed import unnamed_write_port
 from warploom_spec import Config
 
@@ -30,20 +30,31 @@ def count(m: Module, name: str, bits: int, up: Value, down: Value) -> Signal:
     return counter
 
 
-class LaunchNews(wiring.Signature):
+class WalkState(wiring.Signature):
+    """Which place is walked.
+
+    Members: ``starts``, the first cycle of a walk, in which there is no head yet; ``place``, which
+    is walked now or was walked last; ``role``, the same a cycle later: the head's place;
+    ``role_changes``, the two differ, in a walk's first cycle. All are registers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({name: Out(1) for name in ("starts", "place", "role", "role_changes")})
+
+
+class LaunchState(wiring.Signature):
     """Signals of the resident launches, common to all SMs.
 
-    Members: ``fit``, how many blocks fit; ``role``, the head's place; ``shift``, the other place
-    becomes the head's at the end of the cycle; ``late``, by place, an SM with an unreported block
-    of it is lost at the end of the cycle; ``kill_before``, by place, ``kill`` of the last cycle.
+    Members: ``fit``, how many blocks fit; ``walk``, which place is walked; ``late``, by place, an
+    SM with an unreported block of it is lost at the end of the cycle; ``kill_before``, by place,
+    ``kill`` of the last cycle.
     """
 
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
-                "fit": Out(fit_news(config)),
-                "role": Out(1),
-                "shift": Out(1),
+                "fit": Out(fit_layout(config)),
+                "walk": Out(WalkState()),
                 "late": Out(2),
                 "kill_before": Out(2),
             }
@@ -54,6 +65,7 @@ class SmCounts(wiring.Component):
     """Count the blocks of the launch that is being placed, and of the other one.
 
     Counts go by role: ``placing`` is the launch of the head's place. Only of it blocks are placed.
+    A walk of the other place swaps the roles at the end of its first cycle.
 
     Parameters
     ----------
@@ -64,7 +76,7 @@ class SmCounts(wiring.Component):
     placed: Signal
     returned: Signal
     hits: Signal
-    news: Any
+    launches: Any
     full: Signal
     held: Signal
     out: Signal
@@ -80,7 +92,7 @@ class SmCounts(wiring.Component):
                 # By place: a block was reported; counted in the next cycle.
                 "hits": In(2),
                 # The head's place, and how many blocks fit.
-                "news": In(LaunchNews(config)),
+                "launches": In(LaunchState(config)),
                 # In the next cycle the SM has no room for the head (combinational).
                 "full": Out(1),
                 # By place: blocks that have not returned; blocks without a report that counts.
@@ -96,55 +108,60 @@ class SmCounts(wiring.Component):
         placing = Signal(bits)
         other = Signal(bits)
         back = Signal()
-        other_back = Signal()
-        following = Signal(bits)
-        role = self.news.role
+        walk = self.launches.walk
+        # Blocks of the place that is not walked, and one of them returned.
+        beside = Signal(bits)
+        beside_back = Signal()
+        beside_next = Signal(bits)
         m.d.comb += [
-            back.eq(Mux(role, self.returned[1], self.returned[0])),
-            other_back.eq(Mux(role, self.returned[0], self.returned[1])),
-            following.eq(
-                placing + Cat(self.placed ^ back, (back & ~self.placed).replicate(bits - 1))
-            ),
+            back.eq(Mux(walk.role, self.returned[1], self.returned[0])),
+            beside.eq(Mux(walk.role_changes, placing, other)),
+            beside_back.eq(Mux(walk.place, self.returned[0], self.returned[1])),
+            beside_next.eq(beside - beside_back),
         ]
-        m.d.sync += [placing.eq(following), other.eq(other - other_back)]
-        with m.If(self.news.shift):
-            m.d.sync += [placing.eq(0), other.eq(following)]
-        some, other_some = placing.any(), other.any()
-        m.d.comb += self.held.eq(by_place(role, some, other_some))
-        self._room(m, placing, other, other_some)
+        step = Cat(self.placed ^ back, (back & ~self.placed).replicate(bits - 1))
+        m.d.sync += [placing.eq(placing + step), other.eq(beside_next)]
+        with m.If(walk.role_changes):
+            m.d.sync += placing.eq(0)
+        m.d.comb += self.held.eq(by_place(walk.role, placing.any(), other.any()))
+        self._room(m, placing, beside, beside_back, beside_next)
         if self._config.reclaim == "in_order":
             for place in range(2):
-                up = self.placed & (role == place)
+                up = self.placed & (walk.role == place)
                 unreported = count(m, f"unreported_{place}", bits, up, self.hits[place])
                 m.d.comb += self.out[place].eq(unreported.any())
         else:
             m.d.comb += self.out.eq(self.held)
         return m
 
-    def _room(self, m: Module, placing: Signal, other: Signal, other_some: Value) -> None:
+    def _room(
+        self, m: Module, placing: Signal, beside: Signal, beside_back: Signal, beside_next: Signal
+    ) -> None:
         """Judge whether one block more fits beside the other launch's."""
-        news = self.news.fit
+        fit = self.launches.fit
         bits = self._config.slot_bits
         table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
         m.submodules.table = table
         write = unnamed_write_port(table)
         read = table.read_port(domain="comb")
-        last = Signal(bits)
-        over = Signal()
-        over_switched = Signal()
+        # One less than the most blocks beside the other launch's; no block fits. The table is read
+        # a cycle ahead, because it is slow.
+        last = Signal(bits, reset_less=True)
+        none = Signal()
+        some_next = Signal()
         sum_ = Signal(bits + 3)
-        over_other = Signal(bits + 3)
         m.d.comb += [
-            write.en.eq(news.write),
-            write.addr.eq(news.row),
-            write.data.eq(news.entry),
-            read.addr.eq(other[:bits]),
-            last.eq(Mux(other_some, read.data.last, news.alone)),
+            write.en.eq(fit.write),
+            write.addr.eq(fit.row),
+            write.data.eq(fit.entry),
+            read.addr.eq(beside_next[:bits]),
+            some_next.eq(beside.any() & ~((beside == 1) & beside_back)),
             # placing + placed > last, as the carry of a sum: `last` is kept inverted.
             sum_.eq(Cat(self.placed, placing) + Cat(self.placed, ~last, C(1, 1))),
-            over.eq(sum_[bits + 2] | (other_some & (~news.known | read.data.none))),
-            # The present launch's blocks beside one of the next launch.
-            over_other.eq(Cat(C(0, 1), placing) + Cat(C(0, 1), ~news.beside)),
-            over_switched.eq(self.placed | (placing.any() & (~news.known | over_other[bits + 2]))),
-            self.full.eq(Mux(self.news.shift, over_switched, over)),
+            # A walk's first block goes only where no block of the other place is.
+            self.full.eq(Mux(self.launches.walk.starts, beside.any(), sum_[bits + 2] | none)),
+        ]
+        m.d.sync += [
+            last.eq(Mux(some_next, read.data.last, fit.alone)),
+            none.eq(some_next & (~fit.known | read.data.none)),
         ]

@@ -1,11 +1,13 @@
 """One SM as the dispatcher sees it: its offer, its reports, its loss."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.dispatch.placement import policy_class
-from warploom.dispatch.sm.counts import LaunchNews, SmCounts, both
+from warploom.dispatch.sm.counts import LaunchState, SmCounts, both
 from warploom.dispatch.sm.slots import Boot, SmSlots
 from warploom_spec import BlockStatus, Config, layouts
 
@@ -33,11 +35,13 @@ class SmPort(wiring.Component):
     ----------
     config : Config
         The SM's slots and resources, policy and reclaim.
+    persistent_domain : str, optional
+        Clock domain of ``lost``.
     """
 
-    def __init__(self, config: Config, *, kept: str = "sync") -> None:
+    def __init__(self, config: Config, *, persistent_domain: str = "sync") -> None:
         self._config = config
-        self._kept = kept
+        self._persistent_domain = persistent_domain
         block = layouts.block_offer(config).layout()
         extra = {}
         if policy_class(config).READS_LOADS:
@@ -62,13 +66,13 @@ class SmPort(wiring.Component):
                 # The block decided in the last cycle; its slot is not looked at.
                 "block": In(block),
                 # The signals of the resident launches that are common to all SMs.
-                "news": In(LaunchNews(config)),
+                "launches": In(LaunchState(config)),
                 # `in_order`: the oldest block is retired in this cycle; by place, one was in the
                 # last.
                 "retire": In(1),
                 "retired": In(2),
                 # The head can be decided for the SM in this cycle; the SM is in use; it is not in
-                # use, or has no room. The last two are registers.
+                # use, or has no room. All are registers.
                 "eligible": Out(1),
                 "in_use": Out(1),
                 # The stubs lack `init`.
@@ -112,7 +116,7 @@ class SmPort(wiring.Component):
             counts.returned.eq(returned),
             counts.hits.eq(self.events.hits),
         ]
-        wiring.connect(m, wiring.flipped(self.news), counts.news)
+        wiring.connect(m, wiring.flipped(self.launches), counts.launches)
         self._judge(m, counts, placed)
         if policy_class(self._config).READS_LOADS:
             self._load(m, placed, returned)
@@ -121,43 +125,46 @@ class SmPort(wiring.Component):
     def _offer(self, m: Module, slots: SmSlots, placed: Signal) -> None:
         """Offer the block that was decided in the last cycle; then wait until it is taken."""
         offer = self.offer
-        toggle = Signal(name="offered_toggle")
+        # Of a layout's signal the stubs do not know that it is a view.
+        offered: Any = Signal(offer.payload.shape(), reset_less=True)
+        toggle = Signal(name="offered_toggle", reset_less=True)
         with m.If(placed):
             m.d.sync += [
-                offer.payload[name].eq(self.block[name])
+                offered[name].eq(self.block[name])
                 for name in offer.payload.shape().members
                 if name != "slot"
             ]
             m.d.sync += [
-                offer.payload.slot.eq(slots.front.slot),
+                offered.slot.eq(slots.front.slot),
                 toggle.eq(slots.front.toggle),
                 offer.valid.eq(1),
             ]
         with m.Elif(offer.ready):
             m.d.sync += offer.valid.eq(0)
         m.d.comb += [
+            offer.payload.eq(offered),
             slots.pop.eq(placed),
-            slots.standing.valid.eq(offer.valid),
-            slots.standing.slot.eq(offer.payload.slot),
-            slots.standing.toggle.eq(toggle),
-            slots.standing.place.eq(offer.payload.place),
+            slots.taken.valid.eq(offer.valid & offer.ready),
+            slots.taken.slot.eq(offered.slot),
+            slots.taken.toggle.eq(toggle),
+            slots.taken.place.eq(offered.place),
         ]
 
     def _look_up(self, m: Module, slots: SmSlots) -> None:
         """Register a report, look its slot up, and classify the report."""
-        report, boot, events, kill = self.report, self.boot, self.events, self.news.kill_before
+        report, boot, events = self.report, self.boot, self.events
+        kill = self.launches.kill_before
         sent = Signal()
-        slot = Signal(self._config.slot_bits)
-        status = Signal.like(report.payload.status)
+        status = Signal(len(report.payload.status), reset_less=True)
         hit = Signal()
         killed = Signal()
         asked = Signal()
-        faulty = Signal()
-        was_killed = Signal()
+        faulty = Signal(reset_less=True)
+        was_killed = Signal(reset_less=True)
         m.d.comb += [
             report.ready.eq(1),
             slots.entered.eq(boot.entered),
-            slots.slot.eq(slot),
+            slots.slot.eq(Mux(boot.active, boot.slot, report.payload.slot)),
             hit.eq(sent & ~self.lost & slots.runs),
             slots.hit.eq(hit),
             killed.eq(status == int(BlockStatus.KILLED)),
@@ -169,7 +176,6 @@ class SmPort(wiring.Component):
         ended = Cat(hit & ~slots.place, hit & slots.place)
         m.d.sync += [
             sent.eq(report.valid & ~boot.active),
-            slot.eq(Mux(boot.active, boot.slot, report.payload.slot)),
             status.eq(report.payload.status),
             events.hits.eq(ended),
             faulty.eq(status[0] | (killed & ~asked)),
@@ -187,14 +193,15 @@ class SmPort(wiring.Component):
         """Mark the SM lost when it is late; judge whether it can get the head."""
         lose = Signal()
         used = Signal()
+        left_standing = Signal()
         lost_1 = Signal()
         lost_2 = Signal()
         m.d.comb += [
-            lose.eq((self.news.late & counts.out).any()),
+            lose.eq((self.launches.late & counts.out).any()),
             used.eq(self.enable & ~self.lost & ~lose),
-            self.eligible.eq(~self.closed & ~placed & (~self.offer.valid | self.offer.ready)),
+            left_standing.eq(self.offer.valid & ~self.offer.ready),
         ]
-        m.d[self._kept] += [
+        m.d[self._persistent_domain] += [
             self.lost.eq(self.lost | lose),
             lost_1.eq(self.lost),
             lost_2.eq(lost_1),
@@ -202,6 +209,8 @@ class SmPort(wiring.Component):
         m.d.sync += [
             self.in_use.eq(used),
             self.closed.eq(~used | counts.full),
+            # `placed` comes late: the policy chooses among eligible SMs.
+            self.eligible.eq(used & ~counts.full & ~placed & ~left_standing & ~self.placed),
             self.events.held.eq(counts.held & both(~lost_2)),
             self.events.sm_loss.eq(counts.out & both(lost_1 & ~lost_2)),
         ]

@@ -42,10 +42,11 @@ class Boot(wiring.Signature):
         super().__init__({"active": Out(1), "entered": Out(1), "slot": Out(config.slot_bits)})
 
 
-class StandingOffer(wiring.Signature):
-    """The block at an SM's offer port.
+class TakenOffer(wiring.Signature):
+    """The block that the SM takes from its offer port.
 
-    Members: ``valid``; ``slot``, with the block's ``toggle`` in it; ``place``, its launch's.
+    Members: ``valid``, it is taken in this cycle; ``slot``, with the block's ``toggle`` in it;
+    ``place``, its launch's.
     """
 
     def __init__(self, config: Config) -> None:
@@ -150,7 +151,7 @@ class SlotRound(wiring.Component):
 class SmSlots(wiring.Component):
     """Give each block its slot, and find the block of each report.
 
-    Each slot has two toggles: one changes when its block is offered, the other when the block is
+    Each slot has two toggles: one changes when its block is taken, the other when the block is
     reported. A block runs in the slot while they differ.
 
     Parameters
@@ -162,7 +163,7 @@ class SmSlots(wiring.Component):
     entered: Signal
     front: "data.View[data.StructLayout]"
     pop: Signal
-    standing: Any
+    taken: Any
     slot: Signal
     runs: Signal
     place: Signal
@@ -175,18 +176,19 @@ class SmSlots(wiring.Component):
         self._in_order = config.reclaim == "in_order"
         super().__init__(
             {
-                # The boot enters `slot` in this cycle.
+                # The boot enters `slot` of the last cycle in this cycle.
                 "entered": In(1),
                 # The slot that is given next, with the toggle that its block has.
                 "front": Out(slot_entry(config)),
                 # The slot is given at the end of the cycle.
                 "pop": In(1),
-                # The SM's offer.
-                "standing": In(StandingOffer(config)),
-                # The slot of the report that is looked up in this cycle; under `entered` the
-                # boot's.
+                # The SM's offer, in the cycle in which it is taken.
+                "taken": In(TakenOffer(config)),
+                # The slot of the report at the port, which is looked up in the next cycle; in the
+                # boot a slot that enters then.
                 "slot": In(config.slot_bits),
-                # A block that was taken before this cycle runs in it; the block's place.
+                # A block that was taken before this cycle runs in the slot that is looked up; the
+                # block's place.
                 "runs": Out(1),
                 "place": Out(1),
                 # That block has ended.
@@ -211,35 +213,35 @@ class SmSlots(wiring.Component):
         offered_read = offered.read_port(domain="comb")
         ended_write = unnamed_write_port(ended)
         ended_read = ended.read_port(domain="comb")
+        looked_up = Signal(bits, reset_less=True)
         # The toggle of a block that ends is written in the next cycle.
         ending = Signal()
-        slot = Signal(bits)
-        toggle = Signal()
-        standing = self.standing
+        slot = Signal(bits, reset_less=True)
+        toggle = Signal(reset_less=True)
+        # Both slots are the same. They are compared a cycle ahead, because the memories are slow.
+        repeated = Signal(reset_less=True)
+        taken = self.taken
         boot_toggle = 0 if self._in_order else 1
         m.d.sync += [
+            looked_up.eq(self.slot),
+            repeated.eq(self.slot == looked_up),
             ending.eq(self.hit | self.entered),
-            slot.eq(self.slot),
+            slot.eq(looked_up),
             toggle.eq(offered_read.data.toggle & (boot_toggle | ~self.entered)),
         ]
         m.d.comb += [
-            offered_write.addr.eq(standing.slot),
-            offered_write.data.toggle.eq(standing.toggle),
-            offered_write.data.place.eq(standing.place),
-            offered_write.en.eq(standing.valid),
-            offered_read.addr.eq(self.slot),
-            ended_read.addr.eq(self.slot),
+            offered_write.addr.eq(taken.slot),
+            offered_write.data.toggle.eq(taken.toggle),
+            offered_write.data.place.eq(taken.place),
+            offered_write.en.eq(taken.valid),
+            offered_read.addr.eq(looked_up),
+            ended_read.addr.eq(looked_up),
             ended_write.addr.eq(slot),
             ended_write.data.eq(toggle),
             ended_write.en.eq(ending),
             self.place.eq(offered_read.data.place),
-            # The block of a standing offer does not run, and neither does a block that ended in
-            # the last cycle. The toggles show both only later.
-            self.runs.eq(
-                (offered_read.data.toggle ^ ended_read.data)
-                & ~(standing.valid & (standing.slot == self.slot))
-                & ~(ending & (slot == self.slot))
-            ),
+            # A block that ended in the last cycle does not run. The toggles show it only later.
+            self.runs.eq((offered_read.data.toggle ^ ended_read.data) & ~(ending & repeated)),
         ]
         if not self._in_order:
             m.submodules.free = free = SlotQueue(self._config)
@@ -255,7 +257,7 @@ class SmSlots(wiring.Component):
         # The boot clears all toggles, because the first lap's toggle is 1.
         with m.If(self.entered):
             m.d.comb += [
-                offered_write.addr.eq(self.slot),
+                offered_write.addr.eq(looked_up),
                 offered_write.data.eq(0),
                 offered_write.en.eq(1),
             ]
