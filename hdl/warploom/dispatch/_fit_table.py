@@ -75,8 +75,8 @@ class FitTable(wiring.Component):
                 # By place: from the next cycle on it is known that not even one block fits
                 # (combinational).
                 "none": Out(2),
-                # Of the walked place's launch: the resources that one block more than fit would lack;
-                # 0 until known.
+                # Of the walked place's launch: the resources that one block more than fit would
+                # lack; 0 until known.
                 "lacks": Out(len(RESOURCES)),
                 # For all SMs.
                 "fit": Out(fit_layout(config)),
