@@ -101,7 +101,7 @@ def test_every_launch_with_a_block_on_the_lost_sm_is_killed_and_fails(block):
     assert [offer["place"] for offer in offers(recording, 0)] == [0, 1]
     assert recording.port("lost")[41:43] == [0, 1]
     assert levels_of(recording, "kill") == {0: (22, 46), 1: (45, 65)}
-    assert fates(recording) == [(47, 1, *LOST, 0), (66, 2, *LOST, 60 - 8)]
+    assert fates(recording) == [(47, 1, *LOST, 0), (66, 2, *LOST, 60 - 9)]
 
 
 @pytest.mark.rule("block_dispatcher", 32)
@@ -110,7 +110,7 @@ def test_a_launch_without_a_block_on_the_lost_sm_goes_on(block):
     sent = [launch(1), launch(2, stream=1)]
     recording = drive(block, sent, 80, stop=at(20, stop()), **reporting(1, (60, 0)))
     assert [offer["place"] for offer in offers(recording, 1)] == [1]
-    fine = (66, 2, Fate.FINISHED, ErrorCode.OK, 60 - 8)
+    fine = (66, 2, Fate.FINISHED, ErrorCode.OK, 60 - 9)
     assert fates(recording) == [(47, 1, *LOST, 0), fine]
 
 
@@ -120,7 +120,7 @@ def test_an_sm_lost_for_one_launch_may_have_reported_all_of_it_in_the_end(block)
     sent = [launch(1), launch(2, stream=1)]
     levels = {"enable": 1, "stop": at(30, stop(0))}
     recording = drive(block, sent, 80, **levels, **reporting(0, (49, 0, KILLED)))
-    # The fit is known from 21 on. The kill rises in 32, L is 51.
+    # The fit is known from 22 on. The kill rises in 32, L is 51.
     assert [offer["place"] for offer in offers(recording)] == [0, 1]
     assert recording.cycles("lost")[0] == 52
     assert fates(recording) == [(55, 1, *ASKED, 49 - 6), (57, 2, *LOST, 0)]
@@ -134,7 +134,7 @@ def lost_in_the_cycle_of_a_decision(block, cycles=80, **changes):
         sent,
         cycles,
         stop=at(20, stop()),
-        # Transferred in 20, the second launch's fit is known from 20 + 8 + 8 + 4 = 40 on.
+        # Transferred in 20, the second launch's fit is known from 20 + 9 + 8 + 4 = 41 on.
         launch__hold=lambda cycle: int(0 < cycle < 20),
         enable=lambda cycle: 1 if cycle < 30 or cycle == 40 else 2 if cycle > 40 else 0,
         **reporting(1, (60, 0, KILLED)),
@@ -153,8 +153,8 @@ def test_a_block_decided_in_the_cycle_of_the_loss_is_offered_and_lost_too(block)
 def test_the_launch_of_that_block_goes_on_until_it_is_killed(block):
     recording = lost_in_the_cycle_of_a_decision(block, gx=9)
     assert begun(recording) == [6, 43]
-    # Decided for SM 1 in 42 and 44; killed from 45 on, in which no port is open.
-    assert recording.cycles("offer__1__valid") == [44, 46]
+    # Decided for SM 1 in 42 and in 45, the first cycle of the stop.
+    assert recording.cycles("offer__1__valid") == [44, 47]
     assert levels_of(recording, "kill")[1][0] == 45
 
 
@@ -189,13 +189,13 @@ def test_a_fault_is_told_before_that_no_sm_is_left(block, status, code):
         block,
         sent,
         stop=at(20, stop()),
-        enable=lambda cycle: 3 if cycle < 16 else 0,
+        enable=lambda cycle: 3 if cycle < 17 else 0,
         **reporting(0, (30, 1)),
         **reporting(1, (40, 1, status)),
     )
     assert recording.port("lost")[41:43] == [0, 3]
     assert [offer["place"] for n in (0, 1) for offer in offers(recording, n)] == [0, 1, 0, 1]
-    assert fates(recording)[1] == (49, 2, Fate.FAILED, code, 40 - 17)
+    assert fates(recording)[1] == (49, 2, Fate.FAILED, code, 40 - 18)
 
 
 @pytest.mark.rule("block_dispatcher", 27)
@@ -206,5 +206,5 @@ def test_in_order_a_lost_sm_s_blocks_hold_nobody_back(block):
     recording = drive(block, sent, 80, IN_ORDER, stop=at(20, stop()), **reporting(1, (30, 0)))
     assert [offer["place"] for offer in offers(recording, 1)] == [1]
     # Lost from 42 on: SM 0's block retires in 42, SM 1's in 43, gone in 46.
-    fine = (49, 2, Fate.FINISHED, ErrorCode.OK, 30 - 8)
+    fine = (49, 2, Fate.FINISHED, ErrorCode.OK, 30 - 9)
     assert fates(recording) == [(47, 1, *LOST, 0), fine]

@@ -23,6 +23,8 @@ from warploom_spec import ErrorCode, Fate, Stop, layouts, preset, timing
 
 pytestmark = RTL_AND_MODEL
 
+THREE = config_of("tiny,sms=3,policy=first_fit,kill_timeout=16")
+
 
 # Boot
 
@@ -49,9 +51,9 @@ def test_reports_during_the_boot_are_ignored_without_an_error(block, sent, told)
 
 @pytest.mark.rule("block_dispatcher", 7, 8, 9, 16)
 def test_first_offer_is_valid_six_cycles_after_the_launch(block):
-    # Transfer 0, given to the walker in 3, head and decision in 4, offer in 6.
+    # Transfer 0, given to the walker in 2, head and decision in 4, offer in 6.
     found = timing(TINY)
-    assert (found.stage, found.offer, found.first_offer) == (3, 2, 6)
+    assert (found.stage, found.change, found.offer, found.first_offer) == (2, 2, 2, 6)
     assert drive(block, [launch()]).cycles("offer__0__valid") == [6]
 
 
@@ -73,31 +75,35 @@ def test_the_worked_example_as_tiny_shows_it(block):
 
 
 @pytest.mark.rule("block_dispatcher", 14, 16, 17)
-def test_one_sm_alone_takes_a_block_in_every_second_cycle(block):
-    assert timing(TINY).again == 2
+def test_one_sm_alone_takes_a_block_in_every_third_cycle(block):
+    assert timing(TINY).again == 3
     recording = drive(block, [launch(gx=9)], enable=1)
-    assert recording.cycles("offer__0__valid") == [6, 8, 10, 12]
+    assert recording.cycles("offer__0__valid") == [6, 9, 12, 15]
     assert [offer["slot"] for offer in offers(recording)] == [0, 1, 2, 3]
 
 
 @pytest.mark.rule("block_dispatcher", 9, 11)
-def test_two_sms_take_a_block_in_every_cycle(block):
+def test_three_sms_take_a_block_in_every_cycle_and_two_in_two_of_three(block):
+    recording = drive(block, [launch(config=THREE, gx=13)], config=THREE)
+    for n in range(3):
+        assert recording.cycles(f"offer__{n}__valid") == [6 + n, 9 + n, 12 + n, 15 + n]
     recording = drive(block, [launch(gx=9)])
-    assert recording.cycles("offer__0__valid") == [6, 8, 10, 12]
-    assert recording.cycles("offer__1__valid") == [7, 9, 11, 13]
+    assert recording.cycles("offer__0__valid") == [6, 9, 12, 15]
+    assert recording.cycles("offer__1__valid") == [7, 10, 13, 16]
 
 
 @pytest.mark.rule("block_dispatcher", 14, 16)
 def test_an_sm_with_an_offer_not_taken_gets_no_other_block_and_the_others_go_on(block):
     recording = drive(block, [launch(gx=4)], offer__0__ready=0)
-    assert recording.cycles("offer__1__valid") == [7, 9, 11]
+    assert recording.cycles("offer__1__valid") == [7, 10, 13]
     assert recording.cycles("offer__0__valid") == list(range(6, 60))
 
 
 @pytest.mark.rule("block_dispatcher", 14)
-def test_an_sm_may_get_a_block_in_the_cycle_in_which_it_takes_one(block):
-    recording = drive(block, [launch(gx=2)], enable=1, offer__0__ready=at(11))
-    assert begun(recording) == [6, 13]
+@pytest.mark.parametrize("taken", [6, 7, 11])
+def test_an_sm_may_get_a_block_in_the_cycle_after_it_takes_one(block, taken):
+    recording = drive(block, [launch(gx=2)], enable=1, offer__0__ready=at(taken))
+    assert begun(recording) == [6, taken + 1 + 2]
 
 
 @pytest.mark.rule("block_dispatcher", 13)
@@ -124,9 +130,9 @@ def test_a_block_that_fits_no_sm_holds_up_all_behind_it_until_it_is_stopped(bloc
     assert (errors(waiting), ends(waiting)) == ([], [])
     stopped = drive(block, sent, config=config, stop=at(20, stop(0)))
     # Stopped from 22 on, forgotten at the end of 24, gone in 25. The next launch is given to the
-    # walker in 25 and decided in 26.
+    # walker in 25 and decided in 27.
     assert fates(stopped) == [(28, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
-    assert stopped.cycles("offer__0__valid") == [28]
+    assert stopped.cycles("offer__0__valid") == [29]
 
 
 # Slots
@@ -146,7 +152,7 @@ def test_in_order_slots_are_free_in_order_of_retirement(block):
     reports = reporting(0, (20, 2), (21, 1), (22, 3), (30, 0))
     recording = drive(block, [launch(config=IN_ORDER, gx=8)], 60, IN_ORDER, enable=1, **reports)
     assert [offer["slot"] for offer in offers(recording)] == [0, 1, 2, 3, 0, 1, 2, 3]
-    assert recording.cycles("offer__0__valid")[4:] == [38, 40, 42, 44]
+    assert recording.cycles("offer__0__valid")[4:] == [38, 41, 44, 47]
 
 
 # Returns
@@ -172,7 +178,7 @@ def test_in_order_the_first_block_holds_the_second_back(block):
     sent = [launch(config=IN_ORDER, gx=3, barriers=2)]
     reports = reporting(0, (20, 1), (30, 0))
     recording = drive(block, sent, config=IN_ORDER, enable=1, **reports)
-    assert recording.cycles("offer__0__valid") == [6, 8, 32 + 4 + 2]
+    assert recording.cycles("offer__0__valid") == [6, 9, 32 + 4 + 2]
 
 
 @pytest.mark.rule("block_dispatcher", 27)
@@ -219,10 +225,10 @@ def test_of_two_launches_gone_in_one_cycle_the_older_one_s_record_is_first(block
 
 
 @pytest.mark.rule("block_dispatcher", 7, 8, 36)
-def test_a_waiting_launch_of_the_stream_offers_ten_cycles_after_the_last_report(block):
+def test_a_waiting_launch_of_the_stream_offers_eleven_cycles_after_the_last_report(block):
     recording = drive(block, [launch(1), launch(2)], **reporting(0, (20, 0)))
-    # The place is free from 26 on: given in 27, decided in 28.
-    assert recording.cycles("offer__0__valid") == [6, 30]
+    # The place is free from 26 on: given in 27, decided in 29.
+    assert recording.cycles("offer__0__valid") == [6, 31]
 
 
 @pytest.mark.rule("block_dispatcher", 2, 3)
@@ -238,39 +244,48 @@ def test_launch_words_stay_until_the_place_is_occupied_again(block):
     sent = [launch(1), launch(2, code=7), launch(3, code=9)]
     recording = drive(block, sent, **reporting(0, (20, 0)))
     words = layouts.launch_words(TINY)
-    shown = [words.unpack(word) for word in recording.port("words__0")]
-    assert [w["ticket"] for w in shown] == [0] + [1] * 26 + [3] * 33
-    assert [w["code"] for w in shown][27:] == [9] * 33
+    # In 0 the place was never occupied.
+    shown = [words.unpack(word) for word in recording.port("words__0")[1:]]
+    assert [w["ticket"] for w in shown] == [1] * 26 + [3] * 33
+    assert [w["code"] for w in shown][26:] == [9] * 33
 
 
 @pytest.mark.rule("block_dispatcher", 7, 9)
 def test_without_after_previous_a_launch_does_not_wait(block):
     recording = drive(block, [launch(1), launch(2, after_previous=0)])
-    # The first launch's only block is decided in 4, the second one's in 6.
-    assert timing(TINY).change == 1
-    assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([6], [8])
+    # The first launch's only block is decided in 4. The second one is given in 5, and its block is
+    # decided in 7.
+    assert timing(TINY).change == 2
+    assert (recording.cycles("offer__0__valid"), recording.cycles("offer__1__valid")) == ([6], [9])
 
 
 @pytest.mark.rule("block_dispatcher", 5, 9)
-def test_a_change_of_launch_costs_one_cycle(block):
-    # Both are resident for long before the first one's last two blocks: nothing but SM 1's port
-    # holds them back. They are decided in 40 and 42, the second launch's blocks from 44 on.
+def test_a_change_of_launch_costs_a_third_cycle_where_all_sms_hold_the_older_one_s_blocks(block):
+    # Both are resident for long before the first one's blocks: nothing but SM 1's port holds them
+    # back. They are decided in 40, 43 and 46. The second launch is given in 47. Its block is the
+    # head in 49, in which SM 1 holds blocks of the other place, and is decided in 50.
     sent = [launch(1, gx=3, barriers=1), launch(2, gx=3, stream=1)]
     recording = drive(block, sent, enable=lambda cycle: 2 if cycle >= 39 else 0)
-    assert recording.cycles("offer__1__valid") == [42, 44, 46, 49]
+    assert recording.cycles("offer__1__valid") == [42, 45, 48, 52]
     both = drive(block, sent, enable=lambda cycle: 3 if cycle >= 39 else 0)
-    # Decided in 40, 41, 42; then 44, 45, 46. SM 0 got the last block.
-    assert both.cycles("offer__0__valid") == [42, 44, 47]
-    assert both.cycles("offer__1__valid") == [43, 46, 48]
+    # Decided in 40, 41, 43; then 47, 48, 50.
+    assert both.cycles("offer__0__valid") == [42, 45, 49, 52]
+    assert both.cycles("offer__1__valid") == [43, 50]
 
 
 @pytest.mark.rule("block_dispatcher", 15)
-def test_the_sm_with_the_last_block_before_a_change_is_not_chosen_first(block):
-    # The first launch fills what is left of SM 0 one block at a time.
-    sent = [launch(1, gx=2, barriers=3), launch(2, gx=2, stream=1)]
-    recording = drive(block, sent, enable=1, **reporting(0, (40, 0)))
-    # Seen and decided in 44; the second launch's first block is the head in 46, decided in 47.
-    assert recording.cycles("offer__0__valid") == [6, 46, 49, 51]
+@pytest.mark.parametrize(("reported", "offered"), [(39, 45), (40, 46), (60, 46)])
+def test_in_its_first_cycle_a_head_goes_only_where_no_block_of_the_other_place_is(
+    block, reported, offered
+):
+    # The first launch's blocks are decided in 4 for SM 0, and in 40 for SM 1, which is in use from
+    # 40 on. The second launch's block is the head in 43. Both SMs hold a block in 43, and so none
+    # has room, unless SM 0's has returned by then. In 44 it fits beside what is there.
+    sent = [launch(1, gx=2, barriers=3), launch(2, stream=1)]
+    levels = {"enable": lambda now: 1 if now < 39 else 3} | reporting(0, (reported, 0))
+    recording = drive(block, sent, **levels)
+    assert recording.cycles("offer__1__valid") == [42]
+    assert recording.cycles("offer__0__valid") == [6, offered]
 
 
 @pytest.mark.rule("block_dispatcher", 6, 11)
@@ -288,17 +303,17 @@ def test_the_later_launch_gets_only_what_the_earlier_leaves(block):
     ("first", "second", "known"),
     [
         # Four blocks fit alone, by the slots.
-        ({}, {}, 1 + 8 + 2 * 4 + 4),
-        ({}, {"barriers": 2}, 1 + 8 + 2 * 2 + 4),
-        ({"warps": 8}, {}, 1 + 8 + 2 * 4 + 2),
-        ({"shared": 22}, {"registers": 11}, 1 + 8 + 2 * 2 + 2),
+        ({}, {}, 1 + 9 + 2 * 4 + 4),
+        ({}, {"barriers": 2}, 1 + 9 + 2 * 2 + 4),
+        ({"warps": 8}, {}, 1 + 9 + 2 * 4 + 2),
+        ({"shared": 22}, {"registers": 11}, 1 + 9 + 2 * 2 + 2),
     ],
 )
 def test_a_later_launch_meets_the_earlier_one_s_blocks_when_the_fit_is_known(
     block, first, second, known
 ):
     # Only SM 0 is in use. The second launch is transferred in 1.
-    assert timing(TINY).fit_table == 8
+    assert timing(TINY).fit_table == 9
     sent = [launch(1, **first), launch(2, stream=1, **second)]
     recording = drive(block, sent, enable=1)
     assert recording.cycles("offer__0__valid") == [6, known + 2]
@@ -377,8 +392,9 @@ def test_a_launch_is_resident_from_two_cycles_after_its_first_decision_to_its_en
 
 def test_a_drain_stops_the_walk_and_the_next_launch_takes_over(block):
     # SM 0's block returns in 28, the third one is decided in 32, the first cycle of the stop. The
-    # walker is free at the end of 34: the next launch is given in 35 and decided in 36.
+    # walk is forgotten at the end of 34. The next launch is given in 35 and is the head in 37, in
+    # which both SMs hold a block of the other place.
     sent = [launch(1, gx=9, barriers=4), launch(2, stream=1)]
     levels = {"stop": at(30, stop(0, Stop.DRAIN)), **reporting(0, (28, 0))}
     recording = drive(block, sent, **levels)
-    assert recording.cycles("offer__0__valid") == [6, 34, 38]
+    assert recording.cycles("offer__0__valid") == [6, 34, 40]

@@ -48,21 +48,31 @@ def test_both_values_above_drain_are_a_kill(block, how):
 
 @pytest.mark.rule("block_dispatcher", 10, 11, 28)
 @pytest.mark.parametrize(
-    ("cycle", "offered"), [(2, [6]), (3, [6]), (4, [6, 8]), (5, [6, 8]), (6, [6, 8, 10])]
+    ("cycle", "offered"), [(2, [6]), (4, [6]), (5, [6, 9]), (7, [6, 9]), (8, [6, 9, 12])]
 )
 def test_decisions_up_to_the_first_cycle_of_the_stop_stand(block, cycle, offered):
-    # Decided in 4, 6 and 8 at the earliest; a stop in c stops from c + 2 on.
+    # Decided in 4, 7 and 10 at the earliest; a stop in c stops from c + 2 on.
     recording = drive(block, [launch(gx=9)], enable=1, stop=at(cycle, stop()))
     assert recording.cycles("offer__0__valid") == offered
     assert levels_of(recording, "kill")[0][0] == cycle + 2
 
 
 @pytest.mark.rule("block_dispatcher", 4, 8, 37)
-def test_a_launch_stopped_before_it_is_given_to_the_walker_is_skipped(block):
-    # Stopped from 3 on, in which it would be given; gone in 3.
+@pytest.mark.parametrize(("cycle", "ended"), [(2, 7), (3, 8), (4, 12)])
+def test_a_launch_stopped_before_it_is_given_to_the_walker_is_gone_at_once(block, cycle, ended):
+    # The second launch would be given in 5. Stopped from 4 or 5 on it is gone in 4 or 5. Stopped
+    # from 6 on it is walked, forgotten at the end of 8 and gone in 9.
+    recording = drive(block, [launch(1), launch(2, stream=1)], stop=at(cycle, stop(1)))
+    assert offers(recording, 1) == []
+    assert fates(recording) == [(ended, 2, Fate.SKIPPED, ErrorCode.OK, 0)]
+
+
+@pytest.mark.rule("block_dispatcher", 10, 37)
+def test_a_launch_stopped_in_its_walk_s_first_cycle_is_forgotten_and_skipped(block):
+    # Given in 2, stopped from 3 on, forgotten at the end of 5, gone in 6.
     recording = drive(block, [launch()], stop=at(1, stop()))
     assert recording.cycles("offer__0__valid") == []
-    assert fates(recording) == [(6, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
+    assert fates(recording) == [(9, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
 
 
 @pytest.mark.rule("block_dispatcher", 10, 37)
@@ -119,7 +129,7 @@ def test_a_drain_becomes_a_kill_and_never_the_other_way(block, sent, killed_from
 )
 def test_whom_a_stop_means_is_judged_in_its_own_cycle(block, cycle, fate):
     # The first launch is transferred in 0; its place is free from 26 on. The second one is
-    # transferred to it in 26 and would be given to the walker in 29.
+    # transferred to it in 26 and would be the head in 30.
     recording = drive(
         block,
         [launch(1), launch(2)],
@@ -192,7 +202,7 @@ def test_a_standing_offer_is_not_withdrawn_and_is_taken_while_its_place_is_kille
         **reporting(0, (19, 0, KILLED), (20, 1, KILLED)),
     )
     assert [cycle for cycle, _ in recording.transfers("offer__0")] == [6, 18]
-    assert begun(recording) == [6, 8]
+    assert begun(recording) == [6, 9]
     assert fates(recording) == [(26, 1, *ASKED, 20 - 6)]
     assert errors(recording) == []
 
@@ -238,7 +248,7 @@ def test_the_first_fault_kills_its_launch_four_cycles_later(block, status):
         block, [launch(gx=9)], enable=1, **reporting(0, (20, 0, status), *rest, (34, 0, KILLED))
     )
     # All four slots are held; slot 0 is given again in 24, the first cycle of the kill.
-    assert recording.cycles("offer__0__valid") == [6, 8, 10, 12, 26]
+    assert recording.cycles("offer__0__valid") == [6, 9, 12, 15, 26]
     assert levels_of(recording, "kill") == {0: (24, 39)}
     assert fates(recording) == [(40, 1, Fate.FAILED, ErrorCode.BLOCK_FAULT, 34 - 6)]
     assert errors(recording) == []

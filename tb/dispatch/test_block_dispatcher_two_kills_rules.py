@@ -24,7 +24,7 @@ from warploom_spec import ErrorCode, Fate, Stop
 
 pytestmark = RTL_AND_MODEL
 
-#: One block of the first launch and two of the second, all on SM 0: offered in 6, 23 and 25, in
+#: One block of the first launch and two of the second, all on SM 0: offered in 6, 24 and 27, in
 #: slots 0, 1 and 2. Nothing else is in use.
 FIRST, SECOND = launch(1), launch(2, stream=1, gx=2)
 #: Needs all of an SM.
@@ -37,7 +37,7 @@ def both_at_once(block, *reports, config=TINY, launches=(FIRST, SECOND), **level
     """Stop both launches in 30: both places are killed from 32 on."""
     levels = {"stop": at(30, BOTH), "enable": 1} | levels
     recording = drive(block, list(launches), 90, config, **levels, **reporting(0, *reports))
-    assert recording.cycles("offer__0__valid")[:3] == [6, 23, 25]
+    assert recording.cycles("offer__0__valid")[:3] == [6, 24, 27]
     return recording
 
 
@@ -53,7 +53,7 @@ def test_both_are_killed_and_end_one_after_the_other(block, config, late):
     assert errors(recording) == []
     assert fates(recording) == [
         (40 + late, 1, *ASKED, 34 - 6),
-        (42 + late, 2, *ASKED, 36 - 23),
+        (42 + late, 2, *ASKED, 36 - 24),
     ]
 
 
@@ -63,7 +63,7 @@ def test_all_that_both_held_is_free_again(block):
     reports = [(34, 0, KILLED), (35, 1, KILLED), (36, 2, KILLED)]
     recording = both_at_once(block, *reports, launches=(FIRST, SECOND, WHOLE))
     assert [cycle for cycle, _ in recording.transfers("launch")] == [0, 1, 40]
-    assert recording.cycles("offer__0__valid") == [6, 23, 25, 40 + 6]
+    assert recording.cycles("offer__0__valid") == [6, 24, 27, 40 + 6]
     assert (offers(recording)[3]["place"], offers(recording)[3]["slot"]) == (0, 3)
 
 
@@ -76,7 +76,7 @@ def test_the_blocks_of_one_may_end_by_themselves(block, ended):
     fine = (Fate.FINISHED, ErrorCode.OK)
     assert fates(recording) == [
         (40, 1, *(ASKED if ended else fine), 34 - 6),
-        (42, 2, *(fine if ended else ASKED), 36 - 23),
+        (42, 2, *(fine if ended else ASKED), 36 - 24),
     ]
 
 
@@ -96,7 +96,7 @@ def test_one_is_killed_and_the_other_drained_in_one_cycle(block):
     assert levels_of(recording, "kill") == {0: (32, 39)}
     assert fates(recording) == [
         (40, 1, *ASKED, 34 - 6),
-        (57, 2, Fate.DRAINED, ErrorCode.OK, 51 - 19),
+        (57, 2, Fate.DRAINED, ErrorCode.OK, 51 - 20),
     ]
 
 
@@ -108,7 +108,7 @@ def test_a_kill_and_a_fault_of_the_other_launch_in_one_cycle(block):
     assert {first for first, _ in levels_of(recording, "kill").values()} == {32}
     assert fates(recording) == [
         (42, 1, *ASKED, 36 - 6),
-        (43, 2, Fate.FAILED, ErrorCode.BLOCK_FAULT, 37 - 23),
+        (43, 2, Fate.FAILED, ErrorCode.BLOCK_FAULT, 37 - 24),
     ]
 
 
@@ -117,7 +117,7 @@ def test_a_kill_in_the_cycle_of_the_other_one_s_last_report(block):
     recording = both_at_once(block, (31, 1), (32, 2), (40, 0, KILLED), stop=at(30, stop(0)))
     assert errors(recording) == []
     assert fates(recording) == [
-        (38, 2, Fate.FINISHED, ErrorCode.OK, 32 - 23),
+        (38, 2, Fate.FINISHED, ErrorCode.OK, 32 - 24),
         (46, 1, *ASKED, 40 - 6),
     ]
 
@@ -129,12 +129,12 @@ def test_a_standing_offer_of_one_is_taken_and_ended_when_both_are_killed(block):
         90,
         stop=at(30, BOTH),
         enable=1,
-        offer__0__ready=lambda cycle: int(cycle <= 23 or cycle == 37),
+        offer__0__ready=lambda cycle: int(cycle <= 24 or cycle == 37),
         **reporting(0, (34, 0, KILLED), (35, 1, KILLED), (38, 2, KILLED)),
     )
-    assert recording.cycles("offer__0__valid") == [6, 23, *range(25, 38)]
+    assert recording.cycles("offer__0__valid") == [6, 24, *range(27, 38)]
     assert errors(recording) == []
-    assert fates(recording) == [(40, 1, *ASKED, 34 - 6), (44, 2, *ASKED, 38 - 23)]
+    assert fates(recording) == [(40, 1, *ASKED, 34 - 6), (44, 2, *ASKED, 38 - 24)]
 
 
 @pytest.mark.rule("block_dispatcher", 31, 33)

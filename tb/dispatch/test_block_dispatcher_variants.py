@@ -113,10 +113,10 @@ def test_lockstep_finds_a_wrong_rule(name, seed, monkeypatch):
 @RTL_AND_MODEL
 @pytest.mark.parametrize("how", [Stop.DRAIN, Stop.KILL, 3])
 def test_every_stop_is_a_drain(block, how):
-    # Decided in 4 and 6; a stop in 5 stops from 7 on. Reported in 60, long after kill_timeout.
+    # Decided in 4 and 7; a stop in 5 stops from 7 on. Reported in 60, long after kill_timeout.
     sent = {"stop": at(5, stop(0, how)), **reporting(0, (60, 0), (62, 1))}
     recording = drive(block, [launch(gx=9)], 90, GENTLE, enable=1, **sent)
-    assert begun(recording) == [6, 8]
+    assert begun(recording) == [6, 9]
     assert not any(recording.port("kill")) and not any(recording.port("lost"))
     ((cycle, end),) = ends(recording)
     assert (cycle, end["fate"], end["code"], end["cycles"]) == (68, *DRAINED, 62 - 6)
@@ -134,9 +134,10 @@ def test_a_killed_launch_without_blocks_left_is_finished(block):
 
 @pytest.mark.rule("block_dispatcher", 46)
 @RTL_AND_MODEL
-def test_a_launch_killed_before_it_is_given_is_skipped(block):
+def test_a_launch_killed_before_its_first_block_is_the_head_is_skipped(block):
+    # Stopped from 3 on, forgotten at the end of 5, gone in 6.
     recording = drive(block, [launch()], 40, GENTLE, stop=at(1, stop()))
-    assert fates(recording) == [(6, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
+    assert fates(recording) == [(9, 1, Fate.SKIPPED, ErrorCode.OK, 0)]
 
 
 @pytest.mark.rule("block_dispatcher", 46)

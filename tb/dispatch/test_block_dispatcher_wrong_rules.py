@@ -77,7 +77,7 @@ RTL = {
         ),
     ),
     "error_count wraps": (
-        Change(BlockDispatcher, "_report", "told & ~self.error_count.all()", "told"),
+        Change(BlockDispatcher, "_report", "any_error & ~self.error_count.all()", "any_error"),
     ),
     "stalls: SMs out of use count": (stall("port.in_use & (port", "(port"),),
     "stalls: a resource counts where every SM is full": (stall(".any()", ".all()"),),
@@ -85,16 +85,19 @@ RTL = {
         stall("table.lacks", "(table.lacks & (~table.lacks + 1))"),
     ),
     "stalls: a cycle with a decision counts": (
-        stall("places.active & ~placement.decided", "places.active"),
+        stall("head.active & ~placement.decided", "head.active"),
     ),
     "stalls: a stopped head counts": (
         Change(
-            ResidentPlaces, "elaborate", "self.active.eq(stands & ~halt)", "self.active.eq(stands)"
+            ResidentPlaces,
+            "elaborate",
+            "head.active.eq(walked & ~walk.starts & ~halt)",
+            "head.active.eq(walked & ~walk.starts)",
         ),
     ),
     "stalls: an offer counts where its SM has no room": (
         stall(
-            "~Cat(port.closed for port in ports).all() & ~places.barred",
+            "~Cat(port.closed for port in ports).all() & ~head.barred",
             "Cat(port.in_use for port in ports).any()",
         ),
     ),

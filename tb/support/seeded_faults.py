@@ -76,8 +76,9 @@ BLOCK_DISPATCHER = {
         "words[0].stream != words[1].stream",
     ),
     "stale_address": Change(
-        *(ResidentPlaces, "_queue", "m.If(walk_fire)"),
-        'm.If(walk_fire & (~(self.role ^ self.shift) | (name != "index_address")))',
+        *(ResidentPlaces, "_queue", "offered.eq(following.offered)"),
+        "[offered.eq(following.offered), offered.index_address.eq(Mux(self.walk.place,"
+        " offered.index_address, following.offered.index_address))]",
     ),
     **{f"grid_walker.{name}": change for name, change in GRID_WALKER.items()},
 }

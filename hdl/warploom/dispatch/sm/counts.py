@@ -112,12 +112,15 @@ class SmCounts(wiring.Component):
         # Blocks of the place that is not walked, and one of them returned.
         beside = Signal(bits)
         beside_back = Signal()
+        one_less = Signal(bits)
         beside_next = Signal(bits)
         m.d.comb += [
+            one_less.eq(beside - 1),
             back.eq(Mux(walk.role, self.returned[1], self.returned[0])),
             beside.eq(Mux(walk.role_changes, placing, other)),
             beside_back.eq(Mux(walk.place, self.returned[0], self.returned[1])),
-            beside_next.eq(beside - beside_back),
+            # `returned` comes late: it only selects.
+            beside_next.eq(Mux(beside_back, one_less, beside)),
         ]
         step = Cat(self.placed ^ back, (back & ~self.placed).replicate(bits - 1))
         m.d.sync += [placing.eq(placing + step), other.eq(beside_next)]
@@ -138,7 +141,7 @@ class SmCounts(wiring.Component):
         self, m: Module, placing: Signal, beside: Signal, beside_back: Signal, beside_next: Signal
     ) -> None:
         """Judge whether one block more fits beside the other launch's."""
-        fit = self.launches.fit
+        fit, walk = self.launches.fit, self.launches.walk
         bits = self._config.slot_bits
         table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
         m.submodules.table = table
@@ -158,8 +161,9 @@ class SmCounts(wiring.Component):
             some_next.eq(beside.any() & ~((beside == 1) & beside_back)),
             # placing + placed > last, as the carry of a sum: `last` is kept inverted.
             sum_.eq(Cat(self.placed, placing) + Cat(self.placed, ~last, C(1, 1))),
-            # A walk's first block goes only where no block of the other place is.
-            self.full.eq(Mux(self.launches.walk.starts, beside.any(), sum_[bits + 2] | none)),
+            # A walk's first block goes only where no block of the other place is. A walk that
+            # changes no role begins before the fit is known: `none` says the same.
+            self.full.eq(Mux(walk.role_changes, beside.any(), sum_[bits + 2] | none)),
         ]
         m.d.sync += [
             last.eq(Mux(some_next, read.data.last, fit.alone)),
