@@ -53,11 +53,12 @@ class BlockDispatcher:
         self._reports = Reports(config)
         self._calendar = Calendar()
         self._places: list[Place] = []  # the older first
+        # The place that is walked, and the first cycle in which its next block is the head.
         self._head: Place | None = None
         self._head_since = 0
         # The candidate of the cycle before, and whether it was held by order.
         self._candidate: tuple[Place | None, bool] = (None, False)
-        self._words = [0] * PLACES
+        self._words: list[int | None] = [None] * PLACES  # until a place is occupied (3)
         self._ended: int | None = None
         self._freed: list[int] = []  # SMs whose slots become free at the end of this cycle
         self._counters = dict.fromkeys(STALL_CAUSES, 0)
@@ -114,9 +115,9 @@ class BlockDispatcher:
         free, resident = self._free_place(), any(place.started for place in self._places)
         none_left = all(sm.lost for sm in self._sms)
         verdicts = {place: place.judge() for place in self._places}
-        chosen = self._decide(inputs)
+        chosen = self._decide()
         given, candidate = self._next_to_walk()
-        self._count_stalls(inputs, chosen, candidate)
+        self._count_stalls(chosen, candidate)
         ending = self._find_end(inputs)
         silent = [sm for sm in self._sms if not sm.lost and self._is_silent(sm)]
         self._return_blocks(self._look_up())
@@ -196,37 +197,36 @@ class BlockDispatcher:
             self._head = None
         if given is not None:
             given.given = True
-            self._head, self._head_since = given, self._cycle + 1
+            self._head, self._head_since = given, self._cycle + self._timing.change
         self._candidate = candidate
 
     # Decision
 
     def _may_decide(self) -> bool:
-        """Tell whether the head may be decided (11)."""
-        return self._head is not None and not self._head.was_stopped_in(self._cycle - 1)
+        """Tell whether there is a head that may be decided (6, 11)."""
+        if self._head is None or self._cycle < self._head_since:
+            return False
+        return not self._head.was_stopped_in(self._cycle - 1)
 
-    def _decide(self, inputs: Mapping[str, int]) -> Sm | None:
+    def _decide(self) -> Sm | None:
         """Return the SM that the head is decided for (11, 12)."""
         head = self._head
         if head is None or not self._may_decide():
             return None
         eligible = [
-            sm.in_use and self._port_open(sm, inputs) and self._has_room(sm, head)
-            for sm in self._sms
+            sm.in_use and self._port_open(sm) and self._has_room(sm, head) for sm in self._sms
         ]
         if not any(eligible):
             return None
         return self._sms[self._policy.choose(eligible, self._sms)]
 
-    def _port_open(self, sm: Sm, inputs: Mapping[str, int]) -> bool:
+    def _port_open(self, sm: Sm) -> bool:
         """Tell whether an SM's port is open (14)."""
-        if sm.decided == self._cycle - 1:
-            return False
-        return sm.standing is None or bool(inputs[self._ready_ports[sm.number]])
+        return sm.decided not in (self._cycle - 1, self._cycle - 2) and not sm.left_standing
 
     def _has_room(self, sm: Sm, head: Place) -> bool:
         """Tell whether an SM has room for the head (15)."""
-        if self._head_since == self._cycle and sm.decided == self._cycle - 2:
+        if self._head_since == self._cycle and sm.held[1 - head.number]:
             return False
         return sm.fits(head) and self._fit_is_known(sm, head)
 
@@ -266,10 +266,12 @@ class BlockDispatcher:
         self._calendar.at_end_of(self._cycle + 1, act)
 
     def _move_offers(self, inputs: Mapping[str, int]) -> None:
-        """Let taken offers run."""
+        """Let taken offers run; note those that are left standing."""
         for sm in self._sms:
             block = sm.standing
-            if block is not None and inputs[self._ready_ports[sm.number]]:
+            taken = block is not None and bool(inputs[self._ready_ports[sm.number]])
+            sm.left_standing = block is not None and not taken
+            if block is not None and taken:
                 sm.running[block.slot] = block
                 sm.standing = None
 
@@ -374,18 +376,14 @@ class BlockDispatcher:
 
     # Counters and errors
 
-    def _count_stalls(
-        self, inputs: Mapping[str, int], chosen: Sm | None, candidate: tuple[Place | None, bool]
-    ) -> None:
+    def _count_stalls(self, chosen: Sm | None, candidate: tuple[Place | None, bool]) -> None:
         """Note this cycle's causes; the counters show them ``timing.stall`` cycles later (44)."""
-        self._stalls.append(self._causes(inputs, chosen, candidate))
+        self._stalls.append(self._causes(chosen, candidate))
         for cause in self._stalls.popleft():
             wrap = 1 << self._timing.stall_counter_bits
             self._counters[cause] = (self._counters[cause] + 1) % wrap
 
-    def _causes(
-        self, inputs: Mapping[str, int], chosen: Sm | None, candidate: tuple[Place | None, bool]
-    ) -> set[str]:
+    def _causes(self, chosen: Sm | None, candidate: tuple[Place | None, bool]) -> set[str]:
         """Return why no block is decided in this cycle (40 to 43)."""
         head = self._head
         if head is None:

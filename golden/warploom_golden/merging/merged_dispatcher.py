@@ -124,8 +124,10 @@ class MergedDispatcher:
         state.ages[0], state.residents, state.reports = 0, 1, 0
         place.occupied = True
         # Stream order held this launch while the one before it had a place. The dispatcher sees
-        # the free place one cycle late.
-        place.since = max(resident.since + self._timing.stage, self._last_load + 2)
+        # the free place one cycle late. The first block can be decided `change` cycles after the
+        # launch was given to the walker, which is one cycle after ``since``.
+        given = max(resident.since + self._timing.stage, self._last_load + 2)
+        place.since = given + self._timing.change - 1
         place.next = resident.work.start
         blocks = len(resident.work.tasks)
         # A launch with tags is not over before all of them are counted.

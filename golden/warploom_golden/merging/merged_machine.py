@@ -16,11 +16,13 @@ from warploom_golden.replay.event_constants import NEVER, NONE, OK, SLOT, SM, ST
 from warploom_golden.replay.event_machine import next_event, resident
 from warploom_golden.replay.event_placement import (
     choose,
-    closed,
     enter,
     entering,
     fit,
     forget_freed,
+    got_block,
+    note_decision,
+    open_rooms,
     take,
 )
 from warploom_golden.replay.event_sms import hold, process, send
@@ -116,7 +118,7 @@ def set_need(s: State, w: Launch) -> None:
         for k in range(len(need)):
             same &= s.need[k] == need[k]
         if not same:
-            fit(s, need, True, NONE)
+            fit(s, need, True)
 
 
 @inlined
@@ -134,9 +136,9 @@ def decide(s: State, w: Launch, spin: bool, cycle: int) -> int:
         return IDLE
     if not spin and not w.open[w.tasks[place.next]]:
         return GATED
-    shut = closed(s, cycle)
-    if shut == NONE or s.rooms > s.has_room[shut]:
-        place_block(s, w, spin, choose(s, shut), cycle)
+    shut, earlier = got_block(s, cycle - 1), got_block(s, cycle - 2)
+    if open_rooms(s, shut, earlier) > 0:
+        place_block(s, w, spin, choose(s, shut, earlier), cycle)
     return BUSY
 
 
@@ -167,7 +169,7 @@ def place_block(s: State, w: Launch, spin: bool, number: int, cycle: int) -> Non
     row = s.order[s.decided % len(s.order)]
     row[0], row[1] = number, slot
     s.decided += 1
-    s.last, s.last_cycle = number, cycle
+    note_decision(s, number, cycle)
     place.started = min(place.started, cycle)
     place.out += 1
     place.next += 1

@@ -394,7 +394,7 @@ def initial_state(
     state.pause = AHEAD
     state.alarm = state.dead_at = state.load_at = NEVER
     state.flushed, state.alive = NONE, machine.sms
-    state.last_cycle = -NEVER
+    state.last_cycle = state.earlier_cycle = -NEVER
     return fields
 
 
@@ -404,6 +404,16 @@ def _set_rules(rules: Rules, config: Config, sm: SmBehaviour) -> None:
     rules.policy = POLICY_NUMBERS[config.policy]
     rules.report_time = sm.report_time
     latencies = timing(config)
-    for name in ("stage", "fit_table", "offer", "returns", "stop", "fault", "loss", "loss_kill"):
+    for name in (
+        "stage",
+        "change",
+        "fit_table",
+        "offer",
+        "returns",
+        "stop",
+        "fault",
+        "loss",
+        "loss_kill",
+    ):
         setattr(rules, name, getattr(latencies, name))
     rules.end = latencies.end

@@ -38,11 +38,13 @@ from warploom_golden.replay.event_constants import (
 )
 from warploom_golden.replay.event_placement import (
     choose,
-    closed,
     enter,
     entering,
     fit,
     forget_freed,
+    got_block,
+    note_decision,
+    open_rooms,
     take,
 )
 from warploom_golden.replay.event_sms import (
@@ -116,21 +118,21 @@ def give(s: State, cycle: int) -> bool:
 
 @inlined
 def walk(s: State, number: int, cycle: int) -> None:
-    """Give the launch in a place to the walker: it is the head from the next cycle on.
+    """Give the launch in a place to the walker: its next block is the head `change` cycles later.
 
-    In that cycle the SM that got a block in the cycle before this one has no room yet.
+    In that cycle an SM that holds a block of the other place has no room.
     """
     place = s.places[number]
     place.walking = True
-    s.head = number
+    s.head, s.head_since = number, cycle + s.rules.change
     s.unready = True
     beside = 0
     for k in range(s.residents):
         if s.ages[k] != number:
             beside = max(beside, s.places[s.ages[k]].most)
     known = place.since + s.rules.fit_table + 2 * place.most + beside
-    fit(s, place.need, known <= cycle + 1, closed(s, cycle))
-    s.known = max(known, cycle + 2)
+    fit(s, place.need, False)
+    s.known = max(known, s.head_since + 1)
 
 
 @inlined
@@ -167,16 +169,15 @@ def decide(s: State, lengths: Integers, offers: Integers, cycle: int) -> bool:
     if place.stop_at < cycle:
         forget_head(s, cycle)
         return True
-    shut = closed(s, cycle)
-    open_rooms = s.rooms
-    if shut != NONE:
-        open_rooms -= s.has_room[shut]
-    if open_rooms == 0:
-        stall(s, shut, cycle, 1)
-        return shut != NONE or place.stop_at == cycle
-    number = choose(s, shut)
+    if cycle < s.head_since:
+        return True
+    shut, earlier = got_block(s, cycle - 1), got_block(s, cycle - 2)
+    if open_rooms(s, shut, earlier) == 0:
+        stall(s, shut, earlier, cycle, 1)
+        return shut != NONE or earlier != NONE or place.stop_at == cycle
+    number = choose(s, shut, earlier)
     place_block(s, number, lengths, offers, cycle)
-    s.last, s.last_cycle = number, cycle
+    note_decision(s, number, cycle)
     if place.next == place.end:
         s.head = NONE
     return True
@@ -233,14 +234,18 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
 
 # --- time ----------------------------------------------------------------------------------------
 @inlined
-def stall(s: State, shut: int, cycle: int, cycles: int) -> None:
+def stall(s: State, shut: int, earlier: int, cycle: int, cycles: int) -> None:
     """Count cycles, from ``cycle`` on, in which no SM is eligible for the head.
 
-    The SM ``shut`` does not hold the block that it got in the cycle before yet: it has room.
+    The SM ``shut`` does not hold the block that it got in the cycle before yet: it has room. The SM
+    ``earlier``, which got one in the cycle before that, holds it.
     """
-    if shut != NONE:
+    have_room = 0 if shut == NONE else 1
+    if earlier != NONE:
+        have_room += s.has_room[earlier]
+    if have_room > 0:
         s.stall_offer += cycles
-    if s.alive == (0 if shut == NONE else 1):
+    if s.alive == have_room:
         return
     place = s.places[s.head]
     # Before, it is not known what limits the launch.
@@ -288,7 +293,7 @@ def run_cycle(
     if s.known <= cycle:
         s.known = NEVER
         if s.head != NONE:
-            fit(s, s.need, True, NONE)
+            fit(s, s.need, True)
     was_resident = s.rules.policy != FREED_FIRST or resident(s, cycle)
     entrant = entering(s)
     starting = s.head != NONE and s.places[s.head].started == NEVER
@@ -366,7 +371,7 @@ def advance(
         # Nothing changes in the cycles between.
         between = event - cycle - 1
         if event < NEVER and s.head != NONE:
-            stall(s, NONE, cycle + 1, between)
+            stall(s, NONE, NONE, cycle + 1, between)
         elif event < NEVER and s.held:
             s.stall_order += between
         cycle = event

@@ -30,17 +30,17 @@ def judge(s: State, number: int) -> None:
 
 
 @inlined
-def fit(s: State, need: Amounts, known: bool, last: int) -> None:
+def fit(s: State, need: Amounts, known: bool) -> None:
     """Judge all SMs by what a block of the launch that is next needs.
 
     Unless it is ``known`` how many fit beside the blocks that are there now, they go only where
-    none of those is. The SM ``last``, which got the last of those just now, has no room yet.
+    none of those is.
     """
     for k in range(len(need)):
         s.need[k] = need[k]
     for number in range(s.rules.sms):
         sm = s.sms[number]
-        sm.others = 0 if known and number != last else s.rules.block_slots - sm.free[SLOTS]
+        sm.others = 0 if known else s.rules.block_slots - sm.free[SLOTS]
         judge(s, number)
 
 
@@ -76,18 +76,41 @@ def give_back(s: State, number: int, slot: int) -> None:
 
 # --- which SM a block is placed on ---------------------------------------------------------------
 @inlined
-def closed(s: State, cycle: int) -> int:
-    """Return the SM whose port is not open: it just got a block. `NONE`: no SM."""
-    if s.last_cycle != cycle - 1 or s.sms[s.last].lost_at != NEVER:
-        return NONE
-    return s.last
+def note_decision(s: State, number: int, cycle: int) -> None:
+    """Note which SM got a block in a cycle: its port is not open in the two cycles after."""
+    s.earlier, s.earlier_cycle = s.last, s.last_cycle
+    s.last, s.last_cycle = number, cycle
 
 
 @inlined
-def first_with_room(s: State, start: int, shut: int) -> int:
+def got_block(s: State, cycle: int) -> int:
+    """Return the SM that got a block in a cycle, `NONE` if none did or it is lost."""
+    number = NONE
+    if s.last_cycle == cycle:
+        number = s.last
+    elif s.earlier_cycle == cycle:
+        number = s.earlier
+    if number != NONE and s.sms[number].lost_at != NEVER:
+        number = NONE
+    return number
+
+
+@inlined
+def open_rooms(s: State, shut: int, earlier: int) -> int:
+    """Count the eligible SMs: those with room but for the two whose ports are not open."""
+    rooms: int = s.rooms
+    if shut != NONE:
+        rooms -= s.has_room[shut]
+    if earlier != NONE:
+        rooms -= s.has_room[earlier]
+    return rooms
+
+
+@inlined
+def first_with_room(s: State, start: int, shut: int, earlier: int) -> int:
     """Return the first SM from ``start`` on, cyclically, that is eligible; one is."""
     number = start
-    while not s.has_room[number] or number == shut:
+    while not s.has_room[number] or number in (shut, earlier):
         number = following(s, number)
     return number
 
@@ -99,19 +122,19 @@ def following(s: State, number: int) -> int:
 
 
 @inlined
-def from_pointer(s: State, shut: int) -> int:
+def from_pointer(s: State, shut: int, earlier: int) -> int:
     """Choose the first SM from the pointer on; the pointer moves one past it."""
-    chosen = first_with_room(s, s.pointer, shut)
+    chosen = first_with_room(s, s.pointer, shut, earlier)
     s.pointer = following(s, chosen)
     return chosen
 
 
 @inlined
-def least_loaded(s: State, shut: int) -> int:
+def least_loaded(s: State, shut: int, earlier: int) -> int:
     """Choose the SM with the fewest occupied warp slots, ties to the lowest number."""
-    chosen = first_with_room(s, 0, shut)
+    chosen = first_with_room(s, 0, shut, earlier)
     for number in range(chosen + 1, s.rules.sms):
-        if not s.has_room[number] or number == shut:
+        if not s.has_room[number] or number in (shut, earlier):
             continue
         if s.sms[number].free[WARPS] > s.sms[chosen].free[WARPS]:
             chosen = number
@@ -119,29 +142,29 @@ def least_loaded(s: State, shut: int) -> int:
 
 
 @inlined
-def freed_first(s: State, shut: int) -> int:
+def freed_first(s: State, shut: int, earlier: int) -> int:
     """Choose the SM at the queue's head, which leaves, else the next in the order table."""
     if s.queued > 0:
         head: int = s.queue[s.front]
         s.front = s.front + 1 if s.front + 1 < len(s.queue) else 0
         s.queued -= 1
-        if s.has_room[head] and head != shut:
+        if s.has_room[head] and head not in (shut, earlier):
             return head
     # The table stays as it is after reset: the identity.
-    return from_pointer(s, shut)
+    return from_pointer(s, shut, earlier)
 
 
 @inlined
-def choose(s: State, shut: int) -> int:
-    """Choose one of the eligible SMs, by the placement policy."""
+def choose(s: State, shut: int, earlier: int) -> int:
+    """Choose one of the eligible SMs, by the placement policy; the ports of two are not open."""
     policy = s.rules.policy
     if policy == ROUND_ROBIN:
-        return from_pointer(s, shut)
+        return from_pointer(s, shut, earlier)
     if policy == LEAST_LOADED:
-        return least_loaded(s, shut)
+        return least_loaded(s, shut, earlier)
     if policy == FREED_FIRST:
-        return freed_first(s, shut)
-    return first_with_room(s, 0, shut)
+        return freed_first(s, shut, earlier)
+    return first_with_room(s, 0, shut, earlier)
 
 
 # --- freed_first: the queue of SMs ---------------------------------------------------------------

@@ -57,7 +57,7 @@ class Rules:
         What a block took is free in the cycle after its report.
     knee : int
         With contention: warps that an SM runs at full speed. 0: blocks do not slow each other down.
-    stage, fit_table, offer, returns, stop, fault, loss, loss_kill, end : int
+    stage, change, fit_table, offer, returns, stop, fault, loss, loss_kill, end : int
         Latencies in cycles, as in ``timing``.
     report_time : int
         Cycles from the kill of a block to its report.
@@ -71,6 +71,7 @@ class Rules:
     at_once: bool
     knee: int
     stage: int
+    change: int
     fit_table: int
     offer: int
     returns: int
@@ -239,7 +240,7 @@ class State:
     rules : Rules
         What the configuration fixes.
     head : int
-        Place of the launch whose block is next, `NONE` if none is.
+        Place of the launch that is walked, `NONE` if none is.
     residents : int
         Occupied places.
     tries : int
@@ -267,8 +268,10 @@ class State:
         1 for each SM that has room for it, by number; how many these are.
     alive, dead_at : int
         SMs that are not lost; the first cycle in which all are.
-    last, last_cycle : int
-        The SM of the last decision, and its cycle.
+    head_since : int
+        First cycle in which the walked launch's next block may be decided.
+    last, last_cycle, earlier, earlier_cycle : int
+        The SM of the last decision, and its cycle; the same of the decision before that.
     pause : int
         The machine stops when so many blocks are decided.
     decided, taken, retired, counted, returned : int
@@ -326,8 +329,11 @@ class State:
     rooms: int
     alive: int
     dead_at: int
+    head_since: int
     last: int
     last_cycle: int
+    earlier: int
+    earlier_cycle: int
     pause: int
     decided: int
     taken: int

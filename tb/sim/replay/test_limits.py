@@ -105,23 +105,41 @@ class Reference:
                 self.ends[other] >= cycle for other in same
             ):
                 cycle += 1
-            self.heads[row] = cycle + 1
+            self.heads[row] = cycle + self.t.change
         return self.heads[row]
 
-    def of_head(self, cycle: int, row: int, earlier: list[int]) -> str:
+    def free(self, cycle: int) -> list[list[int]]:
         free = [list(self.sizes) for _ in range(self.config.sms)]
         decided = self.blocks.start - self.t.offer
         for number in np.flatnonzero((decided < cycle) & (cycle < self.blocks.end)).tolist():
             sm = int(self.blocks.sm[number])
             for k, one in enumerate(self.takes[self.blocks.launch[number]]):
                 free[sm][k] -= one
-        just = self.blocks.sm[decided == cycle - 1].tolist()
+        return free
+
+    def decided_for(self, cycle: int) -> list[int]:
+        sms: list[int] = self.blocks.sm[self.blocks.start - self.t.offer == cycle].tolist()
+        return sms
+
+    def rooms(self, cycle: int, row: int) -> list[bool]:
         need = self.takes[row]
-        rooms = [all(a >= b for a, b in zip(sm, need, strict=True)) for sm in free]
-        if just and rooms[just[0]]:
+        return [all(a >= b for a, b in zip(sm, need, strict=True)) for sm in self.free(cycle)]
+
+    def with_room(self, cycle: int, row: int) -> int:
+        """SMs with room in a stalled cycle: the port of each is not open (rules 14, 15)."""
+        rooms = self.rooms(cycle, row)
+        before = [rooms[sm] for sm in self.decided_for(cycle - 2)]
+        return len(self.decided_for(cycle - 1)) + sum(before)
+
+    def of_head(self, cycle: int, row: int, earlier: list[int]) -> str:
+        free, need = self.free(cycle), self.takes[row]
+        rooms = self.rooms(cycle, row)
+        # The port of an SM is not open in the two cycles after a decision (rule 14).
+        just = self.decided_for(cycle - 1) + self.decided_for(cycle - 2)
+        if any(rooms[sm] for sm in just):
             return "rate"
         if any(rooms):
-            given = self.head(row, earlier) - 1
+            given = self.head(row, earlier) - self.t.change
             beside = [other for other in earlier if self.ends[other] > given]
             known = self.transfer(row) + self.t.fit_table + 2 * self.most[row]
             known += self.most[beside[0]] if beside else 0
@@ -211,10 +229,11 @@ def test_a_third_launch_waits_for_a_place_and_is_handed_over() -> None:
     found = by_cycle(find_limits(replay))
     assert found == Reference(replay).limits()
     # The first one's place is free one cycle before its record transfers; the third one is in it
-    # from then on, given to the walker `stage` cycles after its transfer, the head a cycle later.
+    # from then on, given to the walker `stage` cycles after its transfer, the head `change` cycles
+    # later.
     free = int(replay.launches.end[0]) - 1
     transfer = int(replay.launches.resident[2]) - 1
-    head = transfer + timing(config).stage + 1
+    head = transfer + timing(config).stage + timing(config).change
     last = int(replay.blocks.start[7]) - timing(config).offer
     assert last + 1 < free <= transfer
     assert set(found[last + 1 : free]) == {("places", 2)}
@@ -308,9 +327,9 @@ def counters(replay: Replay, limits: Limits) -> dict[str, int]:
             found["order"] += 1
         if cycle in decided or row < 0 or cycle < heads[row]:
             continue
-        if cycle - 1 in decided:
-            found["offer"] += 1
-        if cycle >= transfer + most[row] + 3 and replay.config.sms > 1:
+        with_room = reference.with_room(cycle, row)
+        found["offer"] += with_room > 0
+        if cycle >= transfer + most[row] + 3 and with_room < replay.config.sms:
             limiting = (most[row] + 1) * launches.takes[row] > sizes
             found.update(name for name, yes in zip(RESOURCES, limiting, strict=True) if yes)
     return dict(found)

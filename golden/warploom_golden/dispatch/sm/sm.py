@@ -68,6 +68,8 @@ class Sm:
         How many blocks of each place it holds.
     standing : Block or None
         The block whose offer is valid.
+    left_standing : bool
+        An offer was valid in the cycle before, and not taken.
     running : dict of Block
         Blocks whose offer was taken and that were not reported, by slot.
     decided : int or None
@@ -83,6 +85,7 @@ class Sm:
         self.blocks: list[Block] = []
         self.held = [0, 0]
         self.standing: Block | None = None
+        self.left_standing = False
         self.running: dict[int, Block] = {}
         self.decided: int | None = None
         self._warp_slots = config.warp_slots

@@ -33,6 +33,10 @@ LAST_SM: Final = 1
 LAST_CYCLE: Final = 2
 WITH_ROOM: Final = 3
 GONE: Final = 4
+EARLIER_SM: Final = 5
+EARLIER_CYCLE: Final = 6
+#: Cycles after a decision in which its SM's port is not open.
+SHUT: Final = 2
 
 
 @inlined
@@ -113,7 +117,8 @@ def walk(
         in the last row how many SMs are short.
     stand : array of int64
         How far it is: `CYCLE`, the next one; `LAST_SM`, `LAST_CYCLE`, of the last decision;
-        `WITH_ROOM`, SMs that have room; `GONE`, reports of this call that were counted.
+        `EARLIER_SM`, `EARLIER_CYCLE`, of the one before that; `WITH_ROOM`, SMs that have room;
+        `GONE`, reports of this call that were counted.
     out : array of int64, shape (3, most)
         To be filled in: rows `START`, `LIMIT`, `LAUNCH` of the stretches in which one limit holds.
 
@@ -129,6 +134,7 @@ def walk(
     short, rooms = work[:, :-1], work[:chips, -1]
     cycle, with_room = stand[CYCLE], stand[WITH_ROOM]
     last_sm, last_cycle = stand[LAST_SM], stand[LAST_CYCLE]
+    earlier_sm, earlier_cycle = stand[EARLIER_SM], stand[EARLIER_CYCLE]
     for i in range(len(heads)):
         need, number = takes[numbers[i]], numbers[i]
         if heads[i] != NONE:
@@ -151,7 +157,9 @@ def walk(
                 change = decided[block]
                 if gone < len(gone_cycles):
                     change = min(change, gone_cycles[gone])
-                if with_room > 0 and last_cycle == cycle - 1 and rooms[last_sm] == 1:
+                shut = last_cycle >= cycle - SHUT and rooms[last_sm] == 1
+                shut |= earlier_cycle >= cycle - SHUT and rooms[earlier_sm] == 1
+                if with_room > 0 and shut:
                     limit, change = RATE, cycle + 1
                 elif with_room > 0 and cycle < known[i]:
                     limit, change = path, min(change, known[i])
@@ -164,7 +172,9 @@ def walk(
             for k in range(len(need)):
                 free[sms[block], k] -= need[k]
             with_room += judge(free, need, sms[block], short, rooms)
+            earlier_sm, earlier_cycle = last_sm, last_cycle
             last_sm, last_cycle = sms[block], decided[block]
     stand[CYCLE], stand[WITH_ROOM], stand[GONE] = cycle, with_room, gone
     stand[LAST_SM], stand[LAST_CYCLE] = last_sm, last_cycle
+    stand[EARLIER_SM], stand[EARLIER_CYCLE] = earlier_sm, earlier_cycle
     return count

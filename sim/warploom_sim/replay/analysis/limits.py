@@ -152,8 +152,8 @@ class LimitFinder:
         self._gone = Gone(*(np.zeros(0, np.int64) for _ in range(3)))
         self._free = np.tile(sizes, (config.sms, 1))
         self._work = np.zeros((config.sms + 1, len(sizes) + 1), np.int64)
-        self._stand = np.full(5, NEVER, np.int64)
-        self._stand[3:] = 0
+        self._stand = np.full(7, NEVER, np.int64)
+        self._stand[3:5] = 0
         self.cycle = 0
 
     def stretches(self, rows: Integers, decided: Integers, sms: Integers, gone: Gone) -> Integers:
@@ -238,7 +238,7 @@ class LimitFinder:
         waited, beside = self._by_place
         resident = int(launches.resident[row]) - 1
         given = max(resident + t.stage, since, self._left(before) + 1)
-        head = min(given + 1, decided)
+        head = min(given + t.change, decided)
         known = resident + t.fit_table + 2 * int(self._most[row])
         known += int(self._most[beside]) if self._left(beside) > given else 0
         arrival = int(launches.arrival[row])
