@@ -64,6 +64,7 @@ class Reference:
         self.decided = (self.blocks.start - self.t.offer).tolist()
         self.takes = self.launches.takes.tolist()
         self.most = fits(self.launches.takes, self.config).tolist()
+        self.until = self.seen()
         self.heads: dict[int, int] = {}
         self.last: dict[int, int] = {}
         self.first: dict[int, int] = {}
@@ -108,10 +109,20 @@ class Reference:
             self.heads[row] = cycle + self.t.change
         return self.heads[row]
 
-    def free(self, cycle: int) -> list[list[int]]:
+    def seen(self) -> Any:
+        """First decision that sees what each block held as free (rules 26, 27)."""
+        if self.config.reclaim == "out_of_order":
+            return self.blocks.end + self.t.returns
+        retired, before = [], -1
+        for reported in self.blocks.end.tolist():
+            before = max(before + 1, reported + 2)
+            retired.append(before + self.t.returns)
+        return np.array(retired)
+
+    def free(self, cycle: int, until: Any) -> list[list[int]]:
         free = [list(self.sizes) for _ in range(self.config.sms)]
         decided = self.blocks.start - self.t.offer
-        for number in np.flatnonzero((decided < cycle) & (cycle < self.blocks.end)).tolist():
+        for number in np.flatnonzero((decided < cycle) & (cycle < until)).tolist():
             sm = int(self.blocks.sm[number])
             for k, one in enumerate(self.takes[self.blocks.launch[number]]):
                 free[sm][k] -= one
@@ -121,19 +132,19 @@ class Reference:
         sms: list[int] = self.blocks.sm[self.blocks.start - self.t.offer == cycle].tolist()
         return sms
 
-    def rooms(self, cycle: int, row: int) -> list[bool]:
+    def rooms(self, row: int, free: list[list[int]]) -> list[bool]:
         need = self.takes[row]
-        return [all(a >= b for a, b in zip(sm, need, strict=True)) for sm in self.free(cycle)]
+        return [all(a >= b for a, b in zip(sm, need, strict=True)) for sm in free]
 
     def with_room(self, cycle: int, row: int) -> int:
         """SMs with room in a stalled cycle: the port of each is not open (rules 14, 15)."""
-        rooms = self.rooms(cycle, row)
+        rooms = self.rooms(row, self.free(cycle, self.until))
         before = [rooms[sm] for sm in self.decided_for(cycle - 2)]
         return len(self.decided_for(cycle - 1)) + sum(before)
 
     def of_head(self, cycle: int, row: int, earlier: list[int]) -> str:
-        free, need = self.free(cycle), self.takes[row]
-        rooms = self.rooms(cycle, row)
+        free, need = self.free(cycle, self.blocks.end), self.takes[row]
+        rooms = self.rooms(row, free)
         # The port of an SM is not open in the two cycles after a decision (rule 14).
         just = self.decided_for(cycle - 1) + self.decided_for(cycle - 2)
         if any(rooms[sm] for sm in just):
