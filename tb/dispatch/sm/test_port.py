@@ -110,8 +110,8 @@ def test_each_status_without_a_kill(block, status, fate, code):
 def test_words_hold_until_the_block_is_reported(block):
     recording = drive(block, [launch(1, code=5), launch(2)], **reporting(0, (20, 0), (40, 1)))
     words = layouts.launch_words(TINY)
-    shown = [words.unpack(word) for word in recording.port("words__0")]
-    assert {(w["ticket"], w["code"]) for w in shown[6:21]} == {(1, 5)}
+    shown = [words.unpack(word) for word in recording.port("words__0")[6:21]]
+    assert {(w["ticket"], w["code"]) for w in shown} == {(1, 5)}
 
 
 def test_words_say_what_a_block_needs_of_its_sm(block):

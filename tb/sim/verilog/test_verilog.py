@@ -250,7 +250,7 @@ def test_the_header_has_the_numbers_of_its_block(generated: Generated) -> None:
         "//   - warp_slots 16: Warps that one SM holds.",
         "//   - grid_bits 16 8 8: Width of each grid dimension;",
         "//   - kill_timeout 1024: Cycles after which an SM that has not reported a killed",
-        "//   fit_table        8  BlockDispatcher: from a launch's transfer, beside 2 A + B,",
+        "//   fit_table        9  BlockDispatcher: from a launch's transfer, beside 2 A + B,",
         "//       [401:401] after_previous 1: starts after every earlier launch of its stream has",
         "//   0 FINISHED, 1 KILLED, 2 DRAINED, 3 SKIPPED, 4 FAILED",
         "//   15 NO_SM                   every SM is lost",
