@@ -45,7 +45,7 @@ def case(config, scene, seed, demanded=DEMANDED):
     [("freed_first", SHORT), *[pytest.param(name, DEMANDED, marks=DEEP) for name in POLICIES]],
 )
 def test_a_block_in_every_cycle(policy, demanded, seed):
-    """So many blocks in as many cycles; every second cycle on one SM; pauses of one cycle."""
+    """So many blocks in as many cycles; every third cycle on one SM; pauses of two cycles."""
     scenes = (*SCENES, *PAUSING_SCENES)
     cases = [case(f"default,policy={policy}", scene, seed, demanded) for scene in scenes]
     counts = {
@@ -53,7 +53,7 @@ def test_a_block_in_every_cycle(policy, demanded, seed):
     }
     for scene in SCENES:
         assert counts[scene][STREAK] >= demanded, (scene, counts[scene])
-    assert counts["room in one SM"][PAUSING] >= demanded // 2, counts["room in one SM"]
+    assert counts["room in one SM"][PAUSING] >= demanded // 3, counts["room in one SM"]
     # A pause for each change of launch, of 256 blocks each.
     assert counts["change of kernel"][PAUSING] >= demanded, counts["change of kernel"]
     most = (counts["change of kernel"][PAUSING] - 1) // 256
@@ -80,8 +80,8 @@ def test_a_dispatcher_that_pauses_is_seen():
     assert streak.counts() == {STREAK: 99, PAUSING: 19_800, PAUSES: 199}
 
 
-def test_a_dispatcher_that_pauses_for_two_cycles_is_seen():
+def test_a_dispatcher_that_pauses_for_three_cycles_is_seen():
     streak = Streak()
     for cycle in range(2_000):
-        streak.see(cycle, {}, {"offer__0__valid": int(cycle % 100 > 1), "offer__1__valid": 0})
-    assert streak.counts() == {STREAK: 98, PAUSING: 98, PAUSES: 0}
+        streak.see(cycle, {}, {"offer__0__valid": int(cycle % 100 > 2), "offer__1__valid": 0})
+    assert streak.counts() == {STREAK: 97, PAUSING: 97, PAUSES: 0}

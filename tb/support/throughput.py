@@ -10,17 +10,19 @@ from warploom_spec import layouts
 Ports = Mapping[str, int]
 #: Blocks of a long launch; more than the 10,000 that are demanded.
 BLOCKS = 10_496
-SCENES = ("room everywhere", "room in two SMs", "all SMs at once")
-#: Scenes in which a cycle without a block may stand between two blocks.
+SCENES = ("room everywhere", "room in three SMs", "all SMs at once")
+#: Scenes in which two cycles without a block may stand between two blocks.
 PAUSING_SCENES = ("room in one SM", "change of kernel")
 #: How many SMs the first launch leaves free for ever.
-LEFT = {"room in one SM": 1, "room in two SMs": 2}
+LEFT = {"room in one SM": 1, "room in three SMs": 3}
 STREAK = "blocks placed in as many cycles"
-PAUSES, PAUSING = "pauses between them", "blocks placed with pauses of one cycle"
+PAUSES, PAUSING = "pauses between them", "blocks placed with pauses of two cycles"
+#: Cycles of a pause, at most: one SM takes a block in every third cycle; so long is a change, too.
+PAUSE = 2
 
 
 class Streak:
-    """Observer: how many blocks come one a cycle, and how many with pauses of one cycle at most.
+    """Observer: how many blocks come one a cycle, and how many with pauses of `PAUSE` at most.
 
     For SMs that take every offer at once, so that each valid offer is a new one.
     """
@@ -43,7 +45,7 @@ class Streak:
         if offers != 1:
             self._idle += 1
             return
-        if self._idle > 1:
+        if self._idle > PAUSE:
             self._pausing, self._paused = 0, 0
         elif self._idle and self._pausing:
             self._paused += 1
@@ -67,7 +69,7 @@ class BusyHost:
     The option ``scene`` names one of `SCENES` or `PAUSING_SCENES`:
 
     - room everywhere: a long launch of blocks that last 8 cycles;
-    - room in one SM, room in two SMs: a first launch fills all SMs but the last ones for ever,
+    - room in one SM, room in three SMs: a first launch fills all SMs but the last ones for ever,
       then a long launch of blocks that last 1 cycle;
     - all SMs at once: a long launch fills the SMs, then each reports a block in every cycle that is
       a multiple of the number of SMs;
