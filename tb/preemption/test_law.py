@@ -119,17 +119,17 @@ def test_the_law_holds_and_each_of_its_terms_is_reached(mode, seed):
 
 
 def test_a_stopped_launch_that_waits_for_room_leaves_its_place_three_cycles_later():
-    """One block ended in 49, three wait; stopped in 51, gone from 54 on, place free in 57."""
+    """One block ended in 50, three wait; stopped in 52, gone from 55 on, place free in 58."""
     low = [
         kernel(n, blocks, cycles, idempotent=1, mode=RESET, stream=1 - n)
         for n, (blocks, cycles) in enumerate([(7, 60), (4, 6)])
     ]
     urgent = kernel(9, 1, 10, priority=3, stream=7)
-    commands = [(0, "launch", low[0]), (1, "launch", low[1]), (48, "launch", urgent)]
+    commands = [(0, "launch", low[0]), (1, "launch", low[1]), (49, "launch", urgent)]
     model, _ = run(commands, sm=SmBehaviour(report_time=1))
-    assert (43, 49) in [(b[0], b[3]) for b in reports_by_block(model) if b[2] == 2]
-    assert [(p.cycle, p.ticket) for p in model.queue.put_back] == [(57, 2), (61, 1)]
-    assert dict(model.queue.starts)[3] == 48 + 15
+    assert (44, 50) in [(b[0], b[3]) for b in reports_by_block(model) if b[2] == 2]
+    assert [(p.cycle, p.ticket) for p in model.queue.put_back] == [(58, 2), (62, 1)]
+    assert dict(model.queue.starts)[3] == 49 + 15
 
 
 def test_waiting_ends_four_cycles_after_the_first_room():
