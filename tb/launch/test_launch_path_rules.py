@@ -340,8 +340,8 @@ def test_no_place_for_a_record_is_told_before_a_full_queue_and_after_another_pri
 def test_where_a_stop_meets_its_launch(block, sent, ended, unknown):
     # A stop is looked at from the next cycle on. In 5 and in 11 it waits a cycle. In the queue the
     # launch is taken back: a configuration in flight is cancelled, or its decision awaited. In a
-    # place it is given to the walker in 13. Stopped from 14 on it is forgotten at the end of 16, and
-    # its record is loaded in 19; from 15 on its only block is decided all the same.
+    # place it is given to the walker in 13. Stopped from 14 on it is forgotten at the end of 16;
+    # its record is loaded in 19. From 15 on its only block is decided all the same.
     recording = path_run([SINGLE], block=block, stops={sent: {"ticket": 1, "drain": 1}})
     assert unknown_stops(recording) == unknown
     cycle = recording.transfers("ended")[0][0]
