@@ -46,7 +46,8 @@ class Timing:
         "IndexIterator: a warp's first cycle in the generation unit to valid at ``o``.",
     )
     packer: int = _of("IndexPacker: ``i`` to ``o``.")
-    index_read: int = _of("IndexMemory: request to data.")
+    index_read: int = _of("IndexMemory: request to data, if the row is written.")
+    index_wake: int = _of("IndexMemory: write of a row to the data of a read that waits for it.")
     boot: int = _of(
         "BlockDispatcher: cycles after a reset in which it takes no launch and no report.",
     )
@@ -135,7 +136,8 @@ def timing(config: Config) -> Timing:
         iterator_setup=4,
         iterator_pipe=6,
         packer=1,
-        index_read=1,
+        index_read=3,
+        index_wake=4,
         boot=config.block_slots,
         stage=2,
         fit_table=9,
