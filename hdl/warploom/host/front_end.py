@@ -165,10 +165,10 @@ class FrontEnd(wiring.Component):
         if arbiter is not None:
             idle.append(arbiter.idle)
             index_errors = ["index_error", "index_error_count"]
-            m.d.comb += arbiter.closing.eq(registers.soft_reset_active)
+            m.d.comb += arbiter.soft_reset_active.eq(registers.soft_reset_active)
         m.d.comb += [
             mailbox.soft_reset_active.eq(registers.soft_reset_active),
-            path.closing.eq(registers.soft_reset_active),
+            path.soft_reset_active.eq(registers.soft_reset_active),
             path.restart.eq(registers.restart),
             registers.idle.eq(reduce(and_, idle)),
             queue.pop.eq(registers.pop),

@@ -14,7 +14,7 @@ class ConfigFilter(wiring.Component):
 
     The lookup takes three cycles, with registers between them: the configuration is compared with
     every entry, judged, and accepted. So an acceptance comes 3 cycles after the transfer at the
-    earliest, and at most one configuration is accepted in 3 cycles. A hit needs nothing further.
+    earliest, and at most one configuration is accepted in 4 cycles. A hit needs nothing further.
     A miss replaces the victim, drops the entries that its region overwrites, and goes to the
     iterator.
 
@@ -41,10 +41,10 @@ class ConfigFilter(wiring.Component):
         configuration = stream.Signature(layouts.index_config(config).layout())
         super().__init__(
             {
-                # Configurations. `ready` is combinational: 0 with `cancel`, else the lookup stage
-                # is empty or being emptied.
+                # Configurations. `ready` is the state of a register: the lookup stage is empty.
                 "i": In(configuration),
-                # Empties the lookup stage. An acceptance in the same cycle comes first.
+                # Empties the lookup stage; a configuration that transfers in the same cycle is
+                # dropped. An acceptance in the same cycle comes first.
                 "cancel": In(1),
                 # Hit or miss and entry, one cycle after the acceptance.
                 "decision": Out(decision),
@@ -89,7 +89,7 @@ class ConfigFilter(wiring.Component):
             missed.eq(self.o.valid & self.o.ready),
             hits.eq(free & history.may_hit),
             accept.eq(missed | hits),
-            self.i.ready.eq(~self.cancel & (~full | accept)),
+            self.i.ready.eq(~full),
             history.given.eq(self.i.payload),
             history.compare.eq(~ripe),
             self.o.payload.eq(history.kept),
@@ -119,7 +119,7 @@ class ConfigFilter(wiring.Component):
                 & (~self.decision.valid | self.decision.ready)
                 & ~answers.fills
             ),
-            full.eq(~self.cancel & (self.i.valid | (full & ~accept))),
+            full.eq(~self.cancel & Mux(full, ~accept, self.i.valid)),
             ripe.eq(~self.cancel & full & ~accept),
             hit_before.eq(hits),
             missed_before.eq(missed),

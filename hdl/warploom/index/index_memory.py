@@ -4,7 +4,6 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import UNNAMED, unnamed_write_port
 from warploom_spec import Config, layouts, timing
 
 
@@ -26,16 +25,16 @@ class IndexMemory(wiring.Component):
         self._config = config
         super().__init__(
             {
-                # Pulse: a region is about to be written.
+                # Pulse: a region will be written, three cycles later at the earliest.
                 "accepted": In(layouts.index_region(config).layout()),
                 # One warp; `ready` is always 1. Each write shortens the oldest pending region by
-                # one warp.
+                # one warp; `last` ends the region.
                 "write": In(stream.Signature(layouts.packed_warp(config).layout())),
-                # `ready` is combinational in `data.ready`, the request and the write of the same
-                # cycle: a request for the warp being written is granted and gets the new data.
+                # `ready` is combinational in `data.ready` alone: a request for a warp that is not
+                # written yet is taken and waits inside.
                 "read": In(stream.Signature(layouts.index_read(config).layout())),
-                # One cycle after the request was granted, until taken; all 0 for a warp that has no
-                # indices.
+                # `timing.index_read` cycles after the request at the earliest, until taken; all 0
+                # for a warp that has no indices.
                 "data": Out(stream.Signature(layouts.index_data(config).layout())),
             }
         )
@@ -43,40 +42,37 @@ class IndexMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        config = self._config
         request = self.read.payload
-        place = Signal(config.index_address_bits)
-        room = Signal(name=UNNAMED)
-        present = Signal(name=UNNAMED)
-        stalled = Signal(name=UNNAMED)
-        granted = Signal(name=UNNAMED)
-        unwritten = self._pending(m, place)
-        written_now = self.write.valid & (self.write.payload.address == place)
+        # The row register: a request, and what is known of it since the cycle before.
+        held = Signal(name="row_held")
+        row = Signal(self._config.index_address_bits, name="row", reset_less=True)
+        absent = Signal(name="row_absent", reset_less=True)
+        waits = Signal(name="row_waits", reset_less=True)
+        row_next = Signal.like(row, name="row_next")
+        absent_next = Signal(name="row_absent_next")
+        moves = Signal()
         m.d.comb += [
-            place.eq(request.address + request.warp),
-            present.eq(request.warp < request.index_warps),
-            stalled.eq(present & unwritten & ~written_now),
+            moves.eq(~self.data.valid | self.data.ready),
             self.write.ready.eq(1),
-            room.eq(~self.data.valid | self.data.ready),
-            self.read.ready.eq(room & ~stalled),
-            granted.eq(self.read.valid & self.read.ready),
+            self.read.ready.eq(moves & ~(held & waits)),
+            row_next.eq(Mux(self.read.ready, request.address + request.warp, row)),
+            absent_next.eq(Mux(self.read.ready, request.warp >= request.index_warps, absent)),
         ]
-        with m.If(granted):
-            m.d.sync += self.data.valid.eq(1)
-        with m.Elif(self.data.ready):
-            m.d.sync += self.data.valid.eq(0)
-        self._store(m, place, room, present, written_now)
+        m.d.sync += [
+            held.eq(Mux(self.read.ready, self.read.valid, held)),
+            row.eq(row_next),
+            absent.eq(absent_next),
+            # Judged anew in every cycle, one cycle ahead.
+            waits.eq(self._pending(m, row_next) & ~absent_next),
+        ]
+        self._store(m, row, held & ~waits, absent, moves)
         return m
 
-    def _store(
-        self, m: Module, place: Signal, room: Signal, present: Signal, written_now: Value
-    ) -> None:
-        """Write a warp and read a warp; a row that is being written is read from a register beside.
+    def _store(self, m: Module, row: Signal, leaves: Value, absent: Signal, moves: Signal) -> None:
+        """Write a warp and read a warp; a register stands behind the block memories.
 
-        The memory's port never reads the row that is being written. For such a read synthesis would
-        add gates around the memory, or build the whole memory of registers. The port may read
-        without a grant, since that data is never shown: so its enable does not wait for the pending
-        regions.
+        The row register's row is read in every cycle that moves, whether its request leaves or
+        not: so the memory's enable does not wait for the pending regions.
         """
         config = self._config
         layout = layouts.index_data(config).layout()
@@ -84,49 +80,54 @@ class IndexMemory(wiring.Component):
             shape=layout, depth=1 << config.index_address_bits, init=[]
         )
         m.submodules.storage = storage
-        writer = unnamed_write_port(storage)
-        reader = storage.read_port()
-        beside = data.View(layout, Signal(layout.size, name="beside", reset_less=True))
-        shown = Signal()
+        writer, reader = storage.write_port(), storage.read_port()
+        reading = Signal()
+        reading_absent = Signal(reset_less=True)
+        shown = data.View(layout, Signal(layout.size, name="data_shown", reset_less=True))
         m.d.comb += [
             writer.addr.eq(self.write.payload.address),
             writer.data.words.eq(self.write.payload.words),
             writer.data.mask.eq(self.write.payload.mask),
             writer.en.eq(self.write.valid),
-            reader.addr.eq(place),
-            reader.en.eq(room & ~written_now),
-            self.data.payload.eq(Mux(shown, beside, reader.data)),
+            reader.addr.eq(row),
+            reader.en.eq(moves),
+            self.data.payload.eq(shown),
         ]
-        with m.If(room):
-            m.d.sync += [shown.eq(written_now | ~present), beside.eq(writer.data)]
-        # A warp at or beyond `index_warps` reads 0, by the registers' reset: that takes no gates.
-        with m.If(room & ~present):
-            m.d.sync += beside.eq(0)
+        with m.If(moves):
+            m.d.sync += [
+                reading.eq(leaves),
+                reading_absent.eq(absent),
+                self.data.valid.eq(reading),
+                shown.eq(reader.data),
+            ]
+            # A warp at or beyond `index_warps` reads 0, by the registers' reset: that takes no
+            # gates.
+            with m.If(reading_absent):
+                m.d.sync += shown.eq(0)
 
-    def _pending(self, m: Module, place: Signal) -> Value:
+    def _pending(self, m: Module, row: Signal) -> Value:
         """Keep the regions that are accepted and not wholly written, oldest first.
 
-        Returns whether ``place`` is in such a region and was not written before this cycle.
+        Returns whether ``row`` is in such a region and was not written before this cycle.
         """
         bits = self._config.index_address_bits + 1
         depth = timing(self._config).done_depth
         region = data.StructLayout({"next": bits, "end": bits})
-        queue = [Signal(region, name=f"pending_{k}") for k in range(depth)]
+        queue = [Signal(region, name=f"pending_{k}", reset_less=True) for k in range(depth)]
         held = [Signal(name=f"pending_{k}_held") for k in range(depth)]
-        push = Signal(name=UNNAMED)
+        # A region that was accepted stands here for a cycle: its end is a sum.
+        new = Signal(region, name="accepted_region", reset_less=True)
+        push = Signal(name="accepted_held")
         pop = Signal()
-        new = Signal(region)
         oldest = queue[0]
-        after = Signal(bits)
-        m.d.comb += [
+        m.d.sync += [
             push.eq(self.accepted.valid & (self.accepted.warps != 0)),
             new.next.eq(self.accepted.address),
             new.end.eq(self.accepted.address + self.accepted.warps),
-            after.eq(oldest.next + 1),
-            pop.eq(self.write.valid & held[0] & (self.write.payload.last | (after == oldest.end))),
         ]
+        m.d.comb += pop.eq(self.write.valid & held[0] & self.write.payload.last)
         with m.If(self.write.valid):
-            m.d.sync += oldest.next.eq(after)
+            m.d.sync += oldest.next.eq(oldest.next + 1)
         for k in range(depth):
             above = held[k + 1] if k + 1 < depth else 0
             below = held[k - 1] if k else 1
@@ -137,6 +138,6 @@ class IndexMemory(wiring.Component):
                 m.d.sync += [held[k].eq(1), queue[k].eq(new)]
         unwritten: Value = Value.cast(0)
         for k in range(depth):
-            within = (place >= queue[k].next) & (place < queue[k].end)
+            within = (row >= queue[k].next) & (row < queue[k].end)
             unwritten = unwritten | (held[k] & within)
         return unwritten
