@@ -9,7 +9,6 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.launch._launch_streams import StreamState
 from warploom.lib.bits import lowest_number
-from warploom.lib.unnamed import unnamed_read_port, unnamed_write_port
 from warploom_spec import Config, layouts, timing
 from warploom_spec.layouts import TICKET_BITS
 
@@ -39,9 +38,9 @@ class OldestLaunch(wiring.Signature):
     """The launch that has waited longest.
 
     Members: ``launch``, ``ticket``, ``entry``, the history entry of its indices; ``prepared``, its
-    indices are decided. Registers: ``ready_to_go``, it is prepared, and nobody took it back;
-    ``taken_back``, it was taken back and no configuration of it is in flight; ``stream_broken``,
-    which tells of a prepared launch alone.
+    indices are decided. Registers: ``can_go``, it may be handed over; ``must_end``, it ends from
+    the queue; ``taken_back``, why: nothing else if 0; ``stream_broken``, its stream was broken in
+    the cycle before.
     """
 
     def __init__(self, config: Config) -> None:
@@ -51,7 +50,8 @@ class OldestLaunch(wiring.Signature):
                 "ticket": Out(TICKET_BITS),
                 "entry": Out(config.entry_bits),
                 "prepared": Out(1),
-                "ready_to_go": Out(1),
+                "can_go": Out(1),
+                "must_end": Out(1),
                 "taken_back": Out(1),
                 "stream_broken": Out(1),
             }
@@ -109,17 +109,16 @@ class _Waiting:
 class _Events:
     """What happens in this cycle, one bit an entry.
 
-    ``enters``: a launch does; ``presents``: its configuration transfers; ``lands``: the flight of
-    its configuration ends; ``decides``: with a decision; ``sought``: its launch is taken back.
-    ``broken``: the next value of the register.
+    ``enters``: a launch does; ``presents``: its configuration transfers; ``flight_done``: the
+    flight of its configuration ends; ``decides``: with a decision; ``cancel_match``: its launch is
+    taken back.
     """
 
     enters: Signal
     presents: Signal
-    lands: Signal
+    flight_done: Signal
     decides: Signal
-    sought: Signal
-    broken: Signal
+    cancel_match: Signal
 
 
 def _generator_ports(config: Config) -> dict[str, Any]:
@@ -158,6 +157,7 @@ class LaunchQueue(wiring.Component):
     decided_ticket: Signal
     oldest: Any
     leave: Signal
+    no_sm: Signal
     state: Any
     search: Any
     take_all_back: Signal
@@ -177,6 +177,8 @@ class LaunchQueue(wiring.Component):
                 "oldest": Out(OldestLaunch(config)),
                 # The oldest launch leaves.
                 "leave": In(1),
+                # Every SM was lost in the cycle before. A register.
+                "no_sm": In(1),
                 # Streams that are broken or cleared.
                 "state": In(StreamState(config)),
                 # Whether a launch is here; take it back.
@@ -222,9 +224,9 @@ class LaunchQueue(wiring.Component):
         )
 
     def _events(self) -> _Events:
-        names = ("enters", "presents", "lands", "decides", "sought")
+        names = ("enters", "presents", "flight_done", "decides", "cancel_match")
         bits = {name: Signal(self._depth, name=name) for name in names}
-        return _Events(**bits, broken=Signal(self._depth, name="broken_next"))
+        return _Events(**bits)
 
     def _enter(self, m: Module, waiting: _Waiting, events: _Events) -> None:
         """Let an accepted launch enter at the tail, and the oldest one leave."""
@@ -248,8 +250,8 @@ class LaunchQueue(wiring.Component):
         shape = self.request.payload.shape()
         shapes: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
         m.submodules.shapes = shapes
-        write = unnamed_write_port(shapes)
-        read = unnamed_read_port(shapes)
+        write = shapes.write_port()
+        read = shapes.read_port(domain="comb")
         launch = self.accepted.launch
         m.d.comb += [write.addr.eq(waiting.tail), write.en.eq(self.accepted.valid)]
         m.d.comb += [
@@ -285,7 +287,9 @@ class LaunchQueue(wiring.Component):
             with m.If(waiting.head_is[-1]):
                 m.d.sync += from_head.eq(-1)
         m.d.comb += [
-            waits.eq(waiting.occupied & ~waiting.presented & ~waiting.taken_back & ~events.sought),
+            waits.eq(
+                waiting.occupied & ~waiting.presented & ~waiting.taken_back & ~events.cancel_match
+            ),
             ahead.eq(waits & from_head),
         ]
         oldest = Mux(ahead.any(), lowest_number(ahead), lowest_number(waits))
@@ -301,13 +305,13 @@ class LaunchQueue(wiring.Component):
         cancelled = Signal()
         decided = self.decision.valid
         taken_back = waiting.taken_back.bit_select(place, 1)
-        flies = self._flies(waiting)
+        flying = self._flying(waiting)
         m.d.comb += [
             self.decision.ready.eq(1),
             self.cancel.eq(in_flight & taken_back & ~cancelled & ~decided),
             self.decided_ticket.eq(waiting.tickets[place]),
-            events.decides.eq(flies & decided.replicate(self._depth)),
-            events.lands.eq(flies & (decided | cancelled).replicate(self._depth)),
+            events.decides.eq(flying & decided.replicate(self._depth)),
+            events.flight_done.eq(flying & (decided | cancelled).replicate(self._depth)),
         ]
         m.d.sync += cancelled.eq(self.cancel)
         with m.If(in_flight & (decided | cancelled)):
@@ -316,13 +320,13 @@ class LaunchQueue(wiring.Component):
             with m.If(events.decides[n]):
                 m.d.sync += waiting.entries[n].eq(self.decision.payload.entry)
 
-    def _flies(self, waiting: _Waiting) -> Value:
+    def _flying(self, waiting: _Waiting) -> Value:
         """Return whose configuration is in flight, one bit an entry."""
         place = waiting.in_flight_place
         return Cat(waiting.in_flight & (place == n) for n in range(self._depth))
 
     def _search(self, m: Module, waiting: _Waiting, events: _Events) -> None:
-        """Mark the launch that is sought; one that enters in this cycle is not here yet."""
+        """Mark the launch that is cancel_match; one that enters in this cycle is not here yet."""
         search, accepted, occupied = self.search, self.accepted, waiting.occupied
         hits = Signal(self._depth)
         entering = Signal()
@@ -335,10 +339,10 @@ class LaunchQueue(wiring.Component):
             search.found.eq(hits.any()),
             search.is_oldest.eq((hits & waiting.head_is).any()),
         ]
-        sought: Value = hits & search.held.replicate(self._depth)
+        cancel_match: Value = hits & search.held.replicate(self._depth)
         if self._soft_reset:
-            sought = sought | (occupied & self.take_all_back.replicate(self._depth))
-        m.d.comb += events.sought.eq(sought)
+            cancel_match = cancel_match | (occupied & self.take_all_back.replicate(self._depth))
+        m.d.comb += events.cancel_match.eq(cancel_match)
         stays = ~(waiting.head_is & self.leave.replicate(self._depth))
         m.d.sync += hits.eq(
             (Mux(search.held, hits, same & occupied) & stays)
@@ -350,26 +354,21 @@ class LaunchQueue(wiring.Component):
         state, stream_ = self.state, self.accepted.launch.stream
         for n in range(self._depth):
             its_stream = Signal.like(stream_, name=f"stream_{n}")
-            m.d.comb += events.broken[n].eq(waiting.broken[n])
             with m.If(state.breaks & (its_stream == state.broken)):
-                m.d.comb += events.broken[n].eq(1)
+                m.d.sync += waiting.broken[n].eq(1)
             with m.Elif(state.mends & (its_stream == state.mended)):
-                m.d.comb += events.broken[n].eq(0)
-            m.d.sync += waiting.broken[n].eq(events.broken[n])
+                m.d.sync += waiting.broken[n].eq(0)
             with m.If(events.enters[n]):
                 # A launch of a broken stream is refused.
                 breaks = state.breaks & (stream_ == state.broken)
                 m.d.sync += [its_stream.eq(stream_), waiting.broken[n].eq(breaks)]
-                if not self._config.makes_indices:
-                    # The launch may be the oldest one, and ready to go, in the next cycle.
-                    m.d.comb += events.broken[n].eq(breaks)
 
     def _flag(self, m: Module, waiting: _Waiting, events: _Events) -> None:
         """Set each entry's flags; a launch that enters has none."""
         for flag, event in (
             (waiting.presented, events.presents),
             (waiting.prepared, events.decides),
-            (waiting.taken_back, events.sought),
+            (waiting.taken_back, events.cancel_match),
         ):
             m.d.sync += flag.eq((flag | event) & ~events.enters)
 
@@ -379,7 +378,7 @@ class LaunchQueue(wiring.Component):
         shape = data.StructLayout({"launch": launch, "ticket": TICKET_BITS})
         bodies: memory.Memory = memory.Memory(shape=shape, depth=self._depth, init=[])
         m.submodules.bodies = bodies
-        write = unnamed_write_port(bodies)
+        write = bodies.write_port()
         read = bodies.read_port(domain="comb")
         head, oldest = waiting.head, self.oldest
         # Where nothing makes indices, nothing is to be decided.
@@ -395,20 +394,24 @@ class LaunchQueue(wiring.Component):
             oldest.entry.eq(waiting.entries[head]),
             oldest.prepared.eq((waiting.occupied & known & waiting.head_is).any()),
         ]
-        flies = events.presents | (self._flies(waiting) & ~events.lands)
-        taken_back = waiting.taken_back | events.sought
-        prepared = known | events.decides
-        ready = waiting.occupied & prepared & ~taken_back
+        flying = events.presents | (self._flying(waiting) & ~events.flight_done)
+        taken_back = waiting.occupied & (waiting.taken_back | events.cancel_match)
+        ready = waiting.occupied & (known | events.decides) & ~taken_back
+        # A break and lost SMs are late: they count a cycle after they are known.
+        stopped = waiting.broken | self.no_sm.replicate(self._depth)
+        can_go = ready & ~stopped
         if not self._config.makes_indices:
-            ready = events.enters | ready
+            # A launch that enters was accepted a moment ago: nothing stops it yet.
+            can_go = can_go | events.enters
         later = waiting.head_is.rotate_left(1)
         # For the oldest launch and for the one after it: `leave` is late and only selects. A launch
-        # that enters has none of these flags in the next cycle, but that it is ready to go where
-        # nothing makes indices.
+        # that enters has none of these flags in the next cycle, but `can_go` where nothing makes
+        # indices.
         for flag, each in (
-            (oldest.ready_to_go, ready),
-            (oldest.taken_back, waiting.occupied & taken_back & ~flies),
-            (oldest.stream_broken, events.broken),
+            (oldest.can_go, can_go),
+            (oldest.must_end, (taken_back & ~flying) | (ready & stopped)),
+            (oldest.taken_back, taken_back & ~flying),
+            (oldest.stream_broken, waiting.broken),
         ):
             stays, comes = (each & waiting.head_is).any(), (each & later).any()
             m.d.sync += flag.eq(Mux(self.leave, comes, stays))

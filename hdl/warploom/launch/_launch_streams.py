@@ -6,7 +6,6 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, ErrorCode, timing
 from warploom_spec.errors import ERROR_CODE_BITS
 
@@ -14,7 +13,8 @@ from warploom_spec.errors import ERROR_CODE_BITS
 class StreamState(wiring.Signature):
     """A stream is broken, or mended, at the end of this cycle; of the same stream the break wins.
 
-    Members: ``breaks`` and ``broken``, the stream; ``mends`` and ``mended``, the stream.
+    Members, all registers: ``breaks`` and ``broken``, the stream; ``mends`` and ``mended``, the
+    stream.
     """
 
     def __init__(self, config: Config) -> None:
@@ -35,7 +35,7 @@ class LaunchStreams(wiring.Component):
     ----------
     config : Config
         Number of streams and SMs.
-    kept : str, optional
+    persistent_domain : str, optional
         Clock domain of the number of reserved records.
     """
 
@@ -52,10 +52,10 @@ class LaunchStreams(wiring.Component):
     state: Any
     no_sm: Signal
 
-    def __init__(self, config: Config, *, kept: str = "sync") -> None:
+    def __init__(self, config: Config, *, persistent_domain: str = "sync") -> None:
         bits = config.stream_bits
         self._config = config
-        self._kept = kept
+        self._persistent_domain = persistent_domain
         super().__init__(
             {
                 # The launch that asks in the next cycle.
@@ -71,10 +71,10 @@ class LaunchStreams(wiring.Component):
                 "refusal": Out(ERROR_CODE_BITS),
                 # It is accepted in this cycle.
                 "accept": In(1),
-                # A launch of that stream ends in this cycle.
+                # A launch of that stream ended in the cycle before.
                 "record": In(1),
                 "record_stream": In(bits),
-                # A final record is taken in this cycle.
+                # A final record was taken in the cycle before.
                 "taken": In(1),
                 # Streams that are broken or cleared.
                 "state": In(StreamState(config)),
@@ -102,7 +102,9 @@ class LaunchStreams(wiring.Component):
         m.d.sync += [stream.eq(self.next_stream), own_priority.eq(self.next_priority)]
         breaks = Array(Signal(name=f"broken_next_{n}") for n in streams)
         for n in streams:
-            rises = self.accept & (stream == n)
+            own = Signal(name=f"own_{n}")
+            m.d.sync += own.eq(self.next_stream == n)
+            rises = self.accept & own
             ends = self.record & (self.record_stream == n)
             with m.If(rises):
                 m.d.sync += priority[n].eq(own_priority)
@@ -114,10 +116,10 @@ class LaunchStreams(wiring.Component):
             with m.Elif(state.mends & (state.mended == n)):
                 m.d.comb += breaks[n].eq(0)
             m.d.sync += broken[n].eq(breaks[n])
-        _count(m, reserved, self.accept, self.taken, domain=self._kept)
+        _count(m, reserved, self.accept, self.taken, domain=self._persistent_domain)
         no_place = Signal()
         with m.If(self.accept ^ self.taken):
-            m.d[self._kept] += no_place.eq(self.accept & (reserved == places - 1))
+            m.d[self._persistent_domain] += no_place.eq(self.accept & (reserved == places - 1))
 
         # Judged one cycle ahead, on the next state: `accept` is late and only selects.
         others = Array(busy[n] & (priority[n] != self.next_priority) for n in streams)
@@ -125,8 +127,8 @@ class LaunchStreams(wiring.Component):
         idle = self.record & (self.record_stream == self.next_stream) & lasts[self.next_stream]
         follows = self.accept & (stream == self.next_stream)
         differs = own_priority != self.next_priority
-        other = Signal(name=UNNAMED)
-        is_broken = Signal(name=UNNAMED)
+        other = Signal()
+        is_broken = Signal()
         stopped = Signal()
         other_next = Mux(follows, differs, others[self.next_stream] & ~idle)
         m.d.sync += [

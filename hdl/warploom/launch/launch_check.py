@@ -32,16 +32,25 @@ def _bit_length(value: Value) -> Value:
 
 
 @dataclass(frozen=True)
-class _FirstError:
-    """Registers: the lowest error but BLOCK_REGISTERS.
+class _Error:
+    """An error that may apply: its code, whether it does, and its argument."""
 
-    ``applies``: there is one; ``lower``: one whose code is below BLOCK_REGISTERS.
+    code: Value
+    applies: Value
+    argument: Value
+
+
+@dataclass(frozen=True)
+class _FirstError:
+    """The lowest error but BLOCK_REGISTERS.
+
+    ``applies``: there is one, a register; ``lower``: one whose code is below BLOCK_REGISTERS.
     """
 
     applies: Signal
-    lower: Signal
-    code: Signal
-    argument: Signal
+    lower: Value
+    code: Value
+    argument: Value
 
 
 class LaunchCheck(wiring.Component):
@@ -59,6 +68,7 @@ class LaunchCheck(wiring.Component):
     i: stream.Interface
     tables: Signal
     o: stream.Interface
+    refused: Signal
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -74,6 +84,8 @@ class LaunchCheck(wiring.Component):
                 # applies with its argument and zeros; `timing.launch_check` enabled edges after the
                 # transfer, the transfer's own included. One launch a cycle.
                 "o": Out(stream.Signature(self._checked)),
+                # The launch at `o` has an error. A register: nothing decodes the code.
+                "refused": Out(1),
             }
         )
 
@@ -106,7 +118,8 @@ class LaunchCheck(wiring.Component):
         warps = self._kept(m, enabled, "counted_warps", self._warps(threads))
         threads = self._kept(m, enabled, "counted_threads", threads[: self._config.threads_bits])
         needed = self._kept(m, enabled, "needed_bits", sum(widths[1:], widths[0])) if axes else None
-        plain = self._kept(m, enabled, "counted_plain", plain)
+        axis = self._axis_error(m, enabled, plain[:12])
+        plain = self._kept(m, enabled, "counted_plain", plain[12:])
         widths = [self._kept(m, enabled, f"counted_{w.name}", w) for w in widths]
         valid, launch = self._register(m, enabled, "counted", valid, launch)
 
@@ -119,7 +132,7 @@ class LaunchCheck(wiring.Component):
                 (ErrorCode.INDEX_REGION, past, C(0, 1)),
             ]
         errors = self._errors(plain, launch, warps, too_many, index_errors)
-        first = self._first_error(m, enabled, errors)
+        first = self._first_error(m, enabled, axis, errors)
         derived = {
             "threads": self._kept(m, enabled, "derived_threads", threads),
             "registers": self._kept(m, enabled, "registers", launch.warp_registers * warps),
@@ -148,7 +161,7 @@ class LaunchCheck(wiring.Component):
         """Carry a launch over one enabled edge."""
         held = Signal(name=f"{name}_valid")
         # Of a layout's signal the stubs do not know that it is a view.
-        word: Any = Signal(self.i.payload.shape(), name=name)
+        word: Any = Signal(self.i.payload.shape(), name=name, reset_less=True)
         with m.If(enabled):
             m.d.sync += [held.eq(valid), word.eq(launch)]
         return held, word
@@ -156,7 +169,7 @@ class LaunchCheck(wiring.Component):
     @staticmethod
     def _kept(m: Module, enabled: Value, name: str, value: Value) -> Signal:
         """Register what is true beside a launch."""
-        held = Signal(value.shape(), name=name)
+        held = Signal(value.shape(), name=name, reset_less=True)
         with m.If(enabled):
             m.d.sync += held.eq(value)
         return held
@@ -207,19 +220,14 @@ class LaunchCheck(wiring.Component):
         too_many: Value,
         index_errors: list[tuple[ErrorCode, Value, Value]],
     ) -> list[tuple[ErrorCode, Value, Value]]:
-        """Return (code, whether it applies, argument), lowest code first; no BLOCK_REGISTERS."""
+        """Return (code, whether it applies, argument), lowest code first.
+
+        Without the errors of an axis, and without BLOCK_REGISTERS.
+        """
         config = self._config
         none = C(0, 1)
-
-        def axes(code: ErrorCode, bits: Value) -> tuple[ErrorCode, Value, Value]:
-            return code, bits.any(), Mux(bits[0], 0, Mux(bits[1], 1, 2))
-
-        amounts = zip(BLOCK_AMOUNTS, plain[12:-1], strict=True)
+        amounts = zip(BLOCK_AMOUNTS, plain[:-1], strict=True)
         errors = [
-            axes(ErrorCode.GRID_ZERO, plain[0:3]),
-            axes(ErrorCode.GRID_RANGE, plain[3:6]),
-            axes(ErrorCode.BLOCK_ZERO, plain[6:9]),
-            axes(ErrorCode.BLOCK_RANGE, plain[9:12]),
             (ErrorCode.THREADS, too_many, none),
             *index_errors,
             (ErrorCode.BLOCK_WARPS, warps > config.warp_slots, none),
@@ -228,21 +236,61 @@ class LaunchCheck(wiring.Component):
         ]
         return sorted(errors, key=lambda error: error[0])
 
+    def _axis_error(self, m: Module, enabled: Value, bits: Value) -> _Error:
+        """Register the lowest error of an axis. Its codes are below all others."""
+        codes = (
+            *(ErrorCode.GRID_ZERO, ErrorCode.GRID_RANGE),
+            *(ErrorCode.BLOCK_ZERO, ErrorCode.BLOCK_RANGE),
+        )
+        code: Value = C(0, len(self.o.payload.error))
+        axis: Value = C(0, 2)
+        for k, number in reversed(list(enumerate(codes))):
+            axes = bits[3 * k : 3 * k + 3]
+            code = Mux(axes.any(), int(number), code)
+            axis = Mux(axes.any(), Mux(axes[0], 0, Mux(axes[1], 1, 2)), axis)
+        return _Error(
+            code=self._kept(m, enabled, "axis_code", code),
+            applies=self._kept(m, enabled, "axis_wrong", bits.any()),
+            argument=self._kept(m, enabled, "wrong_axis", axis),
+        )
+
     def _first_error(
-        self, m: Module, enabled: Value, errors: list[tuple[ErrorCode, Value, Value]]
+        self,
+        m: Module,
+        enabled: Value,
+        axis: _Error,
+        errors: list[tuple[ErrorCode, Value, Value]],
     ) -> _FirstError:
-        """Register the lowest error that applies, but for BLOCK_REGISTERS."""
+        """Register which errors apply, but for BLOCK_REGISTERS; return the lowest one.
+
+        It is chosen behind the registers: the comparisons are in front of them.
+        """
+        some = Cat(axis.applies, *(applies for _, applies, _ in errors)).any()
         code: Value = C(0, len(self.o.payload.error))
         argument: Value = C(0, len(self.o.payload.argument))
+        lower: Value = C(0, 1)
         for number, applies, its_argument in reversed(errors):
-            code = Mux(applies, int(number), code)
-            argument = Mux(applies, its_argument, argument)
-        lower = [applies for number, applies, _ in errors if number < ErrorCode.BLOCK_REGISTERS]
+            holds = self._kept(m, enabled, f"applies_{number.name.lower()}", applies)
+            code = Mux(holds, int(number), code)
+            if not isinstance(its_argument, C):
+                name = f"argument_{number.name.lower()}"
+                its_argument = self._kept(m, enabled, name, its_argument)
+            argument = Mux(holds, its_argument, argument)
+            if number < ErrorCode.BLOCK_REGISTERS:
+                lower = lower | holds
+        axis_applies, axis_code, axis_argument = (
+            self._kept(m, enabled, f"derived_{name}", value)
+            for name, value in (
+                ("axis_wrong", axis.applies),
+                ("axis_code", axis.code),
+                ("wrong_axis", axis.argument),
+            )
+        )
         return _FirstError(
-            applies=self._kept(m, enabled, "wrong", Cat(a for _, a, _ in errors).any()),
-            lower=self._kept(m, enabled, "wrong_before_registers", Cat(lower).any()),
-            code=self._kept(m, enabled, "first_code", code),
-            argument=self._kept(m, enabled, "first_argument", argument),
+            applies=self._kept(m, enabled, "wrong", some),
+            lower=lower | axis_applies,
+            code=Mux(axis_applies, axis_code, code),
+            argument=Mux(axis_applies, axis_argument, argument),
         )
 
     def _verdict(
@@ -254,16 +302,12 @@ class LaunchCheck(wiring.Component):
         derived: dict[str, Signal],
         first: _FirstError,
     ) -> None:
-        """Register the launch, or the lowest error alone."""
+        """Register the launch, or the lowest error."""
         over = Signal()
-        refused = Signal()
-        m.d.comb += [
-            over.eq(derived["registers"] > self._config.register_units),
-            refused.eq(first.applies | over),
-        ]
+        m.d.comb += over.eq(derived["registers"] > self._config.register_units)
         out = self.o.payload
         with m.If(enabled):
-            m.d.sync += [self.o.valid.eq(valid)]
+            m.d.sync += [self.o.valid.eq(valid), self.refused.eq(first.applies | over)]
             m.d.sync += [out.error.eq(first.code), out.argument.eq(first.argument)]
             kept = (name for name in _KEPT if name in self._checked.members)
             m.d.sync += [out[name].eq(launch[name]) for name in kept]
@@ -271,7 +315,9 @@ class LaunchCheck(wiring.Component):
                 out[f"inline{k}"].eq(launch[f"inline{k}"]) for k in range(self._config.inline_args)
             ]
             m.d.sync += [out[name].eq(value) for name, value in derived.items()]
-            with m.If(refused):
+            # `over` comes late: a launch that has too many registers, and no other error, keeps its
+            # fields.
+            with m.If(first.applies):
                 m.d.sync += [
                     out[name].eq(0) for name in self._checked.members if name not in _ANSWER
                 ]

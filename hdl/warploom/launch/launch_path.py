@@ -4,10 +4,12 @@ from typing import Any, Final
 
 from amaranth.hdl import (
     Cat,
+    ClockDomain,
+    ClockSignal,
     DomainRenamer,
     Module,
     Mux,
-    ResetInserter,
+    ResetSignal,
     Signal,
     Value,
 )
@@ -27,8 +29,8 @@ from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES, TICKET_BITS
 from warploom_spec.queue import QueueCode
 
-#: Clock domain of the registers that a soft reset leaves alone, until it becomes ``sync`` as well.
-KEPT: Final = "kept"
+#: Clock domain of the registers that a soft reset leaves alone.
+PERSISTENT: Final = "persistent"
 
 
 class LaunchPath(wiring.Component):
@@ -45,10 +47,8 @@ class LaunchPath(wiring.Component):
     first_ticket : int, optional
         The first launch's ticket, for tests of the tickets' wrap.
     soft_reset : bool, optional
-        Whether there are the ports ``stop_answer``, ``closing``, ``restart`` and ``idle``.
-    resets_itself : bool, optional
-        Whether `restart` resets registers here. Without it the user gives the domains: ``sync``,
-        which is reset in the cycles of `restart` as well, and `KEPT`, which is not.
+        Whether there are the ports ``stop_answer``, ``soft_reset_active``, ``restart`` and
+        ``idle``.
     """
 
     def __init__(
@@ -57,19 +57,17 @@ class LaunchPath(wiring.Component):
         *,
         first_ticket: int = 1,
         soft_reset: bool = False,
-        resets_itself: bool = True,
     ) -> None:
         self._config = config
-        self._resets_itself = resets_itself
         self._soft_reset = soft_reset
-        self._kept = KEPT if soft_reset else "sync"
+        self._persistent_domain = PERSISTENT if soft_reset else "sync"
         self._first_ticket = first_ticket
         self._check = LaunchCheck(config)
         # Absent where nothing makes indices.
         self._generator: Any = None
         if config.makes_indices:
             self._generator = IndexGenerator(config)
-        self._dispatcher = BlockDispatcher(config, persistent_domain=self._kept)
+        self._dispatcher = BlockDispatcher(config, kept=self._persistent_domain)
         ports = launch_path_ports(config, self._dispatcher.signature.members, soft_reset=soft_reset)
         super().__init__(ports)
 
@@ -78,15 +76,27 @@ class LaunchPath(wiring.Component):
         return "order_table" in self._dispatcher.signature.members
 
     def elaborate(self, platform: object) -> Any:
-        """Build the block: a Module.
+        """Build the block.
 
-        With a soft reset it is wrapped: all registers but those of `KEPT` follow `restart`.
+        With a soft reset there are clock domains inside. The resets of two of them are registers:
+        some thousand registers hear a reset, so no gate is behind it. The registers of the resets
+        have a domain of their own: in Amaranth's simulator the clocks of all domains must be
+        equally far from the clock outside.
         """
         m = self._build()
-        if not (self._soft_reset and self._resets_itself):
+        if not self._soft_reset:
             return m
-        restarted = ResetInserter({"sync": self.restart})(m)
-        return DomainRenamer({KEPT: "sync"})(restarted)
+        outer = Module()
+        rst = ResetSignal()
+        outer.domains += ClockDomain("resets", local=True, reset_less=True)
+        outer.d.comb += ClockSignal("resets").eq(ClockSignal())
+        for domain, starts in (("restarted", rst | self.restart), (PERSISTENT, rst)):
+            outer.domains += ClockDomain(domain, local=True)
+            reset = Signal(name=f"{domain}_reset", init=1)
+            outer.d.resets += reset.eq(starts)
+            outer.d.comb += [ClockSignal(domain).eq(ClockSignal()), ResetSignal(domain).eq(reset)]
+        outer.submodules.path = DomainRenamer({"sync": "restarted"})(m)
+        return outer
 
     def _build(self) -> Module:
         m = Module()
@@ -95,22 +105,29 @@ class LaunchPath(wiring.Component):
             m.submodules.generator = self._generator
         m.submodules.dispatcher = self._dispatcher
         m.submodules.queue = queue = LaunchQueue(self._config, soft_reset=self._soft_reset)
-        m.submodules.streams = streams = LaunchStreams(self._config, kept=self._kept)
+        m.submodules.streams = streams = LaunchStreams(
+            self._config, persistent_domain=self._persistent_domain
+        )
         handed = Signal(name="handed_over")
         ends_here = Signal()
         self._connect_dispatcher(m)
         if self._generator is not None:
             self._connect_generator(m, queue)
-        refused = self._answer(m, queue, streams)
+        # A soft reset runs: a cycle late, and never without its port.
+        closed = Signal()
+        refused = self._answer(m, queue, streams, closed)
         ahead = self._room(m, queue, refused)
-        m.d.comb += streams.lost.eq(self._dispatcher.lost)
-        self._hand_over(m, queue, streams, handed)
-        self._end_here(m, queue, streams, ends_here)
-        m.d.comb += queue.leave.eq(ends_here | handed)
-        resident = self._stop(m, queue, handed)
+        m.d.comb += [streams.lost.eq(self._dispatcher.lost), queue.no_sm.eq(streams.no_sm)]
+        self._hand_over(m, queue, handed)
+        m.d.comb += [
+            ends_here.eq(queue.oldest.must_end & ~self._dispatcher.ended.valid),
+            queue.leave.eq(ends_here | handed),
+        ]
+        resident = self._stop(m, queue, handed, closed)
         if self._soft_reset:
+            m.d.sync += closed.eq(self.soft_reset_active)
             m.d.comb += [
-                queue.take_all_back.eq(self.closing),
+                queue.take_all_back.eq(closed),
                 self.idle.eq((ahead == 0) & ~resident.any()),
             ]
         self._record(m, queue, streams, ends_here)
@@ -157,43 +174,42 @@ class LaunchPath(wiring.Component):
             self.index_error_count.eq(generator.error_count),
         ]
 
-    def _answer(self, m: Module, queue: LaunchQueue, streams: LaunchStreams) -> Signal:
+    def _answer(
+        self, m: Module, queue: LaunchQueue, streams: LaunchStreams, closed: Signal
+    ) -> Signal:
         """Give a ticket, or say why not; one launch a cycle. Return when one is refused."""
         checked, accepted = self._check.o, queue.accepted
         launch = checked.payload
         connect(m, flipped(self.launch), self._check.i)
         m.d.comb += self._check.tables.eq(self.tables)
-        wrong = Signal()
+        wrong = self._check.refused
+        reasons = Signal()
         refused = Signal()
         accept = Signal()
-        reasons = wrong | streams.refused
-        if self._soft_reset:
-            reasons = reasons | self.closing
         ticket = self._tickets(m, accept)
         self._announce(m, streams)
         m.d.comb += [
             checked.ready.eq(1),
             streams.queue_full.eq(queue.full),
-            wrong.eq(launch.error != 0),
+            reasons.eq(wrong | streams.refused | closed),
             refused.eq(checked.valid & reasons),
-            accept.eq(checked.valid & ~refused),
+            accept.eq(checked.valid & ~reasons),
             streams.accept.eq(accept),
             accepted.valid.eq(accept),
             accepted.ticket.eq(ticket),
         ]
         fields = waiting_launch(self._config)
         m.d.comb += [accepted.launch[name].eq(launch[name]) for name, _ in fields]
-        # The fields of a pulse that is not valid are 0.
+        # While the pulse is not valid its fields mean nothing. A launch that passes has error and
+        # argument 0, and `streams.refusal` is 0 for it.
         m.d.sync += [
             self.answer.valid.eq(checked.valid),
-            self.answer.ticket.eq(Mux(accept, ticket, 0)),
-            self.answer.code.eq(
-                Mux(refused, Mux(wrong, launch.error, streams.refusal), ErrorCode.OK)
-            ),
-            self.answer.argument.eq(Mux(refused & wrong, launch.argument, 0)),
+            self.answer.ticket.eq(Mux(reasons, 0, ticket)),
+            self.answer.code.eq(Mux(wrong, launch.error, streams.refusal)),
+            self.answer.argument.eq(launch.argument),
         ]
         if self._soft_reset:
-            with m.If(checked.valid & self.closing):
+            with m.If(closed):
                 m.d.sync += [self.answer.code.eq(HostError.RESET), self.answer.argument.eq(0)]
         return refused
 
@@ -214,46 +230,42 @@ class LaunchPath(wiring.Component):
         ticket = Signal(TICKET_BITS, init=self._first_ticket)
         with m.If(accept):
             # 0 is no ticket: after the highest comes 1.
-            m.d[self._kept] += ticket.eq(ticket + 1 + ticket.all())
+            m.d[self._persistent_domain] += ticket.eq(ticket + 1 + ticket.all())
         return ticket
 
     def _room(self, m: Module, queue: LaunchQueue, refused: Signal) -> Signal:
         """Say whether a launch finds an entry whatever the launches in LaunchCheck get.
 
-        Returns the launches in LaunchCheck and in the waiting queue.
+        Returns the launches in LaunchCheck and in the waiting queue. A refused launch, one that
+        left, and a record that was taken are counted a cycle late: they only make room.
         """
         limits = timing(self._config)
-
-        def chosen(less: Value, same: Value, more: Value) -> Value:
-            """Choose by what comes late: a launch is sent, or refused."""
-            return Mux(self.launch.valid, Mux(refused, same, more), Mux(refused, less, same))
-
-        enough, counts = [], []
+        sync = m.d[self._persistent_domain]
+        was_refused = Signal()
+        sync += was_refused.eq(refused)
+        rooms = []
+        counts = []
         for name, places, gone in (
             ("queue", limits.launch_queue, queue.leave),
             ("records", limits.end_records, self.ended.valid & self.ended.ready),
         ):
             most = places + limits.launch_check
             ahead = Signal(range(most + 1), name=f"ahead_of_{name}")
-            less, same, more = (
-                Signal.like(ahead, name=f"{name}_{change}") for change in ("less", "same", "more")
-            )
-            left = ahead - gone
-            m.d.comb += [less.eq(left - 1), same.eq(left), more.eq(left + 1)]
-            m.d[self._kept] += ahead.eq(chosen(less, same, more))
-            enough.append((less < places, same < places, more < places))
+            left = Signal.like(ahead, name=f"left_of_{name}")
+            was_gone = Signal(name=f"was_gone_from_{name}")
+            m.d.comb += left.eq(ahead - was_refused - was_gone)
+            sync += [was_gone.eq(gone), ahead.eq(left + self.launch.valid)]
+            # `launch.valid` comes late, and only selects.
+            rooms.append(Mux(self.launch.valid, left < places - 1, left < places))
             counts.append(ahead)
-        fits = (first & second for first, second in zip(*enough, strict=True))
-        m.d[self._kept] += self.room.eq(chosen(*fits))
+        sync += self.room.eq(rooms[0] & rooms[1])
         return counts[0]
 
-    def _hand_over(
-        self, m: Module, queue: LaunchQueue, streams: LaunchStreams, handed: Signal
-    ) -> None:
+    def _hand_over(self, m: Module, queue: LaunchQueue, handed: Signal) -> None:
         """Hand the oldest launch to the dispatcher once its indices are decided."""
         oldest, launch = queue.oldest, self._dispatcher.launch
         m.d.comb += [
-            launch.valid.eq(oldest.ready_to_go & ~oldest.stream_broken & ~streams.no_sm),
+            launch.valid.eq(oldest.can_go),
             launch.payload.ticket.eq(oldest.ticket),
         ]
         if self._generator is not None:
@@ -263,15 +275,7 @@ class LaunchPath(wiring.Component):
             launch.payload[name].eq(oldest.launch[name]) for name, _ in waiting_launch(self._config)
         ]
 
-    def _end_here(
-        self, m: Module, queue: LaunchQueue, streams: LaunchStreams, ends_here: Signal
-    ) -> None:
-        """End the oldest launch from the queue: it was taken back, or can never start."""
-        oldest = queue.oldest
-        fails = oldest.ready_to_go & (oldest.stream_broken | streams.no_sm)
-        m.d.comb += ends_here.eq((oldest.taken_back | fails) & ~self._dispatcher.ended.valid)
-
-    def _stop(self, m: Module, queue: LaunchQueue, handed: Signal) -> Signal:
+    def _stop(self, m: Module, queue: LaunchQueue, handed: Signal, closed: Signal) -> Signal:
         """Look at one stop: mark its launch in the queue, or name its place to the dispatcher.
 
         Returns which places of the dispatcher have a launch.
@@ -318,16 +322,18 @@ class LaunchPath(wiring.Component):
         with m.Elif(~waits):
             m.d.sync += held.eq(0)
         if self._soft_reset:
-            self._stop_for_host(m, held & ~waits, unknown)
+            self._stop_for_host(m, held & ~waits, unknown, closed)
         return resident
 
-    def _stop_for_host(self, m: Module, look: Value, unknown: Signal) -> None:
+    def _stop_for_host(
+        self, m: Module, lookup_valid: Value, unknown: Signal, closed: Signal
+    ) -> None:
         """Answer each stop; kill both places while a soft reset runs."""
         m.d.sync += [
-            self.stop_answer.valid.eq(look),
+            self.stop_answer.valid.eq(lookup_valid),
             self.stop_answer.code.eq(Mux(unknown, QueueCode.TICKET_UNKNOWN, 0)),
         ]
-        with m.If(self.closing):
+        with m.If(closed):
             m.d.comb += [
                 self._dispatcher.stop[f"place{place}"].eq(Stop.KILL) for place in range(PLACES)
             ]
@@ -338,9 +344,9 @@ class LaunchPath(wiring.Component):
         resident = Signal(PLACES)
         free = Signal(PLACES)
         taken = Signal(PLACES)
-        leaves = Cat(ended.valid & (ended.payload.place == place) for place in range(PLACES))
+        frees = Cat(ended.valid & (ended.payload.place == place) for place in range(PLACES))
         m.d.comb += [
-            free.eq(~resident | leaves),
+            free.eq(~resident | frees),
             taken.eq(Cat(free[0], ~free[0]) & handed.replicate(PLACES)),
         ]
         m.d.sync += resident.eq(~free | taken)
@@ -354,7 +360,9 @@ class LaunchPath(wiring.Component):
         ends = Signal(layouts.end_record(self._config).layout(), name="final_record")
         shape = layouts.end_record(self._config)
         records = SyncFIFO(width=shape.bits, depth=timing(self._config).end_records)
-        m.submodules.records = DomainRenamer(self._kept)(records) if self._soft_reset else records
+        m.submodules.records = (
+            DomainRenamer(self._persistent_domain)(records) if self._soft_reset else records
+        )
         with m.If(ended.valid):
             names = [field.name for field in shape.present]
             m.d.comb += [getattr(ends, name).eq(ended.payload[name]) for name in names]
@@ -367,19 +375,45 @@ class LaunchPath(wiring.Component):
             self.ended.payload.eq(records.r_data),
             self.ended.valid.eq(records.r_rdy),
             records.r_en.eq(self.ended.ready),
-            streams.taken.eq(self.ended.valid & self.ended.ready),
-            streams.record.eq(records.w_en),
-            streams.record_stream.eq(
-                Mux(ended.valid, ended.payload.stream, queue.oldest.launch.stream)
-            ),
             self.clear_stream.ready.eq(1),
+        ]
+        # A record and what is taken lower counts a cycle late: `ended` comes late.
+        taken = Signal(name="record_taken")
+        record_valid = Signal()
+        record_stream = Signal.like(
+            queue.oldest.launch.stream, name="record_stream", reset_less=True
+        )
+        m.d[self._persistent_domain] += taken.eq(self.ended.valid & self.ended.ready)
+        m.d.sync += [
+            record_valid.eq(records.w_en),
+            record_stream.eq(Mux(ended.valid, ended.payload.stream, queue.oldest.launch.stream)),
+        ]
+        m.d.comb += [
+            streams.taken.eq(taken),
+            streams.record.eq(record_valid),
+            streams.record_stream.eq(record_stream),
+        ]
+        self._stream_states(m, streams, queue)
+        if self._generator is not None:
+            release_entry(m, self._generator.release, ended, queue.oldest, ends_here)
+
+    def _stream_states(self, m: Module, streams: LaunchStreams, queue: LaunchQueue) -> None:
+        """Break and clear streams, from registers."""
+        ended = self._dispatcher.ended
+        breaks = Signal(name="stream_breaks")
+        mends = Signal(name="stream_mends")
+        broken = Signal.like(ended.payload.stream, name="broken_stream", reset_less=True)
+        mended = Signal.like(ended.payload.stream, name="mended_stream", reset_less=True)
+        m.d.sync += [
+            breaks.eq(ended.valid & (ended.payload.code == ErrorCode.SM_LOST)),
+            broken.eq(ended.payload.stream),
+            mends.eq(self.clear_stream.valid),
+            mended.eq(self.clear_stream.payload),
         ]
         for state in (streams.state, queue.state):
             m.d.comb += [
-                state.breaks.eq(ended.valid & (ended.payload.code == ErrorCode.SM_LOST)),
-                state.broken.eq(ended.payload.stream),
-                state.mends.eq(self.clear_stream.valid),
-                state.mended.eq(self.clear_stream.payload),
+                state.breaks.eq(breaks),
+                state.broken.eq(broken),
+                state.mends.eq(mends),
+                state.mended.eq(mended),
             ]
-        if self._generator is not None:
-            release_entry(m, self._generator.release, ended, queue.oldest, ends_here)
