@@ -80,10 +80,12 @@ def test_accepted_three_cycles_after_its_transfer(block):
 
 
 @pytest.mark.rule("config_filter", 1, 7)
-def test_one_every_three_cycles(block):
+def test_one_every_four_cycles(block):
+    """Accepted in 3, the first leaves the lookup stage empty from 4 on."""
     seen = send(block, [A, B])
-    assert [cycle for cycle, _ in seen.transfers("i")] == [0, 3]
-    assert seen.cycles("accepted") == [3, 6]
+    assert [cycle for cycle, _ in seen.transfers("i")] == [0, 4]
+    assert seen.port("i__ready")[:9] == [1, 0, 0, 0, 1, 0, 0, 0, 1]
+    assert [cycle for cycle, _ in seen.transfers("o")] == [3, 7]
 
 
 @pytest.mark.rule("config_filter", 2, 9, 10)
@@ -338,9 +340,11 @@ def test_cancel_takes_a_waiting_configuration_back(block):
 
 
 @pytest.mark.rule("config_filter", 1)
-def test_cancel_refuses_what_stands_at_the_port(block):
-    seen = send(block, [A], lambda cycle: {"cancel": int(cycle < 7)})
-    assert seen.transfers("i") == [(7, A)]
+def test_cancel_drops_what_transfers(block):
+    """Two are dropped in the cycles of their transfers; the third one is accepted."""
+    seen = send(block, [A, B, A], lambda cycle: {"cancel": int(cycle < 2)})
+    assert seen.transfers("i") == [(0, A), (1, B), (2, A)]
+    assert seen.transfers("o") == [(5, A)]
 
 
 # Errors

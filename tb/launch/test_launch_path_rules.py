@@ -13,6 +13,7 @@ from tb.support.path_rules import (
     SINGLE,
     SKIPPED,
     TINY,
+    answered,
     answers,
     path_run,
     records,
@@ -47,7 +48,7 @@ def lose(block, launches, stops, hold, **levels):
 @pytest.mark.rule("launch_path", 4, 7, 8, 9, 11, 17)
 def test_the_worked_example(block):
     recording = path_run([SINGLE], block=block)
-    assert recording.cycles("answer") == [6]
+    assert [cycle for cycle, _ in answered(recording)] == [6]
     assert recording.cycles("decided_valid") == [10]
     assert recording.cycles("offer__0__valid") == [17]
     # Reported in 21; the dispatcher's record is valid in 27.
@@ -76,7 +77,7 @@ def test_a_launch_never_waits_and_is_answered_six_cycles_later(block):
     bad = on(SINGLE, grid=(0, 1, 1))
     recording = path_run([SINGLE, bad, SINGLE, bad, bad], block=block)
     assert recording.port("launch__ready") == [1] * 120
-    assert recording.cycles("answer") == [6, 7, 8, 9, 10]
+    assert [cycle for cycle, _ in answered(recording)] == [6, 7, 8, 9, 10]
     zero = (0, ErrorCode.GRID_ZERO)
     assert answers(recording) == [(1, 0), zero, (2, 0), zero, zero]
 
@@ -106,19 +107,21 @@ def test_at_most_launches_ahead_are_accepted_and_not_started(block):
 
 @pytest.mark.rule("launch_path", 6)
 def test_room_falls_when_all_places_are_spoken_for(block):
-    # Eight launches are sent in 0 to 7, one of them is handed over in 11 and one in 16.
+    # Eight launches are sent in 0 to 7. One of them is handed over in 11: it counts in 12, and
+    # `room` shows it in 13.
     recording = path_run([SINGLE] * 8, 40, block=block, enable=0)
-    assert recording.port("room")[:20] == [1] * 8 + [0] * 4 + [1] * 8
+    assert recording.port("room")[:20] == [1] * 8 + [0] * 5 + [1] * 7
 
 
 @pytest.mark.rule("launch_path", 6)
 def test_room_counts_a_refusal_and_an_end_from_here(block):
-    # The sixth and the eighth are refused: they leave LaunchCheck in 10 and 12. All others are of
-    # one stream, and their turn never comes.
+    # The sixth and the eighth are refused: they leave LaunchCheck in 10 and 12. The first refusal
+    # counts in 11, and `room` shows it in 12. All others are of one stream, and their turn never
+    # comes.
     bad = on(SINGLE, grid=(0, 1, 1))
     sent = [SINGLE] * 5 + [bad, SINGLE, bad]
     recording = path_run(sent, 40, block=block, enable=0)
-    assert recording.port("room")[:14] == [1] * 8 + [0] * 3 + [1] * 3
+    assert recording.port("room")[:14] == [1] * 8 + [0] * 4 + [1] * 2
 
 
 @pytest.mark.rule("launch_path", 5, 6)
@@ -135,13 +138,15 @@ def test_room_counts_the_reserved_records(block):
     )
     # The sixteenth is sent in 150. The seventeenth is refused although the queue is empty.
     assert recording.port("room")[145:300] == [1] * 6 + [0] * 149
-    assert recording.port("room")[300:303] == [0, 1, 1]
+    # The record that is taken in 300 counts in 301.
+    assert recording.port("room")[300:303] == [0, 0, 1]
     assert answers(recording)[-1] == (0, ErrorCode.COMPLETION_FULL)
 
 
 # A stream that breaks. A launch sent in 0 has its first offer in 17. Stopped in 40 its stop is at
 # the dispatcher in 41, its kill from 43 on, its SM lost from 43 + 16 + 4 on. The dispatcher's
-# record is valid in 68: that is the break. The record is at `ended` in 69.
+# record is valid in 68: that is the break, and the stream is broken from 70 on. The record is at
+# `ended` in 69.
 
 
 @pytest.mark.rule("launch_path", 19)
@@ -189,19 +194,31 @@ def test_a_break_of_one_stream_lets_another_one_be_mended_in_its_cycle(block):
 
 @pytest.mark.rule("launch_path", 12, 13, 17)
 def test_a_waiting_launch_of_a_broken_stream_fails_for_that_when_every_sm_is_lost_too(block):
-    # SM 0 is lost from 63 on; the third launch gets the first one's place in 68, in which stream 0
-    # breaks. SM 1 is lost from 68 on. In 69 the fourth launch is the oldest that waits.
+    # SM 0 is lost from 63 on; the third launch gets the first one's place in 68. From 69 on the
+    # fourth launch is the oldest that waits. Its stream is broken from 70 on, SM 1 lost from 69 on:
+    # for both it ends in 71. Launch 5 follows. Launch 3 has no block yet: its end is known a cycle
+    # before that of launch 2.
     sent = [SINGLE, *(on(SINGLE, stream=stream) for stream in (1, 3, 0, 2))]
-    recording = lose(block, sent, {40: {"ticket": 1}, 45: {"ticket": 2}}, range(5, 140))
-    assert recording.port("lost")[62:69] == [0, 1, 1, 1, 1, 1, 3]
-    assert [cycle for cycle, _ in recording.transfers("ended")] == [69, 70, 71, 74, 75]
+    recording = lose(block, sent, {40: {"ticket": 1}, 46: {"ticket": 2}}, range(5, 140))
+    assert recording.port("lost")[62:70] == [0, 1, 1, 1, 1, 1, 1, 3]
+    assert [cycle for cycle, _ in recording.transfers("ended")] == [69, 72, 73, 74, 75]
     assert records(recording) == [
         (1, *LOST),
         (4, Fate.FAILED, ErrorCode.STREAM_BROKEN),
         (5, *NO_SM),
-        (2, *LOST),
         (3, *NO_SM),
+        (2, *LOST),
     ]
+
+
+@pytest.mark.rule("launch_path", 12, 13)
+def test_lost_sms_count_a_cycle_before_a_break_that_comes_with_them(block):
+    """As before, but SM 1 is lost from 68 on: launch 4 ends in 70, and its stream breaks then."""
+    sent = [SINGLE, *(on(SINGLE, stream=stream) for stream in (1, 3, 0, 2))]
+    recording = lose(block, sent, {40: {"ticket": 1}, 45: {"ticket": 2}}, range(5, 140))
+    assert recording.port("lost")[62:69] == [0, 1, 1, 1, 1, 1, 3]
+    assert [cycle for cycle, _ in recording.transfers("ended")][:3] == [69, 71, 72]
+    assert records(recording)[1:3] == [(4, *NO_SM), (5, *NO_SM)]
 
 
 @pytest.mark.rule("launch_path", 2, 12)

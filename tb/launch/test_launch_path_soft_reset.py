@@ -28,25 +28,30 @@ def make(config):
 class SoftResets(PathHost):
     """The surroundings of LaunchPath, with soft resets at any time.
 
-    No launch comes while ``closing`` is 1, and ``restart`` follows a cycle with ``idle`` = 1.
+    No launch comes while ``soft_reset_active`` is 1, nor in the first cycle after a reset.
+    ``restart`` follows a cycle with ``idle`` = 1; ``soft_reset_active`` is 1 for one cycle more.
     """
 
     def __init__(self, context):
         super().__init__(context)
-        self._closing = self._restart = False
+        self._active = self._restart = self._resets = False
+        self._first = True
 
     def may_launch(self):
-        return super().may_launch() and not self._closing
+        return super().may_launch() and not (self._active or self._first)
 
     def next(self, outputs):
-        if outputs is None or self._restart:
-            self._closing = self._restart = False
-        elif self._closing:
+        self._first = outputs is None
+        if outputs is None or self._resets:
+            self._active = self._restart = self._resets = False
+        elif self._restart:
+            self._restart, self._resets = False, True
+        elif self._active:
             self._restart = bool(outputs["idle"])
         elif not self.draining:
-            self._closing = self.rng.random() < 0.004
+            self._active = self.rng.random() < 0.004
         values = super().next(outputs)
-        return values | {"closing": int(self._closing), "restart": int(self._restart)}
+        return values | {"soft_reset_active": int(self._active), "restart": int(self._restart)}
 
 
 class Happenings:
@@ -61,10 +66,11 @@ class Happenings:
                 "a launch is refused by a soft reset",
                 "a record stands in the cycle of restart",
                 "a record is taken in the cycle of restart",
+                "a record is taken in the cycle after restart",
                 "an SM is lost in the cycle of restart",
                 "a stop finds its launch",
                 "a stop does not find its launch",
-                "a stop is answered while closing",
+                "a stop is answered during a soft reset",
                 "no room after a soft reset",
             ),
             0,
@@ -72,8 +78,8 @@ class Happenings:
         self.reset()
 
     def reset(self):
-        self._closing_for = 0
-        self._restarted = False
+        self._active_for = 0
+        self._restarted = 0
         self._launched = False
 
     def counts(self):
@@ -86,22 +92,30 @@ class Happenings:
         record = restart and outputs["ended__valid"]
         happened = {
             "soft resets": restart,
-            "soft resets that find nothing to do": restart and self._closing_for == 1,
-            "soft resets that wait for more than twenty cycles": restart and self._closing_for > 20,
-            "a launch is refused by a soft reset": answer["code"] == HostError.RESET,
+            "soft resets that find nothing to do": restart and self._active_for == 1,
+            "a record is taken in the cycle after restart": self._restarted == 1
+            and outputs["ended__valid"]
+            and inputs["ended__ready"],
+            "soft resets that wait for more than twenty cycles": restart and self._active_for > 20,
+            "a launch is refused by a soft reset": answer["valid"]
+            and answer["code"] == HostError.RESET,
             "a record stands in the cycle of restart": record and not inputs["ended__ready"],
             "a record is taken in the cycle of restart": record and inputs["ended__ready"],
             "an SM is lost in the cycle of restart": restart and outputs["lost"],
             "a stop finds its launch": stop["valid"] and not stop["code"],
-            "a stop does not find its launch": stop["code"] == QueueCode.TICKET_UNKNOWN,
-            "a stop is answered while closing": stop["valid"] and inputs["closing"],
-            "no room after a soft reset": self._restarted and not outputs["room"],
+            "a stop does not find its launch": stop["valid"]
+            and stop["code"] == QueueCode.TICKET_UNKNOWN,
+            "a stop is answered during a soft reset": stop["valid"] and inputs["soft_reset_active"],
+            "no room after a soft reset": self._restarted == 2 and not outputs["room"],
         }
         for name, it_did in happened.items():
             self.counts_of[name] += bool(it_did)
-        assert not (inputs["launch__valid"] and inputs["closing"]), "no launch comes while closing"
-        self._closing_for = self._closing_for + 1 if inputs["closing"] else 0
-        self._restarted = bool(restart)
+        assert not (inputs["launch__valid"] and inputs["soft_reset_active"]), (
+            "no launch comes during a soft reset"
+        )
+        self._active_for = self._active_for + 1 if inputs["soft_reset_active"] else 0
+        # Cycles since `restart`: the registers are reset at the end of the first one.
+        self._restarted = 1 if restart else self._restarted + bool(self._restarted)
 
 
 #: What a soft reset withdraws, as a reset does.

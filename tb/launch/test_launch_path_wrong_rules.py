@@ -113,7 +113,7 @@ WRONG = {
     "a soft reset lets waiting launches wait": WrongRule(
         restart.test_waiting_launches_are_skipped_whatever_becomes_of_those_in_a_place,
         (
-            Change(LaunchPath, "_build", "back.eq(self.closing)", "back.eq(0)"),
+            Change(LaunchPath, "_build", "back.eq(closed)", "back.eq(0)"),
             Change(Model, "_follow_stop", 'if inputs.get("closing", 0):', "if False:"),
         ),
     ),

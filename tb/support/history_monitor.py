@@ -186,13 +186,17 @@ class HistoryMonitor:
         return self._stage
 
     def _move_stage(self, inputs: Values, outputs: Values, accepted: bool) -> None:
-        """Empty the lookup stage and fill it as the ports say."""
+        """Empty the lookup stage and fill it as the ports say.
+
+        It is filled only if it was empty, and never in a cycle with `cancel`.
+        """
+        transfers = inputs["i__valid"] and outputs["i__ready"]
+        assert not transfers or self._stage is None, "a configuration is overwritten"
         if accepted or inputs["cancel"]:
             self._counts["cancel"] += self._stage is not None and not accepted
             self._stage = None
         self._age += 1
-        if inputs["i__valid"] and outputs["i__ready"]:
-            assert self._stage is None, "a configuration is overwritten"
+        if transfers and not inputs["cancel"]:
             key = inputs["i__payload"]
             self._stage, self._age = Shape(key, self._packet.unpack(key)), 1
 

@@ -82,10 +82,15 @@ class Bus:
         return self._sender.next(outputs)
 
 
+def answered(recording):
+    """Return cycle and fields of each answer."""
+    found = ((cycle, ANSWER.unpack(word)) for cycle, word in enumerate(recording.port("answer")))
+    return [(cycle, answer) for cycle, answer in found if answer["valid"]]
+
+
 def answers(recording):
     """Return ticket and code of each answer."""
-    found = (ANSWER.unpack(word) for word in recording.port("answer") if word)
-    return [(answer["ticket"], answer["code"]) for answer in found]
+    return [(answer["ticket"], answer["code"]) for _, answer in answered(recording)]
 
 
 def records(recording):
@@ -97,7 +102,8 @@ def records(recording):
 def unknown_stops(recording):
     """Return the cycles in which a stop is told to have named no launch."""
     packet = layouts.error_record(TINY)
-    found = [(c, packet.unpack(word)) for c, word in enumerate(recording.port("error")) if word]
+    all_cycles = ((c, packet.unpack(word)) for c, word in enumerate(recording.port("error")))
+    found = [(cycle, error) for cycle, error in all_cycles if error["valid"]]
     assert {error["code"] for _, error in found} <= {ErrorCode.STOP_UNKNOWN}
     return [cycle for cycle, _ in found]
 

@@ -172,7 +172,7 @@ class PathHost(Host):
         answer = self._answer.unpack(self.outputs["answer"] if self.outputs else 0)
         if answer["valid"]:
             self.answered(answer["ticket"])
-        if answer["ticket"]:
+        if answer["valid"] and answer["ticket"]:
             self._recent.extend((answer["ticket"], (answer["ticket"] + 1) % (1 << TICKET_BITS)))
         if self.ended.taken is not None:
             self.over(self._ends.unpack(self.ended.taken)["ticket"])
