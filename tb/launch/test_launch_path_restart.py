@@ -71,24 +71,21 @@ class ResetAt(Bus):
         launches = [*(SCENARIO if at >= 0 else []), SINGLE]
         super().__init__(config, launches, length=length, launch__hold=self._hold)
         self._at, self._silent = at, silent
-        self._active = self._restart = self._resets = 0
-        #: First cycle after the registers were reset; without a soft reset that is cycle 1 (G).
-        self.again = 1 if at < 0 else None
+        self._active = self._restart = 0
+        #: First cycle after the restart; 0 without one.
+        self.again = 0 if at < 0 else None
         self._now = 0
 
     def _hold(self, cycle):
         """Hold the last launch back until some cycles after the restart."""
         if len(self._sender.waiting["launch"]) > 1:
-            # What transfers in cycle 0 is lost (G).
-            return int(self._active or cycle == 0)
+            return self._active
         return int(self.again is None or cycle < self.again + PAUSE)
 
     def next(self, outputs):
         """Return the next cycle's inputs."""
         if self._restart:
-            self._restart, self._resets = 0, 1
-        elif self._resets:
-            self._active, self._resets, self.again = 0, 0, self._now
+            self._active, self._restart, self.again = 0, 0, self._now
             # Launches of the scenario that were never sent are forgotten.
             waiting = self._sender.waiting["launch"]
             while len(waiting) > 1:
@@ -123,10 +120,10 @@ def check(kind, at, fresh):
     assert {fate for _, fate, _ in records(seen)} <= {Fate.FINISHED, Fate.KILLED, Fate.SKIPPED}
     for port in PORTS:
         found = seen.port(port)[again : again + WATCHED]
-        assert found == fresh.port(port)[1 : WATCHED + 1], (at, port)
+        assert found == fresh.port(port)[:WATCHED], (at, port)
     for port, valid in PAYLOADS.items():
         found = valid_ones(seen, port, valid)[again : again + WATCHED]
-        assert found == valid_ones(fresh, port, valid)[1 : WATCHED + 1], (at, port)
+        assert found == valid_ones(fresh, port, valid)[:WATCHED], (at, port)
     return len(answers(seen)) - len(tickets), {fate for _, fate, _ in records(seen)}
 
 
@@ -155,7 +152,7 @@ def test_so_in_the_rtl_in_every_cycle(at):
 @pytest.mark.parametrize("kind", [LaunchPath, Model], ids=["rtl", "model"])
 def test_a_lost_sm_stays_lost_and_the_next_launch_runs_on_the_other(kind):
     """SM 1 never reports: it is lost while the soft reset waits for its block."""
-    seen, again = play(kind, 25, silent=1)
+    seen, again = play(kind, 24, silent=1)
     assert seen.port("lost")[again - 1 :] == [2] * len(seen.port("lost")[again - 1 :])
     assert not any(seen.port("offer__1__valid")[again:])
     (end,) = [one for one in records(seen) if one[0] == len(records(seen))]
@@ -175,7 +172,6 @@ def test_waiting_launches_are_skipped_whatever_becomes_of_those_in_a_place(block
         config=SHORT,
         block=with_reset,
         length=0,
-        launch__hold=lambda cycle: int(cycle == 0),
         soft_reset_active=lambda cycle: int(cycle >= 60),
         restart=0,
     )

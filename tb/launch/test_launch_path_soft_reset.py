@@ -28,24 +28,20 @@ def make(config):
 class SoftResets(PathHost):
     """The surroundings of LaunchPath, with soft resets at any time.
 
-    No launch comes while ``soft_reset_active`` is 1, nor in the first cycle after a reset.
-    ``restart`` follows a cycle with ``idle`` = 1; ``soft_reset_active`` is 1 for one cycle more.
+    No launch comes while ``soft_reset_active`` is 1, and ``restart`` follows a cycle with ``idle``
+    = 1.
     """
 
     def __init__(self, context):
         super().__init__(context)
-        self._active = self._restart = self._resets = False
-        self._first = True
+        self._active = self._restart = False
 
     def may_launch(self):
-        return super().may_launch() and not (self._active or self._first)
+        return super().may_launch() and not self._active
 
     def next(self, outputs):
-        self._first = outputs is None
-        if outputs is None or self._resets:
-            self._active = self._restart = self._resets = False
-        elif self._restart:
-            self._restart, self._resets = False, True
+        if outputs is None or self._restart:
+            self._active = self._restart = False
         elif self._active:
             self._restart = bool(outputs["idle"])
         elif not self.draining:
@@ -66,7 +62,6 @@ class Happenings:
                 "a launch is refused by a soft reset",
                 "a record stands in the cycle of restart",
                 "a record is taken in the cycle of restart",
-                "a record is taken in the cycle after restart",
                 "an SM is lost in the cycle of restart",
                 "a stop finds its launch",
                 "a stop does not find its launch",
@@ -79,7 +74,7 @@ class Happenings:
 
     def reset(self):
         self._active_for = 0
-        self._restarted = 0
+        self._restarted = False
         self._launched = False
 
     def counts(self):
@@ -93,9 +88,6 @@ class Happenings:
         happened = {
             "soft resets": restart,
             "soft resets that find nothing to do": restart and self._active_for == 1,
-            "a record is taken in the cycle after restart": self._restarted == 1
-            and outputs["ended__valid"]
-            and inputs["ended__ready"],
             "soft resets that wait for more than twenty cycles": restart and self._active_for > 20,
             "a launch is refused by a soft reset": answer["valid"]
             and answer["code"] == HostError.RESET,
@@ -106,7 +98,7 @@ class Happenings:
             "a stop does not find its launch": stop["valid"]
             and stop["code"] == QueueCode.TICKET_UNKNOWN,
             "a stop is answered during a soft reset": stop["valid"] and inputs["soft_reset_active"],
-            "no room after a soft reset": self._restarted == 2 and not outputs["room"],
+            "no room after a soft reset": self._restarted and not outputs["room"],
         }
         for name, it_did in happened.items():
             self.counts_of[name] += bool(it_did)
@@ -114,8 +106,7 @@ class Happenings:
             "no launch comes during a soft reset"
         )
         self._active_for = self._active_for + 1 if inputs["soft_reset_active"] else 0
-        # Cycles since `restart`: the registers are reset at the end of the first one.
-        self._restarted = 1 if restart else self._restarted + bool(self._restarted)
+        self._restarted = bool(restart)
 
 
 #: What a soft reset withdraws, as a reset does.

@@ -185,13 +185,13 @@ def test_a_killed_launch_is_drained(block):
 def test_a_soft_reset_waits_for_the_blocks(block, config):
     """The blocks' reports come long after ``kill_timeout``; no SM is lost, every ticket ends."""
     chosen = config_of(config)
-    stimulus = ResetAt(21, config=chosen, length=200)
+    stimulus = ResetAt(20, config=chosen, length=200)
     seen = record(block(chosen, soft_reset=True), stimulus, 520)
     taken = [c for n in range(2) for c, _ in seen.transfers(f"offer__{n}") if c < 200]
     assert len(taken) == 2 and stimulus.again > max(taken) + 200
     # The record 6 cycles after the last report, idle in the next cycle, then the restart.
     (start,) = [c for c, on in enumerate(seen.port("restart")) if on]
-    assert stimulus.again == start + 2 == max(taken) + 200 + 10
+    assert stimulus.again == start + 1 == max(taken) + 200 + 9
     assert not any(seen.port("kill")) and not any(seen.port("lost"))
     tickets = [ticket for ticket, _ in answers(seen) if ticket]
     assert {code for _, code in answers(seen)} <= {0, HostError.RESET}

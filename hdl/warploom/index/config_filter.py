@@ -5,7 +5,6 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom.index._filter_history import History, Queue
-from warploom.lib.unnamed import UNNAMED
 from warploom_spec import Config, ErrorCode, layouts, timing
 
 
@@ -75,12 +74,12 @@ class ConfigFilter(wiring.Component):
         config = self._config
         m.submodules.history = history = History(config)
         m.submodules.answers = answers = _Answers(config)
-        full = Signal(name=UNNAMED)
+        full = Signal()
         ripe = Signal()
-        accept = Signal(name=UNNAMED)
-        hits = Signal(name=UNNAMED)
+        accept = Signal()
+        hits = Signal()
         missed = Signal()
-        hit_before = Signal(name=UNNAMED)
+        hit_before = Signal()
         missed_before = Signal()
 
         free = Signal()
@@ -135,21 +134,20 @@ class ConfigFilter(wiring.Component):
 
     def _pulses(self, m: Module, missed: Signal, unreferenced: Signal) -> None:
         """Give out the region that is about to be overwritten, and error records."""
-        # Not under `m.If`: Icarus never evaluates such a process while nothing in it changes.
         m.d.comb += [
             self.accepted.valid.eq(missed),
-            self.accepted.address.eq(Mux(missed, self.o.payload.address, 0)),
-            self.accepted.warps.eq(Mux(missed, self.o.payload.warps, 0)),
+            self.accepted.address.eq(self.o.payload.address),
+            self.accepted.warps.eq(self.o.payload.warps),
+            self.error.code.eq(ErrorCode.RELEASE_UNREFERENCED),
         ]
         highest = Signal()
-        m.d.sync += self.error.eq(0)
+        argument = Signal.like(self.error.argument, reset_less=True)
+        m.d.comb += self.error.argument.eq(argument)
+        m.d.sync += [self.error.valid.eq(unreferenced), argument.eq(self.release.payload)]
         with m.If(unreferenced):
             m.d.sync += [
                 self.error_count.eq(self.error_count + ~highest),
                 highest.eq(self.error_count[1:].all()),
-                self.error.valid.eq(1),
-                self.error.code.eq(ErrorCode.RELEASE_UNREFERENCED),
-                self.error.argument.eq(self.release.payload),
             ]
 
 
@@ -189,8 +187,8 @@ class _Answers(wiring.Component):
         first = data.View(self.decision.shape(), queue.first)
         finished = Signal(depth)
         # What the registers say of the oldest answer: it is good; it is a miss.
-        good = Signal(name=UNNAMED)
-        missed = Signal(name=UNNAMED)
+        good = Signal()
+        missed = Signal()
         pop = Signal()
         m.d.comb += [
             good.eq(queue.held[0] & (first.hit | finished[0])),

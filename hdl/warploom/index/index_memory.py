@@ -72,7 +72,9 @@ class IndexMemory(wiring.Component):
         """Write a warp and read a warp; a register stands behind the block memories.
 
         The row register's row is read in every cycle that moves, whether its request leaves or
-        not: so the memory's enable does not wait for the pending regions.
+        not: so the memory's enable does not wait for the pending regions. A row that is being
+        written is not read. Its request waits then; but only so does synthesis know it, and adds
+        no gates for a read of old data.
         """
         config = self._config
         layout = layouts.index_data(config).layout()
@@ -90,7 +92,7 @@ class IndexMemory(wiring.Component):
             writer.data.mask.eq(self.write.payload.mask),
             writer.en.eq(self.write.valid),
             reader.addr.eq(row),
-            reader.en.eq(moves),
+            reader.en.eq(moves & ~(writer.en & (writer.addr == reader.addr))),
             self.data.payload.eq(shown),
         ]
         with m.If(moves):

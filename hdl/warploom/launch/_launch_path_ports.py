@@ -46,7 +46,7 @@ def _soft_reset_ports(config: Config) -> dict[str, Any]:
         # From the next cycle on refuse launches, take those back that wait, kill those that are
         # resident.
         "soft_reset_active": In(1),
-        # At the end of the next cycle take the values of a reset; but tickets, records and lost SMs
+        # At the end of this cycle take the values of a reset; but tickets, records and lost SMs
         # stay. A builder raises it while `soft_reset_active` and, in the last cycle, `idle` are 1.
         "restart": In(1),
         # No launch is here.

@@ -2,17 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import (
-    Cat,
-    ClockDomain,
-    ClockSignal,
-    DomainRenamer,
-    Module,
-    Mux,
-    ResetSignal,
-    Signal,
-    Value,
-)
+from amaranth.hdl import Cat, DomainRenamer, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import connect, flipped
 
@@ -49,6 +39,9 @@ class LaunchPath(wiring.Component):
     soft_reset : bool, optional
         Whether there are the ports ``stop_answer``, ``soft_reset_active``, ``restart`` and
         ``idle``.
+    resets_itself : bool, optional
+        Whether `restart` resets registers here. Without it the user gives the domains: ``sync``,
+        which is reset in the cycles of `restart` as well, and `PERSISTENT`, which is not.
     """
 
     def __init__(
@@ -57,8 +50,10 @@ class LaunchPath(wiring.Component):
         *,
         first_ticket: int = 1,
         soft_reset: bool = False,
+        resets_itself: bool = True,
     ) -> None:
         self._config = config
+        self._resets_itself = resets_itself
         self._soft_reset = soft_reset
         self._persistent_domain = PERSISTENT if soft_reset else "sync"
         self._first_ticket = first_ticket
@@ -76,27 +71,15 @@ class LaunchPath(wiring.Component):
         return "order_table" in self._dispatcher.signature.members
 
     def elaborate(self, platform: object) -> Any:
-        """Build the block.
+        """Build the block: a Module.
 
-        With a soft reset there are clock domains inside. The resets of two of them are registers:
-        some thousand registers hear a reset, so no gate is behind it. The registers of the resets
-        have a domain of their own: in Amaranth's simulator the clocks of all domains must be
-        equally far from the clock outside.
+        With a soft reset it is wrapped: all registers but those of `PERSISTENT` follow `restart`.
         """
         m = self._build()
-        if not self._soft_reset:
+        if not (self._soft_reset and self._resets_itself):
             return m
-        outer = Module()
-        rst = ResetSignal()
-        outer.domains += ClockDomain("resets", local=True, reset_less=True)
-        outer.d.comb += ClockSignal("resets").eq(ClockSignal())
-        for domain, starts in (("restarted", rst | self.restart), (PERSISTENT, rst)):
-            outer.domains += ClockDomain(domain, local=True)
-            reset = Signal(name=f"{domain}_reset", init=1)
-            outer.d.resets += reset.eq(starts)
-            outer.d.comb += [ClockSignal(domain).eq(ClockSignal()), ResetSignal(domain).eq(reset)]
-        outer.submodules.path = DomainRenamer({"sync": "restarted"})(m)
-        return outer
+        restarted = ResetInserter({"sync": self.restart})(m)
+        return DomainRenamer({PERSISTENT: "sync"})(restarted)
 
     def _build(self) -> Module:
         m = Module()

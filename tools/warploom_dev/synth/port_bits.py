@@ -28,7 +28,7 @@ def _error(config: Config, prefix: str = "") -> Ports:
 
 def _launch_check(config: Config) -> Ports:
     streams = _streams(config, i=layouts.launch_descriptor, o=layouts.checked_launch)
-    return streams | {"tables": config.max_tables}
+    return streams | {"tables": config.max_tables, "refused": 1}
 
 
 def _filter_front(config: Config) -> Ports:

@@ -5,7 +5,7 @@ from typing import Final
 
 from warploom_sim.replay.bench.connect import connect
 from warploom_sim.replay.bench.records import LACKS, UNASKED, index_read_packet, record_words
-from warploom_spec import Config, layouts
+from warploom_spec import Config, layouts, timing
 
 #: Blocks that an SM reads at once: `index_reader` has the same number.
 _BLOCKS: Final = 2
@@ -97,5 +97,7 @@ def _turns(config: Config) -> Iterator[str]:
         "answered": "data__valid",
         "data_valid": "readers_data_valid",
     }
-    parameters = {"SMS": config.sms, "BITS": layouts.index_read(config).bits}
+    # One more than the index memory holds: one may be taken while the oldest is answered.
+    depth = timing(config).index_read + 1
+    parameters = {"SMS": config.sms, "BITS": layouts.index_read(config).bits, "DEPTH": depth}
     yield f"  index_read_turns #({connect(parameters)}) turns ({connect(ports)});"

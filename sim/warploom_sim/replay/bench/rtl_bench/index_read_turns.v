@@ -1,8 +1,10 @@
 // LaunchPath has one port for index reads: the SMs take turns. A request stands until it is taken;
-// then the next SM's is first. The answer comes in the next cycle, and is taken at once.
+// then the next SM's is first. The answers come in the order of the requests, and are taken at once.
+// DEPTH requests at most have no answer yet.
 module index_read_turns #(
     parameter SMS = 2,
-    parameter BITS = 16
+    parameter BITS = 16,
+    parameter DEPTH = 4
 ) (
     input clk,
     input rst,
@@ -15,22 +17,26 @@ module index_read_turns #(
     input answered,
     output [SMS-1:0] data_valid
 );
-  // The SM whose request is shown, and the one that gets the next answer.
-  integer shown, asked, k;
+  // The SM whose request is shown, and those that get the next answers, the next one first.
+  integer shown, waiting, k;
+  integer asked [0:DEPTH-1];
   assign read_valid = valid[shown];
   assign read = requests[shown*BITS +: BITS];
   assign ready = read_ready ? valid & ({{SMS{1'b0}}, 1'b1} << shown) : 0;
-  assign data_valid = answered ? {{SMS{1'b0}}, 1'b1} << asked : 0;
+  assign data_valid = answered ? {{SMS{1'b0}}, 1'b1} << asked[0] : 0;
   reg found;
 
   initial begin
     shown = 0;
-    asked = 0;
+    waiting = 0;
+    for (k = 0; k < DEPTH; k = k + 1) asked[k] = 0;
   end
 
   always @(posedge clk)
     if (!rst) begin
-      if (read_valid && read_ready) asked <= shown;
+      if (answered) for (k = 0; k < DEPTH - 1; k = k + 1) asked[k] <= asked[k+1];
+      if (read_valid && read_ready) asked[waiting-answered] <= shown;
+      waiting <= waiting + (read_valid && read_ready) - answered;
       if (!read_valid || read_ready) begin
         found = 0;
         // Of the others: a reader's next request stands in the next cycle only.
