@@ -174,7 +174,7 @@ class FrontEnd:
             for n in range(self._config.sms)
             for part in ("payload", "valid")
         }
-        values |= {"closing": closing, "answered": path.get("data__valid") or 0}
+        values |= {"soft_reset_active": closing, "answered": path.get("data__valid") or 0}
         if path:
             values["read__ready"] = path["read__ready"] or 0
         return values, self._read_arbiter.outputs(values)
@@ -198,7 +198,7 @@ class FrontEnd:
             "clear_stream__payload": registers["clear_stream"],
             "ended__ready": queue["ended__ready"],
             "enable": registers["enable"],
-            "closing": registers["soft_reset_active"],
+            "soft_reset_active": registers["soft_reset_active"],
             "restart": registers["restart"],
         }
         if self._read_arbiter is not None:

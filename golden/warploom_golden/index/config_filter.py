@@ -125,7 +125,6 @@ class ConfigFilter:
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle."""
         verdict = self._judge(inputs)
-        emptied = self._stage is None or verdict.accepted
         region = 0
         if verdict.accepted and not verdict.hit:
             assert self._stage is not None
@@ -134,7 +133,7 @@ class ConfigFilter:
             )
         done = self._done(inputs)
         return {
-            "i__ready": int(emptied and not inputs["cancel"]),
+            "i__ready": int(self._stage is None),
             "decision__payload": self._decision,
             "decision__valid": int(self._decision is not None),
             "o__payload": self._stage.key if verdict.offered and self._stage else None,
@@ -228,11 +227,11 @@ class ConfigFilter:
 
     def _load(self, inputs: Mapping[str, int], verdict: Verdict) -> None:
         """Empty the lookup stage, fill it, or let its configuration age (1, 2, 6)."""
-        emptied = self._stage is None or verdict.accepted
+        empty = self._stage is None
         self._age += 1
         if verdict.accepted or inputs["cancel"]:
             self._stage = None
-        if inputs["i__valid"] and emptied and not inputs["cancel"]:
+        if inputs["i__valid"] and empty and not inputs["cancel"]:
             key = inputs["i__payload"]
             fields = self._request.unpack(key)
             self._stage = Request(key, fields["address"], fields["warps"])

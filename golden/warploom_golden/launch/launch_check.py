@@ -109,6 +109,7 @@ class LaunchCheck:
             "i__ready": int(leaving is None or bool(inputs["o__ready"])),
             "o__valid": int(leaving is not None),
             "o__payload": leaving,
+            "refused": None if leaving is None else int(self._output.unpack(leaving)["error"] > 0),
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:
@@ -124,9 +125,11 @@ class LaunchCheck:
         """Return the packed ``checked_launch`` for a packed ``launch_descriptor``."""
         launch = self._input.unpack(word)
         fields = dict.fromkeys((f.name for f in self._output.fields), 0)
-        refusal = next(refusals(launch, tables, self._config), None)
-        if refusal is not None:
-            fields["error"], fields["argument"] = refusal
+        refused = list(refusals(launch, tables, self._config))
+        if refused:
+            fields["error"], fields["argument"] = refused[0]
+        # A block that has too many registers, and is fine otherwise, keeps its fields (5).
+        if any(code != ErrorCode.BLOCK_REGISTERS for code, _ in refused):
             return self._output.pack(fields)
         warps = block_warps(launch, self._config)
         threads = launch["dx"] * launch["dy"] * launch["dz"]
@@ -138,4 +141,7 @@ class LaunchCheck:
         }
         for axis, width in zip("xyz", index_widths(launch), strict=True):
             derived[f"width_{axis}"] = width
-        return self._output.pack(fields | launch | derived)
+        fields |= launch | derived
+        masks = {f.name: (1 << f.bits) - 1 for f in self._output.present}
+        # All fit, but the registers of a block that is refused for them.
+        return self._output.pack({name: fields[name] & mask for name, mask in masks.items()})

@@ -29,8 +29,8 @@ class LaunchPath:
     first_ticket : int
         The first ticket, for tests of the wrap.
     soft_reset : bool
-        Whether it has the ports ``stop_answer``, ``closing``, ``restart`` and ``idle``; letters in
-        comments are rules of ``docs/host/front_end.md``.
+        Whether it has the ports ``stop_answer``, ``soft_reset_active``, ``restart`` and ``idle``;
+        letters in comments are rules of ``docs/host/front_end.md``.
     """
 
     def __init__(self, config: Config, *, first_ticket: int = 1, soft_reset: bool = False):
@@ -66,6 +66,11 @@ class LaunchPath:
         self._ticket = self._first_ticket
         self._records: deque[int] = deque()
         self._reserved = 0
+        self._room = 1
+        # Launches that are ahead, and what lowers both numbers a cycle late (6).
+        self._ahead_of_queue = self._ahead_of_records = 0
+        self._gone_from_queue = self._gone_from_records = 0
+        self._taken_before = False  # a record was, in the cycle before
 
     def _forget(self) -> None:
         """Take the values of a reset, but for what a restart keeps, and for the dispatcher (F)."""
@@ -73,8 +78,7 @@ class LaunchPath:
         if self._generator is not None:
             self._generator.reset()
         self._answer = 0
-        self._room = 1
-        self._checking = 0  # launches in LaunchCheck
+        self._closed = False
         self._queue: deque[Waiting] = deque()
         self._in_flight: Waiting | None = None
         self._cancelled = False
@@ -82,6 +86,7 @@ class LaunchPath:
         self._streams = Streams(self._config)
         self._release: int | None = None
         self._no_sm = False  # every SM was lost in the cycle before
+        self._no_sm_before = False  # and in the one before that
         self._places: list[int | None] = [None] * PLACES  # tickets of the dispatcher's launches
         self._error = 0
         self._error_count = 0
@@ -94,13 +99,18 @@ class LaunchPath:
     def tick(self, inputs: Mapping[str, int]) -> None:
         """Advance by one clock edge."""
         wires = self._wires(inputs)
+        self._streams.settle()
+        for waiting in self._queue:
+            waiting.new = False
         self._follow_stop(wires, inputs)
         self._follow_configuration(wires)
         self._follow_places(wires)
+        self._keep_room(wires, inputs)
         self._end(wires, inputs)
         self._answer_leaving(wires)
-        self._keep_room(wires, inputs)
+        self._no_sm_before = self._no_sm
         self._no_sm = self._dispatcher.lost == self._all_lost
+        self._closed = bool(inputs.get("soft_reset_active", 0))
         self._check.tick(wires.check)
         if self._generator is not None:
             self._generator.tick(wires.generator)
@@ -109,7 +119,6 @@ class LaunchPath:
             # A record that was taken in this cycle counts; nothing else that happened does.
             self._dispatcher.restart()
             self._forget()
-            self._room = int(self._reserved < self._timing.end_records)
 
     def _follow_stop(self, wires: Wires, inputs: Mapping[str, int]) -> None:
         """Take the stop from its register, answer it, and let the next one in (14, A, C)."""
@@ -120,7 +129,7 @@ class LaunchPath:
             self._stop = None
         if look.waiting is not None:
             look.waiting.taken_back = True
-        if inputs.get("closing", 0):
+        if self._closed:
             for waiting in self._queue:
                 waiting.taken_back = True
         code = QueueCode.TICKET_UNKNOWN if look.unknown else ErrorCode.OK
@@ -141,11 +150,21 @@ class LaunchPath:
             self._places[self._places.index(None)] = wires.handed.ticket
 
     def _keep_room(self, wires: Wires, inputs: Mapping[str, int]) -> None:
-        """Tell whether a launch that is sent in the next cycle finds an entry (6)."""
-        self._checking += inputs["launch__valid"] - (wires.leaving is not None)
-        queue = self._checking + len(self._queue) < self._timing.launch_queue
-        records = self._checking + self._reserved < self._timing.end_records
-        self._room = int(queue and records)
+        """Tell whether a launch that is sent in the next cycle finds an entry (5, 6)."""
+        sent = inputs["launch__valid"]
+        self._ahead_of_queue += sent - self._gone_from_queue
+        self._ahead_of_records += sent - self._gone_from_records
+        self._room = int(
+            self._ahead_of_queue < self._timing.launch_queue
+            and self._ahead_of_records < self._timing.end_records
+        )
+        refused = wires.leaving is not None and bool(wires.code)
+        left = wires.handed is not None or wires.ends_here
+        taken = bool(self._records and inputs["ended__ready"])
+        self._gone_from_queue = refused + left
+        self._gone_from_records = refused + taken
+        self._reserved -= self._taken_before
+        self._taken_before = taken
 
     def _follow_configuration(self, wires: Wires) -> None:
         """Move the configuration in flight, and start the next one's."""
@@ -162,21 +181,17 @@ class LaunchPath:
 
     def _end(self, wires: Wires, inputs: Mapping[str, int]) -> None:
         """Hand a launch over, or end it; keep records and streams."""
-        if self._records and inputs["ended__ready"]:
+        if self._taken_before:
             self._records.popleft()
-            self._reserved -= 1
-        if wires.handed is not None:
+        if wires.handed is not None or wires.ends_here:
             self._queue.popleft()
-        if inputs["clear_stream__valid"]:
-            self._streams.clear_broken(inputs["clear_stream__payload"])
         self._release = None
         record = wires.record
+        cleared = inputs["clear_stream__payload"] if inputs["clear_stream__valid"] else None
+        self._streams.note(cleared, record)
         if record is not None:
             self._release = record.entry
             self._records.append(self._end_record.pack(record.fields))
-            self._streams.end(record)
-            if self._queue and self._queue[0].ticket == record.fields["ticket"]:
-                self._queue.popleft()
 
     def _answer_leaving(self, wires: Wires) -> None:
         """Answer the launch that leaves LaunchCheck, and queue it if it is accepted (3, 4)."""
@@ -197,7 +212,7 @@ class LaunchPath:
 
     def _wires(self, inputs: Mapping[str, int]) -> Wires:
         """Follow the cycle's values from the registers to the outputs."""
-        leaving, code, argument = self._judge(bool(inputs.get("closing", 0)))
+        leaving, code, argument = self._judge()
         check = {name: inputs[name] for name in ("tables",)} | {
             "i__valid": inputs["launch__valid"],
             "i__payload": inputs["launch__payload"],
@@ -215,11 +230,13 @@ class LaunchPath:
         offered = oldest if oldest is not None and oldest.prepared and not ending else None
         handed = offered if dispatched["launch__ready"] else None
         record = ended_place = None
+        ends_here = False
         if dispatched["ended__valid"]:
             end = self._dispatch_end.unpack(dispatched["ended__payload"] or 0)
             record, ended_place = Record.of_dispatched(end), end["place"]
         elif oldest is not None and ending and oldest is not self._in_flight:
-            record = Record.of_waiting(oldest, self._streams.is_broken(oldest.launch["stream"]))
+            record = Record.of_waiting(oldest, self._streams.was_broken(oldest.launch["stream"]))
+            ends_here = True
 
         accepted = self._ticket if leaving is not None and not code else None
         look = self._look_at_stop(handed, accepted)
@@ -228,7 +245,7 @@ class LaunchPath:
             "launch__payload": 0 if offered is None else self._descriptor(offered),
             "ended__ready": 1,
             "stop": self._dispatch_stop.pack(
-                {f"place{p}": self._place_stop(p, look, inputs) for p in range(PLACES)}
+                {f"place{p}": self._place_stop(p, look) for p in range(PLACES)}
             ),
         }
         outputs = self._collect(dispatched, indexed)
@@ -245,16 +262,17 @@ class LaunchPath:
             handed=handed,
             ended_place=ended_place,
             record=record,
+            ends_here=ends_here,
             stop=look,
         )
 
-    def _judge(self, closing: bool) -> tuple[Mapping[str, int] | None, int, int]:
+    def _judge(self) -> tuple[Mapping[str, int] | None, int, int]:
         """Return the launch that leaves LaunchCheck, and why it is refused (2, B)."""
         word = self._check.outputs({"o__ready": 1})["o__payload"]
         if word is None:
             return None, 0, 0
         launch = self._checked.unpack(word)
-        if closing:
+        if self._closed:
             return launch, HostError.RESET, 0
         code, argument = launch["error"], launch["argument"]
         return launch, code or self._refusal(launch), argument
@@ -297,11 +315,9 @@ class LaunchPath:
             "data__ready": inputs["data__ready"],
         }
         indexed = self._generator.outputs(generator)
-        # Nothing stands at the generator's input while something is in flight: `cancel` changes
-        # none of the outputs that are read here but `i__ready`, which then nobody asks for.
         if wanted and not indexed["decision__valid"]:
+            # It changes none of the outputs.
             generator["cancel"] = 1
-            indexed = self._generator.outputs(generator)
         return generator, indexed, standing
 
     def _configuration(self, waiting: Waiting) -> int:
@@ -310,8 +326,9 @@ class LaunchPath:
 
     def _is_ending(self, waiting: Waiting) -> bool:
         """Tell whether the oldest launch ends from here (12)."""
-        broken = self._streams.is_broken(waiting.launch["stream"])
-        return waiting.taken_back or (waiting.prepared and (self._no_sm or broken))
+        broken = self._streams.was_broken(waiting.launch["stream"])
+        fails = waiting.prepared and not waiting.new and (self._no_sm_before or broken)
+        return waiting.taken_back or fails
 
     def _descriptor(self, waiting: Waiting) -> int:
         """Return the launch as the dispatcher takes it."""
@@ -337,16 +354,16 @@ class LaunchPath:
             return Look(leaves=True, place=self._places.index(ticket), stop=stop)
         return Look(leaves=True, unknown=True)
 
-    def _place_stop(self, place: int, look: Look, inputs: Mapping[str, int]) -> Stop:
+    def _place_stop(self, place: int, look: Look) -> Stop:
         """Return what the dispatcher hears for one of its places (14c, 16, D)."""
-        if inputs.get("closing", 0):
+        if self._closed:
             return Stop.KILL
         return look.stop if place == look.place else Stop.NONE
 
     def _is_idle(self) -> bool:
         """Tell whether no launch is here (E)."""
         resident = any(ticket is not None for ticket in self._places)
-        return not (self._checking or self._queue or resident)
+        return not (self._ahead_of_queue or resident)
 
     def _collect(self, dispatched: Values, indexed: Values) -> Values:
         """Return the outputs of the whole."""

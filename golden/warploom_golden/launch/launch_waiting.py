@@ -23,6 +23,8 @@ class Waiting:
         Its indices are decided; ``entry`` is their history entry.
     taken_back : bool
         Stopped before the hand-over.
+    new : bool
+        This is its first cycle in the queue.
     """
 
     ticket: int
@@ -31,6 +33,7 @@ class Waiting:
     prepared: bool = False
     entry: int = 0
     taken_back: bool = False
+    new: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +94,16 @@ class Streams:
         self._unfinished = [0] * count
         self._priority = [0] * count
         self._broken = [False] * count
+        self._broken_before = [False] * count
+        self._noted: tuple[int | None, Record | None] = None, None
 
     def is_broken(self, stream: int) -> bool:
         """Whether a launch of the stream was lost with an SM."""
         return self._broken[stream]
+
+    def was_broken(self, stream: int) -> bool:
+        """Whether it was broken in the cycle before."""
+        return self._broken_before[stream]
 
     def has_other_priority(self, stream: int, priority: int) -> bool:
         """Whether unfinished launches of the stream have another priority."""
@@ -105,12 +114,26 @@ class Streams:
         self._unfinished[stream] += 1
         self._priority[stream] = priority
 
-    def clear_broken(self, stream: int) -> None:
-        """Mend a broken stream."""
-        self._broken[stream] = False
+    def note(self, cleared: int | None, record: Record | None) -> None:
+        """Take note of what changes streams at the end of the next cycle (17, 19).
 
-    def end(self, record: Record) -> None:
-        """Count a launch that ended; one lost with an SM breaks its stream."""
-        self._unfinished[record.stream] -= 1
-        if record.fields["code"] == ErrorCode.SM_LOST:
-            self._broken[record.stream] = True
+        Parameters
+        ----------
+        cleared : int or None
+            The stream that the host cleared.
+        record : Record or None
+            The launch that ended.
+        """
+        self._noted = cleared, record
+
+    def settle(self) -> None:
+        """End a cycle: let what was noted in the cycle before count; a break after a clear."""
+        self._broken_before = list(self._broken)
+        cleared, record = self._noted
+        self._noted = None, None
+        if cleared is not None:
+            self._broken[cleared] = False
+        if record is not None:
+            self._unfinished[record.stream] -= 1
+            if record.fields["code"] == ErrorCode.SM_LOST:
+                self._broken[record.stream] = True

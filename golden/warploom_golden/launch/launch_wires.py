@@ -58,6 +58,8 @@ class Wires:
         The dispatcher's place whose record is valid.
     record : Record or None
         The record that enters the record queue.
+    ends_here : bool
+        It is that of the queue's oldest launch.
     stop : Look
         What becomes of the stop in the register.
     """
@@ -74,4 +76,5 @@ class Wires:
     handed: Waiting | None
     ended_place: int | None
     record: Record | None
+    ends_here: bool
     stop: Look

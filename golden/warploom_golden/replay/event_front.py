@@ -105,6 +105,8 @@ class EventFront:
         self._decided: tuple[int, Waiting] | None = None
         self._room = True
         self._reserved = 0
+        # What makes room a cycle late: launches that left or were refused, and taken records.
+        self._left = self._refused = self._taken = 0
         self._next_ticket = 1
         self._ends: deque[tuple[int, Sequence[int]]] = deque()
         self.wake = 1 if transfers is None else min([*transfers[:1], NEVER])
@@ -131,6 +133,8 @@ class EventFront:
     def step(self, cycle: int, place_free: bool) -> Waiting | None:
         """Run one cycle on the state at its start; return the launch handed over in it."""
         handed = None
+        taken = self._taken
+        self._left = self._refused = self._taken = 0
         ready = bool(self._queue) and self._queue[0].prepared <= cycle
         booted = cycle >= self._timing.boot
         if ready and place_free and booted:
@@ -140,7 +144,9 @@ class EventFront:
         self._check(cycle)
         if handed:
             self._queue.popleft()
+            self._left = 1
         self._take_ends(cycle)
+        self._reserved -= taken
         self._keep_room()
         self.wake = cycle + 1
         if not handed and not (ready and not booted):
@@ -150,6 +156,8 @@ class EventFront:
     def _moves(self, cycle: int) -> Iterator[int]:
         """Yield cycles after this one, or this one for the next, in which something moves."""
         yield self._next_transfer()
+        if self._left or self._refused or self._taken:
+            yield cycle
         if self._pipe:
             yield self._pipe[0][0]
         if self._ends:
@@ -185,17 +193,20 @@ class EventFront:
         return ErrorCode.QUEUE_FULL if len(self._queue) >= self._timing.launch_queue else 0
 
     def _take_ends(self, cycle: int) -> None:
-        """Release what ended and count records, at the end of the cycle."""
+        """Release what ended at the end of the cycle; its record counts a cycle later."""
         if self._ends and self._ends[0][0] == cycle:
             _, entries = self._ends.popleft()
             for entry in entries:
                 self._filter.release(cycle, entry)
-            self._reserved -= 1
+            self._taken = 1
 
     def _keep_room(self) -> None:
-        """Tell whether a launch that is sent in the next cycle finds an entry."""
-        checking = len(self._pipe)
-        queue = checking + len(self._queue) < self._timing.launch_queue
+        """Tell whether a launch that is sent in the next cycle finds an entry.
+
+        What left, what was refused and what was taken in this cycle is counted still.
+        """
+        checking = len(self._pipe) + self._refused
+        queue = checking + len(self._queue) + self._left < self._timing.launch_queue
         records = checking + self._reserved < self._timing.end_records
         self._room = (queue and records) or not self._bounded
 
@@ -248,11 +259,13 @@ class EventFront:
         if code:
             self.answers.append((cycle + 1, 0, code, argument))
             self._refused_for_good += 1
+            self._refused = 1
             return
         full = self._full()
         if full:
             self.answers.append((cycle + 1, 0, full, 0))
             self._sent = number
+            self._refused = 1
             return
         launch = self._launches[number]
         waiting = Waiting(number, self._next_ticket, warps(launch.block, self._config.warp_size))

@@ -29,51 +29,62 @@ class IndexReadArbiter:
 
     def reset(self) -> None:
         """Forget all requests."""
+        #: Each SM's requests, by their rows.
         self._requests: list[deque[int]] = [deque() for _ in range(self._sms)]
         #: Requests on their way to the memory, each with its SM.
         self._output: deque[tuple[int, int]] = deque()
         self._pointer = 0
-        #: The SM whose request transferred last, and whether it did in the cycle before.
-        self._asked_by = 0
-        self._on_its_way = False
+        self._turn: int | None = None
+        #: SMs whose requests transferred and have no data yet, the first one first.
+        self._asked: deque[int] = deque()
+        self._closed = False
 
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle."""
+        # IndexMemory gives no data that nobody asked for: what is shown then is not compared.
+        data_valid = None if inputs["answered"] else 0
+        if inputs["answered"] and self._asked:
+            data_valid = 1 << self._asked[0]  # 6
+        here = any(self._requests) or self._output or self._asked
         values: dict[str, int | None] = {
-            "read__valid": int(bool(self._output)),  # 3
+            "read__valid": int(bool(self._output)),  # 5
             "read__payload": self._output[0][1] if self._output else None,
-            "data_valid": 1 << self._asked_by if inputs["answered"] else 0,  # 4
-            "idle": int(not (any(self._requests) or self._output or self._on_its_way)),  # 5
+            "data_valid": data_valid,
+            "idle": int(self._closed and not here),  # 7
         }
-        for sm, requests in enumerate(self._requests):  # 1
-            room = len(requests) < PLACES and not inputs["closing"]
-            values[f"request__{sm}__ready"] = int(room)
-        return values
+        return values | {f"request__{n}__ready": int(self._takes(n)) for n in range(self._sms)}
 
     def tick(self, inputs: Mapping[str, int]) -> None:
-        """Advance by one clock edge; everything is judged by the state before it."""
-        room = [len(requests) < PLACES and not inputs["closing"] for requests in self._requests]
-        chosen = self._choose()
-        self._on_its_way = bool(self._output and inputs["read__ready"])
-        if self._on_its_way:
-            self._asked_by, _ = self._output.popleft()
-        if chosen is not None:
-            self._output.append((chosen, self._row(self._requests[chosen].popleft())))
-            self._pointer = (chosen + 1) % self._sms
-        for sm, requests in enumerate(self._requests):
-            if room[sm] and inputs[f"request__{sm}__valid"]:
-                requests.append(inputs[f"request__{sm}__payload"])
+        """Advance by one clock edge; all but the next turn is judged by the state before it."""
+        taken = [n for n in range(self._sms) if self._takes(n) and inputs[f"request__{n}__valid"]]
+        used = self._turn is not None and len(self._output) < PLACES
+        if inputs["answered"] and self._asked:
+            self._asked.popleft()
+        if self._output and inputs["read__ready"]:
+            sm, _ = self._output.popleft()
+            self._asked.append(sm)
+        if self._turn is not None and used:  # 3
+            self._output.append((self._turn, self._requests[self._turn].popleft()))
+        for sm in taken:
+            self._requests[sm].append(self._row(inputs[f"request__{sm}__payload"]))
+        if self._turn is None or used:
+            self._choose()
+        self._closed = bool(inputs["soft_reset_active"])
+
+    def _takes(self, sm: int) -> bool:
+        """Tell whether an SM's request is taken (1)."""
+        return len(self._requests[sm]) < PLACES and not self._closed
 
     def _row(self, request: int) -> int:
-        """Return the request by its row (3)."""
+        """Return the request by its row (2)."""
         wanted = self._read.unpack(request)
         row = (wanted["address"] + wanted["warp"]) % self._rows
         present = int(wanted["warp"] < wanted["index_warps"])
         return self._read.pack({"address": row, "warp": 0, "index_warps": present})
 
-    def _choose(self) -> int | None:
-        """Return the SM whose request goes on (2)."""
-        if len(self._output) == PLACES:
-            return None
+    def _choose(self) -> None:
+        """Choose whose turn it is in the next cycle, among those that have a request then (4)."""
         turns = ((self._pointer + step) % self._sms for step in range(self._sms))
-        return next((sm for sm in turns if self._requests[sm]), None)
+        self._turn = next((sm for sm in turns if self._requests[sm]), None)
+        if self._turn is not None:
+            self._pointer = (self._turn + 1) % self._sms

@@ -103,6 +103,7 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
     "index_memory": {
         "index_memory.latest": (1, 7),
         "index_memory.one_each": (7,),
+        "index_memory.few": (5,),
         "index_memory.data_held": (7,),
     },
     "index_packer": {
