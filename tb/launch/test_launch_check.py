@@ -127,7 +127,38 @@ def test_bad_input_is_refused_with_its_argument(change, code, argument):
     result = checked(TINY, replace(LEGAL, **change), tables=0b1011)
     assert (result["error"], result["argument"]) == (code, argument)
     rest = {name: value for name, value in result.items() if name not in ("error", "argument")}
-    assert not any(rest.values())
+    assert code == ErrorCode.BLOCK_REGISTERS or not any(rest.values())
+
+
+@pytest.mark.rule("launch_check", 5)
+@pytest.mark.parametrize("kind", [LaunchCheck, Model], ids=["rtl", "model"])
+@pytest.mark.parametrize(
+    ("change", "error", "fields_stay"),
+    [
+        ({}, 0, True),
+        ({"warp_registers": 5}, ErrorCode.BLOCK_REGISTERS, True),
+        ({"warp_registers": 5, "shared": 65}, ErrorCode.BLOCK_REGISTERS, False),
+        ({"shared": 65}, ErrorCode.BLOCK_SHARED, False),
+    ],
+    ids=["passes", "registers alone", "registers and more", "shared"],
+)
+def test_only_a_launch_that_has_too_many_registers_alone_keeps_its_fields(
+    kind, change, error, fields_stay
+):
+    """LEGAL's blocks have 8 warps of 4 registers."""
+    packet = layouts.checked_launch(TINY)
+    sender = Sender(
+        {"i": [replace(LEGAL, **change).pack(TINY)]}, lambda cycle: {"tables": 1, "o__ready": 1}
+    )
+    seen = record(kind(TINY), sender, 8)
+    ((cycle, word),) = seen.transfers("o")
+    assert (cycle, seen.port("refused")[cycle]) == (5, int(error > 0))
+    found = packet.unpack(word)
+    assert found["error"] == error
+    registers = change.get("warp_registers", LEGAL.warp_registers)
+    derived = {"threads": 64, "warps": 8, "warp_registers": registers, "registers": 8 * registers}
+    for name, value in derived.items():
+        assert found[name] == (value if fields_stay else 0)
 
 
 #: The most that ``tiny`` takes of each.

@@ -307,10 +307,41 @@ def test_no_conflict_and_no_early_read(warps, instructions, name, seed):
             assert found[warp, instruction - 1][0][0] < when
 
 
+class OwnMemory:
+    """The index memory that the scheduler relies on, at the generator's write port.
+
+    A read is granted from the cycle of its warp's write on, and has its data in the next cycle.
+    """
+
+    def __init__(self, config):
+        self._read, self._warp = layouts.index_read(config), layouts.packed_warp(config)
+        self._data = layouts.index_data(config)
+        self._rows = {}
+        self._due = None
+
+    def write(self, made):
+        """Take the warp that is written in this cycle, if one is."""
+        if made["write__valid"]:
+            warp = self._warp.unpack(made["write__payload"])
+            self._rows[warp["address"]] = self._data.pack(
+                {"words": warp["words"], "mask": warp["mask"]}
+            )
+
+    def answer(self, asked):
+        """Return what the scheduler gets in this cycle, and note what it gets in the next."""
+        data = {"data__valid": int(self._due is not None), "data__payload": self._due or 0}
+        self._due = None
+        if asked["read__valid"]:
+            read = self._read.unpack(asked["read__payload"])
+            self._due = self._rows.get(read["address"] + read["warp"])
+        return data | {"read__ready": int(self._due is not None)}
+
+
 def test_runs_one_cycle_behind_the_generator():
     """Beside IndexGenerator's model: the program follows the decision, in cycle 3."""
     config, dims = CONFIGS["default"], (10, 10, 10)
-    generator, scheduler = IndexGenerator(config), Model(config)
+    generator, scheduler = IndexGenerator(config, memory=False), Model(config)
+    memory = OwnMemory(config)
     word, program = index_config(config, 0, dims), request(config, 32, 9)
     still = {
         "cancel": 0,
@@ -319,6 +350,7 @@ def test_runs_one_cycle_behind_the_generator():
         "release__valid": 0,
         "release__payload": 0,
         "i__payload": word,
+        "write__ready": 1,
     }
     seen = Recording()
     for cycle in range(140):
@@ -332,19 +364,11 @@ def test_runs_one_cycle_behind_the_generator():
             "data__payload": 0,
         }
         asked = scheduler.outputs(offer)
-        inputs = still | {
-            "i__valid": int(cycle == 0),
-            "read__valid": asked["read__valid"],
-            "read__payload": asked["read__payload"] or 0,
-            "data__ready": asked["data__ready"],
-        }
+        inputs = still | {"i__valid": int(cycle == 0)}
         made = generator.outputs(inputs)
-        offer |= {
-            "read__ready": made["read__ready"],
-            "data__valid": made["data__valid"],
-            "data__payload": made["data__payload"] or 0,
-        }
-        seen.note(offer, scheduler.outputs(offer) | {"written": made["written_valid"]})
+        memory.write(made)
+        offer |= memory.answer(asked)
+        seen.note(offer, scheduler.outputs(offer) | {"written": made["write__valid"]})
         generator.tick(inputs)
         scheduler.tick(offer)
     first = seen.cycles("written")[0]

@@ -320,7 +320,7 @@ def test_nothing_is_taken_during_a_soft_reset_and_what_is_here_goes_on(arbiter):
     assert seen.cycles("idle") == [*range(8, 13)]
 
 
-STAYS = "self._pointer = (chosen + 1) % self._sms"
+STAYS = "self._pointer = (self._turn + 1) % self._sms"
 
 
 def test_a_pointer_that_stays_where_nobody_else_waits_is_found(monkeypatch):
@@ -330,12 +330,13 @@ def test_a_pointer_that_stays_where_nobody_else_waits_is_found(monkeypatch):
         ),
         (
             Rewrite(
-                *(IndexReadArbiter, "_turn", "with m.If(has.any())"),
-                "with m.If((has & (has - 1)).any())",
+                *(IndexReadArbiter, "_turn", "m.If(has.any())"),
+                "m.If((has & (has - 1)).any())",
             ),
             Rewrite(
-                *(Model, "tick", STAYS),
-                f"if any(one for n, one in enumerate(self._requests) if n != chosen):\n    {STAYS}",
+                *(Model, "_choose", STAYS),
+                "if any(one for n, one in enumerate(self._requests) if n != self._turn):\n"
+                f"    {STAYS}",
             ),
         ),
         (1, (2, 0, 1)),
