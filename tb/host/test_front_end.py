@@ -181,7 +181,10 @@ WRONG = {
         FrontEnd, "_control", "queue.pop.eq(registers.pop)", "queue.pop.eq(0)"
     ),
     "a soft reset leaves launches alone": Change(
-        FrontEnd, "_control", "path.closing.eq(registers.soft_reset_active)", "path.closing.eq(0)"
+        FrontEnd,
+        "_control",
+        "path.soft_reset_active.eq(registers.soft_reset_active)",
+        "path.soft_reset_active.eq(0)",
     ),
     "a soft reset does not wait for the mailbox": Change(
         FrontEnd, "_control", "[path.idle, ~mailbox.waiting]", "[path.idle]"

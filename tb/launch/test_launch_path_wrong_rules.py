@@ -11,11 +11,11 @@ from warploom.launch import LaunchPath
 from warploom.launch._launch_streams import LaunchStreams
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import LaunchPath as Model
+from warploom_golden.launch.launch_waiting import Streams
 from warploom_spec import ErrorCode
 
-CLEARS = 'if inputs["clear_stream__valid"]:'
-MENDS = 'self._streams.clear_broken(inputs["clear_stream__payload"])'
-ENDS = "self._streams.end(record)"
+CLEARS = "if cleared is not None:"
+BREAKS = "self._broken[record.stream] = True"
 OTHER = 'self._streams.has_other_priority(stream, launch["priority"])'
 BROKEN = "if self._streams.is_broken(stream)"
 ALL_LOST = "self._no_sm"
@@ -49,7 +49,7 @@ WRONG = {
                 "m.If(state.breaks & (state.broken == n))",
                 "m.If(state.breaks & (state.broken == n) & ~(state.mends & (state.mended == n)))",
             ),
-            Change(Model, "_end", ENDS, f"{ENDS}\n        {CLEARS}\n            {MENDS}"),
+            Change(Streams, "settle", BREAKS, BREAKS.replace("True", "record.stream != cleared")),
         ),
         (68, 0, ErrorCode.STREAM_BROKEN),
     ),
@@ -58,11 +58,11 @@ WRONG = {
         (
             streams("m.Elif(state.mends &", "m.Elif(state.mends & ~state.breaks &"),
             Change(
-                Model,
-                "_end",
+                Streams,
+                "settle",
                 CLEARS,
-                'if inputs["clear_stream__valid"] and not ('
-                'wires.record and wires.record.fields["code"] == ErrorCode.SM_LOST):',
+                "if cleared is not None and not ("
+                'record and record.fields["code"] == ErrorCode.SM_LOST):',
             ),
         ),
     ),
@@ -93,7 +93,7 @@ WRONG = {
             Change(
                 Model,
                 "_wires",
-                'self._streams.is_broken(oldest.launch["stream"])',
+                'self._streams.was_broken(oldest.launch["stream"])',
                 "not self._no_sm",
             ),
         ),
@@ -114,7 +114,7 @@ WRONG = {
         restart.test_waiting_launches_are_skipped_whatever_becomes_of_those_in_a_place,
         (
             Change(LaunchPath, "_build", "back.eq(closed)", "back.eq(0)"),
-            Change(Model, "_follow_stop", 'if inputs.get("closing", 0):', "if False:"),
+            Change(Model, "_follow_stop", "if self._closed:", "if False:"),
         ),
     ),
     "after the highest ticket comes 0": WrongRule(

@@ -57,7 +57,7 @@ INDEX_FAULTS = {
         ": mask 0 instead of ",
     ),
     "never_answered": (
-        Change(IndexMemory, "elaborate", "room & ~stalled)", "0)"),
+        Change(IndexMemory, "elaborate", "moves & ~(held & waits)", "0"),
         "the block was reported, and this warp had not come",
     ),
     "another_row": (
@@ -94,8 +94,8 @@ def test_data_of_another_sm_is_found(
 ) -> None:
     """With a host each SM has a port of its own: the answers go to the wrong one."""
     change = Change(
-        *(IndexReadArbiter, "_answer", "self.data_valid.eq(asked & "),
-        "self.data_valid.eq(asked[::-1] & ",
+        *(IndexReadArbiter, "_answer", "self.data_valid.eq(asked.o.payload & "),
+        "self.data_valid.eq(asked.o.payload[::-1] & ",
     )
     plant_in_replays(monkeypatch, [change], tmp_path)
     result, figures = sim(tmp_path, trace, *TINY, *AXI)
