@@ -23,7 +23,7 @@ from warploom.host.host_registers import HostRegisters
 from warploom.host.mailbox import Mailbox
 from warploom.host.task_units import connect_unit
 from warploom.launch import LaunchPath
-from warploom.launch.launch_path import KEPT
+from warploom.launch.launch_path import PERSISTENT
 from warploom.sm_side import IndexReadArbiter
 from warploom_spec import STALL_CAUSES, Config, layouts
 from warploom_spec.layouts import PLACES
@@ -100,7 +100,7 @@ class FrontEnd(wiring.Component):
         self._add(m, "bus_port", port, _BUS)
         self._add(m, "registers", registers)
         self._add(m, "mailbox", mailbox)
-        m.submodules.launch_path = DomainRenamer({"sync": _PATH, KEPT: _CORE})(path)
+        m.submodules.launch_path = DomainRenamer({"sync": _PATH, PERSISTENT: _CORE})(path)
         self._add(m, "completion_queue", queue)
         arbiter = IndexReadArbiter(config) if config.makes_indices else None
         if arbiter is not None:
