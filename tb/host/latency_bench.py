@@ -12,7 +12,7 @@ from cocotb.triggers import ClockCycles, FallingEdge, RisingEdge, Timer, with_ti
 from tb.host.axi_bench import DOORBELL, Unit, _send
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
 from warploom_sim.json_file import write_json
-from warploom_spec import layouts, preset
+from warploom_spec import layouts, preset, timing
 from warploom_spec.host_commands import Opcode, launch_words, run_words
 from warploom_spec.host_map import section_address
 
@@ -70,7 +70,8 @@ async def first_warp(dut):
     """Return the cycle in which warp 0 is written, seen by a read that waits for it.
 
     The launch is known to the index memory when the read comes there, its first warp is not
-    written. The read gets the warp in the cycle of its write, and shows it in the next one.
+    written. The read waits in the index memory, and has its data ``index_wake`` cycles after the
+    write.
     """
     for _ in range(13):
         await FallingEdge(dut.clk)
@@ -84,7 +85,7 @@ async def first_warp(dut):
     valid = await until(dut, dut.data_valid)
     if not valid:
         raise RuntimeError("the read did not wait for the warp")
-    return 14 + valid - 1
+    return 14 + valid - timing(TINY).index_wake
 
 
 async def measure(dut):
