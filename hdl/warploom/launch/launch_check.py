@@ -118,7 +118,7 @@ class LaunchCheck(wiring.Component):
         warps = self._kept(m, enabled, "counted_warps", self._warps(threads))
         threads = self._kept(m, enabled, "counted_threads", threads[: self._config.threads_bits])
         needed = self._kept(m, enabled, "needed_bits", sum(widths[1:], widths[0])) if axes else None
-        axis = self._axis_error(m, enabled, plain[:12])
+        axis_error = self._axis_error(m, enabled, plain[:12])
         plain = self._kept(m, enabled, "counted_plain", plain[12:])
         widths = [self._kept(m, enabled, f"counted_{w.name}", w) for w in widths]
         valid, launch = self._register(m, enabled, "counted", valid, launch)
@@ -132,7 +132,7 @@ class LaunchCheck(wiring.Component):
                 (ErrorCode.INDEX_REGION, past, C(0, 1)),
             ]
         errors = self._errors(plain, launch, warps, too_many, index_errors)
-        first = self._first_error(m, enabled, axis, errors)
+        first = self._first_error(m, enabled, axis_error, errors)
         derived = {
             "threads": self._kept(m, enabled, "derived_threads", threads),
             "registers": self._kept(m, enabled, "registers", launch.warp_registers * warps),

@@ -92,7 +92,7 @@ class IndexReadArbiter(wiring.Component):
         self._answer(m, closed, Cat(queue.o.valid for queue in waiting).any(), chosen.o)
         return m
 
-    def _turn(self, m: Module, has_next: Any, room: Signal) -> tuple[Signal, Signal]:
+    def _turn(self, m: Module, has_next: Any, room: Any) -> tuple[Signal, Signal]:
         """Return whose turn it is, a register of one bit an SM, and whether it is used.
 
         ``has_next``: the SMs that have a request in the next cycle. The next turn is chosen among
