@@ -182,6 +182,14 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
 
 #: The same in all presets but for `boot`.
 TIMINGS = {
+    "bus_requests": 4,
+    "bus_responses": 5,
+    "bus_reads": 6,
+    "bus_commit": 1,
+    "bus_sample": 1,
+    "bus_answer": 2,
+    "soft_reset_units": 4,
+    "soft_reset_settled": 5,
     "launch_check": 5,
     "launch_queue": 8,
     "end_records": 16,
