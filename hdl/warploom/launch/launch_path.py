@@ -62,7 +62,7 @@ class LaunchPath(wiring.Component):
         self._generator: Any = None
         if config.makes_indices:
             self._generator = IndexGenerator(config)
-        self._dispatcher = BlockDispatcher(config, kept=self._persistent_domain)
+        self._dispatcher = BlockDispatcher(config, persistent_domain=self._persistent_domain)
         ports = launch_path_ports(config, self._dispatcher.signature.members, soft_reset=soft_reset)
         super().__init__(ports)
 
