@@ -277,8 +277,8 @@ async def latencies(dut, plan):
         if int(dut.s_axil_rvalid.value):
             answers.append((cycle, int(dut.s_axil_rdata.value)))
         await FallingEdge(dut.clk)
-    # A read's answer is valid two cycles after its sampling.
-    cleared = next(cycle for cycle, data in answers if not data) - 2
+    # BusPort's rule 7: a read's answer is valid three cycles after its sampling.
+    cleared = next(cycle for cycle, data in answers if not data) - 3
     return {"doorbell_to_first_core": to_start, "last_core_to_doorbell_clear": cleared}
 
 

@@ -167,7 +167,8 @@ def _fate(answer):
 
 def lost_sms(driver, sms, cores):
     """All SMs fall silent: an abort ends by the timers; what comes after is refused."""
-    ticket = driver.launch(0, **kernel(blocks=6))[1]
+    # More blocks than end while the driver reads the launch's answer.
+    ticket = driver.launch(0, **kernel(blocks=60))[1]
     sms.silent = True
     found = {"abort": driver.abort(1, ticket), "record": _fate(driver.wait_record())}
     found["after"] = driver.launch(0, **kernel())

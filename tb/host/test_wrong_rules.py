@@ -46,8 +46,8 @@ WRONG = {
     "DISCONNECT wins over the unit's reset": (
         *(BOX, Verdict, "elaborate"),
         *(
-            ")\n            & ~self.unit_reset",
-            ")\n            & ~(self.unit_reset & ~unit_selected)",
+            "disconnects.replicate(config.units)))\n        config.units)))\n            & ~ ~self.unit_reset",
+            "disconnects.replicate(config.units)))\n        config.units)))\n            & ~ ~(self.unit_reset & ~unit_selected)",
         ),
     ),
     "a part becomes valid after the time-out": (

@@ -20,7 +20,9 @@ class Twin : public Agent {
         for (const Pair& pair : inputs_) copy(pair);
         top_->clk = 0;
         top_->eval();
+        note_offers();
         for (const Pair& pair : outputs_) {
+            if (!counts(pair.name)) continue;
             if (!alike(pair)) core_.fail(pair.name + " shows what was there before the reset");
         }
         top_->clk = 1;
@@ -35,6 +37,7 @@ class Twin : public Agent {
             top_->eval();
         }
         top_->rst = 0;
+        offered_.clear();
     }
 
   private:
@@ -50,6 +53,19 @@ class Twin : public Agent {
         if (found == valids().end()) return {name, pin, core_.pin(name), {}, {}, {}};
         const auto& [port, field] = found->second;
         return {name, pin, core_.pin(name), pins_.at(port), core_.pin(port), field};
+    }
+    // BlockDispatcher's rule 3: after a reset a place may show any words until a launch occupies it.
+    // The first offer from it says at the latest that one does.
+    bool counts(const std::string& name) const {
+        return name.rfind("words__", 0) || offered_.count(name);
+    }
+    void note_offers() {
+        for (unsigned sm = 0; sm < SMS; sm++) {
+            std::string offer = "offer__" + std::to_string(sm);
+            if (!get(core_.pin(offer + "__valid"))) continue;
+            auto place = get(core_.pin(offer + "__payload"), block_offer::place);
+            offered_.insert("words__" + std::to_string(place));
+        }
     }
     // Of a pulse that is not valid its `valid` alone counts, of another output nothing.
     bool alike(const Pair& pair) const {
@@ -82,6 +98,7 @@ class Twin : public Agent {
     std::unique_ptr<Vtop> top_;
     std::map<std::string, Pin> pins_;
     std::vector<Pair> inputs_, outputs_;
+    std::set<std::string> offered_;
 };
 
 // LaunchPath is idle only if every ticket that it gave has its record: then its record queue gives
