@@ -46,8 +46,8 @@ WRONG = {
     "DISCONNECT wins over the unit's reset": (
         *(BOX, Verdict, "elaborate"),
         *(
-            "disconnects.replicate(config.units)))\n        config.units)))\n            & ~ ~self.unit_reset",
-            "disconnects.replicate(config.units)))\n        config.units)))\n            & ~ ~(self.unit_reset & ~unit_selected)",
+            "units)))\n        & ~self.unit_reset",
+            "units)))\n        & ~(self.unit_reset & ~unit_selected)",
         ),
     ),
     "a part becomes valid after the time-out": (
