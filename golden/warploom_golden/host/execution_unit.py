@@ -83,11 +83,12 @@ class ExecutionUnit:
     def outputs(self, inputs: Mapping[str, int]) -> dict[str, int | None]:
         """Return the outputs of this cycle, which depend on the state alone."""
         del inputs
+        has_task = self._busy or self._shown is not None
         return {
             "cores__start__valid": int(self._shown is not None),
             "cores__start__payload": None if self._shown is None else self._part(self._shown),
-            "cores__code": self._code,
-            "cores__arguments": self._arguments,
+            "cores__code": self._code if has_task else None,
+            "cores__arguments": self._arguments if has_task else None,
             "cores__result__ready": 1,
             "cores__barrier_open": int(self._opens),
             "cores__cancel": int(self._cancels),

@@ -20,7 +20,7 @@ def cores_signature(config: Config) -> wiring.Signature:
         {
             # Parts, the first a cycle after `run`, then one a cycle.
             "start": Out(stream.Signature(host_packets.core_start(config).layout())),
-            # Code and arguments of the task, from the cycle after `run` on.
+            # Code and arguments of the task, while `busy` is 1 or a start is valid.
             "code": Out(64),
             "arguments": Out(64),
             # Levels; `failed` wins.
@@ -95,8 +95,8 @@ class ExecutionUnit(wiring.Component):
         )
         time_over = Signal()
         expired = Signal()
-        all_sent = self._split(m, begins, assigned, taken, time_over)
-        self._expire(m, begins, ends, time_over, expired)
+        all_sent = self._split(m, begins, assigned, taken, absent, time_over)
+        self._expire(m, ends, time_over, expired)
         here = Signal(self._cores)
         arrives = Signal(self._cores)
         m.d.comb += [
@@ -124,21 +124,29 @@ class ExecutionUnit(wiring.Component):
             m.d.sync += self.busy.eq(0)
         self._watch_missing(m, here, taken, absent, Mux(ends & ~complete, late, 0), ends)
         self._report(m, ends, good, assigned)
-        self._explain(m, begins, arrives, complete, late)
+        self._explain(m, arrives, complete, late)
         self._pass_results(m)
         self._count_strays(m, here, taken, absent)
         return m
 
     def _split(
-        self, m: Module, begins: Value, assigned: Signal, taken: Signal, time_over: Value
+        self,
+        m: Module,
+        begins: Value,
+        assigned: Signal,
+        taken: Signal,
+        absent: Signal,
+        time_over: Value,
     ) -> Signal:
         """Send the parts, none more from ``time_over`` on; return whether all were taken."""
         run, start = self.run, self.cores.start
         part: Any = Signal(start.payload.shape(), name="part", reset_less=True)
         valid = Signal(name="start_valid")
-        # The core at `start`, one-hot; the number of the part after the one at `start`.
+        # The core at `start`, one-hot.
         core = Signal(self._cores, name="start_core", reset_less=True)
+        # Of the part after the one at `start`: its number plus 1, and whether it is a larger one.
         following = Signal(host_packets.PARTS_BITS, reset_less=True)
+        is_larger = Signal(reset_less=True)
         larger = Signal(host_packets.PARTS_BITS, reset_less=True)
         small = Signal(32, reset_less=True)
         # Parts after the one at `start`, and whether there are any.
@@ -168,22 +176,25 @@ class ExecutionUnit(wiring.Component):
                 following.eq(following + 1),
                 part.core.eq(part.core + 1),
                 part.first.eq(part.first + part.count),
-                part.count.eq(small + (following < larger)),
+                part.count.eq(small + is_larger),
+                is_larger.eq(following < larger),
             ]
             with m.If(more):
                 m.d.sync += assigned.eq(assigned | (core << 1))
-        with m.If(begins):
+        # No task runs, and no start of a timed-out one stands: a `run` that may come late in the
+        # cycle finds its fields taken already.
+        with m.If(~(self.busy | valid)):
             first_core = Cat(~run.skip_primary, run.skip_primary)
             m.d.sync += [
                 self.cores.code.eq(run.code),
                 self.cores.arguments.eq(run.arguments),
-                valid.eq(1),
                 any_left.eq(run.parts != 1),
                 all_sent.eq(0),
                 assigned.eq(first_core),
                 core.eq(first_core),
                 left.eq(run.parts - 1),
-                following.eq(1),
+                following.eq(2),
+                is_larger.eq(run.larger[1:].any()),
                 larger.eq(run.larger),
                 small.eq(run.small),
                 part.core.eq(run.skip_primary),
@@ -192,24 +203,25 @@ class ExecutionUnit(wiring.Component):
             ]
         with m.If(self.run.valid):
             m.d.sync += task.eq(task + 1)
-        with m.If(self.run.valid | self.reset):
+        # A missing core that was started may still arrive late.
+        with m.If(self.reset | ~(self.busy | absent.any())):
             m.d.sync += taken.eq(0)
         with m.If(self.reset):
             m.d.sync += valid.eq(0)
+        with m.Elif(begins):
+            m.d.sync += valid.eq(1)
         return all_sent
 
-    def _expire(
-        self, m: Module, begins: Value, ends: Value, time_over: Signal, expired: Signal
-    ) -> None:
+    def _expire(self, m: Module, ends: Value, time_over: Signal, expired: Signal) -> None:
         """Tell from which cycle on it is too late, and that this was so a cycle ago."""
         limit = self._config.core_timeout
         if limit:
             left = Signal(range(limit + 1), name="time_left")
             m.d.sync += [
-                time_over.eq(((left == 1) | time_over) & ~begins),
-                expired.eq(self.busy & time_over & ~begins & ~ends & ~self.reset),
+                time_over.eq(((left == 1) | time_over) & self.busy),
+                expired.eq(self.busy & time_over & ~ends & ~self.reset),
             ]
-            with m.If(begins):
+            with m.If(~self.busy):
                 m.d.sync += left.eq(limit)
             with m.Elif(left != 0):
                 m.d.sync += left.eq(left - 1)
@@ -248,9 +260,7 @@ class ExecutionUnit(wiring.Component):
             done.task.eq(self.cores.start.payload.task + (self.reset & self.run.valid)),
         ]
 
-    def _explain(
-        self, m: Module, begins: Value, arrives: Signal, complete: Value, late: Value
-    ) -> None:
+    def _explain(self, m: Module, arrives: Signal, complete: Value, late: Value) -> None:
         """Say why a task ended as it did, a cycle behind its end.
 
         The first cores that failed are noted, and the lowest of them is looked for a cycle later.
@@ -261,10 +271,8 @@ class ExecutionUnit(wiring.Component):
         failing = Signal(self._cores)
         failure = Signal(host_packets.FAILURE_BITS, name="noted_failure", reset_less=True)
         m.d.sync += [failing.eq(arrives & self.cores.failed), failure.eq(self.cores.failure)]
-        with m.If(begins):
-            m.d.sync += some.eq(0)
-        with m.Elif(failing.any()):
-            m.d.sync += some.eq(1)
+        # In the first cycle after a task its failure is looked at for the last time.
+        m.d.sync += some.eq((some | failing.any()) & self.busy)
         with m.If(~some):
             m.d.sync += [core.eq(lowest_number(failing)), code.eq(failure)]
         was_complete = Signal(reset_less=True)
