@@ -281,7 +281,8 @@ def test_a_kernel_of_one_stream_starts_after_the_one_before_has_ended():
     ends = [cycle for cycle, _ in recording.transfers("ended")]
     # First tickets on SM 0, in a run where each SM gets one block of each launch.
     assert len(starts) == 2 and starts[1] >= starts[0] + 20
-    # A report in t lets the next launch of its stream offer its first block in t + 10.
+    # A report in t: gone in t + 3, its place is free in t + 6 (`end`). Held by order no longer, the
+    # next launch is given in t + 7, decided in t + 9 (`change`), and offered in t + 11 (`offer`).
     reports = recording.cycles("report__0__valid") + recording.cycles("report__1__valid")
-    assert min(c for c in starts if c > starts[0]) == sorted(reports)[1] + 10
+    assert min(c for c in starts if c > starts[0]) == sorted(reports)[1] + 11
     assert len(ends) == 2

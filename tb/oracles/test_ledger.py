@@ -16,6 +16,7 @@ from warploom_golden.oracles import Ledger, LedgerError
 from warploom_golden.oracles import ledger as ledger_module
 from warploom_golden.oracles import ledger_places as places_module
 from warploom_golden.oracles.ledger import RARE
+from warploom_golden.oracles.ledger_entry import Entry
 from warploom_sim.cosim.lockstep import Ports
 from warploom_sim.cosim.lockstep.checker import Checker
 from warploom_spec import STALL_CAUSES, ErrorCode, Fate, layouts, timing
@@ -416,3 +417,19 @@ def test_an_answer_comes_six_cycles_after_its_launch():
 def test_where_nothing_is_there_is_room():
     with pytest.raises(LedgerError, match="no room although nothing is here"):
         Ledger(TINY).see(0, *path_idle(room=0))
+
+
+def test_words_from_before_a_reset_name_no_place():
+    """Words may have any value until their place is occupied (block_dispatcher, rule 3)."""
+    layout = layouts.launch_words(TINY)
+    none, seven = (layout.pack(dict.fromkeys(WORDS, 0) | {"ticket": ticket}) for ticket in (0, 7))
+    entry = Entry(7, 0, 0, 0, (1, 1, 1), (0, 0, 0), (), {}, ())
+    places = places_module.Places(TINY)
+    for first, holders in ((none, [None, None]), (seven, [entry, None])):
+        places.find_by_words({"words__0": first, "words__1": seven}, {7: entry})
+        assert places.holders == holders
+    assert entry.place == 0
+    # Words that change name their launch, whatever they were before.
+    places.find_by_words({"words__0": seven, "words__1": none}, {7: entry})
+    places.find_by_words({"words__0": none, "words__1": seven}, {7: entry})
+    assert places.holders == [None, entry]

@@ -34,6 +34,9 @@ class Places:
         self._end = layouts.dispatch_end(config)
         self.holders: list[Entry | None] = [None] * PLACES
         self.kill = 0
+        # Each place's words in the first cycle after a reset; None: they have changed since. Until
+        # then the place was not occupied, and its words may be those of a launch before the reset.
+        self._left_over: list[int | None] = []
         # The cycle since which each place's kill level is 1; None: the level is 0.
         self._since: list[int | None] = [None] * PLACES
         # By ticket: the cycles in which a kill of the other place's launch began.
@@ -52,9 +55,13 @@ class Places:
 
     def find_by_words(self, outputs: Ports, entries: Mapping[int, Entry]) -> None:
         """Set each place's launch from the ticket in LaunchPath's launch words."""
-        for place in range(PLACES):
-            ticket = self._words.unpack(outputs[f"words__{place}"])["ticket"]
-            entry = self.holders[place] = entries.get(ticket)
+        shown = [outputs[f"words__{place}"] for place in range(PLACES)]
+        self._left_over = self._left_over or list(shown)
+        for place, words in enumerate(shown):
+            if words == self._left_over[place]:
+                continue
+            self._left_over[place] = None
+            entry = self.holders[place] = entries.get(self._words.unpack(words)["ticket"])
             if entry is not None:
                 entry.place = place
 
