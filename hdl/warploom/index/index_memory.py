@@ -82,7 +82,8 @@ class IndexMemory(wiring.Component):
             shape=layout, depth=1 << config.index_address_bits, init=[]
         )
         m.submodules.storage = storage
-        writer, reader = storage.write_port(), storage.read_port()
+        writer = storage.write_port()
+        reader = storage.read_port()
         reading = Signal()
         reading_absent = Signal(reset_less=True)
         shown = data.View(layout, Signal(layout.size, name="data_shown", reset_less=True))
