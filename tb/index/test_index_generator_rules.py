@@ -151,7 +151,11 @@ def test_dimension_limits(block):
 
 
 def test_a_read_that_comes_early_gets_the_right_word(block):
-    """All warps are asked for right after the decision, and stall until each is written."""
+    """All warps are asked for right after the decision, and stall until each is written.
+
+    The configuration transfers in 0 and is accepted in 3 (`filter_lookup`). Its region is pending
+    from 5 on (index_memory, rule 3). So a read that transfers in 5 is the first that waits for it.
+    """
     words = misses(DEFAULT, (10, 10, 10))
     reads = [
         layouts.index_read(DEFAULT).pack({"address": 0, "warp": warp, "index_warps": 32})
@@ -164,7 +168,7 @@ def test_a_read_that_comes_early_gets_the_right_word(block):
             "decision__ready": 1,
             "done__ready": 1,
             "data__ready": 1,
-            "read__hold": int(cycle < 4),
+            "read__hold": int(cycle < 5),
         }
 
     streams = {"i": words, "read": reads, "release": ()}
@@ -172,8 +176,12 @@ def test_a_read_that_comes_early_gets_the_right_word(block):
     packet = layouts.index_data(DEFAULT)
     found = [tuple(packet.unpack(word).values()) for _, word in seen.transfers("data")]
     assert found == [(w, mask) for _, w, mask in by_division(DEFAULT, 0, (10, 10, 10))]
-    # The read of a warp is granted in the cycle of its write, and its data is there in the next.
-    assert [cycle for cycle, _ in seen.transfers("read")] == seen.cycles("written_valid")
+    # A warp that is written in w does not wait in w + 2 (rules 4 and 6). Its read leaves the row
+    # register then, the next read transfers, and the data is there in w + 4 (`index_wake`).
+    writes = seen.cycles("written_valid")
+    reads_at = [cycle for cycle, _ in seen.transfers("read")]
+    assert reads_at == [5, *(w + 2 for w in writes[:-1])]
+    assert [cycle for cycle, _ in seen.transfers("data")] == [w + 4 for w in writes]
 
 
 def test_a_released_entry_is_finished_and_its_done_comes(block):
