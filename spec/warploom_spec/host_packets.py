@@ -6,6 +6,7 @@ from warploom_spec.host_errors import HOST_CODE_BITS
 from warploom_spec.host_map import ADDRESS_BITS, RESULT_WORDS
 from warploom_spec.host_registers import AddressedWord
 from warploom_spec.packet import Field, Packet
+from warploom_spec.timing import timing
 
 WORD_ADDRESS_BITS = ADDRESS_BITS - 2
 RESULT_BITS = (RESULT_WORDS - 1).bit_length()
@@ -68,7 +69,8 @@ def bus_read(config: Config) -> Packet:
 
 def bus_answer(config: Config) -> Packet:
     """What a read gives, two cycles after it was sampled."""
-    word = AddressedWord(config, "read", "address", step=4)
+    after = timing(config).bus_sample + timing(config).bus_answer
+    word = AddressedWord(config, "read", "address", step=4, after=after)
     data = Field("data", 32, "0 if refused", word=word)
     return Packet("bus_answer", (Field("refused", 1, "1: outside the map"), data))
 

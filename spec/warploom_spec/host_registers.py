@@ -105,18 +105,21 @@ class AddressedWord:
     config : Config
         The configuration, whose registers there are.
     port : str
-        Port with the address: a pulse in the cycle before, or a stream, whose oldest packet without
-        an answer counts. Empty: the packet that the field is in.
+        Port with the address: a pulse, or a stream, whose oldest packet without an answer counts.
+        Empty: the packet that the field is in.
     field : str
         The packet's field with the address.
     step : int
         Bytes that the address counts.
+    after : int
+        Cycles from a pulse with the address to the field; of no meaning for a stream.
     """
 
     config: Config
     port: str
     field: str
     step: int
+    after: int = 0
 
     def find(self, address: int) -> Word | None:
         """Return the word at an address; None outside the map."""

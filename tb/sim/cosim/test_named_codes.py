@@ -11,6 +11,7 @@ from tb.support.planted import plant
 from warploom.dispatch import BlockDispatcher
 from warploom.dispatch._launch_end import LaunchEnd
 from warploom.host import BusPort, Mailbox
+from warploom.host._verdict import Verdict
 from warploom_dev.planted import Change
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_sim.cosim.lockstep.addresses import AddressWatch
@@ -24,7 +25,7 @@ from warploom_spec.host_registers import register_addresses
 
 TINY = preset("tiny")
 WRONG_CODE = Change(
-    *(Mailbox, "_judge", "(~known, HostError.BAD_OPCODE)"), "(~known, HostError.DISCONNECTED)"
+    *(Verdict, "elaborate", "(~known, HostError.BAD_OPCODE)"), "(~known, HostError.DISCONNECTED)"
 )
 WRONG_FATE = Change(
     LaunchEnd, "_record", "fate.eq(int(Fate.FINISHED))", "fate.eq(int(Fate.KILLED))"
@@ -49,7 +50,7 @@ def test_a_section_answers_with_another_code(seed: int, monkeypatch: pytest.Monk
     assert " answer={ERROR.code: 50 DISCONNECTED} " in last[-1]
     assert all(re.match(r" +\d+ rst=[01] in: .* out: .*", line) for line in last)
     # Every packet of the last 16 cycles is taken apart: only plain ports are one number.
-    assert not re.findall(r" (?:write|read|answer|launch|done__0)=0x", report)
+    assert not re.findall(r" (?:write|read|answer|launch|done__0|error__0|result__0)=0x", report)
     names = re.findall(r"T0\.opcode: (\d+) (\w+)", report)
     known = {str(int(opcode)): opcode.name for opcode in Opcode}
     assert all(name == known.get(number, "unknown") for number, name in names)
@@ -131,6 +132,21 @@ def test_reads_on_a_bus_show_their_words_in_the_order_of_their_addresses() -> No
     watch.see(idle | cycles[0], {}, 0)
     watch.see(idle, {}, 1)
     assert not watch.see(idle, {}, 0)
+
+
+def test_a_read_shows_its_word_when_it_is_answered() -> None:
+    """Sampled a cycle after `read`, answered two later (mailbox's page, rules of reads)."""
+    ports = Ports.of(Mailbox(TINY))
+    watch = AddressWatch(ports)
+    idle = dict.fromkeys((*ports.inputs, *ports.outputs), 0)
+    low = {field.name: field.low for field in ports.fields["read"]}["address"]
+    error, status = (section_address(0, name) // 4 for name in ("ERROR", "STATUS"))
+    reads = [1 | error << low, 1 | status << low, status << low, 1 | error << low, 0, 0, 0]
+    seen = [watch.see(idle | {"read": read}, {}, 0).get("answer") for read in reads]
+    assert seen == [None, None, None, error, status, None, error]
+    watch.see(idle | {"read": reads[0]}, {}, 0)
+    watch.see(idle, {}, 1)
+    assert not any(watch.see(idle, {}, 0) for _ in range(4))
 
 
 def test_bits_without_a_name_are_not_left_out() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from warploom_sim.cosim.lockstep.packet_fields import PacketField
 from warploom_sim.cosim.lockstep.ports import Ports, Stream
+from warploom_spec.host_registers import AddressedWord
 
 #: Of each port that shows a word in a cycle: the word's address there.
 Addresses = Mapping[str, int]
@@ -16,22 +17,23 @@ _NONE: Addresses = {}
 
 @dataclass
 class _Pulse:
-    """A port that shows the word that was asked for in the cycle before."""
+    """A port that shows the word that was asked for ``after`` cycles before."""
 
     port: str
     valid: PacketField
     address: PacketField
-    last: int | None = None
+    after: int
+    asked: deque[int | None] = field(default_factory=deque)
 
     def now(self) -> int | None:
-        return self.last
+        return self.asked.popleft() if len(self.asked) == self.after else None
 
     def see(self, values: Mapping[str, int]) -> None:
         asked = max(values[self.port], 0)
-        self.last = self.address.of(asked) if self.valid.of(asked) else None
+        self.asked.append(self.address.of(asked) if self.valid.of(asked) else None)
 
     def reset(self) -> None:
-        self.last = None
+        self.asked.clear()
 
 
 @dataclass
@@ -77,7 +79,7 @@ class AddressWatch:
         for port, fields in ports.fields.items():
             for one in fields:
                 if one.word is not None and one.word.port:
-                    watch = _watch(ports, port, one.word.port, one.word.field)
+                    watch = _watch(ports, port, one.word)
                     if watch is not None:
                         self._watched[port] = watch
 
@@ -95,16 +97,16 @@ class AddressWatch:
         return {port: address for port, address in found.items() if address is not None}
 
 
-def _watch(ports: Ports, port: str, by: str, field_name: str) -> _Pulse | _Queue | None:
+def _watch(ports: Ports, port: str, word: AddressedWord) -> _Pulse | _Queue | None:
     """Return what keeps a port's addresses; None if the component has no port that says them."""
     answers = port.removesuffix("__payload")
     side = answers.rpartition("__")[0]
-    asks = f"{side}__{by}" if side else by
+    asks = f"{side}__{word.port}" if side else word.port
     if asks in ports.streams and answers in ports.streams:
         stream = ports.streams[asks]
         own = {one.name: one for one in ports.fields[stream.payload]}
-        return _Queue(stream, ports.streams[answers], own[field_name])
+        return _Queue(stream, ports.streams[answers], own[word.field])
     if asks in ports.fields:
         own = {one.name: one for one in ports.fields[asks]}
-        return _Pulse(asks, own["valid"], own[field_name])
+        return _Pulse(asks, own["valid"], own[word.field], word.after)
     return None
