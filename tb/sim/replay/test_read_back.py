@@ -128,7 +128,7 @@ HOST_FAULTS = {
         "IRQ_STATUS has bit 0 at 0",
     ),
     "refused": (
-        Change(BusPort, "elaborate", "self.refused + refused_write", "self.refused"),
+        Change(BusPort, "elaborate", "self._write(m) + self", "(self._write(m) & 0) + self"),
         "REFUSED 0, then a write to ID with response 2, then REFUSED 0; wanted 0, 2, 1",
     ),
 }
