@@ -17,25 +17,26 @@ module index_read_turns #(
     input answered,
     output [SMS-1:0] data_valid
 );
-  // The SM whose request is shown, and those that get the next answers, the next one first.
+  // The SM whose request is shown, and those that get the next answers, 32 bits each, the next one
+  // lowest. One vector: Icarus 11 does not read an array's word in the expression below.
   integer shown, waiting, k;
-  integer asked [0:DEPTH-1];
+  reg [32*DEPTH-1:0] asked;
   assign read_valid = valid[shown];
   assign read = requests[shown*BITS +: BITS];
   assign ready = read_ready ? valid & ({{SMS{1'b0}}, 1'b1} << shown) : 0;
-  assign data_valid = answered ? {{SMS{1'b0}}, 1'b1} << asked[0] : 0;
+  assign data_valid = answered ? {{SMS{1'b0}}, 1'b1} << asked[31:0] : 0;
   reg found;
 
   initial begin
     shown = 0;
     waiting = 0;
-    for (k = 0; k < DEPTH; k = k + 1) asked[k] = 0;
+    asked = 0;
   end
 
   always @(posedge clk)
     if (!rst) begin
-      if (answered) for (k = 0; k < DEPTH - 1; k = k + 1) asked[k] <= asked[k+1];
-      if (read_valid && read_ready) asked[waiting-answered] <= shown;
+      if (answered) asked <= asked >> 32;
+      if (read_valid && read_ready) asked[(waiting-answered)*32 +: 32] <= shown;
       waiting <= waiting + (read_valid && read_ready) - answered;
       if (!read_valid || read_ready) begin
         found = 0;
