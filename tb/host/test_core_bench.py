@@ -119,7 +119,7 @@ WRONG = {
     ),
     "a result counts after its task": (
         ("commands", {"seed": 1, "commands": 20_000}),
-        Change(ExecutionUnit, "_report", "self.result.valid & self.busy", "self.result.valid"),
+        Change(ExecutionUnit, "_pass_results", "given.valid & self.busy", "given.valid"),
         "an outcome changed after its command|another task's",
     ),
     "an answer goes to the section that is judged": (
@@ -129,7 +129,7 @@ WRONG = {
     ),
     "no time-out comes": (
         ("storm", {"seed": 1, "accesses": 100_000, "episode": 1000}),
-        Change(ExecutionUnit, "_expire", "self.busy & (left == 0)", "(left != left)"),
+        Change(ExecutionUnit, "_expire", "self.busy & time_over", "(left != left)"),
         "a command hangs",
     ),
     "a soft reset keeps what the launch path remembers": (
