@@ -77,8 +77,6 @@ class UnitWindow(wiring.Component):
     def _cores(self, m: Module, core: Any, arrives: Any, stored: Any) -> list[Signal]:
         """Count the lanes that arrive at each core's barrier; return each core's state."""
         cores, lanes = self.cores, self._config.warp_size
-        # The port calls the opened barrier `release`.
-        barrier_open = cores.release
         states: list[Signal] = []
         for n in reversed(range(self._config.cores_per_unit)):
             number = Signal(NUMBER_BITS, name=f"number_{n}")
@@ -97,7 +95,7 @@ class UnitWindow(wiring.Component):
             # A lane that still works at a part of a task that was cancelled has another number.
             mine = stored[_FAILURE_BITS:][:NUMBER_BITS] == number
             arrival = arrives & (core == n) & mine & left.any()
-            with m.If(barrier_open):
+            with m.If(cores.barrier_open):
                 m.d.sync += waits.eq(0)
             with m.If(cores.start.valid & (cores.start.payload.core == n)):
                 m.d.sync += [number.eq(number + 1), left.eq(lanes), failure.eq(0)]

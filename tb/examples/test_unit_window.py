@@ -15,8 +15,6 @@ TINY = preset("tiny")
 CORE = 0x800
 STATE, FIRST, COUNT, CODE, ARGUMENTS, ARRIVE, RESULT = 0, 4, 8, 12, 16, 20, 32
 OPEN = 0x100
-#: Names of the pulse that opens the barrier.
-BARRIER_OPEN = "release"
 
 
 class Bench:
@@ -105,7 +103,7 @@ def test_a_core_loads_its_part_and_arrives_with_its_last_lane() -> None:
         await bench.arrive(2, OPEN | 1, 1)
         assert bench.levels == (0b0100, 0, 0)
         assert await bench.load(2, STATE) == 1
-        await bench.pulse(BARRIER_OPEN)
+        await bench.pulse("barrier_open")
         assert bench.levels == (0, 0, 0)
         # The core is not at the barrier again before it gets its next part.
         await bench.arrive(2, 1, 8)
@@ -127,7 +125,7 @@ def test_one_lane_that_failed_fails_its_core_and_the_lowest_core_is_heard() -> N
         assert bench.levels == (0b1000, 0b1000, 0x33)
         await bench.arrive(1, 1, 3)
         assert bench.levels == (0b1010, 0b1010, 0x11)
-        await bench.pulse(BARRIER_OPEN)
+        await bench.pulse("barrier_open")
         await bench.start(3, 0, 1)
         await bench.arrive(3, 2, 8)
         assert bench.levels == (0b1000, 0, 0)
@@ -162,9 +160,9 @@ def test_an_arrival_in_the_cycle_in_which_the_barrier_opens_stays() -> None:
             await bench.start(core, 0, 1)
         await bench.arrive(0, 1, 8)
         await bench.arrive(1, 1, 7)
-        bench.ctx.set(getattr(bench.window.cores, BARRIER_OPEN), 1)
+        bench.ctx.set(bench.window.cores.barrier_open, 1)
         await bench.arrive(1, 1, 1)
-        bench.ctx.set(getattr(bench.window.cores, BARRIER_OPEN), 0)
+        bench.ctx.set(bench.window.cores.barrier_open, 0)
         assert bench.levels == (0b10, 0, 0)
 
     simulated(steps)
