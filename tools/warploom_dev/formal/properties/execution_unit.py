@@ -17,8 +17,9 @@ def bench(fault: str | None = None) -> FormalBench:
     """Return the bench; it follows one core, which may be any one.
 
     Its seeded bugs: ``one_for_all`` is a block that sees all cores arrive when one does,
-    ``phantom_run`` one that sees a task in every third cycle, ``reset_unseen`` one that sees no
-    reset. With ``missing_unseen`` the block is right, and its ``missing`` is seen as 0.
+    ``phantom_run`` one that sees a task in every third cycle, ``lost_run`` one that sees none in
+    every third cycle, ``reset_unseen`` one that sees no reset. With ``missing_unseen`` the block is
+    right, and its ``missing`` is seen as 0.
     """
     b = FormalBench("execution_unit", CONFIG, "3 cores, time-out of 6 cycles", fault)
     dut = ExecutionUnit(CONFIG)
@@ -39,6 +40,8 @@ def bench(fault: str | None = None) -> FormalBench:
         seen["cores__arrived"] = levels["arrived"].any().replicate(cores)
     if fault == "phantom_run":
         seen["run"] = Cat(run.as_value()[0] | (third == 2), run.as_value()[1:])
+    if fault == "lost_run":
+        seen["run"] = Cat(run.as_value()[0] & (third != 2), run.as_value()[1:])
     if fault == "reset_unseen":
         seen["reset"] = C(0, 1)
     b.drive(dut, **seen)
@@ -117,7 +120,7 @@ def _state_ends(b: FormalBench, dut: Any, runs: Value, begins: Value, reset: Val
         "in_time",
         f"a task ends {late} cycles after it came, at the latest",
         ~(runs & (age == late)) | done.valid,
-        fault="phantom_run",
+        fault="lost_run",
         cover=("as late as can be", runs & (age == late)),
     )
 
