@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from simt_core.packets import memory_request
-from warploom.host.task_units import cores_signature
+from warploom.host.execution_unit import cores_signature
 from warploom_spec import Config
 
 #: The first byte of the registers; core c's are the 16 words from 64 c on.
