@@ -21,6 +21,7 @@ class Twin : public Agent {
         top_->clk = 0;
         top_->eval();
         note_offers();
+        note_tasks();
         for (const Pair& pair : outputs_) {
             if (!counts(pair.name)) continue;
             if (!alike(pair)) core_.fail(pair.name + " shows what was there before the reset");
@@ -38,6 +39,7 @@ class Twin : public Agent {
         }
         top_->rst = 0;
         offered_.clear();
+        tasks_.clear();
     }
 
   private:
@@ -57,7 +59,24 @@ class Twin : public Agent {
     // BlockDispatcher's rule 3: after a reset a place may show any words until a launch occupies it.
     // The first offer from it says at the latest that one does.
     bool counts(const std::string& name) const {
-        return name.rfind("words__", 0) || offered_.count(name);
+        if (!name.rfind("words__", 0)) return offered_.count(name);
+        bool of_a_task = ends(name, "__code") || ends(name, "__arguments");
+        return !of_a_task || tasks_.count(name.substr(0, name.rfind("__")));
+    }
+    static bool ends(const std::string& name, const std::string& end) {
+        return !name.rfind("cores__", 0) && name.size() > end.size() &&
+               !name.compare(name.size() - end.size(), end.size(), end);
+    }
+    // ExecutionUnit's ports: code and arguments mean something while a task runs, from its first
+    // start to the cycle before the barrier opens or it is cancelled, and while a start is valid.
+    void note_tasks() {
+        for (unsigned k = 0; k < UNITS; k++) {
+            std::string cores = "cores__" + std::to_string(k);
+            if (get(core_.pin(cores + "__start__valid")))
+                tasks_.insert(cores);
+            else if (get(core_.pin(cores + "__barrier_open")) || get(core_.pin(cores + "__cancel")))
+                tasks_.erase(cores);
+        }
     }
     void note_offers() {
         for (unsigned sm = 0; sm < SMS; sm++) {
@@ -98,7 +117,7 @@ class Twin : public Agent {
     std::unique_ptr<Vtop> top_;
     std::map<std::string, Pin> pins_;
     std::vector<Pair> inputs_, outputs_;
-    std::set<std::string> offered_;
+    std::set<std::string> offered_, tasks_;
 };
 
 // LaunchPath is idle only if every ticket that it gave has its record: then its record queue gives
