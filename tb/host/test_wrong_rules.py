@@ -52,7 +52,7 @@ WRONG = {
     ),
     "a part becomes valid after the time-out": (
         *(UNIT, ExecutionUnit, "elaborate"),
-        *("taken, time_over)", "taken, expired)"),
+        *("absent, time_over)", "absent, expired)"),
     ),
     "a missing core arrives before its start is taken": (
         *(UNIT, ExecutionUnit, "_watch_missing"),
