@@ -1,8 +1,6 @@
 """The packets at SimtCore's ports that are not the product's own."""
 
 from warploom_spec import Config
-from warploom_spec.errors import BlockStatus
-from warploom_spec.layouts import STATUS_BITS
 from warploom_spec.packet import Field, Packet
 
 
@@ -15,18 +13,6 @@ def warp_start(config: Config) -> Packet:
             Field("warp", config.warps_bits, "its number in the block"),
             Field("mask", config.warp_size, "lanes that are threads"),
             Field("row", config.index_address_bits, "row of its packed indices"),
-        ),
-    )
-
-
-def warp_end(config: Config) -> Packet:
-    """Warps of one block that have ended."""
-    return Packet(
-        "warp_end",
-        (
-            Field("slot", config.slot_bits, "block slot of their block"),
-            Field("status", STATUS_BITS, "how they ended", BlockStatus),
-            Field("warps", config.warp_slots.bit_length(), "how many"),
         ),
     )
 

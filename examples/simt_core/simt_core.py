@@ -10,11 +10,12 @@ from simt_core.decoder import Decoder, Kind
 from simt_core.index_reader import IndexReader
 from simt_core.lane_alu import LaneAlu
 from simt_core.lane_memory import LaneMemory
-from simt_core.packets import memory_request, retired_turn, warp_end, warp_start
+from simt_core.packets import memory_request, retired_turn, warp_start
 from simt_core.warp_state import Registers, add_contexts, add_indices, add_origins, csr_value
 from simt_core.warp_table import WarpTable
 from warploom_spec import Config, WarploomError, layouts
 from warploom_spec.layouts import PLACES
+from warploom_spec.sm_packets import warp_end
 
 
 class SimtCore(wiring.Component):

@@ -15,10 +15,11 @@ from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
 from simt_core import SimtCore
-from simt_core.packets import retired_turn, warp_end
+from simt_core.packets import retired_turn
 from simt_gpu import SimtMemory
 from simt_model import Launch
 from warploom_spec import BlockStatus, Config, layouts
+from warploom_spec.sm_packets import warp_end
 
 CORE_BITS = 14
 

@@ -95,7 +95,6 @@ class HostRegisters(wiring.Component):
                 # The units' counters.
                 "strays": In(STRAY_BITS).array(units),
                 # SMs that get blocks; all ones after a reset. (The stubs lack `init`.)
-                # The stubs know no init.
                 "enable": Out(sms, init=(1 << sms) - 1),  # type: ignore[call-arg]
                 # SMs that are lost.
                 "lost": In(sms),

@@ -37,7 +37,6 @@ class WideCounters(wiring.Component):
                 # The counter starts anew after this cycle, whatever `step` says.
                 "restart": In(number),
                 # The counters. Registers. (The stubs lack `init`.)
-                # The stubs know no init.
                 "values": Out(bits, init=-1 if ready else 0).array(number),  # type: ignore[call-arg]
             }
         )

@@ -110,6 +110,7 @@ def test_causes_are_the_models_and_add_up_to_the_difference(written: Written) ->
     every = [run for runs in written.by_seed for run in runs]
     seen = [name for name in LIMITS if any(run.by_limit[name] for run in every)]
     for name in seen:
+        # Mypy cannot infer a lambda with a default.
         over = written.over_seeds(lambda run, name=name: run.by_limit[name])  # type: ignore[misc]
         assert [row[4] for row in rows if row[0] == LABELS[name]] == [over]
     assert last[4] == written.over_seeds(lambda run: run.cycles)
@@ -130,6 +131,7 @@ def test_kernels_are_the_models_and_add_up_to_the_difference(written: Written) -
     for row in rows:
         (name,) = (name for name in a.kernels if short_name(name) == row[0])
         one, other = a.kernels[name], b.kernels[name]
+        # As above.
         assert row[5] == written.over_seeds(lambda run, name=name: run.kernels[name].head)  # type: ignore[misc]
         assert cells([*row[1:5], *row[6:]]) == [
             other.launches,
