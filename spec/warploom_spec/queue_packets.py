@@ -1,0 +1,169 @@
+"""Packets and constants of KernelQueue, as ``docs/launch/kernel_queue.md`` has them."""
+
+from enum import IntEnum
+from typing import Final
+
+from warploom_spec import layouts
+from warploom_spec.config import Config
+from warploom_spec.errors import ERROR_CODE_BITS, Fate
+from warploom_spec.layouts import ARGUMENT_BITS, CYCLES_BITS, FATE_BITS, TICKET_BITS
+from warploom_spec.packet import Field, Packet
+from warploom_spec.queue import FinalFate, RecordKind
+
+#: Pairs (stream, count) that a launch carries, if nothing else is said.
+LAUNCH_WAITS: Final = 2
+#: Launches handed on and not started, at most.
+HANDED: Final = 2
+#: Kills after which a launch is drained.
+MAX_KILLS: Final = 4
+#: A launch's count as host and launch carry it; counts and timelines have ``COUNT_BITS`` inside.
+WAIT_BITS: Final = 16
+COUNT_BITS: Final = 32
+#: Bits of a record's stream and of its count of kills.
+RECORD_STREAM_BITS: Final = 6
+KILLS_BITS: Final = 3
+#: The word of LAUNCH that holds pair 0: the argument of ``WAIT_AHEAD``.
+FIRST_WAIT_WORD: Final = 28
+#: Code of a launch that waits for one that was not accepted yet.
+WAIT_AHEAD: Final = 29
+#: Stop at the dispatcher: take the launch back if its first block is not decided.
+STOP_SKIP: Final = 3
+#: Mode of a launch that keeps its place, and yields block by block.
+MODE_YIELD: Final = 4
+
+
+class QueueOpcode(IntEnum):
+    """What a command asks; 3 counts as ``ABORT_STREAMS``."""
+
+    PREEMPT = 0
+    RESUME = 1
+    ABORT_STREAMS = 2
+
+
+def _valid() -> Field:
+    return Field("valid", 1, "1 for one cycle")
+
+
+def _waits(config: Config, waits: int) -> tuple[Field, ...]:
+    fields: list[Field] = []
+    for k in range(waits):
+        fields += [
+            Field(f"wait{k}_valid", 1, f"1: pair {k} counts"),
+            Field(f"wait{k}_stream", config.stream_bits, f"stream that pair {k} waits for"),
+            Field(f"wait{k}_count", WAIT_BITS, f"count that pair {k} waits for, low bits"),
+        ]
+    return tuple(fields)
+
+
+def queue_sent(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
+    """A pulse: a launch is sent to LaunchCheck in this cycle."""
+    return Packet(
+        "queue_sent",
+        (
+            _valid(),
+            Field("stream", config.stream_bits, "stream"),
+            Field("priority", config.priority_bits, "priority"),
+            *_waits(config, waits),
+        ),
+    )
+
+
+def queue_launch(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
+    """A pulse: a launch leaves LaunchCheck in this cycle, with its waits."""
+    checked = layouts.checked_launch(config).fields
+    return Packet("queue_launch", (_valid(), *checked, *_waits(config, waits)))
+
+
+def queue_answer(config: Config) -> Packet:
+    """A pulse: ticket or refusal of a launch."""
+    del config
+    return Packet(
+        "queue_answer",
+        (
+            _valid(),
+            Field("ticket", TICKET_BITS, "ticket, 0 if refused"),
+            Field("code", ERROR_CODE_BITS, "0, or why it was refused"),
+            Field("argument", ARGUMENT_BITS, "argument of the code"),
+            Field("count", WAIT_BITS, "low bits of the launch's number in its stream, or 0"),
+        ),
+    )
+
+
+def queue_command(config: Config) -> Packet:
+    """A pulse: a command for a mask of streams."""
+    return Packet(
+        "queue_command",
+        (
+            _valid(),
+            Field("opcode", 2, "warploom_spec.queue_packets.QueueOpcode"),
+            Field("mask", 1 << config.stream_bits, "bit s: stream s"),
+        ),
+    )
+
+
+def queue_code(config: Config) -> Packet:
+    """A pulse: the answer to a command or to an abort."""
+    del config
+    return Packet("queue_code", (_valid(), Field("code", ERROR_CODE_BITS, "0, or why not")))
+
+
+def queue_stream(config: Config) -> Packet:
+    """A pulse that names a stream."""
+    return Packet("queue_stream", (_valid(), Field("stream", config.stream_bits, "stream")))
+
+
+def launch_abort(config: Config) -> Packet:
+    """An abort of one launch."""
+    del config
+    return Packet("launch_abort", (Field("ticket", TICKET_BITS, "ticket"),))
+
+
+def final_record(config: Config) -> Packet:
+    """A pulse: a final record."""
+    del config
+    return Packet(
+        "final_record",
+        (
+            _valid(),
+            Field("ticket", TICKET_BITS, "ticket, 0 of a PREEMPT"),
+            Field("code", ERROR_CODE_BITS, "0, or the reason of the failure"),
+            Field("fate", FATE_BITS, "warploom_spec.queue.FinalFate", FinalFate),
+            Field("kind", 3, "warploom_spec.queue.RecordKind", RecordKind),
+            Field("kills", KILLS_BITS, "how often it was killed and put back"),
+            Field("reset_as_drain", 1, "1: a reset was treated as a drain"),
+            Field("stream", RECORD_STREAM_BITS, "stream"),
+            Field("offered", 1, "1: a block was offered in its last run"),
+            Field("word2", CYCLES_BITS, "cycles; of a PREEMPT launches finished"),
+            Field("word3", 32, "0; of a PREEMPT killed [15:0], drained [31:16]"),
+            Field("word4", 32, "0; of a PREEMPT launches skipped"),
+            Field("accepted", 32, "clock when it was accepted"),
+            Field("first_offer", 32, "clock when its first block was offered"),
+            Field("made", 32, "clock when this record was made"),
+        ),
+    )
+
+
+def put_back(config: Config) -> Packet:
+    """A pulse: a launch leaves the dispatcher, or the way to it, unfinished."""
+    axes = zip("xyz", config.grid_bits, strict=True)
+    return Packet(
+        "put_back",
+        (
+            _valid(),
+            Field("ticket", TICKET_BITS, "ticket"),
+            Field("fate", FATE_BITS, "warploom_spec.Fate", Fate),
+            *(Field(f"next_{axis}", bits, f"next block in {axis}") for axis, bits in axes),
+        ),
+    )
+
+
+def timeline_step(config: Config) -> Packet:
+    """A pulse: a stream's timeline has changed."""
+    return Packet(
+        "timeline_step",
+        (
+            _valid(),
+            Field("stream", config.stream_bits, "stream"),
+            Field("count", COUNT_BITS, "its new timeline"),
+        ),
+    )
