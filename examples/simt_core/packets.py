@@ -4,19 +4,6 @@ from warploom_spec import Config
 from warploom_spec.packet import Field, Packet
 
 
-def warp_start(config: Config) -> Packet:
-    """A warp to run."""
-    return Packet(
-        "warp_start",
-        (
-            Field("slot", config.slot_bits, "block slot of its block"),
-            Field("warp", config.warps_bits, "its number in the block"),
-            Field("mask", config.warp_size, "lanes that are threads"),
-            Field("row", config.index_address_bits, "row of its packed indices"),
-        ),
-    )
-
-
 def memory_request(memory_bits: int) -> Packet:
     """One lane's access to the memory."""
     return Packet(

@@ -10,12 +10,12 @@ from simt_core.decoder import Decoder, Kind
 from simt_core.index_reader import IndexReader
 from simt_core.lane_alu import LaneAlu
 from simt_core.lane_memory import LaneMemory
-from simt_core.packets import memory_request, retired_turn, warp_start
+from simt_core.packets import memory_request, retired_turn
 from simt_core.warp_state import Registers, add_contexts, add_indices, add_origins, csr_value
 from simt_core.warp_table import WarpTable
 from warploom_spec import Config, WarploomError, layouts
 from warploom_spec.layouts import PLACES
-from warploom_spec.sm_packets import warp_end
+from warploom_spec.sm_packets import placed_block, warp_end, warp_start
 
 
 class SimtCore(wiring.Component):
@@ -44,10 +44,9 @@ class SimtCore(wiring.Component):
                 # The front end's: launch words and a kill bit of each place.
                 "words": In(layouts.launch_words(config).layout()).array(PLACES),
                 "kill": In(PLACES),
-                # A pulse before a block's first warp: its offer; its first unit of shared memory.
-                "block": In(layouts.block_offer(config).layout()),
+                # A pulse before a block's first warp: the block with its range of shared memory.
+                "block": In(placed_block(config).layout()),
                 "block_valid": In(1),
-                "shared_first": In(range(config.shared_units + 1)),
                 # Warps to run.
                 "warp": In(stream.Signature(warp_start(config).layout())),
                 # A pulse: warps of one block have ended.
@@ -80,8 +79,8 @@ class SimtCore(wiring.Component):
         m.submodules.accesses = accesses = LaneMemory(config, self._memory_bits)
         self._connect(m, table, reader, accesses)
         context = add_contexts(m, config, table, Array(self.words))
-        origin = add_origins(m, config, table, self.block, self.shared_first)
-        threads = add_indices(m, config, table, reader, self.data.words, origin.offer)
+        origin = add_origins(m, config, table, self.block)
+        threads = add_indices(m, config, table, reader, self.data.words, origin.block)
         registers = Registers(m, config)
         words = Array(self.words)[table.place]
         arguments = words.arguments[:32]
@@ -113,7 +112,7 @@ class SimtCore(wiring.Component):
             accesses.lanes.eq(active),
             accesses.addresses.eq(Cat((value + decoder.immediate)[:32] for value in a)),
             accesses.values.eq(Cat(b)),
-            accesses.shared_first.eq(origin.shared_first),
+            accesses.shared_first.eq(origin.block.shared_first),
             accesses.shared_units.eq(words.shared),
         ]
 
@@ -221,6 +220,7 @@ class SimtCore(wiring.Component):
             reader.started.eq(self.warp.valid & self.warp.ready),
             reader.entry.eq(table.entry),
             reader.row.eq(self.warp.payload.row),
+            reader.indices.eq(self.warp.payload.indices),
             reader.cleared.eq(table.cleared),
             reader.data_valid.eq(self.data_valid),
             accesses.loaded.eq(self.loaded),

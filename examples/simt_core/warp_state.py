@@ -26,10 +26,9 @@ class Context:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the current warp comes from: its block's offer and shared memory, its number."""
+    """Where the current warp comes from: its block, and its number there."""
 
-    offer: Any
-    shared_first: Any
+    block: Any
     warp: Any
 
 
@@ -60,12 +59,9 @@ def add_contexts(m: Module, config: Config, table: WarpTable, words: Any) -> Con
     return Context(read.data, after)
 
 
-def add_origins(
-    m: Module, config: Config, table: WarpTable, block: Any, shared_first: Signal
-) -> Origin:
+def add_origins(m: Module, config: Config, table: WarpTable, block: Any) -> Origin:
     """Keep each slot's block and each warp's number; return those of the current warp."""
-    layout = data.StructLayout({"offer": block.shape(), "shared_first": len(shared_first)})
-    blocks: Memory = Memory(shape=layout, depth=config.block_slots, init=[])
+    blocks: Memory = Memory(shape=block.shape(), depth=config.block_slots, init=[])
     m.submodules.blocks = blocks
     numbers: Memory = Memory(shape=config.warps_bits, depth=config.warp_slots, init=[])
     m.submodules.numbers = numbers
@@ -76,8 +72,7 @@ def add_origins(
     m.d.comb += [
         write.en.eq(table.block_valid),
         write.addr.eq(table.block_slot),
-        write.data.offer.eq(block),
-        write.data.shared_first.eq(shared_first),
+        write.data.eq(block),
         read.addr.eq(table.picked_slot),
         read.en.eq(table.take),
         number_write.en.eq(table.start.valid & table.start.ready),
@@ -86,11 +81,11 @@ def add_origins(
         number.addr.eq(table.picked),
         number.en.eq(table.take),
     ]
-    return Origin(read.data.offer, read.data.shared_first, number.data)
+    return Origin(read.data, number.data)
 
 
 def add_indices(
-    m: Module, config: Config, table: WarpTable, reader: IndexReader, words: Any, offer: Any
+    m: Module, config: Config, table: WarpTable, reader: IndexReader, words: Any, block: Any
 ) -> list[Any]:
     """Keep each warp's packed indices; return the current warp's, unpacked for each lane."""
     lanes, bits = config.warp_size, config.word_bits
@@ -110,7 +105,7 @@ def add_indices(
         m.submodules[f"unpacker_{n}"] = unpacker = IndexUnpacker(config)
         m.d.comb += unpacker.word.eq(read.data.word_select(n, bits))
         for axis in "xyz":
-            m.d.comb += getattr(unpacker, f"width_{axis}").eq(offer[f"width_{axis}"])
+            m.d.comb += getattr(unpacker, f"width_{axis}").eq(block[f"width_{axis}"])
         threads.append(unpacker.index)
     return threads
 
@@ -176,10 +171,9 @@ class Registers:
 
 def csr_value(m: Module, number: Any, lane: int, thread: Any, origin: Origin, words: Any) -> Signal:
     """Return what a lane reads from the CSR 0xCC0 + ``number``."""
-    offer = origin.offer
     values = [
         *(thread[axis] for axis in "xyz"),
-        *(offer[f"b{axis}"] for axis in "xyz"),
+        *(origin.block[f"b{axis}"] for axis in "xyz"),
         *(words[f"d{axis}"] for axis in "xyz"),
         *(words[f"g{axis}"] for axis in "xyz"),
         lane,

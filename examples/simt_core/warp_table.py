@@ -6,12 +6,11 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from simt_core.packets import warp_start
 from warploom.lib.bits import lowest_number
 from warploom_spec import Config
 from warploom_spec.errors import BlockStatus
 from warploom_spec.layouts import PLACES
-from warploom_spec.sm_packets import warp_end
+from warploom_spec.sm_packets import warp_end, warp_start
 
 
 class WarpTable(wiring.Component):

@@ -8,10 +8,10 @@ from amaranth.lib.wiring import In, Out
 
 from simt_core import SimtCore
 from simt_core.packets import memory_request, retired_turn
-from simt_gpu.block_intake import BlockIntake
 from simt_gpu.simt_memory import SimtMemory
 from simt_gpu.unit_window import UnitWindow
 from warploom.host import FrontEnd
+from warploom.sm_side import BlockToWarps, ResourceRanges
 from warploom_spec import Config
 from warploom_spec.layouts import PLACES
 
@@ -66,23 +66,26 @@ class SimtGpu(wiring.Component):
         ]
         reads = Signal(config.sms)
         for n in range(config.sms):
-            m.submodules[f"intake_{n}"] = intake = BlockIntake(config)
+            m.submodules[f"ranges_{n}"] = ranges = ResourceRanges(config)
+            m.submodules[f"warps_{n}"] = warps = BlockToWarps(config)
             m.submodules[f"core_{n}"] = core = SimtCore(config, self._memory_bits)
-            wiring.connect(m, front.offer[n], intake.offer)
-            wiring.connect(m, intake.report, front.report[n])
-            wiring.connect(m, intake.warp, core.warp)
+            wiring.connect(m, front.offer[n], ranges.offer)
+            wiring.connect(m, ranges.o, warps.offer)
+            wiring.connect(m, warps.warp, core.warp)
+            wiring.connect(m, warps.report, front.report[n])
             wiring.connect(m, core.read, front.read[n])
             loaded = self._connect_memory(m, n, core, memory)
-            parts: tuple[Any, ...] = (intake, core)
+            parts: tuple[Any, ...] = (ranges, warps, core)
             for part in parts:
                 m.d.comb += part.kill.eq(front.kill)
                 m.d.comb += [part.words[p].eq(front.words[p]) for p in range(PLACES)]
             m.d.comb += [
-                core.block.eq(intake.block),
-                core.block_valid.eq(intake.block_valid),
-                core.shared_first.eq(intake.shared_first),
-                intake.ended.eq(core.ended),
-                intake.ended_valid.eq(core.ended_valid),
+                ranges.report.eq(warps.report.payload),
+                ranges.report_valid.eq(warps.report.valid),
+                core.block.eq(ranges.o.payload),
+                core.block_valid.eq(ranges.o.valid & ranges.o.ready),
+                warps.ended.eq(core.ended),
+                warps.ended_valid.eq(core.ended_valid),
                 core.data.eq(front.data),
                 core.data_valid.eq(front.data_valid[n]),
                 memory.fetch_address[n].eq(core.fetch_address),

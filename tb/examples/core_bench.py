@@ -131,6 +131,8 @@ class CoreBench:
         self.answer: Callable[[int], int] = lambda words: words
         #: Cycles between a block's warp and its next one.
         self.pause = 0
+        #: Whether warps have packed indices.
+        self.indices = 1
         #: Changes a warp's mask and shared memory's first unit.
         self.mask: Callable[[int], int] = lambda mask: mask
         self.shared_first: Callable[[int], int] = lambda first: first
@@ -171,7 +173,8 @@ class CoreBench:
         # Warps of the last block that came, and from when on the first of them is handed on.
         handing: deque[dict[str, int]] = deque()
         next_at = 0
-        reads: deque[tuple[int, int]] = deque()
+        # From when on a read is answered, its row, and whether its warp has indices.
+        reads: deque[tuple[int, int, bool]] = deque()
         rows: dict[int, tuple[Launch, int]] = {}
         end, turn = warp_end(config), retired_turn(config)
         ctx.set(core.read.ready, 1)
@@ -199,8 +202,8 @@ class CoreBench:
             answered = bool(reads) and reads[0][0] <= cycle
             ctx.set(core.data_valid, answered)
             if answered:
-                launch, warp = rows[reads.popleft()[1]]
-                words, mask = packed_row(config, launch, warp)
+                _, row, has_indices = reads.popleft()
+                words, mask = packed_row(config, *rows[row]) if has_indices else (0, 0)
                 ctx.set(core.data.words, self.answer(words))
                 ctx.set(core.data.mask, mask)
             await ctx.delay(5e-7)
@@ -211,7 +214,8 @@ class CoreBench:
             if ctx.get(core.read.valid):
                 payload = ctx.get(core.read.payload)
                 row = (payload["address"] + payload["warp"]) % (1 << config.index_address_bits)
-                reads.append((cycle + rng.randint(1, 9), row))
+                has_indices = payload["warp"] < payload["index_warps"]
+                reads.append((cycle + rng.randint(1, 9), row, has_indices))
                 made.reads += 1
             if ctx.get(core.retired_valid):
                 made.turns.append(turn.unpack(ctx.get(core.retired.as_value())))
@@ -249,12 +253,12 @@ class CoreBench:
         block.taken = cycle
         stripe = config.shared_units // config.block_slots
         fields = {"place": block.place, "slot": block.slot}
+        fields["shared_first"] = self.shared_first(block.slot * stripe)
         fields |= {f"b{axis}": b for axis, b in zip("xyz", block.position, strict=True)}
         widths = [(d - 1).bit_length() for d in block.launch.block]
         fields |= {f"width_{axis}": w for axis, w in zip("xyz", widths, strict=True)}
         for name, value in fields.items():
             ctx.set(getattr(core.block, name), value)
-        ctx.set(core.shared_first, self.shared_first(block.slot * stripe))
         ctx.set(core.block_valid, 1)
 
     def _warps(self, block: Block, rows: dict[int, tuple[Launch, int]]) -> Iterator[dict[str, int]]:
@@ -265,4 +269,5 @@ class CoreBench:
             rows[row] = block.launch, warp
             lanes = min(size, block.threads - warp * size)
             mask = self.mask((1 << lanes) - 1)
-            yield {"slot": block.slot, "warp": warp, "mask": mask, "row": row}
+            fields = {"slot": block.slot, "warp": warp, "mask": mask, "row": row}
+            yield fields | {"indices": self.indices}

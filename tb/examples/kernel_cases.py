@@ -62,6 +62,19 @@ def _case(name: str, block: Dimensions, made: Made, behind: KernelCase | None = 
     return KernelCase(name, elf, grid, block, image, out)
 
 
+def add_in_place(block: Dimensions, seed: int) -> KernelCase:
+    """Draw a vector addition of one block whose result stands where its first operand was.
+
+    A thread whose work is done twice is seen: its element has the second operand added twice.
+    """
+    rng = np.random.default_rng(seed)
+    n = int(np.prod(block))
+    a, b = _words(rng, n), _words(rng, n)
+    elf = kernel("vector_add")
+    image = MemoryImage(elf, [Buffer("out", a), Buffer("b", b)], ["out", "b", "out", str(n)])
+    return KernelCase("vector_add", elf, (1, 1, 1), block, image, a + b)
+
+
 def _words(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.integers(-(2**31), 2**31, shape, np.int64).astype(np.int32)
 

@@ -144,13 +144,8 @@ def test_a_wrong_stand_in_makes_a_result_wrong(fault, seed: int) -> None:
     assert not np.array_equal(out, case.out)
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("full", [False, True])
-def test_lanes_that_are_no_threads_would_store(full: bool, seed: int) -> None:
-    """The result of a kernel that goes by lane and warp is wrong with a full mask.
-
-    One that goes by thread indices does thread 0's work once more, which may change nothing.
-    """
+def stores_thread_x() -> tuple[np.ndarray, Launch]:
+    """Return a program of which each lane stores its x plus 1 by warp and lane; 13 threads."""
     program = [
         asm.csr(5, 0xCCD),
         asm.immediate("slli", 5, 5, 3),
@@ -166,13 +161,32 @@ def test_lanes_that_are_no_threads_would_store(full: bool, seed: int) -> None:
     memory = np.zeros(1 << CORE_BITS, np.uint8)
     memory[0x100:].view("<u4")[: len(program)] = program
     sizes = {"grid": (1, 1, 1), "block": (13, 1, 1), "warp_size": TINY.warp_size}
-    launch = Launch(entry=0x100, arguments=0x200, **sizes)
+    return memory, Launch(entry=0x100, arguments=0x200, **sizes)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("full", [False, True])
+def test_lanes_that_are_no_threads_would_store(full: bool, seed: int) -> None:
+    """The result of a kernel that goes by lane and warp is wrong with a full mask.
+
+    One that goes by thread indices does thread 0's work once more, which may change nothing.
+    """
+    memory, launch = stores_thread_x()
     bench = CoreBench(TINY, memory, random.Random(seed))
     if full:
         bench.mask = lambda mask: (1 << TINY.warp_size) - 1
     run = bench.run([launch], blocks_of(launch), 5000)
     expected = [*range(1, 14), *[1 if full else 0] * 3]
     assert run.memory[0x200:].view("<u4")[:16].tolist() == expected
+
+
+@pytest.mark.deep
+def test_threads_of_a_warp_without_indices_are_0(seed: int) -> None:
+    memory, launch = stores_thread_x()
+    bench = CoreBench(TINY, memory, random.Random(seed))
+    bench.indices = 0
+    run = bench.run([launch], blocks_of(launch), 5000)
+    assert run.memory[0x200:].view("<u4")[:16].tolist() == [*[1] * 13, 0, 0, 0]
 
 
 @pytest.mark.deep
