@@ -30,6 +30,8 @@ WAIT_AHEAD: Final = 29
 STOP_SKIP: Final = 3
 #: Mode of a launch that keeps its place, and yields block by block.
 MODE_YIELD: Final = 4
+#: A launch's mode as the queue takes it.
+QUEUE_MODE_BITS: Final = 3
 
 
 class QueueOpcode(IntEnum):
@@ -70,7 +72,10 @@ def queue_sent(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
 
 def queue_launch(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
     """A pulse: a launch leaves LaunchCheck in this cycle, with its waits."""
-    checked = layouts.checked_launch(config).fields
+    checked = tuple(
+        Field(field.name, QUEUE_MODE_BITS, field.meaning) if field.name == "mode" else field
+        for field in layouts.checked_launch(config).fields
+    )
     return Packet("queue_launch", (_valid(), *checked, *_waits(config, waits)))
 
 

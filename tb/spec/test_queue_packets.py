@@ -9,7 +9,7 @@ from warploom_spec import PRESETS, preset, queue_packets
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
     "queue_sent": (49, 49, 49),
-    "queue_launch": (411, 676, 679),
+    "queue_launch": (412, 677, 680),
     "queue_answer": (73, 73, 73),
     "queue_command": (19, 19, 19),
     "queue_code": (9, 9, 9),
@@ -31,7 +31,7 @@ def test_without_waits_a_launch_has_no_pairs():
     config = preset("tiny")
     names = [field.name for field in queue_packets.queue_launch(config, waits=0).fields]
     assert not [name for name in names if name.startswith("wait")]
-    assert queue_packets.queue_launch(config, waits=4).bits == 411 + 2 * 21
+    assert queue_packets.queue_launch(config, waits=4).bits == 412 + 2 * 21
 
 
 def test_a_pairs_fields_stand_behind_the_launch():
