@@ -4,10 +4,11 @@ from warploom_spec.codes import AnyCode
 from warploom_spec.config import BLOCK_FIELD_BITS, GRID_FIELD_BITS, Config
 from warploom_spec.errors import ERROR_CODE_BITS, BlockStatus, Fate, Stop, WarploomError
 from warploom_spec.packet import Field, Packet
-from warploom_spec.resources import SM_RESOURCES
+from warploom_spec.resources import AMOUNT_FIELDS, SM_RESOURCES
 
 TICKET_BITS = 32
 CYCLES_BITS = 32
+BLOCK_NUMBER_BITS = 32
 FATE_BITS = 3
 STATUS_BITS = 2
 STOP_BITS = 2
@@ -58,6 +59,10 @@ def _widths(config: Config) -> tuple[Field, ...]:
     )
 
 
+def _block_number() -> Field:
+    return Field("block_number", BLOCK_NUMBER_BITS, "blocks of the launch before it, modulo 2^32")
+
+
 def _last_mask(config: Config) -> Field:
     return Field("last_mask", config.warp_size, "lanes of a block's last warp that are threads")
 
@@ -80,9 +85,8 @@ def _checked_amounts(config: Config) -> tuple[Field, ...]:
 
 
 def _amounts_for_sm(config: Config) -> tuple[Field, ...]:
-    """Those of a checked launch that SMs read."""
-    wanted = [r.field.name for r in SM_RESOURCES if r.field and r.field.for_sm]
-    return tuple(field for field in _checked_amounts(config) if field.name in wanted)
+    """Those that SMs read: of a checked launch, each as the host gives it."""
+    return tuple(field for field in _checked_amounts(config) if field.name in AMOUNT_FIELDS)
 
 
 def _if_indices(config: Config, bits: int) -> int:
@@ -206,6 +210,7 @@ def walked_block(config: Config) -> Packet:
         "walked_block",
         (
             *_axes("b", config.grid_bits, "position in the grid"),
+            _block_number(),
             Field("last", 1, "1: the grid's last block"),
         ),
     )
@@ -219,6 +224,7 @@ def block_offer(config: Config) -> Packet:
             Field("place", 1, "resident place, selects the launch words"),
             Field("slot", config.slot_bits, "block slot on the SM"),
             *_axes("b", config.grid_bits, "position in the grid"),
+            _block_number(),
             Field("task", config.task_bits, "task of a merged kernel, else 0"),
             Field("index_address", config.index_address_bits, "first warp of its packed indices"),
             Field("index_warps", _if_indices(config, config.warps_bits), "warps that have indices"),

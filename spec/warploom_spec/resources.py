@@ -13,7 +13,8 @@ from warploom_spec.errors import EXPLANATIONS, ErrorCode, WarploomError
 class LaunchField:
     """The field of a launch with the amount that a block takes of a resource.
 
-    The launch descriptor, the task register, the C header and the Python driver have the field.
+    The launch descriptor, the task register, the C header and the Python driver have the field, and
+    so have the launch words that SMs see.
 
     Attributes
     ----------
@@ -23,8 +24,6 @@ class LaunchField:
         Its width, its word of the task register, and its lowest bit there.
     of_warp : bool
         Whether the amount is that of one warp. LaunchCheck has one multiplier, for registers.
-    for_sm : bool
-        Whether the SM reads it: it stands in the launch words.
     """
 
     name: str
@@ -32,7 +31,6 @@ class LaunchField:
     word: int
     low: int
     of_warp: bool = False
-    for_sm: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +94,7 @@ SM_RESOURCES: Final = (
         unit="register units",
         size="register_units",
         code="BLOCK_REGISTERS",
-        field=LaunchField(name="warp_registers", bits=9, word=10, low=0, of_warp=True, for_sm=True),
+        field=LaunchField(name="warp_registers", bits=9, word=10, low=0, of_warp=True),
         ranged=True,
     ),
     Resource(
@@ -105,7 +103,7 @@ SM_RESOURCES: Final = (
         unit="shared-memory units",
         size="shared_units",
         code="BLOCK_SHARED",
-        field=LaunchField(name="shared", bits=11, word=10, low=10, for_sm=True),
+        field=LaunchField(name="shared", bits=11, word=10, low=10),
         ranged=True,
     ),
     Resource(

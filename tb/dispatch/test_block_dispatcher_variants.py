@@ -201,7 +201,7 @@ def test_a_wrong_rule_of_both_is_found_by_its_own_test(block, monkeypatch):
 def test_without_indices_no_packet_speaks_of_them():
     config = config_of(NO_INDICES)
     names = [field.name for field in layouts.block_offer(config).present]
-    assert names == ["place", "slot", "bx", "by", "bz", "task"]
+    assert names == ["place", "slot", "bx", "by", "bz", "block_number", "task"]
     absent = {"index_address", "index_warps", "width_x", "width_y", "width_z", "entries"}
     for packet in (layouts.launch_words, layouts.dispatch_launch, layouts.dispatch_end):
         assert not absent & {field.name for field in packet(config).present}

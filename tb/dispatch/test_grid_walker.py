@@ -95,6 +95,12 @@ def blocks(grid, start=(0, 0, 0)):
     ]
 
 
+def numbers(recording):
+    """Return the block numbers that were given, in order."""
+    packet = layouts.walked_block(TINY)
+    return [packet.unpack(word)["block_number"] for _, word in recording.transfers("o")]
+
+
 def taken(recording, config=TINY):
     packet = layouts.walked_block(config)
     found = []
@@ -176,3 +182,28 @@ def test_a_refused_block_is_held(block):
     recording = record(block(TINY), host, 10)
     assert recording.port("o__valid")[1:8] == [1] * 7
     assert [cycle for cycle, _ in taken(recording)] == [6, 7]
+
+
+@pytest.mark.rule("grid_walker", 5)
+@BLOCKS
+def test_a_grids_blocks_are_numbered_from_0_in_the_order_of_the_walk(block):
+    # 3 x 2 x 2 blocks: (x, y, z) has number x + 3 (y + 2 z). The second grid begins at (1, 1, 0).
+    host = Sender(
+        {"i": [walk(TINY, (3, 2, 2)), walk(TINY, (2, 2, 2), (1, 1, 0)), walk(TINY, (1, 1, 2))]},
+        # Every third block is refused once.
+        lambda cycle: {"o__ready": int(cycle % 4 != 3), "flush": 0},
+    )
+    recording = record(block(TINY), host, 30)
+    assert numbers(recording) == [*range(12), *range(5), 0, 1]
+    places = [place for _, place in taken(recording)][:12]
+    assert [x + 3 * (y + 2 * z) for x, y, z, _ in places] == list(range(12))
+
+
+@pytest.mark.rule("grid_walker", 5)
+@BLOCKS
+def test_a_grid_behind_a_flush_is_numbered_from_0(block):
+    host = Sender(
+        {"i": [walk(TINY, (9, 1, 1)), walk(TINY, (2, 1, 1))]},
+        lambda cycle: {"o__ready": 1, "flush": int(cycle == 3)},
+    )
+    assert numbers(record(block(TINY), host, 8)) == [0, 1, 2, 0, 1]

@@ -54,8 +54,11 @@ def words(field):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [(offers("bx"), "want"), (words("code"), "nobody rang it"), (words("gx"), "nobody rang it|of")],
-    ids=["bx", "code", "gx"],
+    [
+        *((offers("bx"), "want"), (offers("block_number"), "block_number")),
+        *((words("code"), "nobody rang it"), (words("gx"), "nobody rang it|of")),
+    ],
+    ids=["bx", "block_number", "code", "gx"],
 )
 def test_wrong_ports_are_found(change, message):
     assert found(books(), message, change)

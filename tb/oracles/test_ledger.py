@@ -181,6 +181,10 @@ def other_words(inputs, outputs):
 #: Change -> what the ledger says of it.
 CHANGES = {
     "another block": (Held(lambda f: {"bx": f["bx"] ^ 1}), "want"),
+    "another block's number": (
+        Held(lambda f: {"block_number": f["block_number"] ^ 1}),
+        "block_number",
+    ),
     "another index address": (Held(lambda f: {"index_address": f["index_address"] ^ 1}), "indices"),
     "one slot for all": (Held(lambda f: {"slot": 0}), "the slot is held|free longest"),
     "another free slot": (Held(lambda f: {"slot": f["slot"] ^ 1}), "free longest|the slot is held"),

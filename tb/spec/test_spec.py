@@ -50,11 +50,11 @@ PACKET_BITS = {
     "launch_descriptor": (345, 540, 543),
     "checked_launch": (368, 633, 636),
     "dispatch_launch": (410, 712, 715),
-    "launch_words": (348, 604, 604),
+    "launch_words": (351, 610, 610),
     "block_index": (32, 63, 63),
     "grid_walk": (64, 126, 126),
-    "walked_block": (33, 64, 64),
-    "block_offer": (62, 99, 104),
+    "walked_block": (65, 96, 96),
+    "block_offer": (94, 131, 136),
     "block_report": (4, 7, 7),
     "launch_stop": (33, 33, 33),
     "dispatch_stop": (4, 4, 4),
@@ -102,14 +102,15 @@ def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
     inline = 64 * PRESET_TABLE[name][-1]
     kernel = 64 + 64 + 16 + inline
     block, widths, warps, task = 11 + 11 + 7, 4 + 4 + 3, 6, 6 if name == "large" else 4
-    threads, mask, registers, shared = (9, 8, 6, 7) if name == "tiny" else (11, 32, 9, 11)
+    threads, mask, registers = (9, 8, 6) if name == "tiny" else (11, 32, 9)
+    shared, barriers = (7, 3) if name == "tiny" else (11, 6)
     order = 4 + 1 + 2 + 1 + 2 + 3  # stream, after_previous, priority, idempotent, mode, table
     slot = 2 if name == "tiny" else 5
     descriptor = kernel + (31 + 16 + 16) + block + address + (9 + 11 + 6) + order
     assert layouts.launch_descriptor(config).bits == descriptor
-    block_words = block + threads + warps + mask + registers + shared + widths
+    block_words = block + threads + warps + mask + registers + shared + barriers + widths
     assert layouts.launch_words(config).bits == 32 + kernel + grid + block_words
-    assert layouts.block_offer(config).bits == 1 + slot + grid + task + address + warps + widths
+    assert layouts.block_offer(config).bits == 1 + slot + grid + 32 + task + address + warps + widths
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -150,9 +151,10 @@ def test_a_launch_descriptors_literal_word() -> None:
 
 
 def test_a_block_offers_literal_word() -> None:
-    values = {"place": 1, "slot": 5, "bx": 3, "by": 2, "bz": 1, "task": 0}
+    values = {"place": 1, "slot": 5, "bx": 3, "by": 2, "bz": 1, "block_number": 9, "task": 0}
     values |= {"index_address": 7, "index_warps": 8, "width_x": 8, "width_y": 1, "width_z": 0}
-    word = 1 | 5 << 1 | 3 << 6 | 2 << 37 | 1 << 53 | 7 << 73 | 8 << 82 | 8 << 88 | 1 << 92
+    word = 1 | 5 << 1 | 3 << 6 | 2 << 37 | 1 << 53 | 9 << 69
+    word |= 7 << 105 | 8 << 114 | 8 << 120 | 1 << 124
     assert layouts.block_offer(DEFAULT).pack(values) == word
 
 

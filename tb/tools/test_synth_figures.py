@@ -45,7 +45,7 @@ class Widths:
     Nothing here comes from `warploom_spec`: a field that was narrowed there is found.
     """
 
-    ticket, cycles, stall, count = 32, 32, 32, 16
+    ticket, cycles, stall, number, count = 32, 32, 32, 32, 16
     fate, code, argument = 3, 8, 16
     block, pack = 11 + 11 + 7, 4 + 4 + 3
     # stream, after_previous, priority, idempotent, mode, table
@@ -64,8 +64,8 @@ class Widths:
         self.task = 6 if config == "large" else 4
         self.kernel = 64 + 64 + 16 + 64 * (1 if small else 4)
         # registers, shared, barriers of one block: up to 32, 64, 4 or 256, 1,824, 32
-        self.registers, self.shared, barriers = (6, 7, 3) if small else (9, 11, 6)
-        self.resources = self.registers + self.shared + barriers
+        self.registers, self.shared, self.barriers = (6, 7, 3) if small else (9, 11, 6)
+        self.resources = self.registers + self.shared + self.barriers
         self.threads = 9 if small else 11  # up to 256 or 1,024
 
     @property
@@ -85,15 +85,16 @@ class Widths:
         return configuration + 2 * decision + accepted + cancel + release + write + self.error
 
     def grid_walker(self) -> int:
-        return 2 * self.grid + STREAM + self.grid + 1 + STREAM + 1
+        return 2 * self.grid + STREAM + self.grid + self.number + 1 + STREAM + 1
 
     def launch_words(self) -> int:
         block = self.block + self.threads + self.warps + self.lanes
-        resources = self.registers + self.shared
+        resources = self.registers + self.shared + self.barriers
         return self.ticket + self.kernel + self.grid + block + resources + self.pack
 
     def sm_port(self) -> int:
-        offer = 1 + self.slot + self.grid + self.task + self.address + self.warps + self.pack
+        offer = 1 + self.slot + self.grid + self.number + self.task
+        offer += self.address + self.warps + self.pack
         report = self.slot + 2
         return offer + STREAM + report + STREAM
 

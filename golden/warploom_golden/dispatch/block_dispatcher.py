@@ -246,6 +246,7 @@ class BlockDispatcher:
         slot = sm.free_slots.popleft()
         widths = {name: launch[name] for name in ("width_x", "width_y", "width_z")}
         fields = {"place": place.number, "slot": slot, "bx": bx, "by": by, "bz": bz, "task": 0}
+        fields |= {"block_number": walk.number}
         fields |= {"index_address": launch["index_address"], "index_warps": launch["warps"]}
         block = Block(place, sm, slot, self._offer.pack(fields | widths))
         sm.blocks.append(block)

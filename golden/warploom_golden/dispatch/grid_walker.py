@@ -20,10 +20,13 @@ class Walk:
         Blocks in x, y, z.
     block : tuple of int
         The block that is next.
+    number : int
+        Blocks of this walk before it, modulo 2^32.
     """
 
     grid: Place3
     block: Place3
+    number: int = 0
 
     @property
     def last(self) -> bool:
@@ -34,12 +37,13 @@ class Walk:
     def following(self) -> "Walk | None":
         """Return the walk at its next block, x fastest; None after the last one."""
         (gx, gy, gz), (x, y, z) = self.grid, self.block
+        number = (self.number + 1) % (1 << layouts.BLOCK_NUMBER_BITS)
         if x + 1 < gx:
-            return Walk(self.grid, (x + 1, y, z))
+            return Walk(self.grid, (x + 1, y, z), number)
         if y + 1 < gy:
-            return Walk(self.grid, (0, y + 1, z))
+            return Walk(self.grid, (0, y + 1, z), number)
         if z + 1 < gz:
-            return Walk(self.grid, (0, 0, z + 1))
+            return Walk(self.grid, (0, 0, z + 1), number)
         return None
 
 
@@ -71,10 +75,11 @@ class GridWalker:
             return {"i__ready": 1, "o__valid": 0, "o__payload": None}
         bx, by, bz = walk.block
         last = int(walk.last)
+        fields = {"bx": bx, "by": by, "bz": bz, "block_number": walk.number, "last": last}
         return {
             "i__ready": last & inputs["o__ready"],
             "o__valid": 1,
-            "o__payload": self._output.pack({"bx": bx, "by": by, "bz": bz, "last": last}),
+            "o__payload": self._output.pack(fields),
         }
 
     def tick(self, inputs: Mapping[str, int]) -> None:

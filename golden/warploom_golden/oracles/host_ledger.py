@@ -13,6 +13,7 @@ from warploom_spec.errors import BlockStatus, ErrorCode
 from warploom_spec.host_commands import Opcode, launch_words, record_words
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.host_registers import register_addresses
+from warploom_spec.layouts import BLOCK_NUMBER_BITS
 from warploom_spec.queue import FinalFate
 from warploom_spec.resources import AMOUNT_FIELDS, block_amounts, capacities
 
@@ -58,6 +59,12 @@ class Launch:
         rows, bx = divmod(self.offered, self.words["gx"])
         bz, by = divmod(rows, self.words["gy"])
         return bx, by, bz
+
+    @property
+    def next_number(self) -> int:
+        """Its number in the grid, modulo 2^32."""
+        bx, by, bz = self.next_block
+        return (bx + self.words["gx"] * (by + self.words["gy"] * bz)) % (1 << BLOCK_NUMBER_BITS)
 
 
 @dataclass(eq=False)
@@ -307,6 +314,8 @@ class HostLedger:
         self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
         block = fields["bx"], fields["by"], fields["bz"]
         self._demand(block == launch.next_block, f"{who}: {block}, want {launch.next_block}")
+        number, want = fields["block_number"], launch.next_number
+        self._demand(number == want, f"{who}: block_number {number}, want {want}")
         before = self._slots[n].get(slot)
         self._demand(before is None or before.ended, f"{who}: the slot is held")
         launch.offered += 1

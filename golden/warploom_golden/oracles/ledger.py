@@ -413,6 +413,8 @@ class Ledger:
         self._demand(not late, f"{who}: a block after the launch was stopped")
         block = fields["bx"], fields["by"], fields["bz"]
         self._demand(block == entry.next_block, f"{who}: block {block}, want {entry.next_block}")
+        number, want = fields["block_number"], entry.next_number
+        self._demand(number == want, f"{who}: block_number {number}, want {want}")
         index = (*(fields[n] for n in ("index_address", "index_warps")),)
         index += (*(fields[f"width_{axis}"] for axis in "xyz"),)
         self._demand(index == entry.index, f"{who}: indices {index}, want {entry.index}")

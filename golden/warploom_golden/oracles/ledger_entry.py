@@ -8,6 +8,7 @@ from typing import assert_never
 
 from warploom_spec import RESOURCES
 from warploom_spec.errors import BlockStatus, ErrorCode, Fate, Stop
+from warploom_spec.layouts import BLOCK_NUMBER_BITS
 
 #: Place (bx, by, bz) of a block in its grid, or a grid's size.
 Coordinates = tuple[int, int, int]
@@ -100,6 +101,12 @@ class Entry:
         """Return a block's id, bx + gx (by + gy bz)."""
         (bx, by, bz), (gx, gy, _) = block, self.grid
         return bx + gx * (by + gy * bz)
+
+    @property
+    def next_number(self) -> int:
+        """The next block's number, counted from ``start``, modulo 2^32."""
+        passed = self.id_of(self.next_block) - self.id_of(self.start)
+        return passed % (1 << BLOCK_NUMBER_BITS)
 
     @property
     def count(self) -> int:

@@ -349,6 +349,7 @@ def _offers(
     for name in names:
         table[name] = launched[name][nth]
     block = log[4].view(np.uint64)
+    table["block_number"] = block % (1 << layouts.BLOCK_NUMBER_BITS)
     across, table["bx"] = np.divmod(block, launched["gx"][nth])
     table["bz"], table["by"] = np.divmod(across, launched["gy"][nth])
     return table

@@ -186,7 +186,9 @@ class BlockDispatcher(wiring.Component):
         block: Any = Signal(layouts.block_offer(self._config).layout())
         # `role` and the offered fields change two cycles after a decision at the earliest.
         m.d.comb += block.place.eq(places.walk.role)
-        m.d.comb += [block[f"b{axis}"].eq(walker.o.payload[f"b{axis}"]) for axis in "xyz"]
+        m.d.comb += [
+            block[name].eq(walker.o.payload[name]) for name in ("bx", "by", "bz", "block_number")
+        ]
         for name in places.head.offered.shape().members:
             m.d.comb += block[name].eq(places.head.offered[name])
         for k, port in enumerate(ports):

@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from warploom_spec import Config, layouts
+from warploom_spec.layouts import BLOCK_NUMBER_BITS
 
 
 class GridWalker(wiring.Component):
@@ -32,7 +33,7 @@ class GridWalker(wiring.Component):
                 "i": In(stream.Signature(layouts.grid_walk(config).layout())),
                 # Valid one cycle after the grid was transferred, then in every cycle after a
                 # transfer: one block a cycle, no bubble between two grids. Falls after `flush`
-                # alone.
+                # alone. `block_number` counts the grid's blocks that were given before.
                 "o": Out(stream.Signature(layouts.walked_block(config).layout())),
                 # Forgets the held grid. A grid that transfers at `i` in the same cycle is held all
                 # the same, and a transfer at `o` in that cycle stands.
@@ -46,6 +47,7 @@ class GridWalker(wiring.Component):
         held = Signal()
         last = Signal()
         step = Signal()
+        number = Signal(BLOCK_NUMBER_BITS)
         # Always 0: no block is left out. The committed figures are of hardware that has it.
         skip = Signal()
         m.d.comb += [
@@ -70,6 +72,10 @@ class GridWalker(wiring.Component):
             ends.append(end)
             carry = end if axis == "x" else carry & end
         m.d.comb += last.eq(ends[0] & ends[1] & ends[2])
+        with m.If(step | ~held):
+            # The 0 comes by the registers' reset, which takes no gates.
+            m.d.sync += number.eq(Mux(load, 0, number + 1))
+        m.d.comb += self.o.payload.block_number.eq(number)
         return m
 
     def _axis(self, m: Module, axis: str, bits: int, load: Value, move: Value) -> Signal:

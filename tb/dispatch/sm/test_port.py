@@ -90,6 +90,27 @@ def test_an_offer_stands_unchanged_until_it_is_taken(block):
     assert len(shown) == 1
 
 
+@pytest.mark.rule("block_dispatcher", 16)
+def test_block_numbers_are_those_of_the_grid_whichever_sm_takes_the_blocks(block):
+    # Two launches of two streams: 2 x 2 blocks, then 1 x 1 x 3. SM 0 lets each offer stand.
+    sent = [launch(1, gx=2, gy=2), launch(2, gz=3, stream=1)]
+    recording = drive(block, sent, offer__0__ready=lambda cycle: int(cycle % 7 == 0))
+    found = {
+        (offer["place"], offer["bx"], offer["by"], offer["bz"]): offer["block_number"]
+        for sm in (0, 1)
+        for offer in offers(recording, sm)
+    }
+    first = {(0, 0, 0, 0): 0, (0, 1, 0, 0): 1, (0, 0, 1, 0): 2, (0, 1, 1, 0): 3}
+    assert found == first | {(1, 0, 0, 0): 0, (1, 0, 0, 1): 1, (1, 0, 0, 2): 2}
+
+
+@pytest.mark.rule("block_dispatcher", 16)
+def test_a_launch_that_begins_inside_its_grid_is_numbered_from_0(block):
+    sent = [launch(gx=3, gy=2, start_x=1, start_y=1)]
+    found = [(offer["bx"], offer["block_number"]) for offer in offers(drive(block, sent, enable=1))]
+    assert found == [(1, 0), (2, 1)]
+
+
 # 2. Report
 
 
@@ -115,7 +136,7 @@ def test_words_hold_until_the_block_is_reported(block):
 
 
 def test_words_say_what_a_block_needs_of_its_sm(block):
-    needs = {"threads": 15, "last_mask": 0x7F, "warp_registers": 3, "shared": 5}
+    needs = {"threads": 15, "last_mask": 0x7F, "warp_registers": 3, "shared": 5, "barriers": 2}
     recording = drive(block, [launch(1, warps=2, **needs)])
     shown = layouts.launch_words(TINY).unpack(recording.port("words__0")[6])
     assert recording.cycles("offer__0__valid")[0] == 6

@@ -107,6 +107,8 @@ class Launches {
         Launch& launch = launches_.at(block.code);
         bool inside = block.bx < launch.gx && block.by < launch.gy && block.bz < launch.gz;
         core_.demand(inside, "a block outside its grid");
+        auto number = block.bx + launch.gx * (block.by + launch.gy * block.bz);
+        core_.demand(block.number == number, "a block has another one's number");
         bool is_new = launch.blocks.insert({block.bx, block.by, block.bz}).second;
         core_.demand(is_new, "a block is offered twice");
         const Need size = {WARP_SLOTS, REGISTER_UNITS, SHARED_UNITS, BARRIERS}, one = need(launch);

@@ -24,6 +24,7 @@ enum Status : unsigned { OK = 0, FAULT = 1, KILLED = 2 };
 
 struct Block {
     unsigned place = 0, bx = 0, by = 0, bz = 0;
+    uint32_t number = 0;
     uint32_t ticket = 0;
     uint64_t code = 0;
     uint64_t due = 0;
@@ -132,6 +133,7 @@ class Sms : public Agent {
         block.bx = static_cast<unsigned>(get(sm.offer, block_offer::bx));
         block.by = static_cast<unsigned>(get(sm.offer, block_offer::by));
         block.bz = static_cast<unsigned>(get(sm.offer, block_offer::bz));
+        block.number = static_cast<uint32_t>(get(sm.offer, block_offer::block_number));
         sm.address = static_cast<uint32_t>(get(sm.offer, block_offer::index_address));
         sm.warps = static_cast<uint32_t>(get(sm.offer, block_offer::index_warps));
         const Pin& words = words_[block.place];

@@ -78,6 +78,7 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "grid_walker.order": (2,),
         "grid_walker.once": (2,),
         "grid_walker.last": (4,),
+        "grid_walker.number": (5,),
         "grid_walker.o_held": (3,),
         "grid_walker_wide.order": (2,),
     },

@@ -15,7 +15,8 @@ WIDE = Config()
 
 #: Seeded bugs in the block's source. ``skip_block``: block (2, y, z) of each row is left out unless
 #: it is the grid's last. ``skip_x7``: block (7, y, z), likewise: no grid of 7 blocks a row shows
-#: it. ``no_wrap_y``: y goes on counting where z steps.
+#: it. ``no_wrap_y``: y goes on counting where z steps. ``number_kept``: a grid's first block goes on
+#: counting from the grid before. ``number_runs``: a refused block is counted.
 PLANTED: Final = {
     **{
         bug: Change(
@@ -29,6 +30,14 @@ PLANTED: Final = {
         """    if axis == "y":
         wrapped, ends = following, _precedes(following, size)
     m.d.comb += [place.eq(count)""",
+    ),
+    "number_kept": Change(
+        *(GridWalker, "elaborate", "number.eq(Mux(load, 0, number + 1))"),
+        "number.eq(number + 1)",
+    ),
+    "number_runs": Change(
+        *(GridWalker, "elaborate", "with m.If(step | ~held):"),
+        "with m.If(held | ~held):",
     ),
 }
 
@@ -118,6 +127,18 @@ def bench(fault: str | None = None, *, wide: bool = False) -> FormalBench:
         ~dut.o.valid | (walked.last == last),
         fault="skip_block",
         cover=("two grids without a gap", taken & last & started),
+    )
+    number = b.register(len(walked.block_number), "number")
+    with b.m.If(started):
+        b.m.d.sync += number.eq(0)
+    with b.m.Elif(taken):
+        b.m.d.sync += number.eq(number + 1)
+    b.check(
+        "number",
+        "`block_number` is how many blocks of the held grid were taken before",
+        ~dut.o.valid | (walked.block_number == number),
+        fault="number_kept",
+        cover=("a grid's fourth block", taken & (number == 3)),
     )
     b.check_held(dut.o, "o", unless=dut.flush)
     return b.close()
