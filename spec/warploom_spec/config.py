@@ -12,7 +12,7 @@ POLICIES: Final = ("first_fit", "round_robin", "least_loaded", "freed_first")
 #: the host the register ORDER_SWAP.
 ORDER_TABLE_POLICIES: Final = ("freed_first",)
 RECLAIMS: Final = ("in_order", "out_of_order")
-WARP_SIZES: Final = (8, 16, 32, 64)
+WARP_SIZES: Final = (2, 4, 8, 16, 32, 64)
 
 # Widths of a launch's dimensions as it arrives, the same for every preset, so that a small
 # configuration can see and refuse what is too large for it.
@@ -43,7 +43,7 @@ class Config:
     """
 
     sms: int = _int(8, 1, 256, "Streaming multiprocessors behind the dispatcher.")
-    warp_size: int = _field(32, "Lanes of a warp, W: 8, 16, 32 or 64.")
+    warp_size: int = _field(32, "Lanes of a warp, W: 2, 4, 8, 16, 32 or 64.")
     block_slots: int = _int(32, 1, 64, "Blocks that one SM holds.")
     warp_slots: int = _int(64, 1, 128, "Warps that one SM holds.")
     register_units: int = _int(256, 1, 511, "Registers of one SM, in units of 256.")

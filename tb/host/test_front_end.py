@@ -120,7 +120,10 @@ def case(config, seed, cycles, profile="few_stops"):
 
 
 PROFILES = ("few_stops", "no_stops", "mixed", "sm_loss")
-OTHERS = ("default", "tiny,policy=freed_first,reclaim=in_order")
+OTHERS = (
+    *("default", "tiny,policy=freed_first,reclaim=in_order"),
+    *(f"{TINY},warp_size=4", f"{TINY},warp_size=2,index_memory_warps=256"),
+)
 
 
 def test_equals_its_model_and_much_happens(seed):

@@ -110,3 +110,41 @@ def test_a_launch_ends_while_both_record_queues_are_full(kind):
     accesses.append(read_of(TINY, last + 130, "ROOM"))
     found = play(kind, TINY, accesses, last + 140, host=Sms)[1]
     assert found == [20, 0, *range(1, 37), 1]
+
+
+@RTL_AND_MODEL
+@pytest.mark.parametrize(
+    ("lanes", "rows"),
+    [
+        (4, [([0, 1, 2, 4], 0b1111), ([5, 6, 0, 0], 0b0011)]),
+        (2, [([0, 1], 0b11), ([2, 4], 0b11), ([5, 6], 0b11), ([8, 9], 0b11), ([10, 0], 0b01)]),
+    ],
+)
+def test_warps_of_four_and_two_lanes_from_the_doorbell_to_their_indices(kind, lanes, rows):
+    """A block of 3 columns has packed indices x + 4 y; it has 6 threads, or 9."""
+    config = config_of(f"tiny,warp_size={lanes}")
+    shape = {"dx": 3, "dy": 2 if lanes == 4 else 3}
+    read = layouts.index_read(config)
+    asked = [
+        read.pack({"address": 0, "warp": warp, "index_warps": len(rows)})
+        for warp in range(len(rows))
+    ]
+    first = 40
+    levels = {
+        "read__0__valid": lambda cycle: int(first <= cycle < first + len(rows)),
+        "read__0__payload": lambda cycle: asked[(cycle - first) % len(rows)],
+    }
+    seen, _ = play(kind, config, command(0, 0, launch(**shape)), 60, **levels)
+    offered = layouts.block_offer(config).unpack(seen.transfers("offer__0")[0][1])
+    words = layouts.launch_words(config).unpack(seen.port("words__0")[first])
+    assert (offered["block_number"], offered["index_warps"]) == (0, len(rows))
+    assert (words["warps"], words["last_mask"]) == (len(rows), rows[-1][1])
+    assert (words["barriers"], words["width_x"], words["width_y"]) == (4, 2, shape["dy"] - 1)
+    given = layouts.index_data(config)
+    data = [given.unpack(seen.port("data")[cycle]) for cycle in seen.cycles("data_valid")]
+    bits = config.word_bits
+    found = [
+        ([row["words"] >> bits * k & (1 << bits) - 1 for k in range(lanes)], row["mask"])
+        for row in data
+    ]
+    assert found == rows

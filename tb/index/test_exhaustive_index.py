@@ -27,6 +27,8 @@ BATCH = 200
 SAMPLES = {
     "default": 2000,
     "tiny": 400,
+    "warp_2": 200,
+    "warp_4": 200,
     "warp_16": 400,
     "warp_64": 400,
     "host_step": 200,

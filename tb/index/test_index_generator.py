@@ -110,10 +110,10 @@ def case(config, seed, memory=True, cycles=3000, **params):
 
 
 def every_shape_case(config, seed):
-    """Return a case without memory that is long enough for every shape of `tiny`."""
+    """Return a case without memory that is long enough for every shape of up to 256 threads."""
     return replace(
         case(config, seed, memory=False),
-        cycles=150_000,
+        cycles={"warp_4": 250_000, "warp_2": 430_000}.get(config, 150_000),
         resets=0,
         stimulus=FullSpeed,
         sources={"i": every_shape, "cancel": never},
@@ -142,6 +142,7 @@ def other_counts_case(config, seed):
         *(("tiny", True, 3000), ("default", True, 1500), ("three_entries", True, 3000)),
         *(("tiny", False, 3000), ("one_entry", False, 3000), ("host_step", False, 3000)),
         *(("warp_16", False, 2000), ("warp_64", False, 1000), ("many_threads", False, 6000)),
+        *(("warp_4", True, 500), ("warp_2", True, 500)),
     ],
 )
 def test_equals_its_model(config, memory, cycles, seed):
@@ -166,8 +167,9 @@ def test_equals_its_model_on_other_simulators(simulator, config, memory, more, s
 
 # IndexIterator's own test walks them all by default.
 @pytest.mark.deep
-def test_every_shape_of_a_small_configuration_is_written(seed):
-    (result,) = run([every_shape_case("three_entries", seed)], "verilator")
+@pytest.mark.parametrize("config", ["three_entries", "warp_4", "warp_2"])
+def test_every_shape_of_a_small_configuration_is_written(config, seed):
+    (result,) = run([every_shape_case(config, seed)], "verilator")
     assert result.counts["shapes_written"] == len(shuffled_shapes(Random(seed), TINY))
 
 

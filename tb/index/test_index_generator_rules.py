@@ -91,7 +91,7 @@ def test_first_warp_within_12_cycles(block):
 
 
 @pytest.mark.rule("index_generator", 2)
-@pytest.mark.parametrize("config", ["tiny", "warp_16", "warp_64", "host_step"])
+@pytest.mark.parametrize("config", ["tiny", "warp_2", "warp_4", "warp_16", "warp_64", "host_step"])
 def test_the_latency_is_the_same_at_every_warp_size(block, config):
     seen = send(block, CONFIGS[config], misses(CONFIGS[config], (5, 3, 1)))
     assert write_cycles(seen)[0] - seen.cycles("accepted")[0] == 12

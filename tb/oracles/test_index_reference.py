@@ -25,7 +25,7 @@ from warploom_spec import WarploomError
 
 DIMS = st.tuples(st.integers(1, 1024), st.integers(1, 1024), st.integers(1, 64))
 NO_LIMIT_ON_Z = (1024, 1024, 1024)
-WARP_SIZES = (8, 16, 32, 64)
+WARP_SIZES = (2, 4, 8, 16, 32, 64)
 
 
 def _rows(max_threads):

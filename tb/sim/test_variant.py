@@ -34,7 +34,7 @@ def test_the_name_has_every_change_in_the_fields_order() -> None:
         (["sms=-1"], "sms is -1; legal: 1 to 256"),
         (["sms=4.0"], "sms is '4.0'; legal: 1 to 256"),
         ([f"sms={'9' * 5000}"], "; legal: 1 to 256"),
-        (["warp_size=7"], "warp_size is 7; legal: 8, 16, 32, 64"),
+        (["warp_size=7"], "warp_size is 7; legal: 2, 4, 8, 16, 32, 64"),
         (["policy=x"], "policy is 'x'; legal: first_fit, round_robin, least_loaded, freed_first"),
         (["reclaim=x"], "reclaim is 'x'; legal: in_order, out_of_order"),
         (["grid_bits=16"], "grid_bits is (16,); legal: three widths from 1 to (31, 16, 16)"),

@@ -110,7 +110,8 @@ def test_ports_have_the_bits_of_spec_0s_table(name: str) -> None:
     assert layouts.launch_descriptor(config).bits == descriptor
     block_words = block + threads + warps + mask + registers + shared + barriers + widths
     assert layouts.launch_words(config).bits == 32 + kernel + grid + block_words
-    assert layouts.block_offer(config).bits == 1 + slot + grid + 32 + task + address + warps + widths
+    offer = 1 + slot + grid + 32 + task + address + warps + widths
+    assert layouts.block_offer(config).bits == offer
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -292,7 +293,7 @@ def test_pack_refuses_by_name(values: dict[str, int], message: str) -> None:
         ("sms", 0, "1 to 256"),
         ("sms", 257, "1 to 256"),
         ("sms", True, "1 to 256"),
-        ("warp_size", 31, "8, 16, 32, 64"),
+        ("warp_size", 31, "2, 4, 8, 16, 32, 64"),
         ("block_slots", 65, "1 to 64"),
         ("max_threads", 0, "1 to 65536"),
         ("kill_timeout", 71, "72 (2 block_slots + 8) to 65535"),

@@ -22,6 +22,8 @@ CONFIGS: Final[dict[str, Config]] = {
     "three_entries": replace(PRESETS["tiny"], history_entries=3, reference_bits=2, cores=3),
     # As many bits in a word as an index of a legal block has at most: each is both 0 and 1.
     "narrow": replace(PRESETS["tiny"], history_entries=3, reference_bits=2, cores=3, word_bits=10),
+    "warp_2": replace(PRESETS["tiny"], warp_size=2, index_memory_warps=256),
+    "warp_4": replace(PRESETS["tiny"], warp_size=4, index_memory_warps=128),
     "warp_16": replace(PRESETS["tiny"], warp_size=16, cores=1),
     "warp_64": replace(PRESETS["default"], warp_size=64, history_entries=4, cores=16),
     "host_step": replace(PRESETS["tiny"], step_from_host=True),

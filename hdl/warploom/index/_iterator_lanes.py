@@ -168,7 +168,10 @@ class Lanes(wiring.Component):
             words, threads = group(keep, at, node, number * GROUP)
             lanes += words
             mask += threads
-        m.d.comb += [self.lanes.eq(Cat(lanes)), self.mask.eq(Cat(mask))]
+        # Of a group that is larger than the warp only the first lanes are wanted: synthesis leaves
+        # out the others.
+        size = self._sizes.warp
+        m.d.comb += [self.lanes.eq(Cat(lanes[:size])), self.mask.eq(Cat(mask[:size]))]
         return m
 
     def _place(self, keep: Keeper, k: Given, lane: int) -> Signal:

@@ -32,6 +32,11 @@ class Sizes:
         return self.config.warp_size
 
     @property
+    def span(self) -> int:
+        """Lanes that the widths allow for: a whole group at least, also where W is less."""
+        return max(self.warp, GROUP)
+
+    @property
     def nodes(self) -> range:
         """First lanes of all groups but the first."""
         return range(GROUP, self.warp, GROUP)
@@ -45,13 +50,13 @@ class Sizes:
     @cached_property
     def near(self) -> tuple[int, int, int]:
         """Bits that count the columns, rows and planes that one warp can contain."""
-        planes = max(self.warp // 9, (self.warp - GROUP) // 9 + 1)
-        return (self.warp - 1).bit_length(), (self.warp // 3).bit_length(), planes.bit_length()
+        planes = max(self.span // 9, (self.span - GROUP) // 9 + 1)
+        return (self.span - 1).bit_length(), (self.span // 3).bit_length(), planes.bit_length()
 
     @property
     def up(self) -> int:
         """Bits that say how many bits above their lowest position y and z stand in a word."""
-        return ((self.warp - 1).bit_length() - 2).bit_length()
+        return ((self.span - 1).bit_length() - 2).bit_length()
 
     @cached_property
     def whole(self) -> tuple[int, int, int]:
@@ -354,7 +359,7 @@ class Setup(wiring.Component):
         """Derive the index of thread s for each node's lane s and for the next warp."""
         k = self.constants
         # Rows of one plane, of two, ... up to those of a warp.
-        bits = (self._sizes.warp // 3).bit_length()
+        bits = (self._sizes.span // 3).bit_length()
         most = (1 << bits) - 1
         self._plane_rows = []
         # Made beside the last row: derived from the last row, this would be the longest path.
@@ -420,7 +425,8 @@ class Setup(wiring.Component):
         most = lane // 3
         rows = [lane // d for d in columns]
         beyond = last["x"][_key_bits(rows) :].any()
-        row = _table(m, f"row_of_{lane}", last["x"], most.bit_length(), rows, beyond)
+        # Lane 2 is in the first row.
+        row = _table(m, f"row_of_{lane}", last["x"], max(1, most.bit_length()), rows, beyond)
         y, z = (
             Signal(bits, name=f"{axis}_of_{lane}", reset_less=True)
             for axis, bits in (("y", near_y), ("z", near_z))

@@ -54,6 +54,7 @@ def test_equal_events_are_equal(model: Events) -> None:
     [
         ("offers", "sm", 11, 1),
         ("offers", "bx", 0, 0),
+        ("offers", "block_number", 9, 1),
         ("reports", "cycle", 3, 0),
         ("answers", "ticket", 2, 2),
         ("decisions", "hit", 3, 3),

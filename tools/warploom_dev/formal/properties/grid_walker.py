@@ -15,8 +15,8 @@ WIDE = Config()
 
 #: Seeded bugs in the block's source. ``skip_block``: block (2, y, z) of each row is left out unless
 #: it is the grid's last. ``skip_x7``: block (7, y, z), likewise: no grid of 7 blocks a row shows
-#: it. ``no_wrap_y``: y goes on counting where z steps. ``number_kept``: a grid's first block goes on
-#: counting from the grid before. ``number_runs``: a refused block is counted.
+#: it. ``no_wrap_y``: y goes on counting where z steps. ``number_kept``: the number goes on from one
+#: grid to the next. ``number_runs``: a refused block is counted in each cycle.
 PLANTED: Final = {
     **{
         bug: Change(
