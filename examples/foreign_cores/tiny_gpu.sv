@@ -114,7 +114,7 @@ module tiny_gpu_bench;
     .read('0), .read_valid('0), .read_ready(), .data(), .data_valid(), .cores_start(),
     .cores_start_valid(), .cores_start_ready('0), .cores_code(), .cores_arguments(),
     .cores_arrived('0), .cores_failed('0), .cores_failure('0), .cores_result('0),
-    .cores_result_valid('0), .cores_result_ready(), .cores_release(), .cores_cancel()
+    .cores_result_valid('0), .cores_result_ready(), .cores_barrier_open(), .cores_cancel()
   );
 
   // A command's words go into the task register of section 0; the answer is in ERROR.
