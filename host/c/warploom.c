@@ -9,9 +9,10 @@
 #define HIGH(value) ((uint32_t)((value) >> 32))
 
 /* All bits of IRQ_ENABLE. */
-#define IRQ_BITS                                                         \
-    (WARPLOOM_IRQ_ENABLE_RECORDS_MASK | WARPLOOM_IRQ_ENABLE_ERROR_MASK | \
-     WARPLOOM_IRQ_ENABLE_SM_LOST_MASK | WARPLOOM_IRQ_ENABLE_RESET_DONE_MASK)
+#define IRQ_BITS                                                              \
+    (WARPLOOM_IRQ_ENABLE_RECORDS_MASK | WARPLOOM_IRQ_ENABLE_ERROR_MASK |      \
+     WARPLOOM_IRQ_ENABLE_SM_LOST_MASK | WARPLOOM_IRQ_ENABLE_RESET_DONE_MASK | \
+     WARPLOOM_IRQ_ENABLE_RESET_FORCED_MASK)
 
 /* Words of the largest command. */
 #define COMMAND_WORDS (WARPLOOM_LAUNCH_INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS)

@@ -17,7 +17,7 @@ from warploom_spec.word_layout import WORD_BITS, WordField
 #: 'WARP'.
 IDENTITY: Final = 0x57415250
 #: Major [31:16] and minor [15:0] number of the map; another major number is another map.
-MAP_VERSION: Final = 0x0001_0000
+MAP_VERSION: Final = 0x0001_0001
 
 
 class Interrupt(IntEnum):
@@ -27,6 +27,7 @@ class Interrupt(IntEnum):
     ERROR = 1
     SM_LOST = 2
     RESET_DONE = 3
+    RESET_FORCED = 4
 
 
 class ErrorBlock(IntEnum):
@@ -42,6 +43,7 @@ _INTERRUPTS: Final = {
     Interrupt.ERROR: ("error", "a block gave an error record"),
     Interrupt.SM_LOST: ("sm_lost", "an SM was lost"),
     Interrupt.RESET_DONE: ("reset_done", "a soft reset is over"),
+    Interrupt.RESET_FORCED: ("reset_forced", "a soft reset was forced"),
 }
 
 

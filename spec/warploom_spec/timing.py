@@ -32,6 +32,10 @@ class Timing:
     soft_reset_settled: int = _of(
         "HostRegisters: commit of a soft reset to the first cycle in which ``idle`` counts.",
     )
+    soft_reset_limit: int = _of(
+        "HostRegisters: commit of a soft reset to the cycle from which on it is forced, with "
+        "``sm_kill``: more than a sound core ever needs.",
+    )
     launch_check: int = _of("LaunchCheck: transfer at ``i`` to valid at ``o``.")
     launch_queue: int = _of(
         "LaunchPath: launches accepted and not yet handed to the dispatcher, at most.",
@@ -128,6 +132,8 @@ def timing(config: Config) -> Timing:
         bus_answer=2,
         soft_reset_units=4,
         soft_reset_settled=5,
+        # Silent SMs are lost; each accepted warp is written, and all reads of them are answered.
+        soft_reset_limit=config.kill_timeout + 2 * config.index_memory_warps + 256,
         launch_check=5,
         launch_queue=8,
         end_records=16,

@@ -10,9 +10,11 @@ from tb.host.diligent_host import DiligentSurroundings
 from tb.host.front_end_stimulus import ResettingSurroundings, Surroundings
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
-from tb.support.planted import Change, plant
+from tb.support.planted import Change, plant, plant_timing
 from warploom.host.front_end import FrontEnd
+from warploom.host.host_registers import HostRegisters
 from warploom_golden.host import FrontEnd as Model
+from warploom_golden.host import HostRegisters as RegistersModel
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_sim.cosim.lockstep.events import require
 from warploom_spec import host_packets, preset
@@ -166,18 +168,64 @@ def test_everything_happens_in_a_long_run(seed):
     require([name for name in total if name.startswith("host ledger")], total)
 
 
+def forced_cases(seed, count, cycles=1500):
+    hosts = (ResettingSurroundings, Surroundings)
+    made = [replace(case(TINY, seed + n, cycles), stimulus=hosts[n % 2]) for n in range(count)]
+    withdrawn = "a soft reset that is forced withdraws all that stands"
+    sms = range(config_of(TINY).sms)
+    offers = {f"offer__{n}": withdrawn for n in sms}
+    return [replace(one, withdrawable=one.withdrawable | offers) for one in made]
+
+
+def force_soon(monkeypatch):
+    """Let a soft reset be forced while blocks run, units work and records wait."""
+    plant_timing(monkeypatch, HostRegisters, RegistersModel, soft_reset_limit=7)
+
+
+def test_equals_its_model_when_soft_resets_are_forced(seed, monkeypatch):
+    force_soon(monkeypatch)
+    total = Counter()
+    for result in run(forced_cases(seed, 2, 900), "amaranth"):
+        total.update(result.counts)
+    require(("resetting", "a block"), total)
+
+
+FORCED = {
+    "what a soft reset keeps is kept when it is forced": Change(
+        FrontEnd, "_reset", "ResetSignal() | registers.forced_next", "ResetSignal()"
+    ),
+    "an access of a section that is forgotten is not refused": Change(
+        FrontEnd, "_forgotten", "forgotten.eq(since.any())", "forgotten.eq(0)"
+    ),
+    "the registers are reset when a soft reset is forced": Change(
+        FrontEnd,
+        "_reset",
+        "_REGISTERS: ResetSignal()",
+        "_REGISTERS: ResetSignal() | registers.forced_next",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORCED)
+def test_lockstep_finds_what_a_forced_soft_reset_leaves(name, seed, monkeypatch):
+    force_soon(monkeypatch)
+    plant(monkeypatch, [FORCED[name]])
+    with pytest.raises(LockstepError):
+        run(forced_cases(seed, 24), "amaranth", waves=False)
+
+
 #: Wrong wires between the blocks, each seen at the core's ports.
 WRONG = {
     "a block's refusal alone refuses a write": Change(
         FrontEnd,
         "_bus",
-        "registers.write_refused & mailbox.write_refused",
+        "registers.write_refused & (mailbox.write_refused | forgotten)",
         "registers.write_refused | mailbox.write_refused",
     ),
     "reads get the registers' words alone": Change(
         FrontEnd,
         "_bus",
-        "registers.answer.data | mailbox.answer.data",
+        "registers.answer.data | (mailbox.answer.data & ~forgotten.replicate(32))",
         "registers.answer.data",
     ),
     "records are never taken": Change(

@@ -74,7 +74,7 @@ def test_what_a_core_says_of_itself(kind):
     names = ("ID", "VERSION", "CONFIG_CRC", "PARAMS0", "PARAMS1", "PARAMS2", "SM_ENABLE0")
     assert read_all(kind, names) == {
         "ID": 0x57415250,
-        "VERSION": 0x00010000,
+        "VERSION": 0x00010001,
         "CONFIG_CRC": config_crc(TINY),
         "PARAMS0": 8 << 24 | 4 << 16 | 1 << 8 | 2,
         "PARAMS1": 16 << 24 | 4 << 16 | 2,
@@ -402,6 +402,51 @@ def test_with_nothing_left_a_soft_reset_takes_seven_cycles(kind):
     assert (seen.cycles("soft_reset_active"), seen.cycles("restart")) == ([*range(4, 11)], [10])
     nothing = play(kind, write={3: wr("CONTROL", 2)}, idle=dict.fromkeys(range(18), 1))
     assert nothing.cycles("soft_reset_active") == []
+
+
+#: Its soft reset is forced from its 30 + 2 x 2 + 256 = 290th cycle on.
+SMALL = "tiny,block_slots=8,kill_timeout=30,index_memory_warps=2"
+
+
+@pytest.mark.rule("host_registers", 14)
+@KINDS
+@pytest.mark.parametrize("in_the_last_cycle", [False, True])
+def test_a_soft_reset_that_waits_in_vain_is_forced(kind, in_the_last_cycle):
+    """Begun in 3, forced from 293 on: restart in 295, over from 296 on; but not with `idle`."""
+    config = config_of(SMALL)
+    seen = play(
+        kind,
+        302,
+        config=config,
+        write={3: wr("CONTROL", 1, config=config)},
+        idle={7: 1, 292: 0, 293: int(in_the_last_cycle), 294: 1},
+        read={298: rd("IRQ_STATUS", config), 299: rd("STATE", config)},
+    )
+    assert seen.cycles("soft_reset_active") == list(range(4, 296))
+    assert seen.cycles("restart_next") == [294]
+    assert seen.cycles("restart") == [295]
+    assert seen.cycles("forced_next") == ([] if in_the_last_cycle else [294])
+    assert answers(seen) == {298: 0b01000 if in_the_last_cycle else 0b11000, 299: 0x10000}
+
+
+@pytest.mark.rule("host_registers", 14)
+@KINDS
+def test_a_soft_reset_that_ends_as_its_time_is_over_is_not_forced(kind):
+    """`idle` in 292 ends it: restart in 294. The count of the next one begins anew."""
+    config = config_of(SMALL)
+    writes = {3: wr("CONTROL", 1, config=config), 296: wr("CONTROL", 1, config=config)}
+    seen = play(kind, 595, config=config, write=writes, idle={292: 1})
+    assert seen.cycles("restart") == [294, 588]
+    assert seen.cycles("forced_next") == [587]
+
+
+@pytest.mark.rule("host_registers", 14)
+@KINDS
+def test_a_soft_reset_waits_for_sms_that_do_not_kill(kind):
+    config = config_of(f"{SMALL},sm_kill=False")
+    seen = play(kind, 600, config=config, write={3: wr("CONTROL", 1, config=config)})
+    assert seen.cycles("soft_reset_active") == list(range(4, 600))
+    assert not seen.cycles("restart") and not seen.cycles("forced_next")
 
 
 @pytest.mark.rule("host_registers", 10, 11, 13)

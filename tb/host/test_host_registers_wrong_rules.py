@@ -49,6 +49,47 @@ WRONG = {
             Rewrite(Model, "_advance_reset", KEEPS, f"{KEEPS}\nself._threshold = 0"),
         ),
     ),
+    "a soft reset that ends in its last cycle is forced": WrongRule(
+        rules.test_a_soft_reset_that_waits_in_vain_is_forced,
+        (
+            Rewrite(
+                *(HostRegisters, "_limit", "in_vain.eq(expires & ~self.idle)"),
+                "in_vain.eq(expires)",
+            ),
+            Rewrite(
+                *(Model, "_advance_reset", "self._forced = not idle"), "self._forced = expires"
+            ),
+        ),
+        (True,),
+    ),
+    "a soft reset that was forced looks like another one": WrongRule(
+        rules.test_a_soft_reset_that_waits_in_vain_is_forced,
+        (
+            Rewrite(*(HostRegisters, "_interrupt", "forced.eq(self.forced_next)"), "forced.eq(0)"),
+            Rewrite(Model, "_note_events", "if self._forced:", "if False:"),
+        ),
+        (False,),
+    ),
+    "a soft reset that ended in its last cycle but one is forced": WrongRule(
+        rules.test_a_soft_reset_that_ends_as_its_time_is_over_is_not_forced,
+        (
+            Rewrite(
+                *(HostRegisters, "_limit", "self.forced_next.eq(in_vain & self.restart_next)"),
+                "self.forced_next.eq(in_vain)",
+            ),
+            Rewrite(
+                *(Model, "outputs", "self._restart_next and self._forced"),
+                "self._reset_cycle == self._timing.soft_reset_limit + 1",
+            ),
+        ),
+    ),
+    "SMs that do not kill are not waited for": WrongRule(
+        rules.test_a_soft_reset_waits_for_sms_that_do_not_kill,
+        (
+            Rewrite(*(HostRegisters, "_limit", "not self._config.sm_kill"), "False"),
+            Rewrite(Model, "_advance_reset", "self._config.sm_kill", "True"),
+        ),
+    ),
     "stream 128 is stream 0": WrongRule(
         rules.test_a_stream_is_refused_by_every_bit_that_its_number_has_not,
         (

@@ -183,7 +183,7 @@ def test_every_error_code_has_a_cause_and_a_cure() -> None:
     assert all(cause and cure for cause, cure in EXPLANATIONS.values())
 
 
-#: The same in all presets but for `boot`.
+#: The same in all presets but for `boot` and `soft_reset_limit`.
 TIMINGS = {
     "bus_requests": 4,
     "bus_responses": 5,
@@ -228,12 +228,14 @@ TIMINGS = {
     "error_counter_bits": 16,
 }
 BOOT = {"tiny": 4, "default": 32, "large": 32}
+SOFT_RESET_LIMIT = {"tiny": 1408, "default": 5376, "large": 9472}
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_latencies_literal_numbers(name: str) -> None:
     found = timing(preset(name))
-    assert dataclasses.asdict(found) == {**TIMINGS, "boot": BOOT[name]}
+    own = {"boot": BOOT[name], "soft_reset_limit": SOFT_RESET_LIMIT[name]}
+    assert dataclasses.asdict(found) == {**TIMINGS, **own}
     assert found.launches_ahead == 10
     assert found.first_offer == 6
     assert found.index_miss == 12

@@ -74,6 +74,10 @@ class FrontEnd:
         self._completion_queue = CompletionQueue(config)
         # A new model is in its cycle 0: `rst` was 1 for two cycles or more.
         self._rst_before = True
+        #: The cycle before this one was the last but one of a soft reset that is forced.
+        self._forced_before = False
+        #: Cycles, this one included, in which the sections refuse what they have forgotten.
+        self._forgotten = 0
 
     def reset(self) -> None:
         """Reset BusPort; the other blocks are reset at the end of the next cycle."""
@@ -81,10 +85,9 @@ class FrontEnd:
         self._rst_before = True
 
     def _reset_core(self) -> None:
-        """Reset all blocks but BusPort."""
+        """Reset all blocks but BusPort and HostRegisters."""
         for unit in self._units:
             unit.reset()
-        self._registers.reset()
         self._mailbox.reset()
         if self._read_arbiter is not None:
             self._read_arbiter.reset()
@@ -101,6 +104,7 @@ class FrontEnd:
         self._bus_port.tick(cycle.bus_port)
         for unit, unit_inputs in zip(self._units, cycle.units, strict=True):
             unit.tick(unit_inputs)
+        forced = bool(self._registers.outputs({})["forced_next"])
         self._registers.tick(cycle.registers)
         self._mailbox.tick(cycle.mailbox)
         if self._read_arbiter is not None:
@@ -108,8 +112,15 @@ class FrontEnd:
         self._launch_path.tick(cycle.launch_path)
         self._completion_queue.tick(cycle.completion_queue)
         if self._rst_before:
+            self._registers.reset()
+        if self._rst_before or self._forced_before:
             self._reset_core()
-        self._rst_before = False
+        self._forgotten = max(0, self._forgotten - 1)
+        if self._forced_before:
+            self._forgotten = 3
+        if self._rst_before:
+            self._forgotten = 0
+        self._rst_before, self._forced_before = False, forced
 
     def _follow(self, inputs: Mapping[str, int]) -> Cycle:
         """Follow the cycle's values from block to block, in the order of the page."""
@@ -224,11 +235,14 @@ class FrontEnd:
         first, second = (
             self._answer.unpack(block["answer"] or 0) for block in (registers, mailbox)
         )
+        if self._forgotten:
+            second = {"refused": 1, "data": 0}
         answer = {
             "refused": first["refused"] & second["refused"],
             "data": first["data"] | second["data"],
         }
-        refused = bool(registers["write_refused"]) and bool(mailbox["write_refused"])
+        sections_refuse = bool(mailbox["write_refused"]) or self._forgotten > 0
+        refused = bool(registers["write_refused"]) and sections_refuse
         return {"write_refused": int(refused), "answer": self._answer.pack(answer)}
 
     def _collect(

@@ -67,6 +67,8 @@ class HostRegisters:
         #: Number of this cycle in a soft reset, from 1 on; 0: no soft reset.
         self._reset_cycle = 0
         self._restart_next = self._restart = False
+        #: The soft reset that ends was forced: ``restart_next`` is 1, or was in the cycle before.
+        self._forced = False
         self._unit_reset = 0
         self._stream_cleared: int | None = None
         self._swapped: int | None = None
@@ -94,6 +96,7 @@ class HostRegisters:
             "soft_reset_active": int(self._soft_reset_active),
             "restart_next": int(self._restart_next),
             "restart": int(self._restart),
+            "forced_next": int(self._restart_next and self._forced),
         }
         return values | self._actions(self._performed(write), write["data"])  # 3
 
@@ -237,6 +240,8 @@ class HostRegisters:
             self._happened.add(Interrupt.SM_LOST)
         if self._restart:
             self._happened.add(Interrupt.RESET_DONE)
+            if self._forced:
+                self._happened.add(Interrupt.RESET_FORCED)
         self._lost_before = inputs["lost"]
 
     def _errors(self, inputs: Mapping[str, int]) -> list[bool]:
@@ -267,7 +272,11 @@ class HostRegisters:
             self._enable = self._all_sms
         settled = self._reset_cycle >= self._timing.soft_reset_settled
         waits = settled and not self._restart_next and not self._restart
+        expires = self._config.sm_kill and self._reset_cycle == self._timing.soft_reset_limit
+        ends = waits and (idle or expires)
+        if ends:
+            self._forced = not idle
         begins = performed == "CONTROL" and bool(data & 1)
         continues = self._soft_reset_active and not self._restart
         self._reset_cycle = self._reset_cycle + 1 if continues else int(begins)
-        self._restart_next, self._restart = waits and idle, self._restart_next
+        self._restart_next, self._restart = ends, self._restart_next

@@ -12,6 +12,7 @@ from amaranth.hdl import (
     Module,
     ResetSignal,
     Signal,
+    Value,
 )
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -28,10 +29,11 @@ from warploom.sm_side import IndexReadArbiter
 from warploom_spec import STALL_CAUSES, Config, layouts
 from warploom_spec.layouts import PLACES
 
-#: Clock domains, all with the clock of `sync`: BusPort's, reset by `rst`; LaunchPath's, reset by a
-#: register of `rst` and of the soft reset; that of all other registers, reset by a register of
-#: `rst`.
+#: Clock domains, all with the clock of `sync`: BusPort's, reset by `rst`; HostRegisters', reset by
+#: a register of `rst`; LaunchPath's, reset by a register of `rst` and of the soft reset; that of
+#: all other registers, reset by a register of `rst` and of a soft reset that is forced.
 _BUS: Final = "bus"
+_REGISTERS: Final = "registers"
 _PATH: Final = "path"
 _CORE: Final = "core"
 
@@ -98,7 +100,7 @@ class FrontEnd(wiring.Component):
         port, registers, mailbox = BusPort(config), HostRegisters(config), Mailbox(config)
         path, queue = self._path, CompletionQueue(config)
         self._add(m, "bus_port", port, _BUS)
-        self._add(m, "registers", registers)
+        self._add(m, "registers", registers, _REGISTERS)
         self._add(m, "mailbox", mailbox)
         m.submodules.launch_path = DomainRenamer({"sync": _PATH, PERSISTENT: _CORE})(path)
         self._add(m, "completion_queue", queue)
@@ -125,30 +127,47 @@ class FrontEnd(wiring.Component):
 
         `sync` itself has no register: a simulator sees the clocks of all domains at once.
         """
-        core_reset, path_reset = (
+        late = {
+            _REGISTERS: ResetSignal(),
+            _CORE: ResetSignal() | registers.forced_next,
+            _PATH: ResetSignal() | registers.restart_next,
+        }
+        resets: dict[str, Value] = {_BUS: ResetSignal()}
+        for name, reset in late.items():
             # 1 at first: after power-up the core is reset in its first cycle, as after `rst`.
-            Signal(name=name, reset_less=True, init=1)
-            for name in ("core_reset", "path_reset")
-        )
-        m.d[_BUS] += [
-            core_reset.eq(ResetSignal()),
-            path_reset.eq(ResetSignal() | registers.restart_next),
-        ]
-        for name, reset in ((_BUS, ResetSignal()), (_CORE, core_reset), (_PATH, path_reset)):
+            resets[name] = Signal(name=f"{name}_reset", reset_less=True, init=1)
+            m.d[_BUS] += resets[name].eq(reset)
+        for name, reset in resets.items():
             m.domains += ClockDomain(name, local=True)
             m.d.comb += [ClockSignal(name).eq(ClockSignal()), ResetSignal(name).eq(reset)]
 
     def _bus(self, m: Module, port: BusPort, registers: HostRegisters, mailbox: Mailbox) -> None:
-        """Let both blocks see every access; each refuses what is not its own."""
+        """Let both blocks see every access; each refuses what is not its own.
+
+        A soft reset that is forced forgets accesses of the sections that are under way.
+        """
+        forgotten = self._forgotten(m, registers)
         for block in (registers, mailbox):
             m.d.comb += [block.write.eq(port.write), block.read.eq(port.read)]
         m.d.comb += [
-            port.write_refused.eq(registers.write_refused & mailbox.write_refused),
-            port.answer.refused.eq(registers.answer.refused & mailbox.answer.refused),
-            port.answer.data.eq(registers.answer.data | mailbox.answer.data),
+            port.write_refused.eq(registers.write_refused & (mailbox.write_refused | forgotten)),
+            port.answer.refused.eq(registers.answer.refused & (mailbox.answer.refused | forgotten)),
+            port.answer.data.eq(
+                registers.answer.data | (mailbox.answer.data & ~forgotten.replicate(32))
+            ),
             registers.refused.eq(port.refused),
             self.irq.eq(registers.irq),
         ]
+
+    def _forgotten(self, m: Module, registers: HostRegisters) -> Signal:
+        """Return 1 in the three cycles after the last one of a soft reset that is forced."""
+        since = Signal(3, name="since_forced")
+        forgotten = Signal()
+        m.d[_REGISTERS] += [
+            since.eq(Cat(registers.forced_next, since)),
+            forgotten.eq(since.any()),
+        ]
+        return forgotten
 
     def _control(
         self,

@@ -49,6 +49,7 @@ class HostRegisters(wiring.Component):
     soft_reset_active: Signal
     restart: Signal
     restart_next: Signal
+    forced_next: Signal
     idle: Signal
     unit_reset: Signal
 
@@ -110,6 +111,8 @@ class HostRegisters(wiring.Component):
                 "soft_reset_active": Out(1),
                 "restart": Out(1),
                 "restart_next": Out(1),
+                # With `restart_next`: the soft reset waited in vain, and all else is reset too.
+                "forced_next": Out(1),
             }
         )
 
@@ -186,6 +189,7 @@ class HostRegisters(wiring.Component):
         since = Signal(limits.soft_reset_settled - 1)
         is_idle = Signal()
         goes_on = Signal()
+        expires = self._limit(m, goes_on)
         m.d.comb += [
             begins.eq(written["CONTROL"] & write.data[0]),
             goes_on.eq(self.soft_reset_active & ~self.restart),
@@ -194,7 +198,7 @@ class HostRegisters(wiring.Component):
         m.d.sync += [
             self.soft_reset_active.eq(begins | goes_on),
             since.eq(Cat(C(1, 1), since) & goes_on.replicate(len(since))),
-            is_idle.eq(self.idle & since[-1] & goes_on),
+            is_idle.eq((self.idle | expires) & since[-1] & goes_on),
             self.restart.eq(self.restart_next),
             epoch.eq(epoch + self.restart),
         ]
@@ -206,6 +210,25 @@ class HostRegisters(wiring.Component):
             Mux(written["UNIT_RESET"], write.data[:units], 0) | all_units.replicate(units)
         )
         shown["STATE"] = Cat(self.soft_reset_active, C(0, 15), epoch)
+
+    def _limit(self, m: Module, goes_on: Value) -> Value:
+        """Return 1 in the cycle from which on a soft reset is forced: a register.
+
+        SMs that do not kill may take any time, and are waited for.
+        """
+        if not self._config.sm_kill:
+            return C(0, 1)
+        limit = timing(self._config).soft_reset_limit
+        expires = Signal()
+        in_vain = Signal()
+        waited = Signal(range(limit))
+        m.d.sync += [
+            waited.eq(Mux(goes_on, waited + 1, 0)),
+            expires.eq(goes_on & (waited == limit - 2)),
+            in_vain.eq(expires & ~self.idle),
+        ]
+        m.d.comb += self.forced_next.eq(in_vain & self.restart_next)
+        return expires
 
     @property
     def _error_records(self) -> dict[ErrorBlock, Any]:
@@ -223,11 +246,13 @@ class HostRegisters(wiring.Component):
         self._store(m, write, written["IRQ_ENABLE"], enable)
         self._store(m, write, written["IRQ_THRESHOLD"], threshold)
         lost_before = Signal(self._config.sms)
-        m.d.sync += lost_before.eq(self.lost)
+        forced = Signal()
+        m.d.sync += [lost_before.eq(self.lost), forced.eq(self.forced_next)]
         events = {
             Interrupt.ERROR: reduce(or_, (record.valid for record in self._error_records.values())),
             Interrupt.SM_LOST: (self.lost & ~lost_before).any(),
             Interrupt.RESET_DONE: self.restart,
+            Interrupt.RESET_FORCED: forced,
         }
         held = {bit: Signal(name=f"irq_{bit.name.lower()}") for bit in events}
         for bit, event in events.items():

@@ -131,7 +131,7 @@ def test_a_register_block_lets_no_write_clear_the_level(rdl, tmp_path):
     text = (folder / "warploom.sv").read_text()
     # Where the block keeps a field, a write's data may change it.
     kept = set(re.findall(r"field_storage\.IRQ_STATUS\.(\w+)\.value <=", text))
-    assert kept == {"error", "sm_lost", "reset_done"}
+    assert kept == {"error", "sm_lost", "reset_done", "reset_forced"}
 
 
 def test_uvm_has_the_access_of_each_field(rdl, tmp_path):
@@ -139,4 +139,5 @@ def test_uvm_has_the_access_of_each_field(rdl, tmp_path):
     body = re.search(r"class warploom__IRQ_STATUS .*?endclass", text, re.DOTALL)
     assert body
     access = dict(re.findall(r"this\.(\w+)\.configure\(this, 1, \d, \"(\w+)\"", body[0]))
-    assert access == {"records": "RO", "error": "W1C", "sm_lost": "W1C", "reset_done": "W1C"}
+    events = ("error", "sm_lost", "reset_done", "reset_forced")
+    assert access == {"records": "RO"} | dict.fromkeys(events, "W1C")
