@@ -248,7 +248,7 @@ def test_a_task_s_field_holds_its_highest_value_and_refuses_the_next(host, name,
 #: Call, its highest arguments, the writes, and arguments of which one is too high.
 REGISTERS = {
     "threshold": ("enable_irq", (0xF, 0xFFFF), [(0x28, 0xFFFF), (0x20, 0xF)], (0, 0x10000)),
-    "interrupts": ("enable_irq", (0xF, 1), [(0x28, 1), (0x20, 0xF)], (0x10, 1)),
+    "interrupts": ("enable_irq", (0x1F, 1), [(0x28, 1), (0x20, 0x1F)], (0x20, 1)),
     "stream": ("clear_stream", (0xFF,), [(0x70, 0xFF)], (0x100,)),
     "units": ("reset_units", (1,), [(0x78, 1)], (2,)),
     "sms": ("enable_sms", (3,), [(0x80, 3)], (4,)),

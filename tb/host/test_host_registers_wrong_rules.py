@@ -66,7 +66,7 @@ WRONG = {
         rules.test_a_soft_reset_that_waits_in_vain_is_forced,
         (
             Rewrite(*(HostRegisters, "_interrupt", "forced.eq(self.forced_next)"), "forced.eq(0)"),
-            Rewrite(Model, "_note_events", "if self._forced:", "if False:"),
+            Rewrite(Model, "_note_events", "Interrupt.RESET_FORCED", "Interrupt.RESET_DONE"),
         ),
         (False,),
     ),

@@ -228,7 +228,7 @@ TIMINGS = {
     "error_counter_bits": 16,
 }
 BOOT = {"tiny": 4, "default": 32, "large": 32}
-SOFT_RESET_LIMIT = {"tiny": 1408, "default": 5376, "large": 9472}
+SOFT_RESET_LIMIT = {"tiny": 1408, "default": 2304, "large": 9472}
 
 
 @pytest.mark.parametrize("name", PRESETS)
