@@ -1,0 +1,188 @@
+"""KernelQueue's rules and cycles, as its page's examples have them, on RTL and model alike."""
+
+import pytest
+
+from tb.launch.queue_script import LOW, URGENT, Script, Seen, low_in_place
+from warploom_golden.launch import KernelQueue as Model
+from warploom_spec import ErrorCode, Fate, Stop
+from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
+from warploom_spec.queue_packets import MODE_YIELD, STOP_SKIP
+
+KINDS = pytest.mark.parametrize("kind", [Model], ids=["model"])
+pytestmark = KINDS
+
+SKIP = STOP_SKIP
+FINISHED = (FinalFate.FINISHED, ErrorCode.OK)
+
+
+def seen(script, kind, cycles):
+    return Seen(script.run(kind, cycles))
+
+
+def urgent_beside_low(kind):
+    return seen(low_in_place().launch(100, 1, priority=URGENT), kind, 130)
+
+
+@pytest.mark.rule("kernel_queue", 2, 3, 27, 28, 42, 43, 44)
+def test_an_urgent_launch_stops_the_low_one_in_two_cycles(kind):
+    """Example 1; the stop is a pulse."""
+    saw = urgent_beside_low(kind)
+    assert saw.pulses("answer", "ticket", "code", "count") == {21: (1, 0, 1), 101: (2, 0, 1)}
+    assert saw.stops() == {102: (Stop.KILL, Stop.NONE)}
+
+
+@pytest.mark.rule("kernel_queue", 17, 18, 30, 31, 32, 36)
+def test_its_configuration_is_presented_three_cycles_after_its_acceptance(kind):
+    """Example 2."""
+    assert urgent_beside_low(kind).valid("request") == [23, 103]
+
+
+@pytest.mark.rule("kernel_queue", 36, 38, 40)
+def test_it_is_handed_over_in_the_cycle_after_its_decision(kind):
+    """Example 3."""
+    assert urgent_beside_low(kind).launched() == {28: 1, 108: 2}
+
+
+@pytest.mark.rule("kernel_queue", 4, 8, 10, 11, 13, 21, 22, 23, 47, 48, 49, 53)
+def test_a_wait_ends_with_the_record_of_the_awaited_launch(kind):
+    """Example 4."""
+    script = low_in_place(ended=100).launch(40, 1, (0, 1))
+    saw = seen(script.end(100, 0, 1, Fate.FINISHED, cycles=64), kind, 112)
+    assert saw.pulses("record", "ticket", "fate", "code") == {102: (1, *FINISHED)}
+    assert saw.pulses("record", "word2", "accepted", "first_offer", "made", "offered") == {
+        102: (64, 20, 36, 101, 1)
+    }
+    assert saw.pulses("timeline", "stream", "count") == {102: (0, 1)}
+    assert saw.valid("request") == [23, 104]
+    assert saw.launched() == {28: 1, 109: 2}
+
+
+@pytest.mark.rule("kernel_queue", 11, 22, 23)
+@pytest.mark.parametrize("ended", range(40, 49))
+def test_a_wait_may_end_while_its_head_is_loaded(kind, ended):
+    """Example 4: accepted in 40, loaded from 45 on; a timeline that changes in c counts in c."""
+    script = low_in_place(ended=ended).launch(40, 1, (0, 1))
+    saw = seen(script.end(ended, 0, 1, Fate.FINISHED), kind, 60)
+    assert saw.pulses("timeline", "stream", "count") == {ended + 2: (0, 1)}
+    assert saw.valid("request") == [23, max(45, ended + 2) + 2]
+
+
+@pytest.mark.rule("kernel_queue", 37, 41, 45, 48, 50, 51)
+def test_a_skip_takes_an_unstarted_launch_back(kind):
+    """Example 5."""
+    script = held_up().end(110, 0, 1, Fate.SKIPPED)
+    saw = seen(script, kind, 120)
+    assert saw.stops() == {102: (SKIP, Stop.NONE)}
+    assert saw.pulses("put_back", "ticket", "fate") == {112: (1, Fate.SKIPPED)}
+    assert saw.valid("release") == [113]
+
+
+@pytest.mark.rule("kernel_queue", 37, 43, 44, 45)
+def test_a_skip_that_comes_too_late_changes_nothing(kind):
+    """Example 5, the other half: the launch began."""
+    saw = seen(held_up().level("started", 0, 103, 10**6), kind, 140)
+    assert saw.stops() == {102: (SKIP, Stop.NONE)}
+    assert not saw.pulses("put_back", "ticket")
+
+
+def held_up():
+    """Return a script: a launch of mode ``wait`` transfers in 98, an urgent one comes in 100."""
+    script = Script().launch(20, 0, mode=Mode.WAIT)
+    for cycle in range(28, 98):
+        script.at(cycle, launch__ready=0)
+    return script.launch(100, 1, priority=URGENT)
+
+
+def yielding():
+    script = low_in_place(MODE_YIELD, begins=50).launch(60, 1, priority=URGENT)
+    for cycle in range(100):
+        script.at(cycle, launch_timeout=30)
+    return script.level("yields", 0, 70, 73)
+
+
+@pytest.mark.rule("kernel_queue", 44, 46)
+def test_a_yielding_launch_goes_on_and_its_time_stands_still(kind):
+    """Example 6."""
+    assert seen(yielding(), kind, 95).stops() == {84: (Stop.KILL, Stop.NONE)}
+
+
+@pytest.mark.rule("kernel_queue", 43, 44, 46)
+def test_a_command_drains_a_yielding_launch_and_its_time_goes_on(kind):
+    """Example 6, the other half."""
+    saw = seen(yielding().preempt(75, 0), kind, 95)
+    assert saw.stops() == {77: (Stop.DRAIN, Stop.NONE), 84: (Stop.KILL, Stop.NONE)}
+
+
+@pytest.mark.rule("kernel_queue", 20, 25, 31, 41, 50, 51, 56, 57, 58, 59)
+def test_suspended_launches_go_on_in_the_order_of_their_acceptance(kind):
+    """Example 7; each launch's start is 0 again."""
+    script = Script().launch(20, 0, idempotent=1)
+    script.launch(30, 0, idempotent=1, after_previous=0)
+    script.level("started", 0, 36, 72).level("started", 1, 50, 70)
+    script.preempt(60, 0).end(70, 1, 2, Fate.KILLED).end(72, 0, 1, Fate.KILLED).resume(80, 0)
+    saw = seen(script, kind, 100)
+    assert saw.stops() == {62: (Stop.KILL, Stop.KILL)}
+    killed = Fate.KILLED
+    assert saw.pulses("put_back", "ticket", "fate") == {72: (2, killed), 74: (1, killed)}
+    assert saw.valid("release") == [73, 75]
+    fields = ("ticket", "kind", "word2", "word3", "word4", "accepted", "made")
+    assert saw.pulses("record", *fields) == {75: (0, RecordKind.PREEMPT, 0, 2, 0, 60, 74)}
+    assert saw.pulses("command_answer", "code") == {61: 0, 81: 0}
+    assert [c for c in saw.transfers("request") if c > 60] == [84, 89]
+    assert {c: t for c, t in saw.launched().items() if c > 60} == {89: 1, 94: 2}
+
+
+def full_and_held():
+    """Return a script: 16 launches of priority 3 wait in stream 5, which is held."""
+    script = Script().preempt(5, 5)
+    for number in range(16):
+        script.launch(20 + number, 5, priority=URGENT)
+    return script
+
+
+@pytest.mark.rule("kernel_queue", 2, 61, 62)
+def test_an_abort_of_the_last_entry(kind):
+    """Example 8; the entry stays taken, so the next launch is refused."""
+    script = full_and_held().abort(100, 16).launch(180, 6, priority=URGENT)
+    saw = seen(script, kind, 190)
+    assert saw.pulses("abort_answer", "code") == {167: ErrorCode.OK}
+    fields = ("ticket", "kind", "fate", "made")
+    aborted = (16, RecordKind.LAUNCH, FinalFate.ABORTED, 166)
+    assert {c: r for c, r in saw.pulses("record", *fields).items() if c > 100} == {167: aborted}
+    ready = saw.recording.port("abort__ready")
+    assert [cycle for cycle in range(190) if not ready[cycle]] == list(range(101, 167))
+    assert saw.pulses("answer", "code")[181] == ErrorCode.QUEUE_FULL
+
+
+@pytest.mark.rule("kernel_queue", 61, 62)
+def test_an_abort_of_an_unknown_ticket_takes_as_long(kind):
+    """Example 8, the other half."""
+    saw = seen(full_and_held().abort(100, 17), kind, 190)
+    assert saw.pulses("abort_answer", "code") == {167: QueueCode.TICKET_UNKNOWN}
+    ready = saw.recording.port("abort__ready")
+    assert [cycle for cycle in range(190) if not ready[cycle]] == list(range(101, 167))
+
+
+@pytest.mark.rule("kernel_queue", 55, 56, 58, 59)
+def test_a_preempt_beside_a_launch_does_not_meet_it(kind):
+    """Example 9."""
+    script = Script().preempt(50, 2).launch(50, 2, priority=LOW).resume(60, 2)
+    saw = seen(script, kind, 70)
+    assert saw.pulses("answer", "ticket", "code") == {51: (1, 0)}
+    assert saw.pulses("command_answer", "code") == {51: 0, 61: 0}
+    fields = ("kind", "word2", "word3", "word4", "accepted", "first_offer", "made")
+    assert saw.pulses("record", *fields) == {52: (RecordKind.PREEMPT, 0, 0, 0, 50, 0, 51)}
+    assert saw.valid("request") == [64]
+
+
+@pytest.mark.rule("kernel_queue", 48, 57, 58, 59)
+def test_a_resume_before_the_record_acts_behind_it(kind):
+    """Example 10; the launch goes on with its next block."""
+    script = low_in_place(Mode.DRAIN, begins=29, ended=90).preempt(30, 0)
+    script.resume(35, 0).end(90, 0, 1, Fate.DRAINED, next_x=7)
+    saw = seen(script, kind, 110)
+    assert saw.stops() == {32: (Stop.DRAIN, Stop.NONE)}
+    assert saw.pulses("command_answer", "code") == {31: 0, 36: 0}
+    assert saw.pulses("put_back", "ticket", "fate", "next_x") == {92: (1, Fate.DRAINED, 7)}
+    assert saw.pulses("record", "kind", "word3") == {93: (RecordKind.PREEMPT, 1 << 16)}
+    assert [cycle for cycle in saw.valid("request") if cycle > 30] == [96]
