@@ -11,7 +11,7 @@ from tb.support.deep_values import deep_but
 from tb.support.dispatch_cases import make_walker
 from tb.support.dispatch_configs import config_of
 from tb.support.launch_cases import edge_grid, random_grid
-from tb.support.planted import plant
+from tb.support.planted import Change, plant
 from tb.support.record import Sender, record
 from tb.support.seeded_faults import GRID_WALKER
 from warploom.dispatch import GridWalker
@@ -207,3 +207,18 @@ def test_a_grid_behind_a_flush_is_numbered_from_0(block):
         lambda cycle: {"o__ready": 1, "flush": int(cycle == 3)},
     )
     assert numbers(record(block(TINY), host, 8)) == [0, 1, 2, 0, 1]
+
+
+#: By block: its first number is 2^32 - 2 instead of 0.
+LATE = {
+    GridWalker: ("elaborate", "Mux(load, 0, number + 1)", "Mux(load, (1 << 32) - 2, number + 1)"),
+    Model: ("tick", 'fields["start_z"]),', 'fields["start_z"]), (1 << 32) - 2'),
+}
+
+
+@pytest.mark.rule("grid_walker", 5)
+@BLOCKS
+def test_numbers_wrap_at_2_to_the_32(block, monkeypatch):
+    plant(monkeypatch, [Change(block, *LATE[block])])
+    host = Sender({"i": [walk(TINY, (2, 2, 1))]}, lambda cycle: {"o__ready": 1, "flush": 0})
+    assert numbers(record(block(TINY), host, 6)) == [4294967294, 4294967295, 0, 1]
