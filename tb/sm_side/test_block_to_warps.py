@@ -13,7 +13,7 @@ from warploom.sm_side import BlockToWarps
 from warploom_golden.sm_side import BlockToWarps as Model
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 
-FIVE = "tiny,block_slots=5"
+FIVE = "tiny,block_slots=5,warp_size=4"
 
 
 def make(config):
