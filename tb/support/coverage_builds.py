@@ -47,7 +47,9 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "index_memory": (Build.of(test_index_memory.make, "tiny"),),
     "index_generator": (Build.of(test_index_generator.make, "narrow", memory=True),),
     "incremental_scheduler": (Build.of(test_incremental_scheduler.make, "three_entries"),),
-    "grid_walker": (Build.of(dispatch_cases.make_walker, "tiny"),),
+    "grid_walker": (
+        Build.of(dispatch_cases.make_walker, "tiny", first_number=dispatch_cases.LATE_NUMBER),
+    ),
     "block_dispatcher": tuple(
         Build.of(dispatch_cases.make_dispatcher, soon(config)) for config in DISPATCHERS
     ),

@@ -1,6 +1,7 @@
 """Cases of the lockstep tests of LaunchPath and its parts."""
 
 from dataclasses import replace
+from typing import Final
 
 from tb.support import dispatch_configs
 from tb.support.dispatch_configs import config_of, observers, soon
@@ -21,9 +22,16 @@ def make_check(config: str) -> tuple[LaunchCheck, LaunchCheckModel]:
     return LaunchCheck(config_of(config)), LaunchCheckModel(config_of(config))
 
 
-def make_walker(config: str) -> tuple[GridWalker, GridWalkerModel]:
+#: Eight blocks before the highest number: each of its bits is both 0 and 1.
+LATE_NUMBER: Final = (1 << 32) - 8
+
+
+def make_walker(config: str, *, first_number: int = 0) -> tuple[GridWalker, GridWalkerModel]:
     """Make a GridWalker and its model."""
-    return GridWalker(config_of(config)), GridWalkerModel(config_of(config))
+    return (
+        GridWalker(config_of(config), first_number=first_number),
+        GridWalkerModel(config_of(config), first_number=first_number),
+    )
 
 
 def make_dispatcher(config: str) -> tuple[BlockDispatcher, BlockDispatcherModel]:

@@ -57,9 +57,12 @@ class GridWalker:
     ----------
     config : Config
         Widths of the grid.
+    first_number : int, optional
+        Number of each grid's first block.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, *, first_number: int = 0):
+        self._first_number = first_number
         self._input = layouts.grid_walk(config)
         self._output = layouts.walked_block(config)
         self.reset()
@@ -94,4 +97,5 @@ class GridWalker:
             self._walk = Walk(
                 (fields["gx"], fields["gy"], fields["gz"]),
                 (fields["start_x"], fields["start_y"], fields["start_z"]),
+                self._first_number,
             )

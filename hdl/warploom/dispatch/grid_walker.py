@@ -18,14 +18,17 @@ class GridWalker(wiring.Component):
     ----------
     config : Config
         ``grid_bits`` are the coordinates' widths.
+    first_number : int, optional
+        Number of each grid's first block, for tests of the numbers' wrap.
     """
 
     i: stream.Interface
     o: stream.Interface
     flush: Signal
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, first_number: int = 0) -> None:
         self._config = config
+        self._first_number = first_number
         super().__init__(
             {
                 # A grid and the block to begin with, `0 <= start < g` in each axis. `ready` is
@@ -73,8 +76,8 @@ class GridWalker(wiring.Component):
             carry = end if axis == "x" else carry & end
         m.d.comb += last.eq(ends[0] & ends[1] & ends[2])
         with m.If(step | ~held):
-            # The 0 comes by the registers' reset, which takes no gates.
-            m.d.sync += number.eq(Mux(load, 0, number + 1))
+            # The first number comes by the registers' reset, which takes no gates.
+            m.d.sync += number.eq(Mux(load, self._first_number, number + 1))
         m.d.comb += self.o.payload.block_number.eq(number)
         return m
 

@@ -32,7 +32,7 @@ PLANTED: Final = {
     m.d.comb += [place.eq(count)""",
     ),
     "number_kept": Change(
-        *(GridWalker, "elaborate", "number.eq(Mux(load, 0, number + 1))"),
+        *(GridWalker, "elaborate", "number.eq(Mux(load, self._first_number, number + 1))"),
         "number.eq(number + 1)",
     ),
     "number_runs": Change(
