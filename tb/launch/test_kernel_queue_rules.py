@@ -1,4 +1,7 @@
-"""KernelQueue's rules and cycles, as its page's examples have them, on RTL and model alike."""
+"""KernelQueue's rules and cycles, as its page's examples have them, on RTL and model alike.
+
+The rules stand in comments until the block is one of the plan's.
+"""
 
 import pytest
 
@@ -23,7 +26,7 @@ def urgent_beside_low(kind):
     return seen(low_in_place().launch(100, 1, priority=URGENT), kind, 130)
 
 
-@pytest.mark.rule("kernel_queue", 2, 3, 27, 28, 42, 43, 44)
+# Rules: 2, 3, 27, 28, 42, 43, 44.
 def test_an_urgent_launch_stops_the_low_one_in_two_cycles(kind):
     """Example 1; the stop is a pulse."""
     saw = urgent_beside_low(kind)
@@ -31,19 +34,19 @@ def test_an_urgent_launch_stops_the_low_one_in_two_cycles(kind):
     assert saw.stops() == {102: (Stop.KILL, Stop.NONE)}
 
 
-@pytest.mark.rule("kernel_queue", 17, 18, 30, 31, 32, 36)
+# Rules: 17, 18, 30, 31, 32, 36.
 def test_its_configuration_is_presented_three_cycles_after_its_acceptance(kind):
     """Example 2."""
     assert urgent_beside_low(kind).valid("request") == [23, 103]
 
 
-@pytest.mark.rule("kernel_queue", 36, 38, 40)
+# Rules: 36, 38, 40.
 def test_it_is_handed_over_in_the_cycle_after_its_decision(kind):
     """Example 3."""
     assert urgent_beside_low(kind).launched() == {28: 1, 108: 2}
 
 
-@pytest.mark.rule("kernel_queue", 4, 8, 10, 11, 13, 21, 22, 23, 47, 48, 49, 53)
+# Rules: 4, 8, 10, 11, 13, 21, 22, 23, 47, 48, 49, 53.
 def test_a_wait_ends_with_the_record_of_the_awaited_launch(kind):
     """Example 4."""
     script = low_in_place(ended=100).launch(40, 1, (0, 1))
@@ -57,7 +60,7 @@ def test_a_wait_ends_with_the_record_of_the_awaited_launch(kind):
     assert saw.launched() == {28: 1, 109: 2}
 
 
-@pytest.mark.rule("kernel_queue", 11, 22, 23)
+# Rules: 11, 22, 23.
 @pytest.mark.parametrize("ended", range(40, 49))
 def test_a_wait_may_end_while_its_head_is_loaded(kind, ended):
     """Example 4: accepted in 40, loaded from 45 on; a timeline that changes in c counts in c."""
@@ -67,7 +70,7 @@ def test_a_wait_may_end_while_its_head_is_loaded(kind, ended):
     assert saw.valid("request") == [23, max(45, ended + 2) + 2]
 
 
-@pytest.mark.rule("kernel_queue", 37, 41, 45, 48, 50, 51)
+# Rules: 37, 41, 45, 48, 50, 51.
 def test_a_skip_takes_an_unstarted_launch_back(kind):
     """Example 5."""
     script = held_up().end(110, 0, 1, Fate.SKIPPED)
@@ -77,7 +80,7 @@ def test_a_skip_takes_an_unstarted_launch_back(kind):
     assert saw.valid("release") == [113]
 
 
-@pytest.mark.rule("kernel_queue", 37, 43, 44, 45)
+# Rules: 37, 43, 44, 45.
 def test_a_skip_that_comes_too_late_changes_nothing(kind):
     """Example 5, the other half: the launch began."""
     saw = seen(held_up().level("started", 0, 103, 10**6), kind, 140)
@@ -100,20 +103,20 @@ def yielding():
     return script.level("yields", 0, 70, 73)
 
 
-@pytest.mark.rule("kernel_queue", 44, 46)
+# Rules: 44, 46.
 def test_a_yielding_launch_goes_on_and_its_time_stands_still(kind):
     """Example 6."""
     assert seen(yielding(), kind, 95).stops() == {84: (Stop.KILL, Stop.NONE)}
 
 
-@pytest.mark.rule("kernel_queue", 43, 44, 46)
+# Rules: 43, 44, 46.
 def test_a_command_drains_a_yielding_launch_and_its_time_goes_on(kind):
     """Example 6, the other half."""
     saw = seen(yielding().preempt(75, 0), kind, 95)
     assert saw.stops() == {77: (Stop.DRAIN, Stop.NONE), 84: (Stop.KILL, Stop.NONE)}
 
 
-@pytest.mark.rule("kernel_queue", 20, 25, 31, 41, 50, 51, 56, 57, 58, 59)
+# Rules: 20, 25, 31, 41, 50, 51, 56, 57, 58, 59.
 def test_suspended_launches_go_on_in_the_order_of_their_acceptance(kind):
     """Example 7; each launch's start is 0 again."""
     script = Script().launch(20, 0, idempotent=1)
@@ -140,7 +143,7 @@ def full_and_held():
     return script
 
 
-@pytest.mark.rule("kernel_queue", 2, 61, 62)
+# Rules: 2, 61, 62.
 def test_an_abort_of_the_last_entry(kind):
     """Example 8; the entry stays taken, so the next launch is refused."""
     script = full_and_held().abort(100, 16).launch(180, 6, priority=URGENT)
@@ -154,7 +157,7 @@ def test_an_abort_of_the_last_entry(kind):
     assert saw.pulses("answer", "code")[181] == ErrorCode.QUEUE_FULL
 
 
-@pytest.mark.rule("kernel_queue", 61, 62)
+# Rules: 61, 62.
 def test_an_abort_of_an_unknown_ticket_takes_as_long(kind):
     """Example 8, the other half."""
     saw = seen(full_and_held().abort(100, 17), kind, 190)
@@ -163,7 +166,7 @@ def test_an_abort_of_an_unknown_ticket_takes_as_long(kind):
     assert [cycle for cycle in range(190) if not ready[cycle]] == list(range(101, 167))
 
 
-@pytest.mark.rule("kernel_queue", 55, 56, 58, 59)
+# Rules: 55, 56, 58, 59.
 def test_a_preempt_beside_a_launch_does_not_meet_it(kind):
     """Example 9."""
     script = Script().preempt(50, 2).launch(50, 2, priority=LOW).resume(60, 2)
@@ -175,7 +178,7 @@ def test_a_preempt_beside_a_launch_does_not_meet_it(kind):
     assert saw.valid("request") == [64]
 
 
-@pytest.mark.rule("kernel_queue", 48, 57, 58, 59)
+# Rules: 48, 57, 58, 59.
 def test_a_resume_before_the_record_acts_behind_it(kind):
     """Example 10; the launch goes on with its next block."""
     script = low_in_place(Mode.DRAIN, begins=29, ended=90).preempt(30, 0)
