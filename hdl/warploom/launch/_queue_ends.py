@@ -1,0 +1,126 @@
+"""KernelQueue's end register: what becomes of a launch that leaves its place."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data
+
+from warploom.launch._queue_shapes import QueueShape
+from warploom_spec import ErrorCode, Fate
+from warploom_spec.errors import ERROR_CODE_BITS
+from warploom_spec.layouts import CYCLES_BITS, FATE_BITS
+from warploom_spec.queue import FinalFate, Mode, QueueCode
+
+
+class QueueEnds:
+    """Handle a record in the cycle after ``ended``.
+
+    Attributes
+    ----------
+    arrives : Signal
+        A record is at ``ended`` in this cycle; ``place``: its place's launch; ``record``: it.
+    valid, launch, fate : Signal
+        The end register.
+    known, known_back : Any
+        What was kept of its launch, and whether anything was.
+    final, started, puts_back, finished, fails : Signal
+        What happens in this cycle: a final record; of a launch that has started; it is put back;
+        it has finished; its stream breaks.
+    final_fate, code : Signal
+        Of the final record.
+    kept : view
+        The progress to keep.
+    put_fate : Signal
+        The fate that ``put_back`` says.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        self.arrives = Signal()
+        self.place: Any = Signal(shape.in_place(), name="end_place")
+        members = {"fate": FATE_BITS, "code": ERROR_CODE_BITS, "cycles": CYCLES_BITS}
+        self.record: Any = Signal(
+            data.StructLayout({**members, **shape.start()}), name="end_record_in"
+        )
+        self.valid = Signal(name="end_valid")
+        self.was_valid = Signal(name="end_was_valid")
+        self.launch: Any = Signal(shape.in_place(), name="end_launch")
+        self.result: Any = Signal(self.record.shape(), name="end_result")
+        self.known: Any = Signal(shape.progress())
+        self.known_back = Signal()
+        self.final, self.started, self.puts_back = (
+            Signal(name="final"),
+            Signal(name="started"),
+            Signal(name="puts_back"),
+        )
+        self.finished, self.breaks = Signal(name="finished"), Signal(name="breaks")
+        self.final_fate, self.code = (
+            Signal(FinalFate, name="final_fate"),
+            Signal(ERROR_CODE_BITS, name="code"),
+        )
+        self.kept: Any = Signal(shape.progress(), name="progress_kept")
+
+    def build(self, m: Module) -> None:
+        """Add the register and its handling."""
+        m.d.sync += [
+            self.valid.eq(self.arrives),
+            self.was_valid.eq(self.valid),
+            self.launch.eq(self.place),
+            self.result.eq(self.record),
+        ]
+        self._judge(m)
+        self._keep(m)
+
+    def _judge(self, m: Module) -> None:
+        launch, fate = self.launch, self.result.fate
+        killed = fate == Fate.KILLED
+        if not self._shape.config.sm_kill:
+            killed = killed | (fate == Fate.DRAINED)
+        timeout = launch.timed_out & killed
+        finished, failed = fate == Fate.FINISHED, fate == Fate.FAILED
+        final = finished | failed | timeout | launch.aborted
+        m.d.comb += [
+            self.final.eq(self.valid & final),
+            self.puts_back.eq(self.valid & ~final),
+            self.started.eq(launch.again | launch.begun),
+            self.finished.eq(self.valid & finished),
+            self.breaks.eq(self.valid & failed & (self.result.code == ErrorCode.SM_LOST)),
+        ]
+        with m.If(finished):
+            m.d.comb += self.final_fate.eq(FinalFate.FINISHED)
+        with m.Elif(failed):
+            m.d.comb += [self.final_fate.eq(FinalFate.FAILED), self.code.eq(self.result.code)]
+        with m.Elif(timeout):
+            m.d.comb += [self.final_fate.eq(FinalFate.FAILED), self.code.eq(QueueCode.TIMEOUT)]
+        with m.Else():
+            m.d.comb += self.final_fate.eq(FinalFate.ABORTED)
+
+    def _keep(self, m: Module) -> None:
+        """Say what is kept of the launch, and shown in its record."""
+        launch, result, kept = self.launch, self.result, self.kept
+        old: Any = Signal(self.known.shape(), name="progress_known")
+        with m.If(self.known_back):
+            m.d.comb += old.eq(self.known)
+        reset = launch.mode == Mode.RESET
+        drained = launch.draining & reset & ~launch.idempotent & (result.fate != Fate.SKIPPED)
+        m.d.comb += [
+            kept.eq(old),
+            kept.reset_as_drain.eq(old.reset_as_drain | drained),
+        ]
+        with m.If(launch.begun):
+            m.d.comb += [
+                kept.offered.eq(1),
+                kept.first_offer.eq(launch.first_offer),
+                kept.cycles.eq(result.cycles),
+            ]
+        with m.If(self.puts_back & (result.fate == Fate.KILLED)):
+            m.d.comb += kept.kills.eq(old.kills + ~old.kills.all())
+        for name in self._shape.start():
+            # An again skipped launch keeps its block; the others have 0, or the record's.
+            m.d.comb += kept[name].eq(
+                Mux(
+                    result.fate == Fate.SKIPPED,
+                    Mux(launch.again, old[name], 0),
+                    Mux(result.fate == Fate.KILLED, 0, result[name]),
+                )
+            )

@@ -1,0 +1,237 @@
+"""KernelQueue's entries: free ones, and the memories of their launches."""
+
+from typing import Any
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data
+
+from warploom.launch._queue_shapes import QueueShape, looked_up, new_memory, written
+from warploom.lib.bits import decoded, lowest_number
+from warploom_spec import layouts
+
+
+class FreeEntries:
+    """Which entries are taken; for each priority the lowest free one.
+
+    Attributes
+    ----------
+    accept, entry : Signal
+        An entry is taken at the end of this cycle: the lowest free one of its priority.
+    accept_priority : Signal
+        Its priority, one bit each.
+    freed, freed_entry : Signal
+        An entry becomes free at the end of this cycle.
+    ends, ends_entry : Signal
+        A launch has ended in the list from the next cycle on.
+    comes_back, back_entry : Signal
+        A launch is put back with its progress at the end of this cycle.
+    taken, ended, back : Signal
+        One bit an entry: registers. ``ended_next``: ``ended`` with what this cycle adds.
+    full : Signal
+        One bit a priority: all its entries are taken. A register.
+    lowest : list of Signal
+        The lowest free entry of each priority. Registers.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        entries, bits = shape.entries, shape.entry_bits
+        self.accept, self.freed, self.ends = (
+            Signal(name="accept"),
+            Signal(name="freed"),
+            Signal(name="ends"),
+        )
+        self.comes_back = Signal()
+        self.accept_priority = Signal(shape.priorities)
+        self.entry, self.freed_entry = Signal(bits, name="entry"), Signal(bits, name="freed_entry")
+        self.ends_entry, self.back_entry = (
+            Signal(bits, name="ends_entry"),
+            Signal(bits, name="back_entry"),
+        )
+        self.taken = Signal(entries, name="taken")
+        self.ended = Signal(entries, name="ended_in_list")
+        self.ended_next = Signal(entries)
+        self.back = Signal(entries, name="was_put_back")
+        self.full = Signal(shape.priorities, name="priority_full")
+        self.lowest = [
+            Signal(bits, name=f"lowest_free_{p}", init=p * shape.depth)
+            for p in range(shape.priorities)
+        ]
+
+    def build(self, m: Module) -> None:
+        """Add the registers' changes."""
+        shape = self._shape
+        freed = decoded(m, "freed_is", self.freed_entry, shape.entries, self.freed)
+        enters = decoded(m, "enters_is", self.entry, shape.entries, self.accept)
+        ends = decoded(m, "ends_is", self.ends_entry, shape.entries, self.ends)
+        back = decoded(m, "back_is", self.back_entry, shape.entries, self.comes_back)
+        m.d.comb += self.ended_next.eq(self.ended | ends)
+        m.d.sync += [
+            self.taken.eq((self.taken | enters) & ~freed),
+            self.ended.eq(self.ended_next & ~enters),
+            self.back.eq((self.back | back) & ~enters),
+        ]
+        for p in range(shape.priorities):
+            self._lowest(m, p, freed)
+
+    def _lowest(self, m: Module, p: int, freed: Signal) -> None:
+        """Find the lowest free entry for both cases of ``accept``, which comes late."""
+        depth = self._shape.depth
+        rows = slice(p * depth, (p + 1) * depth)
+        stays = self.taken[rows] & ~freed[rows]
+        number = self.lowest[p][: max(0, (depth - 1).bit_length())]
+        is_lowest: Value = Cat(number == k for k in range(depth)) if depth > 1 else C(1, 1)
+        fills = stays | is_lowest
+        accept = self.accept & self.accept_priority[p]
+        found: list[tuple[Signal, Value]] = []
+        for taken in (stays, fills):
+            free = Signal(depth, name=f"free_{p}_{len(found)}")
+            m.d.comb += free.eq(~taken)
+            found.append((free, lowest_number(free)[: (depth - 1).bit_length()]))
+        m.d.sync += self.full[p].eq(Mux(accept, ~found[1][0].any(), ~found[0][0].any()))
+        if depth > 1:
+            m.d.sync += number.eq(Mux(accept, found[1][1], found[0][1]))
+
+    def read(self, m: Module, bits: Any, entry: Any) -> Value:
+        """Return an entry's bit."""
+        found: Value = bits.bit_select(entry, 1)
+        return found
+
+
+class EntryMemories:
+    """Memories by entry, each with one read port; read one cycle after the address.
+
+    Attributes
+    ----------
+    accept, entry, body, accepted_at : Signal
+        A launch enters at the end of this cycle.
+    line_empty : Signal
+        No launch is in the line.
+    stage_entry, front_entry : Signal
+        Addresses of the body, where the line is empty and else. ``moves``: the stage's launch
+        enters the line.
+    request_entry, search_entry, record_entry, waits_entry : Signal
+        Addresses.
+    comes_back, back_entry, progress : Signal
+        Progress to keep.
+    front, front_progress, last_ticket, last_progress, request, search, record, record_progress
+        Words that were read; ``last``: of the launch that entered the line last.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        bits = shape.entry_bits
+        self.accept, self.comes_back = Signal(name="accept"), Signal(name="comes_back")
+        self.line_empty, self.moves = Signal(name="line_empty"), Signal(name="moves")
+        self.entry, self.back_entry = Signal(bits, name="entry"), Signal(bits, name="back_entry")
+        self.stage_entry, self.front_entry = (
+            Signal(bits, name="stage_entry"),
+            Signal(bits, name="front_entry"),
+        )
+        self.request_entry, self.search_entry = (
+            Signal(bits, name="request_entry"),
+            Signal(bits, name="search_entry"),
+        )
+        self.record_entry = Signal(bits)
+        self.body: Any = Signal(shape.body())
+        self.accepted_at = Signal(32)
+        self.progress: Any = Signal(shape.progress())
+        self.front: Any = None
+        self.front_progress: Any = None
+        self.last_ticket: Any = None
+        self.last_progress: Any = None
+        self.request: Any = None
+        self.search: Any = None
+        self.record: Any = None
+        self.record_progress: Any = None
+
+    def build(self, m: Module) -> None:
+        """Add the memories."""
+        shape = self._shape
+        front = Signal(shape.entry_bits)
+        m.d.comb += front.eq(Mux(self.line_empty, self.stage_entry, self.front_entry))
+        names = self.body.shape().members
+        body = {name: self.body[name] for name in names}
+        self.front = self._accepted(m, "bodies", body, front)
+        ticket = {"ticket": body["ticket"]}
+        self.last_ticket = self._accepted(m, "last_tickets", ticket, self.stage_entry, self.moves)
+        search = {**ticket, "number": body["stream"]}
+        self.search = self._accepted(m, "search_tickets", search, self.search_entry)
+        record = {**ticket, "accepted": self.accepted_at}
+        self.record = self._accepted(m, "record_tickets", record, self.record_entry)
+        if shape.config.makes_indices:
+            config = layouts.index_config(shape.config)
+            wanted = {f.name: self._index_field(body, f.name, f.bits) for f in config.present}
+            self.request = self._accepted(m, "index_configs", wanted, self.request_entry)
+        start = shape.start()
+        self.front_progress = self._back(m, "front_starts", [*start, "kills"], front)
+        self.last_progress = self._back(m, "last_starts", [*start], self.stage_entry, self.moves)
+        everything = [*self.progress.shape().members]
+        self.record_progress = self._back(m, "progress", everything, self.record_entry)
+
+    def _index_field(self, body: dict[str, Any], name: str, bits: int) -> Value:
+        """Return a field of the index configuration; no launch has an index of thread W."""
+        found = body.get("index_address" if name == "address" else name)
+        return C(0, bits) if found is None else Value.cast(found)
+
+    def _read(self, m: Module, memory: Any, address: Any, enable: Any) -> Any:
+        port = memory.read_port()
+        m.d.comb += [port.addr.eq(address), port.en.eq(enable)]
+        return port.data
+
+    def _accepted(
+        self, m: Module, name: str, values: dict[str, Any], address: Any, enable: Any = 1
+    ) -> Any:
+        """Add a memory that is written at the acceptance."""
+        layout = data.StructLayout({key: len(Value.cast(v)) for key, v in values.items()})
+        memory = new_memory(m, name, layout, self._shape.entries)
+        written(m, memory, self.entry, self.accept, values)
+        return self._read(m, memory, address, enable)
+
+    def _back(self, m: Module, name: str, fields: list[str], address: Any, enable: Any = 1) -> Any:
+        """Add a memory that is written when a launch is put back."""
+        values = {key: self.progress[key] for key in fields}
+        layout = data.StructLayout({key: len(Value.cast(v)) for key, v in values.items()})
+        memory = new_memory(m, name, layout, self._shape.entries)
+        written(m, memory, self.back_entry, self.comes_back, values)
+        return self._read(m, memory, address, enable)
+
+
+class NextEntries:
+    """For each entry the next one of its stream's list, in distributed memory.
+
+    Attributes
+    ----------
+    accept, entry, number : Signal
+        A launch enters the list of stream ``number`` at the end of this cycle.
+    not_empty : Signal
+        The list has a launch.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        self.accept, self.not_empty = Signal(name="accept"), Signal(name="not_empty")
+        self.entry = Signal(shape.entry_bits)
+        self.number = Signal(shape.config.stream_bits)
+        self._next: Any = None
+
+    def build(self, m: Module) -> None:
+        """Add the memories of tails and of next entries."""
+        shape = self._shape
+        tails = new_memory(m, "tails", shape.entry_bits, shape.streams)
+        write = tails.write_port()
+        self._next = new_memory(m, "next_entries", shape.entry_bits, shape.entries)
+        link = self._next.write_port()
+        m.d.comb += [
+            write.addr.eq(self.number),
+            write.data.eq(self.entry),
+            write.en.eq(self.accept),
+            link.addr.eq(looked_up(m, tails, self.number)),
+            link.data.eq(self.entry),
+            link.en.eq(self.accept & self.not_empty),
+        ]
+
+    def after(self, m: Module, entry: Any) -> Value:
+        """Return the entry behind another one."""
+        found: Value = looked_up(m, self._next, entry)
+        return found

@@ -1,0 +1,279 @@
+"""How launches enter KernelQueue's lists, leave them, and end."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+
+from warploom.launch._queue_parts import QueueParts
+from warploom.launch._queue_shapes import any_of, hit, new_memory, spread
+from warploom.launch._queue_timelines import waits_to_keep
+from warploom_spec.layouts import PLACES
+from warploom_spec.queue_packets import COUNT_BITS
+
+
+def accept(m: Module, q: QueueParts) -> None:
+    """Judge a launch, and answer."""
+    ports, acceptance, room = q.ports, q.acceptance, q.room
+    counts = q.accepted
+    priority_of_freed = q.free.freed_entry[(q.shape.depth - 1).bit_length() :]
+    m.d.comb += [
+        acceptance.full.eq(q.free.full),
+        acceptance.records_full.eq(room.records_full),
+        acceptance.ahead.eq(counts.ahead),
+        counts.enters.eq(acceptance.accepts),
+        counts.number.eq(acceptance.number),
+        counts.stream.eq(acceptance.stream),
+        counts.next_number.eq(acceptance.next_sent.stream),
+        room.sent.eq(ports.sent.valid),
+        room.sent_priority.eq(Cat(ports.sent.priority == p for p in range(q.shape.priorities))),
+        room.refused.eq(acceptance.refuses),
+        room.refused_priority.eq(acceptance.priority),
+        room.accepts.eq(acceptance.accepts),
+        room.preempts.eq(q.commands.accepts),
+        room.taken.eq(ports.record_taken),
+        room.freed.eq(q.free.freed),
+        room.freed_priority.eq(Cat(priority_of_freed == p for p in range(q.shape.priorities))),
+        ports.room.eq(room.room),
+    ]
+    for k, (valid, its_stream, count) in enumerate(counts.next_pairs):
+        sent = acceptance.next_sent
+        m.d.comb += [
+            valid.eq(sent[f"wait{k}_valid"]),
+            its_stream.eq(sent[f"wait{k}_stream"]),
+            count.eq(sent[f"wait{k}_count"]),
+        ]
+    accepts, answer = acceptance.accepts, ports.answer
+    m.d.sync += [
+        answer.valid.eq(ports.checked.valid),
+        answer.ticket.eq(spread(accepts, room.ticket)),
+        answer.code.eq(acceptance.code),
+        answer.argument.eq(acceptance.argument),
+        answer.count.eq(spread(accepts, (counts.count + 1)[: len(answer.count)])),
+    ]
+
+
+def enter(m: Module, q: QueueParts) -> None:
+    """Let an accepted launch take an entry, and enter its stream's list."""
+    ports, acceptance, memories = q.ports, q.acceptance, q.memories
+    accepts, entry = acceptance.accepts, q.free.entry
+    checked, events = ports.checked, q.streams.events
+    valid_pairs = [checked[f"wait{k}_valid"] for k in range(q.shape.waits)]
+    m.d.comb += [
+        entry.eq(
+            any_of(spread(acceptance.priority[p], lowest) for p, lowest in enumerate(q.free.lowest))
+        ),
+        q.free.accept.eq(accepts),
+        q.free.accept_priority.eq(acceptance.priority),
+        memories.accept.eq(accepts),
+        memories.entry.eq(entry),
+        memories.accepted_at.eq(ports.clock),
+        memories.body.ticket.eq(q.room.ticket),
+        memories.body.base.eq(q.accepted.count),
+        q.next.accept.eq(accepts),
+        q.next.entry.eq(entry),
+        q.next.number.eq(acceptance.number),
+        q.next.not_empty.eq(hit(acceptance.stream, q.streams["has"])),
+        q.streams.entry.eq(entry),
+        q.streams.enters_priority.eq(acceptance.priority),
+        events.enters.eq(spread(accepts, acceptance.stream)),
+        events.enters_ready.eq(~any_of(valid_pairs)),
+        events.enters_after.eq(checked.after_previous),
+    ]
+    for name in memories.body.shape().members:
+        if name not in ("ticket", "base"):
+            m.d.comb += memories.body[name].eq(checked[name])
+    keep_waits(m, q, accepts, entry)
+
+
+def keep_waits(m: Module, q: QueueParts, accepts: Signal, entry: Signal) -> None:
+    """Write a launch's waits one cycle after its acceptance; read those of a job's head."""
+    shape, checked = q.shape, q.ports.checked
+    memory = new_memory(m, "waits", shape.waiting(), shape.entries)
+    write = memory.write_port()
+    read = memory.read_port()
+    after = Signal(name="waits_after")
+    enters = Signal(name="waits_enter")
+    where = Signal(shape.entry_bits, name="waits_entry")
+    pairs = []
+    for k in range(shape.waits):
+        valid = Signal(name=f"waits_valid_{k}")
+        its_stream = Signal(shape.config.stream_bits, name=f"waits_stream_{k}")
+        m.d.sync += [
+            valid.eq(checked[f"wait{k}_valid"]),
+            its_stream.eq(checked[f"wait{k}_stream"]),
+        ]
+        pairs.append((valid, its_stream))
+    m.d.sync += [enters.eq(accepts), where.eq(entry), after.eq(checked.after_previous)]
+    word = waits_to_keep(pairs, q.accepted.kept, after)
+    m.d.comb += [
+        write.addr.eq(where),
+        write.en.eq(enters),
+        *(write.data[name].eq(value) for name, value in word.items()),
+        read.addr.eq(q.jobs.head),
+        q.timelines.heads.eq(read.data),
+    ]
+
+
+def lists(m: Module, q: QueueParts) -> None:
+    """Tell each list which head leaves, and what comes behind it."""
+    streams, places, jobs, free = q.streams, q.places, q.jobs, q.free
+    leavers = [
+        (places.begins[p] & ~launch.again, launch.stream, launch.entry)
+        for p, launch in enumerate(places.launch)
+    ]
+    leavers.append((jobs.passes, jobs.picked, jobs.head))
+    for k, (leaves, its, entry) in enumerate(leavers):
+        behind = q.next.after(m, entry)
+        m.d.comb += [
+            streams.leaves[k].eq(spread(leaves, its)),
+            streams.next_entry[k].eq(behind),
+            streams.next_ended[k].eq(free.read(m, free.ended_next, streams.next_entry[k])),
+        ]
+    for p in range(PLACES):
+        m.d.comb += streams.begins[p].eq(streams.leaves[p])
+
+
+def load(m: Module, q: QueueParts) -> None:
+    """Load heads, and let them know of timelines."""
+    streams, jobs, timelines = q.streams, q.jobs, q.timelines
+    m.d.comb += [
+        jobs.busy.eq(q.ports.ended.valid),
+        jobs.suspended_entry.eq(q.suspended.of(m, jobs.number, jobs.slot)),
+        timelines.loading.eq(jobs.loading[1]),
+        timelines.leaves.eq(streams["leaves_any"]),
+        streams.waits_over.eq(timelines.over),
+        streams.events.loads.eq(jobs.loading[1]),
+        streams.events.loaded_after.eq(timelines.loaded_after),
+        streams.events.settles.eq(jobs.over_stream),
+    ]
+
+
+def started(m: Module, q: QueueParts) -> None:
+    """Keep where started launches are."""
+    line, places, ends, events = q.line, q.places, q.ends, q.streams.events
+    front, taken = line.launch[0], line.taken
+    ended: Any = ends.place
+    back = line.takes_back.any()
+    from_end = ends.puts_back & ends.started
+    again = back & taken.again
+    suspends = from_end | again
+    slot = Mux(ends.valid, ends.launch.slot, taken.slot)
+    its = Mux(ends.valid, ends.launch.stream, taken.stream)
+    streams = q.shape.streams
+    m.d.comb += [
+        events.hands.eq(spread(line.hands & front.again, front.stream)),
+        events.hands_slot.eq(front.slot.replicate(streams)),
+        events.placed_end.eq(spread(ends.arrives & (ended.again | ended.begun), ended.stream)),
+        events.placed_end_slot.eq(ended.slot.replicate(streams)),
+        events.suspends.eq(spread(suspends, its)),
+        events.suspends_slot.eq(slot.replicate(streams)),
+        events.head_back.eq(
+            spread(ends.valid & ~ends.started, ends.launch.stream)
+            | spread(back & ~taken.again, taken.stream)
+        ),
+        q.suspended.suspends.eq(suspends),
+        q.suspended.slot.eq(slot),
+        q.suspended.number.eq(Mux(ends.valid, ends.launch.number, taken.number)),
+        q.suspended.entry.eq(Mux(ends.valid, ends.launch.entry, taken.entry)),
+    ]
+    for p, launch in enumerate(places.launch):
+        bases = q.bases
+        m.d.comb += [
+            bases.begins[p].eq(places.begins[p] & ~launch.again),
+            bases.number[p].eq(launch.number),
+            bases.slot[p].eq(places.begin_slot[p]),
+            bases.base[p].eq(launch.base),
+        ]
+
+
+def settle(m: Module, q: QueueParts) -> None:
+    """End launches: free entries, step timelines. At most one ends in a cycle."""
+    streams, jobs, ends, abort = q.streams, q.jobs, q.ends, q.abort
+    aborts_suspended = Signal(name="abort_ends_suspended")
+    abort_slot = Signal(name="abort_slot")
+    abort_suspended(m, q, aborts_suspended, abort_slot)
+    final = ends.final & ends.started
+    its = Mux(ends.valid, ends.launch.stream, Mux(jobs.over, jobs.over_stream, abort.stream))
+    number = Mux(ends.valid, ends.launch.number, Mux(jobs.over, jobs.over_number, abort.number))
+    slot = Mux(ends.valid, ends.launch.slot, abort_slot)
+    entry = Mux(ends.valid, ends.launch.entry, Mux(jobs.over, jobs.over_entry, abort.entry))
+    older = hit(its, streams.older)
+    remains = hit(its, streams.started[0]), hit(its, streams.started[1])
+    other = Mux(slot, remains[0], remains[1])
+    read_slot = Mux(jobs.over, older, ~slot)
+    any_remains = Mux(jobs.over, remains[0] | remains[1], other)
+    oldest = Mux(jobs.over, jobs.over_suspended & jobs.over_oldest, older == slot)
+    length = any_of(spread(its[s], count) for s, count in enumerate(streams.length))
+    timelines, bases, counts = q.timelines, q.bases, q.accepted
+    ended = final | jobs.over | aborts_suspended
+    m.d.comb += [
+        q.free.freed.eq(ended),
+        q.free.freed_entry.eq(entry),
+        bases.read_number.eq(number),
+        bases.read_slot.eq(read_slot),
+        bases.read_place.eq(
+            Mux(
+                read_slot,
+                hit(its, streams.from_place[1]),
+                hit(its, streams.from_place[0]),
+            )
+        ),
+        counts.end_number.eq(number),
+        counts.end_stream.eq(its),
+        timelines.stream.eq(its),
+        timelines.number.eq(number),
+        timelines.count.eq(Mux(any_remains, bases.found, (counts.end_count - length)[:COUNT_BITS])),
+        timelines.changes.eq(ended & (~any_remains | oldest)),
+    ]
+    for k in range(2):
+        mine = (slot if k else ~slot) & (final | aborts_suspended)
+        job = jobs.ends & (jobs.slot if k else ~jobs.slot)
+        m.d.comb += streams.removes[k].eq(spread(mine, its) | spread(job, jobs.picked))
+    step = q.ports.timeline
+    m.d.sync += [
+        step.valid.eq(timelines.changes),
+        step.stream.eq(number),
+        step.count.eq(timelines.count),
+    ]
+
+
+def abort_suspended(m: Module, q: QueueParts, ends: Signal, slot: Signal) -> None:
+    """Say whether the ABORT's launch is suspended, and let the ABORT act."""
+    abort, streams, jobs, line = q.abort, q.streams, q.jobs, q.line
+    entry = abort.entry
+    here = []
+    for k in range(2):
+        of_slot = hit(abort.stream, streams.started[k] & streams.suspended[k])
+        here.append(of_slot & (q.suspended.of(m, abort.number, k) == entry))
+    placed = any_of(
+        q.places.valid[p] & (launch.entry == entry) for p, launch in enumerate(q.places.launch)
+    )
+    on_way = [
+        q.ends.valid & (q.ends.launch.entry == entry),
+        q.choice.stage_valid & (q.choice.stage_entry == entry),
+        *(line.valid[k] & (line.launch[k].entry == entry) for k in range(2)),
+    ]
+    unknown = ~abort.taken | abort.ended
+    waits_here = jobs.looked | (jobs.looks & hit(jobs.picked, abort.stream))
+    busy = any_of(on_way) | waits_here | q.ends.valid | q.ends.was_valid
+    acts = Signal(name="abort_ends_launch")
+    in_list = Signal(name="abort_ends_in_list")
+    m.d.comb += [
+        acts.eq(abort.acts & ~unknown & ~placed & ~busy),
+        slot.eq(here[1]),
+        ends.eq(acts & (here[0] | here[1])),
+        in_list.eq(acts & ~here[0] & ~here[1]),
+        abort.over.eq(unknown | placed | acts),
+        q.records.aborts.eq(acts),
+        q.records.abort_number.eq(abort.number),
+    ]
+    unstarted = q.ends.final & ~q.ends.started
+    head = any_of(spread(abort.stream[s], its) for s, its in enumerate(streams.head))
+    m.d.comb += [
+        q.free.ends.eq(unstarted | in_list),
+        q.free.ends_entry.eq(Mux(q.ends.valid, q.ends.launch.entry, entry)),
+        streams.events.head_ends.eq(
+            spread(unstarted, q.ends.launch.stream)
+            | spread(in_list & (head == entry), abort.stream)
+        ),
+    ]

@@ -1,0 +1,78 @@
+"""KernelQueue's parts, side by side."""
+
+from typing import Any
+
+from amaranth.hdl import Module
+
+from warploom.launch._queue_acceptance import QueueAcceptance
+from warploom.launch._queue_choice import QueueChoice
+from warploom.launch._queue_commands import QueueAbort, QueueCommands, RoomNumbers
+from warploom.launch._queue_ends import QueueEnds
+from warploom.launch._queue_entries import EntryMemories, FreeEntries, NextEntries
+from warploom.launch._queue_line import QueueFlight, QueueLine
+from warploom.launch._queue_places import QueuePlaces
+from warploom.launch._queue_records import QueueRecords
+from warploom.launch._queue_shapes import QueueShape
+from warploom.launch._queue_streams import QueueJobs, QueueStreams
+from warploom.launch._queue_timelines import (
+    AcceptedCounts,
+    StartedBases,
+    SuspendedEntries,
+    Timelines,
+)
+
+
+class QueueParts:
+    """All parts of one KernelQueue.
+
+    Parameters
+    ----------
+    ports
+        The component.
+    shape : QueueShape
+        Its numbers.
+    first_ticket : int
+        The first launch's ticket.
+    """
+
+    def __init__(self, ports: Any, shape: QueueShape, first_ticket: int) -> None:
+        self.ports, self.shape = ports, shape
+        self.free, self.memories = FreeEntries(shape), EntryMemories(shape)
+        self.next, self.suspended = NextEntries(shape), SuspendedEntries(shape)
+        self.streams, self.jobs = QueueStreams(shape), QueueJobs(shape)
+        self.accepted, self.timelines = AcceptedCounts(shape), Timelines(shape)
+        self.bases = StartedBases(shape)
+        self.choice, self.line = QueueChoice(shape), QueueLine(shape)
+        self.flight = QueueFlight(shape) if shape.config.makes_indices else None
+        self.places, self.ends = QueuePlaces(shape), QueueEnds(shape)
+        self.acceptance = QueueAcceptance(shape, ports.sent, ports.checked)
+        self.room = RoomNumbers(shape, first_ticket)
+        self.commands = QueueCommands(shape, ports.command)
+        self.abort = QueueAbort(shape)
+        self.records = QueueRecords(shape, ports.record)
+
+    def build(self, m: Module) -> None:
+        """Add all parts to a module."""
+        streams, choice, line, places = self.streams, self.choice, self.line, self.places
+        self.free.build(m)
+        self.memories.build(m)
+        self.next.build(m)
+        self.suspended.build(m)
+        streams.build(m)
+        self.jobs.build(m, streams)
+        self.accepted.build(m)
+        self.timelines.build(m)
+        self.bases.build(m)
+        back = self.free.read(m, self.free.back, choice.stage_entry)
+        line.build(m, streams, choice, self.abort, back)
+        if self.flight is not None:
+            self.flight.build(m, line)
+        choice.build(m, streams, [*line.ways(streams), *places.ways(streams)])
+        places.build(m, streams, choice, line)
+        self.ends.build(m)
+        self.acceptance.build(m, streams)
+        self.room.build(m)
+        self.commands.build(m, streams)
+        self.abort.build(m)
+        self.records.words = self.memories.record
+        self.records.build(m, self.ends, self.jobs, self.commands)

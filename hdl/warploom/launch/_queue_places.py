@@ -1,0 +1,236 @@
+"""KernelQueue's places: launches that the dispatcher has, and the stops that it is sent."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+
+from warploom.launch._queue_choice import OnTheWay, QueueChoice
+from warploom.launch._queue_line import has_flag, is_displaced, is_early
+from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape, any_of, hit
+from warploom.launch._queue_streams import QueueStreams
+from warploom_spec import Stop
+from warploom_spec.layouts import PLACES, STOP_BITS
+from warploom_spec.queue import Mode
+from warploom_spec.queue_packets import MODE_YIELD, STOP_SKIP
+
+#: Cycles from the decision on a skip to the look whether it has failed.
+_SKIP_LOOK = 4
+_STARTED = 32
+
+
+class QueuePlaces:
+    """The launches in the dispatcher's places.
+
+    Attributes
+    ----------
+    valid, launch
+        Whether there are launches, and they. Registers.
+    hands, enters
+        A launch gets a place at the end of this cycle, and it.
+    takes : Signal
+        The place that it gets, one bit each.
+    ended, ended_place : Signal
+        A record is at ``ended``.
+    started, yields, clock, launch_timeout : Signal
+        The ports.
+    aborted_streams : Signal
+        Streams that ABORT_STREAMS names in this cycle.
+    aborts : Signal
+        For each place: an ABORT meets its launch.
+    begins : Signal
+        For each place: its launch begins in this cycle.
+    begin_slot : Signal
+        For each place: the slot of a launch that begins for the first time.
+    changed : list
+        The launches with what happens in this cycle.
+    stops : list of Signal
+        Stops to send.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        layout = shape.in_place()
+        self.valid = Signal(PLACES, name="place_valid")
+        self.launch: list[Any] = [Signal(layout, name=f"place_{p}") for p in range(PLACES)]
+        self.changed: list[Any] = [Signal(layout, name=f"place_{p}_changed") for p in range(PLACES)]
+        self.hands = Signal()
+        self.enters: Any = Signal(layout, name="place_enters")
+        self.takes, self.ends = Signal(PLACES, name="takes"), Signal(PLACES, name="ends")
+        self.ended, self.ended_place = Signal(name="ended"), Signal(name="ended_place")
+        self.started, self.yields = Signal(PLACES, name="started"), Signal(PLACES, name="yields")
+        self.clock, self.launch_timeout = (
+            Signal(CLOCK_BITS, name="clock"),
+            Signal(_STARTED, name="launch_timeout"),
+        )
+        self.aborted_streams = Signal(shape.streams)
+        self.aborts = Signal(PLACES)
+        self.begins = Signal(PLACES)
+        self.begin_slot = Signal(PLACES)
+        self.stops = [Signal(STOP_BITS, name=f"stop_{p}") for p in range(PLACES)]
+
+    def build(self, m: Module, streams: QueueStreams, choice: QueueChoice, line: Any) -> None:
+        """Add places and stops."""
+        free = ~self.valid | self.ends
+        m.d.comb += [
+            self.ends.eq(Cat(self.ended & (self.ended_place == p) for p in range(PLACES))),
+            self.takes.eq(Cat(self.hands & free[0], self.hands & ~free[0])),
+        ]
+        m.d.sync += self.valid.eq(self.takes | ~free)
+        limit, limited = Signal(_STARTED, name="limit_less_one"), Signal(name="limited")
+        m.d.sync += [limit.eq(self.launch_timeout - 1), limited.eq(self.launch_timeout.any())]
+        for p in range(PLACES):
+            over = self._residence(m, p, limit, limited)
+            self._begin(m, p, streams)
+            self._stop(m, p, streams, choice, line, over)
+            self._change(m, p, streams, choice)
+
+    def ways(self, streams: QueueStreams) -> list[OnTheWay]:
+        """Return the launches as the choice sees them."""
+        return [
+            OnTheWay(
+                launch.stream,
+                launch.priority,
+                self.valid[p]
+                & ~self.started[p]
+                & ~was_stopped(launch)
+                & ~hit(launch.stream, streams.held),
+                0,
+                is_early(launch, streams),
+            )
+            for p, launch in enumerate(self.launch)
+        ]
+
+    def coming(self) -> Value:
+        """Return the streams of launches that a stop was sent to, one bit each."""
+        return any_of(
+            launch.stream & (self.valid[p] & was_stopped(launch)).replicate(self._shape.streams)
+            for p, launch in enumerate(self.launch)
+        )
+
+    def displacing(self) -> Value:
+        """Return the streams of started launches that were drained or killed, one bit each."""
+        found = []
+        for p, launch in enumerate(self.launch):
+            stopped = launch.draining | launch.killing
+            off = self.valid[p] & (launch.again | launch.begun) & stopped
+            found.append(launch.stream & off.replicate(self._shape.streams))
+        return any_of(found)
+
+    def _residence(self, m: Module, p: int, limit: Signal, limited: Signal) -> Signal:
+        """Count the cycles of a residence; return whether its time is over."""
+        cycles = Signal(_STARTED, name=f"residence_{p}")
+        runs, over = Signal(name=f"runs_{p}"), Signal(name=f"time_over_{p}")
+        m.d.comb += [
+            runs.eq(self.started[p] & ~self.yields[p]),
+            over.eq(runs & limited & (cycles >= limit)),
+        ]
+        with m.If(self.takes[p]):
+            m.d.sync += cycles.eq(0)
+        with m.Elif(runs & ~cycles.all()):
+            m.d.sync += cycles.eq(cycles + 1)
+        return over
+
+    def _begin(self, m: Module, p: int, streams: QueueStreams) -> None:
+        """A launch begins in the first cycle in which its place has started."""
+        launch = self.launch[p]
+        m.d.comb += [
+            self.begins[p].eq(self.valid[p] & self.started[p] & ~launch.begun),
+            # The slot is 0 if it is free.
+            self.begin_slot[p].eq(~hit(launch.stream, streams["first_free"])),
+        ]
+
+    def _stop(
+        self,
+        m: Module,
+        p: int,
+        streams: QueueStreams,
+        choice: QueueChoice,
+        line: Any,
+        over: Signal,
+    ) -> None:
+        """Send the first stop that holds, and note it."""
+        launch, changed, started = self.launch[p], self.changed[p], self.started[p]
+        active = self.valid[p] & ~self.ends[p]
+        stopped = was_stopped(launch)
+        flag, held = Signal(name=f"flag_{p}"), hit(launch.stream, streams.held)
+        ends = launch.aborted | streams.closed
+        bounded = hit(launch.stream, streams["bounded"]) & ~launch.again
+        gone = (
+            hit(launch.stream, streams.broken)
+            | bounded
+            | is_displaced(launch, streams, choice, line.displaced_streams)
+        )
+        deals = Signal(name=f"deals_{p}")
+        kill, drain, skip = mode_stops(launch, started, held)
+        by_mode = Signal(name=f"stop_by_mode_{p}")
+        m.d.comb += [
+            flag.eq(has_flag(launch, streams, choice)),
+            deals.eq(active & ~stopped & flag & (~started | ~launch.dealt)),
+        ]
+        skips_late = _later(m, p, self.stops[p] == STOP_SKIP, self.takes[p])
+        m.d.comb += changed.eq(launch)
+        with m.If(active & ~launch.killing & (ends | over)):
+            m.d.comb += [self.stops[p].eq(Stop.KILL), changed.killing.eq(1)]
+            m.d.comb += changed.timed_out.eq(launch.timed_out | ~ends)
+        with m.Elif(deals):
+            m.d.comb += by_mode.eq(1)
+            m.d.comb += self.stops[p].eq(
+                Mux(kill, Stop.KILL, Mux(drain, Stop.DRAIN, Mux(skip, STOP_SKIP, Stop.NONE)))
+            )
+        with m.Elif(active & ~started & ~stopped & gone):
+            m.d.comb += [self.stops[p].eq(STOP_SKIP), changed.skipping.eq(1)]
+        with m.If(by_mode):
+            m.d.comb += [
+                changed.killing.eq(launch.killing | kill),
+                changed.draining.eq(launch.draining | drain),
+                changed.skipping.eq(launch.skipping | skip),
+                changed.dealt.eq(launch.dealt | kill | drain | (started & waits(launch))),
+            ]
+        with m.If(skips_late & started):
+            m.d.comb += changed.skipping.eq(0)
+
+    def _change(self, m: Module, p: int, streams: QueueStreams, choice: QueueChoice) -> None:
+        """Note what else happens to a launch; let another one enter."""
+        launch, changed = self.launch[p], self.changed[p]
+        aborted = streams.closed | hit(launch.stream, self.aborted_streams) | self.aborts[p]
+        m.d.comb += [
+            changed.aborted.eq(launch.aborted | aborted),
+            changed.met.eq(launch.met | hit(launch.stream, choice.meets)),
+        ]
+        with m.If(self.begins[p]):
+            m.d.comb += [changed.begun.eq(1), changed.first_offer.eq(self.clock)]
+            with m.If(~launch.again):
+                m.d.comb += changed.slot.eq(self.begin_slot[p])
+        with m.If(self.takes[p]):
+            m.d.sync += self.launch[p].eq(self.enters)
+        with m.Else():
+            m.d.sync += self.launch[p].eq(changed)
+
+
+def was_stopped(launch: Any) -> Value:
+    """Return whether a stop was sent to a launch, and has not failed."""
+    found: Value = launch.skipping | launch.draining | launch.killing
+    return found
+
+
+def waits(launch: Any) -> Value:
+    """Return whether a launch that has started is left alone."""
+    found: Value = launch.mode == Mode.WAIT
+    return found
+
+
+def mode_stops(launch: Any, started: Value, held: Value) -> tuple[Value, Value, Value]:
+    """Return whether a launch's mode says kill, drain, skip."""
+    resets = (launch.mode == Mode.AUTO) | (launch.mode == Mode.RESET)
+    yields = launch.mode == MODE_YIELD
+    kill = resets & launch.idempotent & launch.may_kill
+    skip = ~started & (waits(launch) | yields)
+    drains = ~kill & ~waits(launch) & ~yields
+    return kill, drains | (started & yields & held), skip
+
+
+def _later(m: Module, p: int, skips: Value, takes: Value) -> Value:
+    """Return a skip's decision so many cycles later that one sees whether it has failed."""
+    steps = Signal(_SKIP_LOOK, name=f"skip_look_{p}")
+    m.d.sync += steps.eq(Cat(skips, steps[:-1]) & ~takes.replicate(_SKIP_LOOK))
+    return steps[-1]

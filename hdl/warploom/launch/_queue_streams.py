@@ -1,0 +1,336 @@
+"""KernelQueue's streams: lists, started launches, what each stream is ready for."""
+
+from dataclasses import dataclass, field
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+
+from warploom.launch._queue_shapes import QueueShape, any_of, hit, spread
+from warploom.lib.bits import any_up_to, number_of
+
+
+@dataclass
+class StreamEvents:
+    """What happens to streams in this cycle; one bit a stream if nothing else is said.
+
+    Attributes
+    ----------
+    enters, entry, enters_ready, enters_after, enters_priority
+        A launch is accepted: its entry; no pair of it is valid; its ``after_previous``; its
+        priority, one bit each.
+    leaves, next_entry, next_ended
+        For each of two places and the job: the head leaves; what comes behind; it has ended.
+    begins
+        For each place: a head has begun there.
+    chosen, again, slot : chosen stream; it has started; which of its started launches.
+    hands, hands_slot : a started launch gets a place.
+    placed_end, placed_end_slot : a started launch is at ``ended``.
+    head_back : the head is no longer handed on.
+    suspends, suspends_slot : a started launch is suspended.
+    removes : for each slot: its launch is no longer started.
+    head_ends : the head has ended in the list.
+    loads, loaded_after : the head is loaded.
+    breaks, mends, holds, resumes, aborts : commands and broken streams.
+    settles : the stream's last launch passes or ends in this cycle (a register).
+    """
+
+    streams: int
+    places: int = 2
+    signals: dict[str, Signal] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        one_bit = ("enters_ready", "enters_after", "loaded_after", "again", "slot")
+        vectors = (
+            *("enters", "chosen", "hands", "hands_slot", "placed_end", "placed_end_slot"),
+            *("head_back", "suspends", "suspends_slot", "head_ends", "loads", "breaks", "mends"),
+            *("holds", "resumes", "asks_resume", "aborts", "settles", "coming"),
+        )
+        for name in one_bit:
+            self.signals[name] = Signal(name=name)
+        for name in vectors:
+            self.signals[name] = Signal(self.streams, name=name)
+
+    def __getattr__(self, name: str) -> Signal:
+        if name == "signals" or name not in self.signals:
+            raise AttributeError(name)
+        return self.signals[name]
+
+
+class QueueStreams:
+    """The state of all streams, and what follows from it.
+
+    Of each stream's two started launches the number, 0 or 1, is its *slot*. ``older`` names the
+    slot of the launch that was accepted first.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        streams = range(shape.streams)
+        self.events = StreamEvents(shape.streams)
+        self.entry = Signal(shape.entry_bits, name="entering")
+        self.enters_priority = Signal(shape.priorities)
+        self.leaves = [Signal(shape.streams, name=f"leaves_{k}") for k in range(3)]
+        self.next_entry = [Signal(shape.entry_bits, name=f"next_entry_{k}") for k in range(3)]
+        self.next_ended = [Signal(name=f"next_ended_{k}") for k in range(3)]
+        self.begins = [Signal(shape.streams, name=f"begins_{k}") for k in range(2)]
+        self.removes = [Signal(shape.streams, name=f"removes_{k}") for k in range(2)]
+        # Registers.
+        self.length = [Signal(shape.length_bits, name=f"length_{s}") for s in streams]
+        self.boundary = [Signal(shape.length_bits, name=f"boundary_{s}") for s in streams]
+        self.head = [Signal(shape.entry_bits, name=f"head_{s}") for s in streams]
+        self.priority = [
+            Signal(shape.streams, name=f"priority_is_{p}", init=-1 if p == 0 else 0)
+            for p in range(shape.priorities)
+        ]
+        names = ("loaded", "handed", "held", "resuming", "broken", "head_ended", "after", "older")
+        self.loaded, self.handed, self.held, self.resuming, self.broken, *rest = (
+            Signal(shape.streams, name=name) for name in names
+        )
+        self.head_ended, self.after, self.older = rest
+        self.started, self.suspended, self.in_place, self.marked, self.from_place = (
+            [Signal(shape.streams, name=f"{name}_{k}") for k in range(2)]
+            for name in ("started", "suspended", "in_place", "marked", "from_place")
+        )
+        # From other parts: nothing is waited for; the queue is closed, no SM is left.
+        self.waits_over = Signal(shape.streams)
+        self.closed = Signal()
+        self.no_sm = Signal()
+        # What follows.
+        follows = (
+            *("has", "single", "bounded", "purged", "ready", "ahead", "resumable", "unfinished"),
+            *("any_started", "any_suspended", "resume_slot", "end_suspended", "end_slot"),
+            *("first_free", "leaves_any"),
+        )
+        self.follows = {name: Signal(shape.streams, name=f"{name}_streams") for name in follows}
+
+    def __getitem__(self, name: str) -> Signal:
+        return self.follows[name]
+
+    def build(self, m: Module) -> None:
+        """Add state and what follows from it."""
+        self._follow(m)
+        self._ready(m)
+        self._lists(m)
+        self._heads(m)
+        self._started(m)
+        self._flags(m)
+
+    def _follow(self, m: Module) -> None:
+        of = self.follows
+        stop = self.broken | (self.no_sm | self.closed).replicate(self._shape.streams)
+        susp = [self.started[k] & self.suspended[k] for k in range(2)]
+        must = [susp[k] & (self.marked[k] | stop) for k in range(2)]
+        m.d.comb += [
+            of["has"].eq(Cat(length.any() for length in self.length)),
+            of["single"].eq(Cat(length == 1 for length in self.length)),
+            of["bounded"].eq(Cat(boundary.any() for boundary in self.boundary)),
+            of["purged"].eq(stop | of["bounded"] | self.head_ended),
+            of["any_started"].eq(self.started[0] | self.started[1]),
+            of["any_suspended"].eq(susp[0] | susp[1]),
+            # Slot 1 if its launch is the older one or slot 0's is not suspended.
+            of["resume_slot"].eq(susp[1] & (self.older | ~susp[0])),
+            of["end_suspended"].eq(must[0] | must[1]),
+            of["end_slot"].eq(must[1] & (self.older | ~must[0])),
+            of["unfinished"].eq(of["has"] | of["any_started"] | self.events.settles),
+            of["leaves_any"].eq(any_of(self.leaves)),
+            # A launch that begins takes slot 1 if slot 0 stays taken.
+            of["first_free"].eq(~self.started[0] | self.removes[0]),
+        ]
+
+    def _ready(self, m: Module) -> None:
+        """Say which streams may be chosen, and how."""
+        of, started = self.follows, self.started
+        coming = self.events.coming
+        free = ~self.held & ~of["purged"] & ~coming
+        eligible = Signal(self._shape.streams)
+        in_place = (~started[0] | self.in_place[0]) & (~started[1] | self.in_place[1])
+        marked = any_of(started[k] & self.suspended[k] & self.marked[k] for k in range(2))
+        one = started[0] ^ started[1]
+        m.d.comb += [
+            eligible.eq(of["has"] & self.loaded & ~self.handed & self.waits_over & free),
+            of["ready"].eq(eligible & (~of["any_started"] | (~self.after & one & in_place))),
+            of["ahead"].eq(eligible & self.after & of["any_started"] & in_place),
+            of["resumable"].eq(of["any_suspended"] & free & ~marked),
+        ]
+
+    def _lists(self, m: Module) -> None:
+        """Count the lists' lengths, and the launches up to a boundary."""
+        events = self.events
+        for s in range(self._shape.streams):
+            length, boundary = self.length[s], self.boundary[s]
+            leaves = self.follows["leaves_any"][s]
+            m.d.sync += length.eq(length + events.enters[s] - leaves)
+            with m.If(events.aborts[s]):
+                m.d.sync += boundary.eq(length - leaves)
+            with m.Elif(leaves & boundary.any()):
+                m.d.sync += boundary.eq(boundary - 1)
+        settled = ~self.follows["unfinished"] & events.enters
+        for p, priority in enumerate(self.priority):
+            m.d.sync += priority.eq(
+                (priority & ~settled) | spread(self.enters_priority[p], settled)
+            )
+
+    def _heads(self, m: Module) -> None:
+        """Move heads, and note what is known of them."""
+        of, events = self.follows, self.events
+        leaves = of["leaves_any"]
+        first = events.enters & (~of["has"] | (of["single"] & leaves))
+        ready = events.enters_ready
+        for s, head in enumerate(self.head):
+            for k in range(3):
+                with m.If(self.leaves[k][s]):
+                    m.d.sync += head.eq(self.next_entry[k])
+            with m.If(first[s]):
+                m.d.sync += head.eq(self.entry)
+        ended = any_of(spread(self.next_ended[k], self.leaves[k]) for k in range(3))
+        m.d.sync += [
+            self.head_ended.eq(~first & (ended | (self.head_ended & ~leaves) | events.head_ends)),
+            self.loaded.eq(
+                spread(ready, first) | (~first & ~leaves & (self.loaded | events.loads))
+            ),
+            self.after.eq(
+                spread(events.enters_after, first)
+                | (~first & spread(events.loaded_after, events.loads))
+                | (~first & ~events.loads & self.after)
+            ),
+            self.handed.eq(
+                (self.handed | spread(~events.again, events.chosen)) & ~leaves & ~events.head_back
+            ),
+        ]
+
+    def _started(self, m: Module) -> None:
+        """Keep each stream's two started launches."""
+        events, free = self.events, self.follows["first_free"]
+        begins = self.begins[0] | self.begins[1]
+        stays = [self.started[k] & ~self.removes[k] for k in range(2)]
+        m.d.sync += self.older.eq((stays[0] & stays[1] & self.older) | (~stays[0] & stays[1]))
+        for k in range(2):
+            here = free if k == 0 else ~free
+            mine = [events.hands_slot, events.placed_end_slot, events.suspends_slot]
+            hands, ends, suspends = (
+                of & (slot if k else ~slot)
+                for of, slot in zip(
+                    (events.hands, events.placed_end, events.suspends), mine, strict=True
+                )
+            )
+            chosen = spread(events.again & (events.slot if k else ~events.slot), events.chosen)
+            m.d.sync += [
+                self.started[k].eq(stays[k] | (begins & here)),
+                self.in_place[k].eq((self.in_place[k] | hands | (begins & here)) & ~ends),
+                self.suspended[k].eq((self.suspended[k] & ~chosen & stays[k]) | suspends),
+                self.marked[k].eq((self.marked[k] | events.aborts) & stays[k]),
+                self.from_place[k].eq(
+                    (self.from_place[k] & ~(begins & here)) | (self.begins[1] & here)
+                ),
+            ]
+
+    def _flags(self, m: Module) -> None:
+        """Keep holds and broken streams."""
+        events = self.events
+        m.d.sync += [
+            self.broken.eq((self.broken & ~events.mends) | events.breaks),
+            self.held.eq((self.held & ~events.resumes) | events.holds),
+            self.resuming.eq(
+                (self.resuming | (events.asks_resume & self.held))
+                & ~events.resumes
+                & ~self.closed.replicate(self._shape.streams)
+            ),
+        ]
+
+
+class QueueJobs:
+    """The job: load a stream's head, let it pass, or end a suspended launch.
+
+    Attributes
+    ----------
+    picked : Signal
+        The stream that is looked at in this cycle, one bit each, ``number`` its number.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        streams, bits = shape.streams, shape.entry_bits
+        self.picked = Signal(streams, name="looked_at")
+        self.number = Signal(shape.config.stream_bits, name="looked_at_number")
+        self.looks = Signal(name="job_looks")
+        self.looked = Signal(name="job_looked")
+        self.head = Signal(bits, name="job_head")
+        self.entry = Signal(bits, name="job_entry")
+        self.slot = Signal(name="job_slot")
+        self.suspended_entry = Signal(bits, name="job_suspended_entry")
+        self.busy = Signal(name="job_waits_for_ended")
+        self.passes, self.ends, self.loads = (
+            Signal(name="passes"),
+            Signal(name="ends"),
+            Signal(name="loads"),
+        )
+        self.loading = [Signal(streams, name=f"loading_{k}") for k in range(2)]
+        # The cycle behind: a launch ends.
+        self.over = Signal(name="job_over")
+        self.over_stream = Signal(streams, name="job_over_stream")
+        self.over_number = Signal(shape.config.stream_bits, name="job_over_number")
+        self.over_entry = Signal(bits, name="job_over_entry")
+        self.over_record = Signal(name="job_over_record")
+        self.over_broken = Signal(name="job_over_broken")
+        self.over_no_sm = Signal(name="job_over_no_sm")
+        self.over_suspended = Signal(name="job_over_suspended")
+        self.over_oldest = Signal(name="job_over_oldest")
+
+    def build(self, m: Module, streams: QueueStreams) -> None:
+        """Pick a stream in each cycle, look at it in the next."""
+        self._pick(m, streams)
+        self._look(m, streams)
+        self._end(m, streams)
+
+    def _pick(self, m: Module, streams: QueueStreams) -> None:
+        under_way = Signal(self._shape.streams)
+        m.d.comb += under_way.eq(self.picked | self.loading[0] | self.loading[1])
+        head = streams["has"] & ~streams.handed & (~streams.loaded | streams["purged"])
+        wants = Signal(self._shape.streams)
+        m.d.comb += wants.eq((head | streams["end_suspended"]) & ~under_way)
+        first = wants & ~Cat(0, any_up_to(wants)[:-1])
+        m.d.sync += [
+            self.picked.eq(first),
+            self.looks.eq(wants.any()),
+            self.number.eq(number_of(first)),
+            self.looked.eq(self.looks),
+        ]
+
+    def _look(self, m: Module, streams: QueueStreams) -> None:
+        picked, of = self.picked, streams.follows
+        suspended, waits, purged = (
+            Signal(name="suspended"),
+            Signal(name="waits"),
+            Signal(name="purged"),
+        )
+        m.d.comb += [
+            suspended.eq(hit(picked, of["end_suspended"])),
+            self.slot.eq(hit(picked, of["end_slot"])),
+            waits.eq(hit(picked, of["has"] & ~streams.handed)),
+            purged.eq(hit(picked, of["purged"])),
+            self.ends.eq(suspended & ~self.busy),
+            self.passes.eq(~suspended & waits & purged & ~self.busy),
+            self.loads.eq(~suspended & waits & ~purged & ~hit(picked, streams.loaded)),
+            self.head.eq(any_of(spread(picked[s], head) for s, head in enumerate(streams.head))),
+            self.entry.eq(Mux(suspended, self.suspended_entry, self.head)),
+        ]
+        m.d.sync += [
+            self.loading[0].eq(spread(self.loads, picked)),
+            self.loading[1].eq(self.loading[0]),
+        ]
+
+    def _end(self, m: Module, streams: QueueStreams) -> None:
+        picked = self.picked
+        other_stays = Signal()
+        other = [streams.started[k] & ~streams.removes[k] for k in range(2)]
+        m.d.comb += other_stays.eq(Mux(self.slot, hit(picked, other[0]), hit(picked, other[1])))
+        m.d.sync += [
+            self.over.eq(self.passes | self.ends),
+            self.over_stream.eq(spread(self.passes | self.ends, picked)),
+            self.over_number.eq(self.number),
+            self.over_entry.eq(self.entry),
+            self.over_record.eq(self.ends | ~hit(picked, streams.head_ended)),
+            self.over_broken.eq(hit(picked, streams.broken)),
+            self.over_no_sm.eq(streams.no_sm),
+            self.over_suspended.eq(self.ends),
+            self.over_oldest.eq(~other_stays | (hit(picked, streams.older) == self.slot)),
+        ]

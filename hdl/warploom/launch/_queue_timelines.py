@@ -1,0 +1,284 @@
+"""KernelQueue's counts: accepted launches, timelines, and the waits of loaded heads."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+
+from warploom.launch._queue_shapes import (
+    COMPARED_BITS,
+    QueueShape,
+    any_of,
+    hit,
+    looked_up,
+    new_memory,
+    spread,
+)
+from warploom_spec.queue_packets import COUNT_BITS, WAIT_BITS
+
+
+class AcceptedCounts:
+    """How many launches each stream has accepted, in distributed memory.
+
+    Attributes
+    ----------
+    enters, stream, number : Signal
+        The stream of the launch at ``checked``, one bit each and its number; it is accepted.
+    next_pairs : list
+        Valid, stream and count of each pair of the launch that is at ``checked`` in the next cycle.
+    next_number : Signal
+        Its stream.
+    end_number, end_stream : Signal
+        A stream whose count is read as ``end_count``.
+    count : Signal
+        The count before the launch at ``checked``.
+    ahead : Signal
+        For each pair: it waits for a launch that was not accepted. ``kept``: its count with all
+        bits, in the cycle behind ``checked``.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        bits = shape.config.stream_bits
+        self.enters = Signal()
+        self.stream = Signal(shape.streams)
+        self.number = Signal(bits)
+        self.next_number = Signal(bits)
+        self.next_pairs = [
+            (Signal(), Signal(bits, name=f"pair_stream_{k}"), Signal(WAIT_BITS, name=f"pair_{k}"))
+            for k in range(shape.waits)
+        ]
+        self.end_number = Signal(bits)
+        self.end_stream = Signal(shape.streams)
+        self.end_count = Signal(COUNT_BITS)
+        self.count = Signal(COUNT_BITS, name="accepted_count")
+        self.ahead = Signal(shape.waits)
+        self.kept = [Signal(COUNT_BITS, name=f"kept_count_{k}") for k in range(shape.waits)]
+
+    def build(self, m: Module) -> None:
+        """Add the memory."""
+        shape = self._shape
+        counts = new_memory(m, "accepted_counts", COUNT_BITS, shape.streams)
+        counted = Signal(shape.streams)
+        write = counts.write_port()
+        following = Signal(COUNT_BITS)
+        m.d.comb += [
+            self.count.eq(spread(hit(self.stream, counted), looked_up(m, counts, self.number))),
+            following.eq(self.count + 1),
+            write.addr.eq(self.number),
+            write.data.eq(following),
+            write.en.eq(self.enters),
+            self.end_count.eq(
+                spread(hit(self.end_stream, counted), looked_up(m, counts, self.end_number))
+            ),
+        ]
+        m.d.sync += counted.eq(counted | spread(self.enters, self.stream))
+        entered = Signal(name="accepted_before")
+        m.d.sync += entered.eq(self.enters)
+        for k in range(shape.waits):
+            self._pair(m, k, counts, counted, entered)
+
+    def _pair(self, m: Module, k: int, counts: Any, counted: Signal, entered: Signal) -> None:
+        """Look a pair's stream up one cycle before its launch is at ``checked``.
+
+        An acceptance in this cycle counts: it makes the count one more.
+        """
+        valid, number, count = self.next_pairs[k]
+        known = counted.bit_select(number, 1)
+        found = Signal(COUNT_BITS, name=f"pair_accepted_{k}")
+        distance = Signal(WAIT_BITS, name=f"pair_distance_{k}")
+        same, is_valid, one_more = (Signal(name=f"pair_{n}_{k}") for n in ("same", "valid", "more"))
+        m.d.comb += one_more.eq(same & entered)
+        now = Signal(COUNT_BITS, name=f"pair_accepted_now_{k}")
+        m.d.comb += now.eq(spread(known, looked_up(m, counts, number)))
+        m.d.sync += [
+            found.eq(now),
+            distance.eq(now[:WAIT_BITS] - count),
+            same.eq(number == self.number),
+            is_valid.eq(valid),
+        ]
+        # The top bit of the distance plus `one_more`.
+        top = distance[-1] ^ (one_more & distance[:-1].all())
+        m.d.comb += self.ahead[k].eq(is_valid & top)
+        # A distance that wraps to 0 with `one_more`: the count is the accepted one.
+        base = Signal.like(found, name=f"kept_base_{k}")
+        less = Signal.like(distance, name=f"kept_less_{k}")
+        m.d.sync += [base.eq(found + one_more), less.eq(distance + one_more)]
+        m.d.comb += self.kept[k].eq(base - less)
+
+
+class Timelines:
+    """Timelines, and whether each stream's head still waits.
+
+    Attributes
+    ----------
+    changes, number, count : Signal
+        The timeline of stream ``number`` becomes ``count`` at the end of this cycle.
+    stream : Signal
+        That stream, one bit each.
+    heads : Any
+        The waits of the head that a job looked at in the cycle before.
+    loading : Signal
+        Its stream, two cycles behind the look: the head is loaded in the next cycle.
+    leaves : Signal
+        Streams whose head leaves.
+    loaded_after : Signal
+        ``after_previous`` of the head that is loaded.
+    over : Signal
+        For each stream: its head waits for nothing. Registers.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        self.changes = Signal()
+        self.number = Signal(shape.config.stream_bits)
+        self.count = Signal(COUNT_BITS)
+        self.stream = Signal(shape.streams)
+        self.heads: Any = Signal(shape.waiting())
+        self.loading = Signal(shape.streams)
+        self.leaves = Signal(shape.streams)
+        self.loaded_after = Signal()
+        self.over = Signal(shape.streams)
+
+    def build(self, m: Module) -> None:
+        """Add memories and the heads' pairs."""
+        shape = self._shape
+        timelines = new_memory(m, "timelines", COUNT_BITS, shape.streams) if shape.waits else None
+        known = Signal(shape.streams, name="timeline_known")
+        if timelines is not None:
+            write = timelines.write_port()
+            m.d.comb += [
+                write.addr.eq(self.number),
+                write.data.eq(self.count),
+                write.en.eq(self.changes),
+            ]
+        m.d.sync += [
+            known.eq(known | spread(self.changes, self.stream)),
+            self.loaded_after.eq(self.heads.after_previous),
+        ]
+        pending = [self._pair(m, k, timelines, known) for k in range(shape.waits)]
+        m.d.comb += self.over.eq(~any_of(pending) if pending else -1)
+
+    def _pair(self, m: Module, k: int, timelines: Any, known: Signal) -> Signal:
+        """Keep pair ``k`` of each stream's head: whether it is waited for."""
+        shape = self._shape
+        number, count = self.heads[f"stream{k}"], self.heads[f"count{k}"]
+        timeline = Signal(COUNT_BITS, name=f"loaded_timeline_{k}")
+        loaded_count = Signal(COUNT_BITS, name=f"loaded_count_{k}")
+        loaded_stream = Signal(shape.config.stream_bits, name=f"loaded_stream_{k}")
+        valid, waits = Signal(name=f"loaded_valid_{k}"), Signal(name=f"loaded_waits_{k}")
+        found = spread(known.bit_select(number, 1), looked_up(m, timelines, number))
+        changes = self.changes & (self.number == number)
+        m.d.sync += [
+            timeline.eq(Mux(changes, self.count, found)),
+            loaded_count.eq(count),
+            loaded_stream.eq(number),
+            valid.eq(self.heads[f"valid{k}"]),
+        ]
+        behind = Signal(COUNT_BITS, name=f"loaded_behind_{k}")
+        m.d.comb += [
+            behind.eq(timeline - loaded_count),
+            waits.eq(valid & behind[-1] & ~self._reaches(loaded_stream, loaded_count)),
+        ]
+        pending = Signal(shape.streams, name=f"pair_pending_{k}")
+        for s in range(shape.streams):
+            its_stream = Signal.like(loaded_stream, name=f"waits_for_{k}_{s}")
+            its_count = Signal(COMPARED_BITS, name=f"waits_count_{k}_{s}")
+            with m.If(self.loading[s]):
+                m.d.sync += [
+                    its_stream.eq(loaded_stream),
+                    its_count.eq(loaded_count),
+                    pending[s].eq(waits),
+                ]
+            with m.Elif(self._reaches(its_stream, its_count) | self.leaves[s]):
+                m.d.sync += pending[s].eq(0)
+        return pending
+
+    def _reaches(self, stream: Signal, count: Signal) -> Value:
+        """Return whether the change in this cycle reaches a count."""
+        distance = (self.count[:COMPARED_BITS] - count[:COMPARED_BITS])[:COMPARED_BITS]
+        reached: Value = self.changes & (self.number == stream) & ~distance[-1]
+        return reached
+
+
+def waits_to_keep(pairs: list[tuple[Any, Any]], kept: list[Signal], after: Any) -> dict[str, Any]:
+    """Return the word of a launch's waits: valid and stream of each pair, and its count."""
+    word: dict[str, Any] = {"after_previous": after}
+    for k, (valid, stream) in enumerate(pairs):
+        word[f"valid{k}"] = valid
+        word[f"stream{k}"] = stream
+        word[f"count{k}"] = kept[k]
+    return word
+
+
+class StartedBases:
+    """The number, less one, of started launches, in distributed memory.
+
+    It is the timeline as soon as the launch is its stream's oldest. One memory for each place that
+    launches begin in, so that two may begin in one cycle.
+
+    Attributes
+    ----------
+    begins, number, slot, base : lists
+        For each place: a launch of stream ``number`` begins, as its slot.
+    read_number, read_slot, read_place : Signal
+        A started launch, and the place that it began in; ``found``: its number less one.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        bits = shape.config.stream_bits
+        self.begins = [Signal(name=f"base_{p}_enable") for p in range(2)]
+        self.number = [Signal(bits, name=f"base_{p}_number") for p in range(2)]
+        self.slot = [Signal(name=f"base_{p}_slot") for p in range(2)]
+        self.base = [Signal(COUNT_BITS, name=f"base_{p}") for p in range(2)]
+        self.read_number = Signal(bits)
+        self.read_slot, self.read_place = Signal(name="read_slot"), Signal(name="read_place")
+        self.found = Signal(COUNT_BITS)
+
+    def build(self, m: Module) -> None:
+        """Add the memories."""
+        found = []
+        for p in range(2):
+            memory = new_memory(m, f"bases_{p}", COUNT_BITS, 2 * self._shape.streams)
+            write = memory.write_port()
+            m.d.comb += [
+                write.addr.eq(Cat(self.number[p], self.slot[p])),
+                write.data.eq(self.base[p]),
+                write.en.eq(self.begins[p]),
+            ]
+            found.append(looked_up(m, memory, Cat(self.read_number, self.read_slot)))
+        m.d.comb += self.found.eq(Mux(self.read_place, found[1], found[0]))
+
+
+class SuspendedEntries:
+    """Entries of suspended launches, by slot and stream, in distributed memory.
+
+    Attributes
+    ----------
+    suspends, number, slot, entry : Signal
+        A launch is suspended.
+    """
+
+    def __init__(self, shape: QueueShape) -> None:
+        self._shape = shape
+        self.suspends = Signal()
+        self.number = Signal(shape.config.stream_bits)
+        self.slot = Signal()
+        self.entry = Signal(shape.entry_bits)
+        self._memory: Any = None
+
+    def build(self, m: Module) -> None:
+        """Add the memory."""
+        shape = self._shape
+        self._memory = new_memory(m, "suspended_entries", shape.entry_bits, 2 * shape.streams)
+        write = self._memory.write_port()
+        m.d.comb += [
+            write.addr.eq(Cat(self.number, self.slot)),
+            write.data.eq(self.entry),
+            write.en.eq(self.suspends),
+        ]
+
+    def of(self, m: Module, number: Any, slot: Any) -> Value:
+        """Return the entry of a suspended launch."""
+        found: Value = looked_up(m, self._memory, Cat(number, slot))
+        return found
