@@ -1,0 +1,109 @@
+"""KernelQueue's rules beside random surroundings: its books are right, and hard cases happen."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tb.launch.queue_events import NAMES, QueueEvents
+from tb.launch.queue_surroundings import QueueSurroundings
+from tb.support.deep_values import deep_but
+from tb.support.dispatch_configs import config_of
+from tb.support.planted import plant
+from warploom_dev.rewrite import Rewrite
+from warploom_golden.launch import KernelQueue as Model
+from warploom_golden.launch.queue_cycle import Cycle
+from warploom_golden.launch.queue_moves import Moves
+from warploom_golden.launch.queue_packing import Packets
+from warploom_golden.launch.queue_state import Numbers
+from warploom_sim.cosim.lockstep.events import require
+
+#: Configurations and pairs of a launch.
+SMALL = "tiny,stream_bits=2"
+CONFIGS = (
+    (SMALL, 2),
+    ("default", 2),
+    ("tiny,queue_depth=1", 2),
+    ("tiny,queue_depth=2,stream_bits=2", 4),
+    ("tiny", 0),
+    ("tiny,sm_kill=False", 2),
+    ("tiny,index_memory_warps=0", 2),
+    ("tiny,stream_bits=1,priority_bits=1", 1),
+)
+#: Rounds of so many cycles after which a case that has not happened is said to happen never.
+ROUND, MOST = 5000, 60
+#: Cycles in which a wrong rule must have been found.
+SOON = 60_000
+
+
+def play(config, waits, seed, cycles):
+    """Run the model alone in its surroundings; the ledger looks at every cycle."""
+    model = Model(config_of(config), waits=waits)
+    around = QueueSurroundings(config_of(config), Random(seed), waits)
+    books = QueueEvents(config_of(config), waits)
+    outputs = None
+    for cycle in range(cycles):
+        inputs = around.next(outputs)
+        outputs = model.outputs(inputs)
+        books.see(cycle, inputs, outputs)
+        model.tick(inputs)
+    return Counter(books.counts()), around
+
+
+@pytest.mark.parametrize(("config", "waits"), CONFIGS)
+def test_the_rules_alone_keep_the_books(config, waits, seed):
+    play(config, waits, seed, 1000)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("config", "waits"), CONFIGS)
+def test_the_rules_alone_keep_the_books_for_long(config, waits, seed):
+    _, around = play(config, waits, seed, 100_000)
+    assert around.idle_times > 50
+
+
+@pytest.mark.deep
+def test_every_hard_case_happens(seed):
+    total = Counter()
+    for number in range(MOST):
+        total += play(SMALL, 2, f"{seed}/{number}", ROUND)[0]
+        if all(total[name] for name in NAMES):
+            break
+    require(NAMES, {name: total[name] for name in NAMES})
+
+
+#: A wrong rule each, and the part of the message that finds it.
+WRONG = {
+    "a head does not wait": (
+        Rewrite(Cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
+        "did not wait for",
+    ),
+    "a drained launch begins anew": (
+        Rewrite(Packets, "launch", "launch.start", "(0, 0, 0)"),
+        "goes on at",
+    ),
+    "a reference of the line is forgotten": (
+        Rewrite(Moves, "_take_back", "launch.prepared", "False"),
+        "idle with references",
+    ),
+    "a purged launch has no record": (
+        Rewrite(Moves, "_handle_passing", "passing.record is not None", "False"),
+        "passes a launch without a record",
+    ),
+    "a waiting head is never loaded": (
+        Rewrite(Cycle, "_wants_job", "not stream.loaded", "False"),
+        "a deadlock",
+    ),
+    "room is one too high": (
+        Rewrite(Numbers, "advance", "number < self._depth", "number <= self._depth"),
+        "room was 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", deep_but(["a head does not wait"], WRONG))
+def test_the_books_find_a_wrong_rule(monkeypatch, wrong, seed):
+    change, says = WRONG[wrong]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError, match=says):
+        play(SMALL, 2, seed, SOON)
