@@ -248,6 +248,19 @@ def test_a_read_waits_until_its_warp_is_written(memory):
     assert seen.transfers("data") == [(5 + 4, data(2)), (9 + 4, data(3))]
 
 
+def test_a_region_of_more_than_16_warps_is_waited_for(memory):
+    """Its warps 0 to 19 are written in 3 to 22: a read of the last one waits until then."""
+    seen = play(
+        memory,
+        accepted={0: region(8, 20)},
+        writes={3 + n: warp(8 + n, n, last=int(n == 19)) for n in range(20)},
+        reads=[request(8, 19, 20)],
+        reads_from=3,
+        cycles=30,
+    )
+    assert seen.transfers("data") == [(22 + timing(TINY).index_wake, data(19))]
+
+
 @pytest.mark.rule("index_memory", 3, 6)
 def test_a_region_counts_from_the_second_cycle_after_its_acceptance(memory):
     """Accepted in 5: reads that are judged in 5 and 6 get the old data, the one judged in 7 waits.

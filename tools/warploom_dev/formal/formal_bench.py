@@ -50,7 +50,7 @@ class Assumption:
     text : str
         What is given, in a sentence.
     source : str
-        ``bench.check`` that states it of the block that drives the input.
+        ``bench.check`` that states it of the block that drives the input, or `THE_CORE`.
     """
 
     name: str
@@ -58,6 +58,8 @@ class Assumption:
     source: str
 
 
+#: Source of an assumption on what a builder's core drives: no block here is checked for it.
+THE_CORE: Final = "the core"
 #: Before a stream's name: the seeded bug that the block never sees it refused.
 DEAF: Final = "deaf_"
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from warploom_dev.formal.formal_bench import THE_CORE
 from warploom_dev.formal.outcomes import KINDS, Outcome, benches, make
 from warploom_dev.pages import markdown_table, require, section_replaced
 from warploom_sim.json_file import write_json, write_whole
@@ -112,7 +113,7 @@ def page_text(text: str, kept: Sequence[Row]) -> str:
     made = {name: make(name) for name in dict.fromkeys(row["bench"] for row in kept)}
     proofs = {f"{row['bench']}.{row['check']}": row["proof_answer"] for row in kept}
     assumed = [
-        [name, given.text, f"`{given.source}`", proofs.get(given.source, "-")]
+        [name, given.text, _source(given.source), proofs.get(given.source, "-")]
         for name, bench in made.items()
         for given in bench.assumptions.values()
     ]
@@ -125,6 +126,11 @@ def page_text(text: str, kept: Sequence[Row]) -> str:
     small = markdown_table(_NARROWED, narrowed, _TEXT_COLUMNS)
     tables = f"{ours}\n\nTaken as given:\n\n{given}\n\nNot free, but 0:\n\n{small}"
     return section_replaced(PAGE, text, _BEGIN, tables)
+
+
+def _source(source: str) -> str:
+    """Name the check that an assumption is, or who keeps it."""
+    return "the core keeps it" if source == THE_CORE else f"`{source}`"
 
 
 def _narrowed(fields: dict[str, tuple[int, int]]) -> list[str]:

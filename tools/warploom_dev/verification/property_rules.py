@@ -4,6 +4,15 @@ from typing import Final
 
 #: Page -> property -> rules. A property of another bench of the block has the bench before it.
 PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
+    "block_at_a_time": {
+        "block_at_a_time.one_report": (4,),
+        "block_at_a_time.one_block": (1,),
+        "block_at_a_time.none_lost": (1, 2, 3),
+        "block_at_a_time.its_own": (2,),
+        "block_at_a_time.kill": (1, 3),
+        "block_at_a_time.in_reset": (2, 3),
+        "block_at_a_time.status": (1, 3),
+    },
     "block_dispatcher": {
         "block_dispatcher.records": (36,),
         "block_dispatcher.warps": (15,),
@@ -35,6 +44,16 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "block_dispatcher_kill.in_time": (31,),
         "block_dispatcher_kill.freed": (33, 36),
         "block_dispatcher_kill.silent": (23,),
+    },
+    "block_to_warps": {
+        "block_to_warps.order": (3, 4),
+        "block_to_warps.all": (1, 2, 3, 5),
+        "block_to_warps.kill": (2, 3),
+        "block_to_warps.fields": (4,),
+        "block_to_warps.one_report": (6,),
+        "block_to_warps.reported": (6,),
+        "block_to_warps.status": (5, 7),
+        "block_to_warps.warp_held": (3,),
     },
     "bus_port": {
         "bus_port.commit": (2, 3),
@@ -154,5 +173,14 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "mailbox.quiet": (2,),
         "mailbox_aborts.offered": (9,),
         "mailbox_aborts.completes": (9, 11),
+    },
+    "resource_ranges": {
+        "resource_ranges.inside": (2,),
+        "resource_ranges.apart": (2, 4),
+        "resource_ranges.order": (1,),
+        "resource_ranges.goes_on": (1, 2, 3),
+        "resource_ranges.rate": (1, 2),
+        "resource_ranges.alone": (4, 5, 6),
+        "resource_ranges.o_held": (1,),
     },
 }
