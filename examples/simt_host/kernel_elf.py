@@ -81,11 +81,17 @@ def _kernel(elf: Any, name: str, memory_bytes: int) -> KernelElf:
         if address + size > memory_bytes:
             legal = f"below {memory_bytes:#x}"
             raise WarploomError(f"{name}: a segment ends at {address + size:#x}; legal: {legal}")
+        if size < len(data):
+            legal = f"{len(data)}, the bytes in the file, or more"
+            raise WarploomError(f"{name}: a segment takes {size} bytes of memory; legal: {legal}")
         segments.append((address, data + bytes(size - len(data))))
     code = _code(elf, name)
     entry = elf["e_entry"]
-    if entry not in code:
-        raise WarploomError(f"{name}: entry is {entry:#x}; legal: the address of an instruction")
+    loaded = any(address <= entry < address + len(data) for address, data in segments)
+    if entry not in code or not loaded:
+        raise WarploomError(
+            f"{name}: entry is {entry:#x}; legal: the address of a loaded instruction"
+        )
     amounts = _amounts(elf, name)
     return KernelElf(
         entry=entry,
@@ -135,10 +141,11 @@ def _code(elf: Any, name: str) -> dict[int, int]:
 
 def _amounts(elf: Any, name: str) -> dict[str, int]:
     """Return the values of the three symbols."""
-    table = elf.get_section_by_name(".symtab")
+    # Nothing has this method but a symbol table.
+    find = getattr(elf.get_section_by_name(".symtab"), "get_symbol_by_name", None)
     amounts = {}
     for symbol in (REGISTERS, SHARED_BYTES, BARRIERS):
-        found = table.get_symbol_by_name(symbol) if table else None
+        found = find(symbol) if find else None
         if not found:
             raise WarploomError(f"{name}: has no symbol {symbol}; legal: linked with kernel.ld")
         amounts[symbol] = int(found[0]["st_value"])

@@ -24,6 +24,17 @@ def with_last_word(word: int) -> bytes:
     return ADD.replace(RET.to_bytes(4, "little"), word.to_bytes(4, "little"), 1)
 
 
+def header(kind: str, number: int) -> int:
+    """Return where the first program header (or section header) of a type stands in the file."""
+    place, step, word = {"program": (28, 32, 0), "section": (32, 40, 1)}[kind]
+    at = int.from_bytes(ADD[place : place + 4], "little")
+    while int.from_bytes(ADD[at + 4 * word : at + 4 * word + 4], "little") != number:
+        at += step
+    return at
+
+
+#: PT_LOAD, whose header has p_vaddr at 8 and p_memsz at 20, and SHT_SYMTAB.
+LOAD, SYMBOLS = header("program", 1), header("section", 2)
 #: An ELF header's fields: e_type at 16, e_machine at 18, e_entry at 24, e_flags at 36.
 REFUSED = {
     "machine": (with_bytes(18, b"\x3e\x00"), "machine is EM_X86_64; legal: EM_RISCV"),
@@ -34,7 +45,7 @@ REFUSED = {
     ),
     "entry": (
         with_bytes(24, b"\x02\x10\x00\x00"),
-        "entry is 0x1002; legal: the address of an instruction",
+        "entry is 0x1002; legal: the address of a loaded instruction",
     ),
     "division": (
         with_last_word(0x02A55533),
@@ -54,6 +65,18 @@ REFUSED = {
         with_last_word(0xCC0010F3),
         "at 0x1090: 0xcc0010f3 is illegal: CSR 0xcc0 is read only; legal: RV32I, multiplication,"
         " CSRs of warploom_kernel.h",
+    ),
+    "segment": (
+        with_bytes(LOAD + 20, b"\x04\x00\x00\x00"),
+        "a segment takes 4 bytes of memory; legal: 148, the bytes in the file, or more",
+    ),
+    "not loaded": (
+        with_bytes(LOAD, b"\x00\x00\x00\x00"),
+        "entry is 0x1000; legal: the address of a loaded instruction",
+    ),
+    "no symbols": (
+        with_bytes(SYMBOLS + 4, b"\x01\x00\x00\x00"),
+        "has no symbol warploom_registers; legal: linked with kernel.ld",
     ),
     "symbol": (
         ADD.replace(b"warploom_shared_bytes", b"warploom_shared_byte_"),

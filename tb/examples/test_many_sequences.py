@@ -22,6 +22,7 @@ from simt_model import Launch
 from tb.examples.core_bench import Block, CoreRun
 from tb.examples.random_programs import ENTRY, LANE_WORDS, WORDS, random_program
 from tb.examples.turn_lockstep import TurnMismatch, check_turns
+from warploom_sim.cosim.lockstep import build
 from warploom_spec import preset
 
 CONFIG = replace(preset("tiny"), sms=1)
@@ -98,6 +99,9 @@ def check(program: Program, outcome: KernelOutcome, turns: list[dict[str, int]])
 def test_the_core_takes_the_models_turns(
     part: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # The simulation runs for long: it is worth the compiler's time.
+    *flags, _ = build.FLAGS["verilator"]
+    monkeypatch.setitem(build.FLAGS, "verilator", (*flags, "-O1"))
     monkeypatch.setattr(gpu_run, "SimtGpu", PrintingGpu)
     monkeypatch.setattr(gpu_run, "_simulation", gpu_run._simulation.__wrapped__)
     drawn = programs(random.Random(f"{seed} {part}"), LAUNCHES, SEQUENCES)
