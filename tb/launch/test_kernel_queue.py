@@ -6,16 +6,19 @@ from random import Random
 import pytest
 
 from tb.launch.queue_events import NAMES, QueueEvents
-from tb.launch.queue_surroundings import QueueSurroundings
+from tb.launch.queue_surroundings import QueueSurroundings, surroundings
 from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of
+from tb.support.hard_cases import run_until
 from tb.support.planted import plant
+from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import KernelQueue as Model
 from warploom_golden.launch.queue_cycle import Cycle
 from warploom_golden.launch.queue_moves import Moves
 from warploom_golden.launch.queue_packing import Packets
 from warploom_golden.launch.queue_state import Numbers
+from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_sim.cosim.lockstep.events import require
 
 #: Configurations and pairs of a launch.
@@ -60,6 +63,52 @@ def test_the_rules_alone_keep_the_books(config, waits, seed):
 def test_the_rules_alone_keep_the_books_for_long(config, waits, seed):
     _, around = play(config, waits, seed, 100_000)
     assert around.idle_times > 50
+
+
+# Lockstep
+
+
+def make(config, waits):
+    return KernelQueue(config_of(config), waits=waits), Model(config_of(config), waits=waits)
+
+
+def case(config, waits, seed, cycles, resets=2):
+    """Return a run of RTL and model in random surroundings, with the books beside it."""
+    return Case(
+        make=make,
+        params={"config": config, "waits": waits},
+        seed=seed,
+        cycles=cycles,
+        resets=resets,
+        stimulus=surroundings,
+        events={"books": f"tb.launch.queue_events:EVENTS.{config}/{waits}"},
+        withdrawable=dict.fromkeys(("request", "launch"), "rule 39: its launch is out"),
+    )
+
+
+def test_equals_its_model_on_amaranth(seed):
+    run([case(SMALL, 2, seed, 150, resets=1)], "amaranth")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("config", "waits"), CONFIGS)
+def test_equals_its_model_for_long(config, waits, seed):
+    run([case(config, waits, seed + number, 12_000, resets=6) for number in range(3)], "verilator")
+
+
+@pytest.mark.deep
+def test_equals_its_model_and_hard_cases_happen(seed):
+    run_until(NAMES, lambda n: [case(SMALL, 2, seed + n, 30_000)], "verilator")
+
+
+@pytest.mark.deep
+def test_lockstep_finds_a_wrong_rule(monkeypatch, seed):
+    plant(monkeypatch, [Rewrite(Cycle, "_first_behind_last", "self._state.last", "0")])
+    with pytest.raises(LockstepError):
+        run([case(SMALL, 2, seed, 6000)], "verilator")
+
+
+# Wrong rules
 
 
 @pytest.mark.deep

@@ -14,8 +14,8 @@ from tb.support.stream_buffer import StreamBuffer, StreamBufferModel, make, make
 from warploom_sim.cosim import simulators
 from warploom_sim.cosim.lockstep import Case, Context, RandomStimulus, run, run_one
 from warploom_sim.cosim.lockstep.build import _keep_runtime
-from warploom_sim.cosim.lockstep.checker import Unresolved
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
+from warploom_sim.cosim.lockstep.validity import Unresolved, Valid
 from warploom_spec import WarploomError
 
 # Ports
@@ -57,6 +57,11 @@ def test_stimulus_that_does_not_fit_is_refused(stimulus: type, complaint: str, s
 
 def test_an_unresolved_value_equals_no_number() -> None:
     assert Unresolved("1x") not in range(4)
+
+
+def test_an_unresolved_field_of_a_pulse_means_nothing_while_it_is_not_valid() -> None:
+    valid = Valid("pulse", low=0, width=1)
+    assert [valid.of(Unresolved(bits)) for bits in ("xx0", "xx1", "10x")] == [0, 1, 1]
 
 
 # Bad input

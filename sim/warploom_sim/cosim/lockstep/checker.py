@@ -17,22 +17,10 @@ from warploom_sim.cosim.lockstep.packet_fields import differing, shown
 from warploom_sim.cosim.lockstep.ports import Ports
 from warploom_sim.cosim.lockstep.stimulus import Context, RandomStimulus, Stimulus
 from warploom_sim.cosim.lockstep.streams import StreamWatches
-from warploom_sim.cosim.lockstep.validity import Validity, Values
+from warploom_sim.cosim.lockstep.validity import Unresolved, Validity, Values
 
 #: Cycles shown in a failure's report.
 HISTORY = 16
-
-
-class Unresolved(int):
-    """A port's value with bits that are neither 0 nor 1; as a number -1, which no port can have."""
-
-    bits: str
-
-    def __new__(cls, bits: str) -> Unresolved:
-        """Keep the simulator's own notation."""
-        value = super().__new__(cls, -1)
-        value.bits = bits
-        return value
 
 
 def show(value: int | str | None) -> str:

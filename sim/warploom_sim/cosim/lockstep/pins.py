@@ -7,8 +7,9 @@ from typing import Any
 
 from cocotb.triggers import Timer
 
-from warploom_sim.cosim.lockstep.checker import Session, Unresolved
+from warploom_sim.cosim.lockstep.checker import Session
 from warploom_sim.cosim.lockstep.ports import CLOCK, RESET, Ports
+from warploom_sim.cosim.lockstep.validity import Unresolved
 
 # GPI's action "put now, without waiting for a read-write phase": what cocotb's Immediate uses.
 _NO_DELAY = 3

@@ -10,6 +10,24 @@ from warploom_sim.cosim.lockstep.ports import Ports
 Values = Mapping[str, int | None]
 
 
+class Unresolved(int):
+    """A port's value with bits that are neither 0 nor 1; as a number -1, which no port can have."""
+
+    bits: str
+
+    def __new__(cls, bits: str) -> Unresolved:
+        """Keep the simulator's own notation."""
+        value = super().__new__(cls, -1)
+        value.bits = bits
+        return value
+
+    def bits_from(self, low: int, width: int) -> int:
+        """Return the value with only some bits kept, or -1 if one of these is neither 0 nor 1."""
+        end = len(self.bits) - low
+        kept = self.bits[end - width : end]
+        return int(kept, 2) << low if set(kept) <= {"0", "1"} else -1
+
+
 class Valid(NamedTuple):
     """Where an output's ``valid`` stands.
 
@@ -26,7 +44,9 @@ class Valid(NamedTuple):
     width: int
 
     def of(self, value: int) -> int:
-        """Return its bits in the port's value."""
+        """Return its bits in the port's value; other bits may be neither 0 nor 1."""
+        if isinstance(value, Unresolved):
+            value = value.bits_from(self.low, self.width)
         return value >> self.low & (1 << self.width) - 1
 
 
