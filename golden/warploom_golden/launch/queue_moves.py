@@ -161,9 +161,10 @@ class Moves:
         """Change everything but commands and acceptance."""
         self._state.put_back = 0
         self._send_reference()
+        # First, because it looks at entries that may become free in this cycle.
+        self._serve_abort()
         self._handle_end()
         self._handle_passing()
-        self._serve_abort()
         self._look()
         self._report_preempt()
         self._begin()
