@@ -320,6 +320,16 @@ def test_nothing_is_taken_during_a_soft_reset_and_what_is_here_goes_on(arbiter):
     assert seen.cycles("idle") == [*range(8, 13)]
 
 
+@pytest.mark.parametrize("sm", range(3))
+@pytest.mark.rule("index_read_arbiter", 7)
+def test_a_request_that_waits_alone_is_not_idle(arbiter, sm):
+    """Active from 2 on: the request in 2 is in its SM's queue in 3, and nothing else is here."""
+    holds = {f"request__{sm}__hold": range(2)}
+    seen = play(arbiter, {sm: [1]}, soft_reset_active=range(2, 12), **holds)
+    assert seen.transfers(f"request__{sm}") == [(2, 1)]
+    assert seen.cycles("idle") == [*range(8, 13)]
+
+
 STAYS = "self._pointer = (self._turn + 1) % self._sms"
 
 
