@@ -163,7 +163,12 @@ class FlippedCore {
     }
     bool all_lost() {
         uint32_t lost = 0;
-        return !master_.read_now(WARPLOOM_SM_LOST0_ADDRESS, &lost) && lost == (1u << SMS) - 1;
+        try {
+            return !master_.read_now(WARPLOOM_SM_LOST0_ADDRESS, &lost) && lost == (1u << SMS) - 1;
+        } catch (const Failure& failure) {
+            stop(failure);
+            return false;
+        }
     }
 
     static constexpr unsigned MOST_RECORDS = 100;
