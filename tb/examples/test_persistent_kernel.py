@@ -58,6 +58,8 @@ def test_32_parts_of_a_sum_equal_numpy(tmp_path, seed: int) -> None:
     np.testing.assert_array_equal(words, eighths)
     assert words.sum(dtype=np.int32) == values[3:].sum(dtype=np.int32)
     assert (collected["succeeded"], collected["parts"]) == (0xFF, 0xFF)
-    assert (unknown["error"], unknown["core"], unknown["argument"]) == (HostError.CORE_FAILED, 0, 1)
+    # Every core fails. The one that arrives first is noted: which one is a matter of turns.
+    assert (unknown["error"], unknown["argument"]) == (HostError.CORE_FAILED, 1)
+    assert unknown["core"] in range(5)
     assert (unknown["succeeded"], unknown["parts"]) == (0, 0x1F)
     assert [made["task"] for made in outcome.tasks] == [1, 2, 3, 4]
