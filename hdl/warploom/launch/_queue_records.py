@@ -65,7 +65,7 @@ class QueueRecords:
                 view.first_offer.eq(ends.kept.first_offer),
                 view.word2.eq(ends.kept.cycles),
             ]
-        with m.Elif(jobs.over):
+        with m.Elif(jobs.over & jobs.over_record):
             self._of_job(m, view, jobs)
         with m.Elif(commands.makes):
             self._of_preempt(m, view, commands)
