@@ -123,7 +123,8 @@ class QueueStreams:
             of["has"].eq(Cat(length.any() for length in self.length)),
             of["single"].eq(Cat(length == 1 for length in self.length)),
             of["bounded"].eq(Cat(boundary.any() for boundary in self.boundary)),
-            of["purged"].eq(stop | of["bounded"] | self.head_ended),
+            # Without a list the head is one that left.
+            of["purged"].eq(stop | of["bounded"] | (self.head_ended & of["has"])),
             of["any_started"].eq(self.started[0] | self.started[1]),
             of["any_suspended"].eq(susp[0] | susp[1]),
             # Slot 1 if its launch is the older one or slot 0's is not suspended.
