@@ -52,7 +52,7 @@ SHOWN = {
     "registers.irq": "irq",
     "registers.epoch": "axil__r__payload",
     "registers.enable": "axil__r__payload",
-    "mailbox.doorbell": "axil__r__payload",
+    "mailbox.doorbell": "cores__0__arguments",
     "mailbox.verdict.disconnected": "axil__r__payload",
     "launch_path.answer": "path_answer",
     "launch_path.room": "path_room",

@@ -6,7 +6,7 @@ The rules stand in comments until the block is one of the plan's.
 import pytest
 
 from tb.launch.queue_script import LOW, URGENT, Script, Seen, low_in_place
-from warploom.launch import KernelQueue
+from warploom.launch.kernel_queue import KernelQueue
 from warploom_golden.launch import KernelQueue as Model
 from warploom_spec import ErrorCode, Fate, Stop
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind

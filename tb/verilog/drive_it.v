@@ -1,7 +1,7 @@
 // A host, two SMs and a core around warploom_front_end_packed of `tiny`: a launch from the first
 // access over AXI4-Lite to its final record, then a task. docs/host/drive_it.md explains it.
 module bench;
-  localparam SMS = 2, OFFER = 62, REPORT = 4;  // bits of packets: the head of front_end.v
+  localparam SMS = 2, OFFER = 94, REPORT = 4;  // bits of packets: the head of front_end.v
   reg clk = 0, rst = 1;
   always #5 clk = ~clk;
   initial #20000 $finish(0);  // never reached, unless something hangs

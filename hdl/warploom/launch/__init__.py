@@ -1,11 +1,9 @@
 """A launch from its ticket to its final record."""
 
-from warploom.launch.kernel_queue import KernelQueue
 from warploom.launch.launch_check import LaunchCheck
 from warploom.launch.launch_path import LaunchPath
 
 __all__ = [
-    "KernelQueue",
     "LaunchCheck",
     "LaunchPath",
 ]
