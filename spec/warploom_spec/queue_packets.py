@@ -9,6 +9,7 @@ from warploom_spec.errors import ERROR_CODE_BITS, Fate
 from warploom_spec.layouts import ARGUMENT_BITS, CYCLES_BITS, FATE_BITS, TICKET_BITS
 from warploom_spec.packet import Field, Packet
 from warploom_spec.queue import FinalFate, RecordKind
+from warploom_spec.word_layout import WordField, WordLayout
 
 #: Pairs (stream, count) that a launch carries, if nothing else is said.
 LAUNCH_WAITS: Final = 2
@@ -30,8 +31,12 @@ WAIT_AHEAD: Final = 29
 STOP_SKIP: Final = 3
 #: Mode of a launch that keeps its place, and yields block by block.
 MODE_YIELD: Final = 4
-#: A launch's mode as the queue takes it.
+#: A launch's mode as the queue takes it, and the word of LAUNCH that holds it: the argument of
+#: ``FIELD_RANGE`` for a mode that does not exist.
 QUEUE_MODE_BITS: Final = 3
+MODE_WORD: Final = 10
+#: Words of a final record.
+FINAL_RECORD_WORDS: Final = 8
 
 
 class QueueOpcode(IntEnum):
@@ -57,6 +62,20 @@ def _waits(config: Config, waits: int) -> tuple[Field, ...]:
     return tuple(fields)
 
 
+def _with_mode(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Return the fields with a mode of ``QUEUE_MODE_BITS``."""
+    return tuple(
+        Field(field.name, QUEUE_MODE_BITS, field.meaning) if field.name == "mode" else field
+        for field in fields
+    )
+
+
+def queued_launch(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
+    """One kernel launch as the host gives it, with all modes and its waits."""
+    descriptor = layouts.launch_descriptor(config).fields
+    return Packet("queued_launch", (*_with_mode(descriptor), *_waits(config, waits)))
+
+
 def queue_sent(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
     """A pulse: a launch is sent to LaunchCheck in this cycle."""
     return Packet(
@@ -72,10 +91,7 @@ def queue_sent(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
 
 def queue_launch(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
     """A pulse: a launch leaves LaunchCheck in this cycle, with its waits."""
-    checked = tuple(
-        Field(field.name, QUEUE_MODE_BITS, field.meaning) if field.name == "mode" else field
-        for field in layouts.checked_launch(config).fields
-    )
+    checked = _with_mode(layouts.checked_launch(config).fields)
     return Packet("queue_launch", (_valid(), *checked, *_waits(config, waits)))
 
 
@@ -146,6 +162,38 @@ def final_record(config: Config) -> Packet:
             Field("made", 32, "clock when this record was made"),
         ),
     )
+
+
+def final_record_words(config: Config) -> WordLayout:
+    """The words in which a host reads a final record; fields have the packet's names."""
+    return WordLayout(
+        "final_record",
+        FINAL_RECORD_WORDS,
+        tuple(
+            WordField(field.name, *_RECORD_BITS[field.name], field.bits, field.meaning, field.names)
+            for field in final_record(config).fields
+            if field.name in _RECORD_BITS
+        ),
+    )
+
+
+#: Word and lowest bit of each field of a final record.
+_RECORD_BITS: Final = {
+    "ticket": (0, 0),
+    "code": (1, 0),
+    "fate": (1, 8),
+    "kind": (1, 11),
+    "kills": (1, 14),
+    "reset_as_drain": (1, 17),
+    "stream": (1, 18),
+    "offered": (1, 24),
+    "word2": (2, 0),
+    "word3": (3, 0),
+    "word4": (4, 0),
+    "accepted": (5, 0),
+    "first_offer": (6, 0),
+    "made": (7, 0),
+}
 
 
 def put_back(config: Config) -> Packet:

@@ -5,10 +5,10 @@ The rules stand in comments until the block is one of the plan's.
 
 import pytest
 
-from tb.launch.queue_script import LOW, URGENT, Script, Seen, low_in_place
+from tb.launch.queue_script import DEFAULT, LOW, URGENT, Script, Seen, low_in_place
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_golden.launch import KernelQueue as Model
-from warploom_spec import ErrorCode, Fate, Stop
+from warploom_spec import ErrorCode, Fate, Stop, layouts
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 from warploom_spec.queue_packets import MODE_YIELD, STOP_SKIP
 
@@ -110,6 +110,14 @@ def test_a_yielding_launch_goes_on_and_its_time_stands_still(kind):
     assert seen(yielding(), kind, 95).stops() == {84: (Stop.KILL, Stop.NONE)}
 
 
+# Rules: 38.
+def test_a_launch_is_handed_over_with_its_yielding(kind):
+    """The second one has another mode."""
+    saw = seen(yielding(), kind, 95)
+    assert saw.launched() == {28: 1, 68: 2}
+    assert [c for c in range(95) if saw.recording.port("launch_yields")[c]] == [28]
+
+
 # Rules: 43, 44, 46.
 def test_a_command_drains_a_yielding_launch_and_its_time_goes_on(kind):
     """Example 6, the other half."""
@@ -134,6 +142,10 @@ def test_suspended_launches_go_on_in_the_order_of_their_acceptance(kind):
     assert saw.pulses("command_answer", "code") == {61: 0, 81: 0}
     assert [c for c in saw.transfers("request") if c > 60] == [84, 89]
     assert {c: t for c, t in saw.launched().items() if c > 60} == {89: 1, 94: 2}
+    # At the first time launch 1 waits for earlier ones; who goes on waits for none.
+    launch, after = layouts.dispatch_launch(DEFAULT), "after_previous"
+    payloads = saw.recording.port("launch__payload")
+    assert [launch.unpack(payloads[c])[after] for c in saw.launched()] == [1, 0, 0, 0]
 
 
 def full_and_held():

@@ -8,6 +8,7 @@ from warploom_spec import PRESETS, preset, queue_packets
 
 #: Bits of each packet: (tiny, default, large).
 PACKET_BITS = {
+    "queued_launch": (388, 583, 586),
     "queue_sent": (49, 49, 49),
     "queue_launch": (412, 677, 680),
     "queue_answer": (73, 73, 73),
@@ -42,7 +43,22 @@ def test_a_pairs_fields_stand_behind_the_launch():
     assert packet.pack(values | {"wait1_count": 0x1234}) == 0x1234 << 33
 
 
-def test_the_page_lists_every_packet():
-    page = Path(__file__).parents[2] / "docs" / "launch" / "kernel_queue.md"
-    text = page.read_text()
+def test_the_words_of_a_record_are_the_pages():
+    """Every field's number is its place's, so that two that are exchanged show."""
+    words = queue_packets.final_record_words(preset("tiny"))
+    values = {
+        **{"ticket": 0x11111111, "code": 0xC5, "fate": 2, "kind": 1, "kills": 5},
+        **{"reset_as_drain": 1, "stream": 0x2A, "offered": 1, "word2": 2, "word3": 3},
+        **{"word4": 4, "accepted": 5, "first_offer": 6, "made": 7},
+    }
+    second = 1 << 24 | 0x2A << 18 | 1 << 17 | 5 << 14 | 1 << 11 | 2 << 8 | 0xC5
+    assert words.pack(values) == (0x11111111, second, 2, 3, 4, 5, 6, 7)
+    names = [field.name for field in queue_packets.final_record(preset("tiny")).fields]
+    assert [*words.by_name] == names[1:]
+
+
+def test_the_pages_list_every_packet():
+    folder = Path(__file__).parents[2] / "docs" / "launch"
+    pages = ("kernel_queue.md", "queued_launch_path.md")
+    text = "".join((folder / page).read_text() for page in pages)
     assert all(f"`{name}`" in text for name in PACKET_BITS)

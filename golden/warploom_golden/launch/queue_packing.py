@@ -159,10 +159,12 @@ class Packets:
         return self._index_config.pack(fields | {"address": launch.fields["index_address"]})
 
     def launch(self, launch: Launch) -> int:
-        """Pack what stands at ``launch`` (38)."""
+        """Pack what stands at ``launch`` (38); one that goes on waits for no launch there."""
         start = dict(zip(("start_x", "start_y", "start_z"), launch.start, strict=True))
         entries = (1 << launch.history) if self._config.makes_indices else 0
         own = {"ticket": launch.ticket, "entries": entries, **start}
+        if launch.again:
+            own["after_previous"] = 0
         fields: dict[str, int] = {}
         for field in self._launch.fields:
             value = own[field.name] if field.name in own else launch.fields[field.name]

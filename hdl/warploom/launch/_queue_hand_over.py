@@ -10,7 +10,7 @@ from warploom.launch._queue_places import waits
 from warploom.launch._queue_records import put_back_pulse
 from warploom.launch._queue_shapes import any_of, hit, spread
 from warploom_spec.layouts import PLACES
-from warploom_spec.queue_packets import MAX_KILLS
+from warploom_spec.queue_packets import MAX_KILLS, MODE_YIELD
 
 
 def hand_over(m: Module, q: QueueParts) -> None:
@@ -28,8 +28,13 @@ def hand_over(m: Module, q: QueueParts) -> None:
     ]
     front, launch = line.launch[0], ports.launch.payload
     for name in memories.front.shape().members:
-        if name != "base":
+        if name not in ("base", "after_previous"):
             m.d.comb += launch[name].eq(memories.front[name])
+    # A launch that goes on waits for none: the dispatcher must not hold it for a later one.
+    m.d.comb += [
+        launch.after_previous.eq(memories.front.after_previous & ~front.again),
+        ports.launch_yields.eq(ports.launch.valid & (memories.front.mode == MODE_YIELD)),
+    ]
     for axis in "xyz":
         start = memories.front_progress[f"next_{axis}"]
         m.d.comb += launch[f"start_{axis}"].eq(spread(front.again, start))

@@ -93,6 +93,8 @@ class KernelQueue(wiring.Component):
                 **(_index_ports(config) if config.makes_indices else {}),
                 # To BlockDispatcher. `valid` may fall.
                 "launch": Out(stream.Signature(layouts.dispatch_launch(config).layout())),
+                # The launch at `launch` has mode `yield`.
+                "launch_yields": Out(1),
                 # Stops for the launches in the dispatcher's places.
                 "stop": Out(layouts.dispatch_stop(config).layout()),
                 # Each place's launch has started; it may place no blocks, because it yields.
