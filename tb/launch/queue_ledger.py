@@ -6,7 +6,7 @@ from warploom_spec import Config, Fate, Stop, layouts, queue_packets
 from warploom_spec.errors import ErrorCode
 from warploom_spec.layouts import PLACES
 from warploom_spec.queue import FinalFate, Mode, RecordKind
-from warploom_spec.queue_packets import LAUNCH_WAITS, STOP_SKIP, QueueOpcode
+from warploom_spec.queue_packets import LAUNCH_WAITS, MODE_YIELD, STOP_SKIP, QueueOpcode
 from warploom_spec.timing import timing
 
 START = (0, 0, 0)
@@ -245,7 +245,10 @@ class QueueLedger:
             assert ended is not None and ended.entry.ticket == end["ticket"]
             self.places[end["place"]] = None
         if outputs["launch__valid"] and inputs["launch__ready"]:
-            self._hand_over(self._launch.unpack(outputs["launch__payload"]))
+            launch = self._launch.unpack(outputs["launch__payload"])
+            self._hand_over(launch)
+            mode = self.entries[launch["ticket"]].fields["mode"]
+            assert outputs["launch_yields"] == (mode == MODE_YIELD), "launch_yields"
 
     def _hand_over(self, launch: dict[str, int]) -> None:
         entry = self.entries[launch["ticket"]]
@@ -253,10 +256,12 @@ class QueueLedger:
         assert entry.record is None, f"{where} is handed over after its end"
         held = [place.entry for place in self.places if place is not None]
         assert entry not in held, f"{where} is handed over twice"
+        # The dispatcher must not hold a launch that goes on because of a later one.
+        own = entry.fields | ({"after_previous": 0} if entry.begun else {})
         for field_ in self._launch.fields:
-            if field_.name in entry.fields and field_.bits:
+            if field_.name in own and field_.bits:
                 mask = (1 << field_.bits) - 1
-                assert launch[field_.name] == entry.fields[field_.name] & mask, field_.name
+                assert launch[field_.name] == own[field_.name] & mask, field_.name
         start = launch["start_x"], launch["start_y"], launch["start_z"]
         assert start == entry.start, f"{where} goes on at {start}; it stood at {entry.start}"
         for stream, count in entry.waits:

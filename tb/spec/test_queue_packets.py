@@ -47,9 +47,20 @@ def test_the_words_of_a_record_are_the_pages():
     """Every field's number is its place's, so that two that are exchanged show."""
     words = queue_packets.final_record_words(preset("tiny"))
     values = {
-        **{"ticket": 0x11111111, "code": 0xC5, "fate": 2, "kind": 1, "kills": 5},
-        **{"reset_as_drain": 1, "stream": 0x2A, "offered": 1, "word2": 2, "word3": 3},
-        **{"word4": 4, "accepted": 5, "first_offer": 6, "made": 7},
+        "ticket": 0x11111111,
+        "code": 0xC5,
+        "fate": 2,
+        "kind": 1,
+        "kills": 5,
+        "reset_as_drain": 1,
+        "stream": 0x2A,
+        "offered": 1,
+        "word2": 2,
+        "word3": 3,
+        "word4": 4,
+        "accepted": 5,
+        "first_offer": 6,
+        "made": 7,
     }
     second = 1 << 24 | 0x2A << 18 | 1 << 17 | 5 << 14 | 1 << 11 | 2 << 8 | 0xC5
     assert words.pack(values) == (0x11111111, second, 2, 3, 4, 5, 6, 7)
