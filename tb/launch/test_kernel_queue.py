@@ -91,10 +91,16 @@ def test_equals_its_model_on_amaranth(seed):
     run([case(SMALL, 2, seed, 150, resets=1)], "amaranth")
 
 
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_equals_its_model_on_other_simulators(simulator, seed):
+    run([case(SMALL, 2, seed, 1000)], simulator)
+
+
 @pytest.mark.deep
+@pytest.mark.parametrize(("simulator", "cycles"), [("icarus", 1000), ("verilator", 12_000)])
 @pytest.mark.parametrize(("config", "waits"), CONFIGS)
-def test_equals_its_model_for_long(config, waits, seed):
-    run([case(config, waits, seed + number, 12_000, resets=6) for number in range(3)], "verilator")
+def test_equals_its_model_for_long(config, waits, simulator, cycles, seed):
+    run([case(config, waits, seed + number, cycles, resets=6) for number in range(3)], simulator)
 
 
 @pytest.mark.deep

@@ -103,24 +103,19 @@ class QueueEnds:
             m.d.comb += old.eq(self.known)
         reset = launch.mode == Mode.RESET
         drained = launch.draining & reset & ~launch.idempotent & (result.fate != Fate.SKIPPED)
-        m.d.comb += [
-            kept.eq(old),
-            kept.reset_as_drain.eq(old.reset_as_drain | drained),
-        ]
-        with m.If(launch.begun):
-            m.d.comb += [
-                kept.offered.eq(1),
-                kept.first_offer.eq(launch.first_offer),
-                kept.cycles.eq(result.cycles),
-            ]
-        with m.If(self.puts_back & (result.fate == Fate.KILLED)):
-            m.d.comb += kept.kills.eq(old.kills + ~old.kills.all())
+        begun, killed = launch.begun, self.puts_back & (result.fate == Fate.KILLED)
+        values = {
+            "kills": Mux(killed, old.kills + ~old.kills.all(), old.kills),
+            "reset_as_drain": old.reset_as_drain | drained,
+            "offered": old.offered | begun,
+            "first_offer": Mux(begun, launch.first_offer, old.first_offer),
+            "cycles": Mux(begun, result.cycles, old.cycles),
+        }
         for name in self._shape.start():
             # An again skipped launch keeps its block; the others have 0, or the record's.
-            m.d.comb += kept[name].eq(
-                Mux(
-                    result.fate == Fate.SKIPPED,
-                    Mux(launch.again, old[name], 0),
-                    Mux(result.fate == Fate.KILLED, 0, result[name]),
-                )
+            values[name] = Mux(
+                result.fate == Fate.SKIPPED,
+                Mux(launch.again, old[name], 0),
+                Mux(result.fate == Fate.KILLED, 0, result[name]),
             )
+        m.d.comb += [kept[name].eq(value) for name, value in values.items()]

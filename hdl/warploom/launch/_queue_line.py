@@ -113,15 +113,15 @@ class QueueLine:
         changed: list[Any] = []
         for k, launch in enumerate(self.launch):
             following: Any = Signal(launch.shape(), name=f"line_{k}_changed")
-            m.d.comb += [
-                following.eq(launch),
-                following.out.eq(self.out[k]),
-                following.presented.eq(launch.presented | self.presents[k]),
-                following.prepared.eq(launch.prepared | self.decides[k]),
-                following.met.eq(launch.met | hit(launch.stream, choice.meets)),
-            ]
-            with m.If(self.decides[k]):
-                m.d.comb += following.history.eq(self.decided_entry)
+            changes = {
+                "out": self.out[k],
+                "presented": launch.presented | self.presents[k],
+                "prepared": launch.prepared | self.decides[k],
+                "met": launch.met | hit(launch.stream, choice.meets),
+                "history": Mux(self.decides[k], self.decided_entry, launch.history),
+            }
+            for name in self._shape.in_line().members:
+                m.d.comb += following[name].eq(changes.get(name, launch[name]))
             changed.append(following)
         enters: Any = Signal(self._shape.in_line(), name="line_enters")
         m.d.comb += [

@@ -167,40 +167,43 @@ class QueuePlaces:
             flag.eq(has_flag(launch, streams, choice)),
             deals.eq(active & ~stopped & flag & (~started | ~launch.dealt)),
         ]
-        skips_late = _later(m, p, self.stops[p] == STOP_SKIP, self.takes[p])
-        m.d.comb += changed.eq(launch)
-        with m.If(active & ~launch.killing & (ends | over)):
-            m.d.comb += [self.stops[p].eq(Stop.KILL), changed.killing.eq(1)]
-            m.d.comb += changed.timed_out.eq(launch.timed_out | ~ends)
-        with m.Elif(deals):
-            m.d.comb += by_mode.eq(1)
-            m.d.comb += self.stops[p].eq(
-                Mux(kill, Stop.KILL, Mux(drain, Stop.DRAIN, Mux(skip, STOP_SKIP, Stop.NONE)))
-            )
-        with m.Elif(active & ~started & ~stopped & gone):
-            m.d.comb += [self.stops[p].eq(STOP_SKIP), changed.skipping.eq(1)]
-        with m.If(by_mode):
-            m.d.comb += [
-                changed.killing.eq(launch.killing | kill),
-                changed.draining.eq(launch.draining | drain),
-                changed.skipping.eq(launch.skipping | skip),
-                changed.dealt.eq(launch.dealt | kill | drain | (started & waits(launch))),
-            ]
-        with m.If(skips_late & started):
-            m.d.comb += changed.skipping.eq(0)
+        ended, skipped = Signal(name=f"stop_to_end_{p}"), Signal(name=f"stop_gone_{p}")
+        kills, drains, skips = (Signal(name=f"sends_{n}_{p}") for n in ("kill", "drain", "skip"))
+        skips_late = _later(m, p, skips, self.takes[p])
+        m.d.comb += [
+            ended.eq(active & ~launch.killing & (ends | over)),
+            by_mode.eq(deals & ~ended),
+            skipped.eq(active & ~started & ~stopped & gone & ~ended & ~deals),
+            kills.eq(ended | (by_mode & kill)),
+            drains.eq(by_mode & drain),
+            skips.eq(skipped | (by_mode & skip)),
+            self.stops[p].eq(
+                Mux(kills, Stop.KILL, Mux(drains, Stop.DRAIN, Mux(skips, STOP_SKIP, Stop.NONE)))
+            ),
+            changed.killing.eq(launch.killing | kills),
+            changed.draining.eq(launch.draining | drains),
+            changed.skipping.eq((launch.skipping & ~(skips_late & started)) | skips),
+            changed.timed_out.eq(launch.timed_out | (ended & ~ends)),
+            changed.dealt.eq(launch.dealt | (by_mode & (kill | drain | (started & waits(launch))))),
+        ]
 
     def _change(self, m: Module, p: int, streams: QueueStreams, choice: QueueChoice) -> None:
         """Note what else happens to a launch; let another one enter."""
         launch, changed = self.launch[p], self.changed[p]
         aborted = streams.closed | hit(launch.stream, self.aborted_streams) | self.aborts[p]
-        m.d.comb += [
-            changed.aborted.eq(launch.aborted | aborted),
-            changed.met.eq(launch.met | hit(launch.stream, choice.meets)),
-        ]
-        with m.If(self.begins[p]):
-            m.d.comb += [changed.begun.eq(1), changed.first_offer.eq(self.clock)]
-            with m.If(~launch.again):
-                m.d.comb += changed.slot.eq(self.begin_slot[p])
+        begins = self.begins[p]
+        changes = {
+            "aborted": launch.aborted | aborted,
+            "met": launch.met | hit(launch.stream, choice.meets),
+            "begun": launch.begun | begins,
+            "first_offer": Mux(begins, self.clock, launch.first_offer),
+            "slot": Mux(begins & ~launch.again, self.begin_slot[p], launch.slot),
+        }
+        stopping = ("killing", "draining", "skipping", "timed_out", "dealt")
+        for name in self._shape.in_place().members:
+            # No field in part only: a simulator would not see the rest at time 0.
+            if name not in stopping:
+                m.d.comb += changed[name].eq(changes.get(name, launch[name]))
         with m.If(self.takes[p]):
             m.d.sync += self.launch[p].eq(self.enters)
         with m.Else():

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 
 from warploom.launch._queue_commands import QueueCommands
 from warploom.launch._queue_ends import QueueEnds
@@ -38,70 +38,66 @@ class QueueRecords:
 
     def build(self, m: Module, ends: QueueEnds, jobs: QueueJobs, commands: QueueCommands) -> None:
         """Add the record's registers."""
-        record, follows = self.record, Signal(self.record.shape(), name="record_next")
-        view: Any = follows
+        record = self.record
         others = ends.final | (jobs.over & jobs.over_record) | self.aborts
-        m.d.comb += [
-            commands.others_record.eq(others),
-            view.ticket.eq(self.words.ticket),
-            view.accepted.eq(self.words.accepted),
-            view.kills.eq(self.progress.kills),
-            view.reset_as_drain.eq(self.progress.reset_as_drain),
-            view.offered.eq(self.progress.offered),
-            view.word2.eq(self.progress.cycles),
-            view.first_offer.eq(self.progress.first_offer),
-            view.made.eq(self.clock),
-            view.fate.eq(FinalFate.ABORTED),
-            view.stream.eq(self.abort_number),
-            view.valid.eq(others | commands.makes),
-        ]
-        with m.If(ends.final):
-            m.d.comb += [
-                view.fate.eq(ends.final_fate),
-                view.code.eq(ends.code),
-                view.stream.eq(ends.launch.number),
-                view.reset_as_drain.eq(ends.kept.reset_as_drain),
-                view.offered.eq(ends.kept.offered),
-                view.first_offer.eq(ends.kept.first_offer),
-                view.word2.eq(ends.kept.cycles),
-            ]
-        with m.Elif(jobs.over & jobs.over_record):
-            self._of_job(m, view, jobs)
-        with m.Elif(commands.makes):
-            self._of_preempt(m, view, commands)
-        m.d.sync += record.eq(follows)
+        m.d.comb += commands.others_record.eq(others)
+        its: dict[str, Any] = {
+            "valid": others | commands.makes,
+            "ticket": self.words.ticket,
+            "accepted": self.words.accepted,
+            "kills": self.progress.kills,
+            "reset_as_drain": self.progress.reset_as_drain,
+            "offered": self.progress.offered,
+            "word2": self.progress.cycles,
+            "first_offer": self.progress.first_offer,
+            "made": self.clock,
+            "fate": FinalFate.ABORTED,
+            "stream": self.abort_number,
+        }
+        cases = (
+            (commands.makes, self._of_preempt(commands)),
+            (jobs.over & jobs.over_record, self._of_job(jobs)),
+            (ends.final, self._of_end(ends)),
+        )
+        for name in record.shape().members:
+            value = its.get(name, 0)
+            for holds, fields in cases:
+                if name in fields:
+                    value = Mux(holds, fields[name], value)
+            m.d.sync += record[name].eq(value)
 
-    def _of_job(self, m: Module, view: Any, jobs: QueueJobs) -> None:
+    def _of_end(self, ends: QueueEnds) -> dict[str, Any]:
+        return {
+            "fate": ends.final_fate,
+            "code": ends.code,
+            "stream": ends.launch.number,
+            "reset_as_drain": ends.kept.reset_as_drain,
+            "offered": ends.kept.offered,
+            "first_offer": ends.kept.first_offer,
+            "word2": ends.kept.cycles,
+        }
+
+    def _of_job(self, jobs: QueueJobs) -> dict[str, Any]:
+        no_sm = Mux(jobs.over_no_sm, ErrorCode.NO_SM, 0)
         fails = jobs.over_broken | jobs.over_no_sm
-        m.d.comb += [
-            view.stream.eq(jobs.over_number),
-            view.fate.eq(Mux(fails, FinalFate.FAILED, FinalFate.ABORTED)),
-            view.code.eq(
-                Mux(
-                    jobs.over_broken,
-                    ErrorCode.STREAM_BROKEN,
-                    Mux(jobs.over_no_sm, ErrorCode.NO_SM, 0),
-                )
-            ),
-        ]
+        return {
+            "stream": jobs.over_number,
+            "fate": Mux(fails, FinalFate.FAILED, FinalFate.ABORTED),
+            "code": Mux(jobs.over_broken, ErrorCode.STREAM_BROKEN, no_sm),
+        }
 
-    def _of_preempt(self, m: Module, view: Any, commands: QueueCommands) -> None:
+    def _of_preempt(self, commands: QueueCommands) -> dict[str, Any]:
         finished, killed, drained, skipped = commands.counts
-        m.d.comb += [
-            view.ticket.eq(0),
-            view.kind.eq(RecordKind.PREEMPT),
-            view.fate.eq(FinalFate.FINISHED),
-            view.code.eq(0),
-            view.stream.eq(0),
-            view.kills.eq(0),
-            view.reset_as_drain.eq(0),
-            view.offered.eq(0),
-            view.word2.eq(finished),
-            view.word3.eq(Cat(killed, Signal(16 - len(killed), name="no_count"), drained)),
-            view.word4.eq(skipped),
-            view.accepted.eq(commands.since),
-            view.first_offer.eq(0),
-        ]
+        return {
+            **dict.fromkeys(("ticket", "stream", "kills", "reset_as_drain", "offered"), 0),
+            "kind": RecordKind.PREEMPT,
+            "fate": FinalFate.FINISHED,
+            "word2": finished,
+            "word3": Cat(killed, C(0, 16 - len(killed)), drained),
+            "word4": skipped,
+            "accepted": commands.since,
+            "first_offer": 0,
+        }
 
 
 def put_back_pulse(
