@@ -93,6 +93,22 @@ class Timing:
         "BlockDispatcher: first cycle with ``kill`` = 0 to the first offer of the place's next "
         "launch, at least.",
     )
+    yields: int = _of(
+        "BlockDispatcher with ``preempts``: transfer of a launch to the first cycle in which no "
+        "block of a launch that yields to it is decided.",
+    )
+    fit_again: int = _of(
+        "BlockDispatcher with ``preempts``: from a launch's transfer, beside A, to the first cycle "
+        "in which its fit beside a newer launch may be begun; see ``fit_table``.",
+    )
+    skip: int = _of(
+        "BlockDispatcher with ``preempts``: a skip at the port to the first cycle in which its "
+        "launch's first block is not decided.",
+    )
+    skip_answer: int = _of(
+        "BlockDispatcher with ``preempts``: a skip at the port to the cycle in which ``started`` "
+        "tells whether it has acted.",
+    )
     stall: int = _of("BlockDispatcher: stalled cycle to the counter that shows it.")
     error: int = _of("BlockDispatcher: cause at the port to the error record.")
     ranges: int = _of("ResourceRanges: ``offer`` to ``o`` for a block of the row's size.")
@@ -157,6 +173,10 @@ def timing(config: Config) -> Timing:
         loss_kill=3,
         end=3,
         kill_gap=4,
+        yields=2,
+        fit_again=3,
+        skip=1,
+        skip_answer=3,
         stall=3,
         error=4,
         ranges=3,
