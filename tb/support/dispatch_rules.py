@@ -1,6 +1,6 @@
 """What the tests of the dispatcher's rules share: launches, reports of SMs, and a short run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from tb.support.record import Recording, Sender, made, record
 from tb.support.resettable import resettable
 from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
+from warploom_sim.cosim.lockstep import Stimulus
 from warploom_spec import BlockStatus, Config, Stop, layouts, timing
 
 #: The RTL or the model, to be made of a configuration.
@@ -83,6 +84,18 @@ def drive(
 
     Cycle 0 is the first one after the boot: the first launch transfers in it.
     """
+    return driven(block, Sender({"launch": launches}, _usual(config, levels)), cycles, config)
+
+
+def driven(block: Block, stimulus: Stimulus, cycles: int, config: Config) -> Recording:
+    """Run a block with a stimulus that begins with the boot; cycle 0 is the first one after it."""
+    boot = timing(config).boot
+    recording = record(made(block, config), stimulus, cycles + boot)
+    return Recording(recording.inputs[boot:], recording.outputs[boot:], recording.validity)
+
+
+def _usual(config: Config, levels: dict[str, Any]) -> Callable[[int], dict[str, int]]:
+    """Return the inputs of a cycle but the launches, counted from the boot's first cycle on."""
     usual: dict[str, Any] = {"enable": (1 << config.sms) - 1, "ended__ready": 1, "stop": 0}
     usual |= {"order_table__valid": 0, "order_table__payload": 0}
     for n in range(config.sms):
@@ -94,8 +107,55 @@ def drive(
         merged = usual | levels
         return {name: v(cycle - boot) if callable(v) else v for name, v in merged.items()}
 
-    recording = record(made(block, config), Sender({"launch": launches}, inputs), cycles + boot)
-    return Recording(recording.inputs[boot:], recording.outputs[boot:], recording.validity)
+    return inputs
+
+
+class _Submitter(Sender):
+    """Sends each launch from a cycle on, with its priority and whether it yields beside it."""
+
+    def __init__(self, launches: list[tuple[int, int]], beside: list[tuple[int, int]], levels: Any):
+        super().__init__({"launch": [word for _, word in launches]}, levels)
+        self._from, self._beside = [cycle for cycle, _ in launches], beside
+
+    def next(self, outputs: Mapping[str, int | None] | None) -> dict[str, int]:
+        """Return the next cycle's inputs."""
+        values = super().next(outputs)
+        n = len(self._from) - len(self.waiting["launch"])
+        sends = bool(values["launch__valid"]) and self.cycle > self._from[n]
+        values["launch__valid"] = int(sends)
+        # In a cycle without a launch they mean nothing.
+        values["launch_priority"], values["launch_yields"] = self._beside[n] if sends else (3, 1)
+        return values
+
+
+def submit(
+    block: Block,
+    *launches: tuple[int, int, int, int],
+    cycles: int = 60,
+    config: Config = TINY,
+    **levels: Any,
+) -> Recording:
+    """Run a block with ``preempts``; each launch: cycle, packed launch, priority, may yield."""
+    boot = timing(config).boot
+    stimulus = _Submitter(
+        [(cycle + boot, word) for cycle, word, _, _ in launches],
+        [(priority, may_yield) for _, _, priority, may_yield in launches],
+        _usual(config, levels),
+    )
+    return driven(block, stimulus, cycles, config)
+
+
+def spans(recording: Recording, port: str) -> dict[int, list[tuple[int, int]]]:
+    """Return for each bit of a level the first and last cycle of each time in which it is 1."""
+    words = [word or 0 for word in recording.port(port)]
+    found: dict[int, list[tuple[int, int]]] = {}
+    for cycle, word in enumerate(words):
+        for bit in range(word.bit_length()):
+            if word >> bit & 1:
+                times = found.setdefault(bit, [])
+                first = times.pop()[0] if times and times[-1][1] == cycle - 1 else cycle
+                times.append((first, cycle))
+    return found
 
 
 def begun(recording: Recording, sm: int = 0) -> list[int]:

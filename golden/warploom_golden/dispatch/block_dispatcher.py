@@ -10,10 +10,17 @@ from warploom_golden.dispatch.placement import policy
 from warploom_golden.dispatch.reclaim import reclaim
 from warploom_golden.dispatch.reports import Error, Reports
 from warploom_golden.dispatch.sm.sm import Block, Sm
+from warploom_golden.dispatch.yielding import (
+    fit_is_known_from,
+    is_held_by_order,
+    next_waiting,
+    outranked,
+)
 from warploom_spec import layouts
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode, Stop
 from warploom_spec.layouts import PLACES
+from warploom_spec.queue_packets import STOP_SKIP
 from warploom_spec.resources import RESOURCES, STALL_CAUSES
 from warploom_spec.timing import timing
 
@@ -28,10 +35,13 @@ class BlockDispatcher:
     ----------
     config : Config
         Number and size of SMs, policies, time-out, widths.
+    preempts : bool, optional
+        Whether launches yield and are skipped (49 to 60).
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, *, preempts: bool = False):
         self._config = config
+        self._preempts = preempts
         self._timing = timing(config)
         self._launch = layouts.dispatch_launch(config)
         self._words_packet = layouts.launch_words(config)
@@ -59,6 +69,7 @@ class BlockDispatcher:
         # The candidate of the cycle before, and whether it was held by order.
         self._candidate: tuple[Place | None, bool] = (None, False)
         self._words: list[int | None] = [None] * PLACES  # until a place is occupied (3)
+        self._started = self._yields = 0  # masks of places (50, 52)
         self._ended: int | None = None
         self._freed: list[int] = []  # SMs whose slots become free at the end of this cycle
         self._counters = dict.fromkeys(STALL_CAUSES, 0)
@@ -96,6 +107,8 @@ class BlockDispatcher:
             "error": self._error,
             "error_count": self._error_count,
         }
+        if self._preempts:
+            values |= {"started": self._started, "yields": self._yields}
         for place, words in enumerate(self._words):
             values[f"words__{place}"] = words
         for cause, count in self._counters.items():
@@ -116,7 +129,9 @@ class BlockDispatcher:
         none_left = all(sm.lost for sm in self._sms)
         verdicts = {place: place.judge() for place in self._places}
         chosen = self._decide()
-        given, candidate = self._next_to_walk()
+        occupied, lower = list(self._places), outranked(self._places)
+        yielding = [place for place in lower if not place.stop and not place.exhausted]
+        given, candidate = self._next_to_walk(lower)
         self._count_stalls(chosen, candidate)
         ending = self._find_end(inputs)
         silent = [sm for sm in self._sms if not sm.lost and self._is_silent(sm)]
@@ -125,10 +140,13 @@ class BlockDispatcher:
         self._reports.register(inputs, self.kill, cycle)
         if self._config.has_order_table and inputs["order_table__valid"]:
             self._swap(inputs["order_table__payload"], resident)
-        self._take_stops(inputs)
         self._move_offers(inputs)
         self._move_head(chosen, given, candidate)
+        self._interrupt(lower)
+        self._take_stops(inputs)
         self._calendar.end(cycle)
+        self._started = sum(1 << place.number for place in occupied if place.started)
+        self._yields = sum(1 << place.number for place in yielding)
         self._policy.tick(resident, self._freed)
         self._freed = []
         for sm in silent:
@@ -139,7 +157,7 @@ class BlockDispatcher:
         for place, verdict in verdicts.items():
             place.verdict = verdict
         if inputs["launch__valid"] and free is not None:
-            self._accept(inputs["launch__payload"], free)
+            self._accept(inputs, free)
         for sm in self._sms:
             sm.enabled = bool(inputs["enable"] >> sm.number & 1)
         self._show_error()
@@ -153,36 +171,33 @@ class BlockDispatcher:
             return None
         return min(set(range(PLACES)) - {place.number for place in self._places}, default=None)
 
-    def _accept(self, payload: int, number: int) -> None:
-        """Let a launch occupy a place (3)."""
-        launch = self._launch.unpack(payload)
+    def _accept(self, inputs: Mapping[str, int], number: int) -> None:
+        """Let a launch occupy a place (3, 49)."""
+        launch = self._launch.unpack(inputs["launch__payload"])
         walk = Walk(
             (launch["gx"], launch["gy"], launch["gz"]),
             (launch["start_x"], launch["start_y"], launch["start_z"]),
         )
         need = Need.of(launch, self._config)
         may_kill = self._config.sm_kill
-        self._places.append(Place(number, launch, need, self._cycle, walk, may_kill))
+        place = Place(number, launch, need, self._cycle, walk, may_kill)
+        if self._preempts:
+            place.priority = inputs["launch_priority"]
+            place.may_yield = bool(inputs["launch_yields"])
+        self._places.append(place)
         self._words[number] = self._words_packet.pack(
             {field.name: launch[field.name] for field in self._words_packet.fields}
         )
 
-    def _next_to_walk(self) -> tuple[Place | None, tuple[Place | None, bool]]:
-        """Return the place that is given to the walker (8), and this cycle's candidate (7)."""
+    def _next_to_walk(self, lower: list[Place]) -> tuple[Place | None, tuple[Place | None, bool]]:
+        """Return the place that is given to the walker (8, 54), and this cycle's candidate (7)."""
         place, held = self._candidate
         gives = place is not None and not held and not place.stop and self._head is None
-        given = place if gives else None
-        waiting = (p for p in self._places if not p.given and not p.stop)
-        candidate = next(waiting, None)
+        given = place if gives and place not in lower else None
+        candidate = next_waiting(self._places)
         if candidate is None or self._cycle < candidate.transferred + self._timing.stage - 1:
             return given, (None, False)
-        return given, (candidate, self._is_held_by_order(candidate))
-
-    def _is_held_by_order(self, place: Place) -> bool:
-        """Tell whether stream order holds a place back (7)."""
-        older = self._places[0]
-        same_stream = older.launch["stream"] == place.launch["stream"]
-        return bool(older is not place and same_stream and place.launch["after_previous"])
+        return given, (candidate, is_held_by_order(candidate, self._places))
 
     def _move_head(
         self, chosen: Sm | None, given: Place | None, candidate: tuple[Place | None, bool]
@@ -200,13 +215,20 @@ class BlockDispatcher:
             self._head, self._head_since = given, self._cycle + self._timing.change
         self._candidate = candidate
 
+    def _interrupt(self, lower: list[Place]) -> None:
+        """Let the walked place wait again if it was outranked in this cycle (55)."""
+        head = self._head
+        if head is not None and head.given and head in lower:
+            head.given = False
+            self._head = None
+
     # Decision
 
     def _may_decide(self) -> bool:
-        """Tell whether there is a head that may be decided (6, 11)."""
+        """Tell whether there is a head that may be decided (6, 11, 59)."""
         if self._head is None or self._cycle < self._head_since:
             return False
-        return not self._head.was_stopped_in(self._cycle - 1)
+        return not self._head.was_stopped_in(self._cycle - 1) and not self._head.skipped
 
     def _decide(self) -> Sm | None:
         """Return the SM that the head is decided for (11, 12)."""
@@ -225,18 +247,12 @@ class BlockDispatcher:
         return sm.decided not in (self._cycle - 1, self._cycle - 2) and not sm.left_standing
 
     def _has_room(self, sm: Sm, head: Place) -> bool:
-        """Tell whether an SM has room for the head (15)."""
-        if self._head_since == self._cycle and sm.held[1 - head.number]:
+        """Tell whether an SM has room for the head (15, 57)."""
+        others = sm.held[1 - head.number]
+        if self._head_since == self._cycle and (others or (self._preempts and any(sm.held))):
             return False
-        return sm.fits(head) and self._fit_is_known(sm, head)
-
-    def _fit_is_known(self, sm: Sm, head: Place) -> bool:
-        """Tell whether it is known how many of the head's blocks fit on an SM (15b)."""
-        if not sm.held[1 - head.number]:
-            return True
-        others = sum(place.need.most for place in self._places if place is not head)
-        known = head.transferred + self._timing.fit_table + 2 * head.need.most + others
-        return self._cycle >= known
+        known = not others or self._cycle >= fit_is_known_from(head, self._places, self._timing)
+        return known and sm.fits(head)
 
     def _place_block(self, place: Place, sm: Sm) -> None:
         """Place the head's block on an SM (5, 16, 17)."""
@@ -304,11 +320,15 @@ class BlockDispatcher:
     # Stops and losses
 
     def _take_stops(self, inputs: Mapping[str, int]) -> None:
-        """Take in a stop for the launch of each place (28)."""
+        """Take in a stop for the launch of each place (28); this cycle's decision counts (58)."""
         stops = self._stop_packet.unpack(inputs["stop"])
         for place in self._places:
             asked = stops[f"place{place.number}"]
-            if asked:
+            if self._preempts and asked == STOP_SKIP:
+                if place.first_offer is None:
+                    place.skipped = True
+                    self._stop_later(place, Stop.DRAIN)
+            elif asked:
                 self._stop_later(place, Stop(min(asked, Stop.KILL)))
 
     def _stop_later(self, place: Place, stop: Stop) -> None:

@@ -71,10 +71,16 @@ class Place:
         The first block that was not decided; None after the last one.
     may_kill : bool
         Whether SMs can end its blocks; if not, a kill is a drain.
+    priority : int
+        What came beside the launch; 0 without ``preempts``.
+    may_yield : bool
+        Whether the launch yields to higher priorities.
     given, started, exhausted, fault, sm_lost, no_sm : bool
         As on the block's page.
     any_killed : bool
         A block was reported ``KILLED``.
+    skipped : bool
+        A skip has acted (58).
     stop : Stop
         Whether and how it is stopped.
     stopped_since, kill_since : int or None
@@ -95,6 +101,8 @@ class Place:
     transferred: int
     walk: Walk | None
     may_kill: bool = True
+    priority: int = 0
+    may_yield: bool = False
     given: bool = False
     started: bool = False
     exhausted: bool = False
@@ -102,6 +110,7 @@ class Place:
     sm_lost: bool = False
     no_sm: bool = False
     any_killed: bool = False
+    skipped: bool = False
     stop: Stop = Stop.NONE
     stopped_since: int | None = None
     kill_since: int | None = None

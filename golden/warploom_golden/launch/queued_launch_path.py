@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Mapping
 
+from warploom_golden.dispatch import BlockDispatcher
 from warploom_golden.index import IndexGenerator
 from warploom_golden.launch.kernel_queue import KernelQueue
 from warploom_golden.launch.launch_check import LaunchCheck
 from warploom_golden.launch.record_queue import RecordQueue
-from warploom_golden.launch.skipping_dispatcher import SkippingDispatcher
 from warploom_spec import layouts, queue_packets
 from warploom_spec.config import Config
 from warploom_spec.host_errors import HostError
@@ -62,7 +62,7 @@ class QueuedLaunchPath:
         self._check = LaunchCheck(config)
         self._queue = KernelQueue(config, waits=waits, first_ticket=first_ticket)
         self._generator = IndexGenerator(config) if config.makes_indices else None
-        self._dispatcher = SkippingDispatcher(config)
+        self._dispatcher = BlockDispatcher(config, preempts=True)
         self._record_queue = RecordQueue(config)
         self._launch = queue_packets.queued_launch(config, waits)
         self._descriptor = layouts.launch_descriptor(config)
