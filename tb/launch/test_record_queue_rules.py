@@ -7,6 +7,7 @@ import pytest
 
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made, record
+from warploom.launch.record_queue import RecordQueue
 from warploom_golden.launch import RecordQueue as Model
 from warploom_spec import ErrorCode
 from warploom_spec.queue import FinalFate, RecordKind
@@ -18,7 +19,7 @@ PACKET = final_record(TINY)
 PLAIN = dict.fromkeys(PACKET.offsets, 0)
 
 
-@pytest.fixture(params=[Model], ids=["model"])
+@pytest.fixture(params=[RecordQueue, Model], ids=["rtl", "model"])
 def queue(request):
     return made(request.param, TINY)
 
@@ -128,6 +129,24 @@ def test_twenty_records_have_a_place(queue):
     assert seen.port("records")[32:] == [*range(19, -1, -1), *[0] * 8]
     assert tickets(seen)[32:] == [*range(2, 21), *[0] * 9]
     assert seen.cycles("record_taken") == list(range(31, 51))
+
+
+# Rules: 1, 2, 3, 4.
+@pytest.mark.parametrize(("config", "places"), [("tiny", 20), ("tiny,queue_depth=1", 8)])
+@pytest.mark.parametrize("kind", [RecordQueue, Model], ids=["rtl", "model"])
+def test_a_full_queue_goes_round_and_round(kind, config, places):
+    """A record follows each pop of a full queue in the next cycle; then all are popped in a row."""
+    records = {cycle: 1 + cycle for cycle in range(places)}
+    pops = list(range(places + 3, 6 * places, 3))
+    records |= {pop + 1: places + 1 + k for k, pop in enumerate(pops)}
+    last = pops[-1] + 2
+    block = made(kind, config_of(config))
+    seen = play(block, records, (*pops, *range(last, last + places)), last + places + 4)
+    assert max(seen.port("records")) == places
+    shown = dict.fromkeys(ticket for ticket in tickets(seen) if ticket)
+    assert list(shown) == list(range(1, len(records) + 1))
+    assert len(seen.cycles("record_taken")) == len(records)
+    assert seen.port("records")[-1] == tickets(seen)[-1] == 0
 
 
 # Rules: 7.
