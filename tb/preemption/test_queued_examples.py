@@ -1,0 +1,123 @@
+"""The worked examples of QueuedLaunchPath's page, cycle by cycle, on the event model."""
+
+from dataclasses import replace
+
+from tb.preemption.queued_script import QueuedScript, run, slow
+from tb.preemption.script import TINY
+from warploom_spec import ErrorCode, Fate
+from warploom_spec.host_errors import HostError
+from warploom_spec.queue import FinalFate, Mode, RecordKind
+
+LOW, URGENT = 0, 3
+LONG = 10_000
+RESET = {"idempotent": 1, "mode": Mode.RESET, "priority": LOW}
+
+
+def offers(model):
+    """(cycle, SM, ticket) of each offer."""
+    return [(cycle, sm, ticket) for cycle, sm, _, ticket, _ in model.offers.T.tolist()]
+
+
+def test_one_launch():
+    model = run(QueuedScript(pops=False).launch(10, 0, length=11).at(60, "pop"), even=True)
+    log = model.log
+    assert log.answers == [(16, 1, 0, 0, 1)]
+    assert [each.cycle for each in log.decisions] == [22]
+    assert model.offers.T.tolist() == [[29, 0, 0, 1, 0]]
+    assert log.handed == [(23, 1, 0, 0)]
+    assert log.timeline == [(48, 0, 1)]
+    (record,) = log.records
+    assert (record.cycle, record.word2, record.accepted) == (48, 11, 15)
+    assert (record.first_offer, record.made, record.offered) == (29, 47, True)
+
+
+def test_urgent_kill_and_on_again():
+    script = QueuedScript().launch(10, 0, length=LONG, **RESET)
+    script.launch(95, 1, length=16, priority=URGENT)
+    model = run(script, even=True, sm=slow(2), until=400)
+    log = model.log
+    assert log.stops == [(102, 0, 2)]
+    assert model.reports.T.tolist()[0] == [106, 0, 0, 2]
+    assert log.put_back[0][:4] == (114, 1, Fate.KILLED, 0)
+    assert offers(model) == [(29, 0, 1), (114, 1, 2), (151, 0, 1)]
+    assert log.timeline == [(138, 1, 1)]
+    # The low launch is decided again; its block has the next slot.
+    assert [each.cycle for each in log.decisions][-1] == 144
+    assert model.offers.T.tolist()[2][2] == 1
+
+
+def test_urgent_kill_and_on_again_to_the_end():
+    script = QueuedScript().launch(10, 0, length=9, **RESET)
+    script.launch(24, 1, length=16, priority=URGENT)
+    model = run(script, even=True, sm=slow(2))
+    low = model.log.records[-1]
+    assert (low.ticket, low.kills, low.word2, low.accepted) == (1, 1, 9, 15)
+    assert low.first_offer > 60 and low.made == low.first_offer + 9 + 7
+
+
+def test_a_wait():
+    script = QueuedScript().launch(10, 0, length=11).launch(11, 1, (0, 1))
+    model = run(script, even=True)
+    assert model.log.timeline[0] == (48, 0, 1)
+    assert [each.cycle for each in model.log.decisions] == [22, 54]
+    assert offers(model) == [(29, 0, 1), (61, 1, 2)]
+
+
+def records_run_out(*launches):
+    script = QueuedScript(pops=False)
+    for cycle in range(20, 100, 10):
+        script.at(cycle, "preempt", [7])
+    for cycle in (90, 91, 112, 113):
+        script.at(cycle, "look")
+    script.at(105, "preempt", [7]).at(110, "pop")
+    for cycle in launches:
+        script.launch(cycle, 0)
+    return script, run(script, replace(TINY, queue_depth=1), even=True)
+
+
+def test_records_run_out():
+    script, model = records_run_out(95)
+    log = model.log
+    assert log.commands[:8] == [(cycle + 1, 0) for cycle in range(20, 100, 10)]
+    kinds = [(each.cycle, each.kind) for each in log.records]
+    assert kinds == [(cycle + 2, RecordKind.PREEMPT) for cycle in range(20, 100, 10)]
+    assert log.answers == [(101, 0, ErrorCode.COMPLETION_FULL, 0, 0)]
+    assert log.commands[8] == (106, ErrorCode.COMPLETION_FULL)
+    assert script.rooms[90] == [True] * 4 and script.rooms[91] == [False] * 4
+    assert script.rooms[112] == [False] * 4 and script.rooms[113] == [True] * 4
+
+
+def test_a_record_that_is_popped_counts_three_cycles_later():
+    assert records_run_out(107)[1].log.answers[0] == (113, 0, ErrorCode.COMPLETION_FULL, 0, 0)
+    assert records_run_out(108)[1].log.answers[0][:3] == (114, 1, 0)
+
+
+def test_a_mode_that_does_not_exist():
+    script = QueuedScript().launch(10, 0, mode=5).launch(20, 0, mode=7, grid=(0, 1, 1))
+    assert run(script).log.answers == [
+        (16, 0, HostError.FIELD_RANGE, 10, 0),
+        (26, 0, ErrorCode.GRID_ZERO, 0, 0),
+    ]
+
+
+def test_both_places_are_held():
+    script = QueuedScript().launch(10, 0, length=LONG, **RESET).launch(40, 1, length=LONG, **RESET)
+    script.launch(95, 2, priority=URGENT)
+    model = run(script, even=True, sm=slow(16), until=200)
+    assert log_stops(model) == [(102, 0, 2), (102, 1, 2)]
+    assert offers(model)[2] == (132, 0, 3)
+
+
+def log_stops(model):
+    return [tuple(each) for each in model.log.stops]
+
+
+def test_again_beside_a_later_launch_of_its_stream():
+    script = QueuedScript().launch(10, 0, length=LONG, **RESET)
+    later = {"after_previous": 0, "mode": Mode.WAIT, "priority": LOW}
+    script.launch(40, 0, length=LONG, **later)
+    script.launch(95, 1, length=12, priority=URGENT)
+    model = run(script, even=True, sm=slow(2), until=400)
+    assert log_stops(model) == [(102, 0, 2)]
+    assert offers(model) == [(29, 0, 1), (59, 1, 2), (118, 0, 3), (151, 0, 1)]
+    assert not any(each.fate is not FinalFate.FINISHED for each in model.log.records)
