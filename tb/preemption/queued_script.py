@@ -37,6 +37,10 @@ class QueuedScript:
         self._given.setdefault(cycle, []).append((name, argument))
         return self
 
+    def planned(self, cycle: int) -> list[tuple[str, Any]]:
+        """Return what is to be sent in a cycle."""
+        return self._given.get(cycle, [])
+
     def launch(self, cycle: int, stream: int, *waits: Any, **fields: Any) -> "QueuedScript":
         """Let a launch transfer; without more said it has one block, of ``length`` cycles."""
         blocks, code = fields.pop("blocks", 1), fields.pop("code", 0)
