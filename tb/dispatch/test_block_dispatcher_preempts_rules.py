@@ -21,6 +21,7 @@ from tb.support.dispatch_rules import (
     stop,
     submit,
 )
+from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_spec import Config, ErrorCode, Fate, Stop, timing
 from warploom_spec.queue_packets import STOP_SKIP
@@ -31,7 +32,12 @@ def model(config: Config) -> Model:
     return Model(config, preempts=True)
 
 
-pytestmark = pytest.mark.parametrize("block", [model], ids=["model"])
+def rtl(config: Config) -> BlockDispatcher:
+    """Return the block with `preempts`."""
+    return BlockDispatcher(config, preempts=True)
+
+
+pytestmark = pytest.mark.parametrize("block", [rtl, model], ids=["rtl", "model"])
 
 Submission = tuple[int, int, int, int]
 ONE = {"barriers": 1}

@@ -8,10 +8,13 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.dispatch._fit_table import amounts
 from warploom.dispatch._launch_end import LaunchEnd
+from warploom.dispatch._yielding import Yielding, drains_and_kills
+from warploom.dispatch.grid_walker import block_place
 from warploom.dispatch.sm.counts import WalkState, both
 from warploom.dispatch.sm.port import SmEvents
 from warploom.lib.timers import timer
 from warploom_spec import Config, layouts, timing
+from warploom_spec.layouts import BLOCK_NUMBER_BITS
 
 #: What an offer takes from its launch: field of the offer, field of the launch.
 _OFFERED = (
@@ -28,10 +31,17 @@ class WalkerPort(wiring.Signature):
 
     Members: ``grid``, the stream of the grid to walk next; ``flush``, the walked launch is stopped
     and the walker forgets it at the end of the cycle; ``block`` and ``valid``, the walker's block;
-    ``decided``, that block was decided in the last cycle.
+    ``decided``, that block was decided in the last cycle. With ``preempts`` `GridWalker`'s ports of
+    a walk that resumes, too.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, preempts: bool = False) -> None:
+        resume = {
+            "drop": Out(1),
+            "number": Out(BLOCK_NUMBER_BITS),
+            "counted": Out(1),
+            "next_block": In(block_place(config)),
+        }
         super().__init__(
             {
                 "grid": Out(stream.Signature(layouts.grid_walk(config).layout())),
@@ -39,6 +49,7 @@ class WalkerPort(wiring.Signature):
                 "block": In(layouts.walked_block(config).layout()),
                 "valid": In(1),
                 "decided": In(1),
+                **(resume if preempts else {}),
             }
         )
 
@@ -86,6 +97,8 @@ class ResidentPlaces(wiring.Component):
     ----------
     config : Config
         The configuration.
+    preempts : bool, optional
+        Whether a launch may be skipped, and yield to the other place's.
     """
 
     launch: stream.Interface
@@ -103,13 +116,25 @@ class ResidentPlaces(wiring.Component):
     late: Signal
     resident: Signal
     ordered: Signal
+    priority: Signal
+    yielding: Signal
+    started: Signal
+    yields: Signal
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, preempts: bool = False) -> None:
         self._config = config
+        self._preempts = preempts
         offer = layouts.block_offer(config).layout()
         # Without an index memory offers have none of these fields.
-        self._copied = [(name, source) for name, source in _OFFERED if name in offer.members]
-        self._offered = data.StructLayout({name: offer[name].width for name, _ in self._copied})
+        self.copied = [(name, source) for name, source in _OFFERED if name in offer.members]
+        self._offered = data.StructLayout({name: offer[name].width for name, _ in self.copied})
+        # The rank of the launch at `launch`; the dispatcher's outputs of these names.
+        ranks = {
+            "priority": In(config.priority_bits),
+            "yielding": In(1),
+            "started": Out(2),
+            "yields": Out(2),
+        }
         super().__init__(
             {
                 # The dispatcher's ports.
@@ -121,7 +146,7 @@ class ResidentPlaces(wiring.Component):
                 # No launch is taken in the next cycle.
                 "boot": In(1),
                 # The grid to walk next, and the walker's block.
-                "walker": Out(WalkerPort(config)),
+                "walker": Out(WalkerPort(config, preempts)),
                 # Which place is walked, and its next block that is not decided.
                 "walk": Out(WalkState()),
                 "head": Out(HeadPort(self._offered)),
@@ -138,6 +163,7 @@ class ResidentPlaces(wiring.Component):
                 "resident": Out(1),
                 # No place is walked, and stream order alone holds a launch back.
                 "ordered": Out(1),
+                **(ranks if preempts else {}),
             }
         )
 
@@ -166,7 +192,14 @@ class ResidentPlaces(wiring.Component):
         # block after it.
         walker, walk, head, flags = self.walker, self.walk, self.head, end.flags
         walked = Signal()
-        m.d.comb += walked.eq(walker.valid & ~(walker.block.last & walker.decided))
+        rule = Yielding(self._config, self._offered) if self._preempts else None
+        if rule is None:
+            m.d.comb += walked.eq(walker.valid & ~(walker.block.last & walker.decided))
+        else:
+            m.d.comb += [
+                rule.ends.eq(walker.block.last & walker.decided),
+                walked.eq(walker.valid & ~rule.ends & ~rule.interrupted),
+            ]
         place = Cat(~walk.place, walk.place)
         own = place & both(walked)
         started = Signal(2)
@@ -184,7 +217,10 @@ class ResidentPlaces(wiring.Component):
         halt = Signal()
         halt_before = Signal()
         waits = Signal()
-        walk_fire = self._choose(m, walked, accepted, occupied, stopped, end.words)
+        if rule is not None:
+            self._inform(m, rule, occupied, stopped, exhausted, own, decided)
+            m.d.comb += self.started.eq(started)
+        walk_fire = self._choose(m, walked, accepted, occupied, stopped, end.words, rule)
         barred = (place & (stopped | self.fit.none)).any()
         m.d.sync += [
             halt.eq((own & stopped).any()),
@@ -194,12 +230,18 @@ class ResidentPlaces(wiring.Component):
         ]
         m.d.comb += [
             walker.flush.eq(halt & halt_before & walked),
-            head.active.eq(walked & ~walk.starts & ~halt),
-            head.wanted.eq(walked & ~waits),
         ]
-        self._keep(m, accepted, own & both(walker.flush), end)
+        active, wanted = walked & ~walk.starts & ~halt, walked & ~waits
+        flushed = own & both(walker.flush)
+        if rule is not None:
+            # A block that was decided in the last cycle is the head's launch's.
+            skipped = (place & rule.skips).any() & ~walker.decided
+            active, wanted = active & ~skipped, wanted & ~skipped
+            flushed = flushed | (place & both(rule.interrupted))
+        m.d.comb += [head.active.eq(active), head.wanted.eq(wanted)]
+        self._keep(m, accepted, flushed, end)
         no_sm_left = occupied & ~exhausted & both(self.all_lost)
-        self._stop(m, accepted, occupied, end.freed, no_sm_left, stopped)
+        self._stop(m, accepted, occupied, end.freed, no_sm_left, stopped, started, rule)
         for flag, cause in (
             (flags.fault, self.events.faulty),
             (flags.killed, self.events.killed),
@@ -224,7 +266,10 @@ class ResidentPlaces(wiring.Component):
 
     def _keep(self, m: Module, accepted: Value, flushed: Value, end: LaunchEnd) -> None:
         """Register a new launch's words, and the head of a launch that is stopped."""
-        launch, head = self.launch.payload, self.walker.block
+        launch = self.launch.payload
+        head = {axis: self.walker.block[f"b{axis}"] for axis in "xyz"}
+        if self._preempts:
+            head = {axis: self.walker.next_block[axis] for axis in "xyz"}
         for place in range(2):
             words, needs, record = self.words[place], self.fit.needs[place], end.words[place]
             # Of a layout's signal the stubs do not know that it is a view.
@@ -249,7 +294,7 @@ class ResidentPlaces(wiring.Component):
                 with m.If(accepted[place]):
                     m.d.sync += entries.eq(launch.entries)
             with m.If(flushed[place]):
-                m.d.sync += [block[axis].eq(head[f"b{axis}"]) for axis in "xyz"]
+                m.d.sync += [block[axis].eq(head[axis]) for axis in "xyz"]
 
     def _choose(
         self,
@@ -259,6 +304,7 @@ class ResidentPlaces(wiring.Component):
         occupied: Signal,
         stopped: Signal,
         words: Any,
+        rule: Yielding | None,
     ) -> Signal:
         """Give the walker the next grid: leftover policy and stream order.
 
@@ -280,9 +326,15 @@ class ResidentPlaces(wiring.Component):
         m.d.comb += staged.eq(old)
         newest = self.fit.newest
         older = occupied & Cat(newest, ~newest)
-        waits = occupied & ~given & ~stopped
+        kept: Value = given
+        prior: Value = older
+        if rule is not None:
+            kept = given & ~rule.again(self.walk.place)
+            outranked = rule.outranked
+            prior = (older & ~outranked) | Cat(outranked[1], outranked[0])
+        waits = occupied & ~kept & ~stopped
         # The newest launch is the candidate when no older one waits.
-        first = waits & ~Cat(older[1] & waits[1], older[0] & waits[0])
+        first = waits & ~Cat(prior[1] & waits[1], prior[0] & waits[0])
         candidate = first & staged
         held = after_previous & Cat(older[1], older[0]) & both(same_stream)
         may = Signal(2)
@@ -290,23 +342,49 @@ class ResidentPlaces(wiring.Component):
         walk_fire = Signal()
         walk = self.walk
         m.d.sync += may.eq(candidate & ~held)
+        free = may & ~stopped
+        if rule is not None:
+            rule.rank(m, self, accepted, held)
+            free = free & ~rule.outranked
         m.d.comb += [
-            chosen.eq(may & ~stopped),
+            chosen.eq(free),
             # The walker takes a grid whenever no place is walked.
             walk_fire.eq(chosen.any() & ~walked),
             self.walker.grid.valid.eq(walk_fire),
             self.ordered.eq((candidate & held).any() & ~walked),
         ]
         m.d.sync += [
-            given.eq(occupied & (given | (chosen & both(walk_fire)))),
+            given.eq(occupied & (kept | (chosen & both(walk_fire)))),
             walk.starts.eq(walk_fire),
             walk.role_changes.eq(walk_fire & (chosen[1] ^ walk.place)),
             walk.role.eq(walk.place),
         ]
         with m.If(walk_fire):
             m.d.sync += walk.place.eq(chosen[1])
-        self._queue(m, accepted, ~Mux(newest, waits[0], waits[1]))
+        if rule is None:
+            self._queue(m, accepted, ~Mux(newest, waits[0], waits[1]))
+        else:
+            rule.queue(m, self, accepted, candidate)
         return walk_fire
+
+    def _inform(
+        self,
+        m: Module,
+        rule: Yielding,
+        occupied: Value,
+        stopped: Value,
+        exhausted: Value,
+        own: Value,
+        decided: Value,
+    ) -> None:
+        """Tell the rule of yielding about the places."""
+        m.d.comb += [
+            rule.occupied.eq(occupied),
+            rule.goes.eq(~stopped & ~exhausted & ~(decided & both(rule.ends))),
+            rule.own.eq(own),
+            rule.decided.eq(decided),
+        ]
+        m.d.sync += self.yields.eq(rule.outranked & ~stopped & ~exhausted)
 
     def _queue(self, m: Module, accepted: Value, ready: Value) -> None:
         """Keep the fields that walk and offers take: of the newest launch, the next, the head's.
@@ -325,7 +403,7 @@ class ResidentPlaces(wiring.Component):
         offered: Any = Signal(self._offered, reset_less=True)
         with m.If(accepted.any()):
             m.d.sync += [newest.walk[name].eq(launch[name]) for name in fields]
-            m.d.sync += [newest.offered[name].eq(launch[source]) for name, source in self._copied]
+            m.d.sync += [newest.offered[name].eq(launch[source]) for name, source in self.copied]
         with m.If(ready):
             m.d.sync += following.eq(newest)
         m.d.comb += [walk.eq(following.walk), self.head.offered.eq(offered)]
@@ -341,17 +419,26 @@ class ResidentPlaces(wiring.Component):
         freed: Value,
         no_sm_left: Value,
         stopped: Signal,
+        started: Value,
+        rule: Yielding | None,
     ) -> None:
         """Set each place's stop: kill wins over drain and stays. Else a kill is a drain."""
         named = Signal(2)
         to_kill = Signal(2)
         asked = [both(occupied[p]) & self.stop[f"place{p}"] for p in range(2)]
-        m.d.sync += [
-            named.eq(Cat(one.any() for one in asked)),
-            to_kill.eq(Cat(one[1] for one in asked)),
-        ]
+        if rule is None:
+            m.d.sync += [
+                named.eq(Cat(one.any() for one in asked)),
+                to_kill.eq(Cat(one[1] for one in asked)),
+            ]
+        else:
+            stops, kills = drains_and_kills(asked)
+            m.d.sync += [named.eq(stops), to_kill.eq(kills)]
         faults = self.events.faulty | self.events.sm_loss
-        m.d.sync += stopped.eq(occupied & (stopped | named | no_sm_left | faults))
+        stops_now = stopped | named | no_sm_left | faults
+        if rule is not None:
+            stops_now = stops_now | rule.skip(m, asked, started)
+        m.d.sync += stopped.eq(occupied & stops_now)
         if not self._config.sm_kill:
             # `kill` and `late` stay 0.
             return

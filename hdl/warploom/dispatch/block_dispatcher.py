@@ -32,11 +32,17 @@ class BlockDispatcher(wiring.Component):
         SMs, their resources, policy and reclaim.
     persistent_domain : str, optional
         Clock domain of ``lost``, for a builder that resets the others without it.
+    preempts : bool, optional
+        Whether a launch may be skipped, and yield to a more urgent one: the rules and ports of the
+        page's section.
     """
 
-    def __init__(self, config: Config, *, persistent_domain: str = "sync") -> None:
+    def __init__(
+        self, config: Config, *, persistent_domain: str = "sync", preempts: bool = False
+    ) -> None:
         self._config = config
         self._persistent_domain = persistent_domain
+        self._preempts = preempts
         counter = timing(config).stall_counter_bits
         sms = config.sms
         ports: dict[str, Any] = {
@@ -69,19 +75,30 @@ class BlockDispatcher(wiring.Component):
         if config.has_order_table:
             # Swap two positions while nothing is resident.
             ports["order_table"] = In(stream.Signature(layouts.order_swap(config).layout()))
+        if preempts:
+            ports |= {
+                # Of the launch at `launch`: its priority, and whether it yields to higher ones.
+                "launch_priority": In(config.priority_bits),
+                "launch_yields": In(1),
+                # Bit p: a block of place p's launch was decided, two cycles later.
+                "started": Out(PLACES),
+                # Bit p: place p may not place blocks in this cycle, because it yields.
+                "yields": Out(PLACES),
+            }
         super().__init__(ports)
 
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        config = self._config
-        m.submodules.places = places = ResidentPlaces(config)
-        m.submodules.walker = walker = GridWalker(config)
+        config, preempts = self._config, self._preempts
+        m.submodules.places = places = ResidentPlaces(config, preempts=preempts)
+        m.submodules.walker = walker = GridWalker(config, resumes=preempts)
         m.submodules.placement = placement = policy_class(config)(config)
-        m.submodules.table = table = FitTable(config)
+        m.submodules.table = table = FitTable(config, preempts=preempts)
         ports = []
         for k in range(config.sms):
-            port = SmPort(config, persistent_domain=self._persistent_domain)
+            domain = self._persistent_domain
+            port = SmPort(config, persistent_domain=domain, preempts=preempts)
             m.submodules[f"sm_{k}"] = port
             ports.append(port)
 
@@ -140,6 +157,17 @@ class BlockDispatcher(wiring.Component):
             *(self.words[k].eq(places.words[k]) for k in range(PLACES)),
             self.kill.eq(places.kill),
         ]
+        if self._preempts:
+            m.d.comb += [
+                walker.drop.eq(places.walker.drop),
+                walker.number.eq(places.walker.number),
+                walker.counted.eq(places.walker.counted),
+                places.walker.next_block.eq(walker.next_block),
+                places.priority.eq(self.launch_priority),
+                places.yielding.eq(self.launch_yields),
+                self.started.eq(places.started),
+                self.yields.eq(places.yields),
+            ]
 
     def _fit(self, m: Module, places: ResidentPlaces, table: FitTable) -> None:
         """Connect the fit table with the places and the SMs."""

@@ -50,10 +50,10 @@ class LaunchState(wiring.Signature):
     ``kill`` of the last cycle.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, preempts: bool = False) -> None:
         super().__init__(
             {
-                "fit": Out(fit_layout(config)),
+                "fit": Out(fit_layout(config, preempts)),
                 "walk": Out(WalkState()),
                 "late": Out(2),
                 "kill_before": Out(2),
@@ -71,6 +71,9 @@ class SmCounts(wiring.Component):
     ----------
     config : Config
         ``block_slots``, ``reclaim``.
+    preempts : bool, optional
+        Whether a walk may be interrupted: a launch whose walk begins may have blocks, and each
+        place has a table of what fits.
     """
 
     placed: Signal
@@ -81,8 +84,9 @@ class SmCounts(wiring.Component):
     held: Signal
     out: Signal
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, preempts: bool = False) -> None:
         self._config = config
+        self._preempts = preempts
         super().__init__(
             {
                 # A block was decided for the SM in the last cycle.
@@ -92,7 +96,7 @@ class SmCounts(wiring.Component):
                 # By place: a block was reported; counted in the next cycle.
                 "hits": In(2),
                 # The head's place, and how many blocks fit.
-                "launches": In(LaunchState(config)),
+                "launches": In(LaunchState(config, preempts)),
                 # In the next cycle the SM has no room for the head (combinational).
                 "full": Out(1),
                 # By place: blocks that have not returned; blocks without a report that counts.
@@ -114,20 +118,30 @@ class SmCounts(wiring.Component):
         beside_back = Signal()
         one_less = Signal(bits)
         beside_next = Signal(bits)
+        # They differ in a walk's first cycle alone, in which the counts change their roles.
+        own = walk.place if self._preempts else walk.role
         m.d.comb += [
             one_less.eq(beside - 1),
-            back.eq(Mux(walk.role, self.returned[1], self.returned[0])),
+            back.eq(Mux(own, self.returned[1], self.returned[0])),
             beside.eq(Mux(walk.role_changes, placing, other)),
             beside_back.eq(Mux(walk.place, self.returned[0], self.returned[1])),
             # `returned` comes late: it only selects.
             beside_next.eq(Mux(beside_back, one_less, beside)),
         ]
         step = Cat(self.placed ^ back, (back & ~self.placed).replicate(bits - 1))
-        m.d.sync += [placing.eq(placing + step), other.eq(beside_next)]
-        with m.If(walk.role_changes):
-            m.d.sync += placing.eq(0)
+        if self._preempts:
+            # A launch whose walk was interrupted has blocks. A walk's first cycle places none.
+            walked = Mux(walk.role_changes, other, placing)
+            m.d.sync += [placing.eq(walked + step), other.eq(beside_next)]
+        else:
+            m.d.sync += [placing.eq(placing + step), other.eq(beside_next)]
+            with m.If(walk.role_changes):
+                m.d.sync += placing.eq(0)
         m.d.comb += self.held.eq(by_place(walk.role, placing.any(), other.any()))
-        self._room(m, placing, beside, beside_back, beside_next)
+        blocked = beside.any()
+        if self._preempts:
+            blocked = placing.any() | other.any()
+        self._room(m, blocked, placing, beside, beside_back, beside_next)
         if self._config.reclaim == "in_order":
             for place in range(2):
                 up = self.placed & (walk.role == place)
@@ -138,34 +152,58 @@ class SmCounts(wiring.Component):
         return m
 
     def _room(
-        self, m: Module, placing: Signal, beside: Signal, beside_back: Signal, beside_next: Signal
+        self,
+        m: Module,
+        blocked: Value,
+        placing: Signal,
+        beside: Signal,
+        beside_back: Signal,
+        beside_next: Signal,
     ) -> None:
-        """Judge whether one block more fits beside the other launch's."""
+        """Judge whether one block more fits beside the other launch's.
+
+        In a walk's first cycle ``blocked`` says that it does not.
+        """
         fit, walk = self.launches.fit, self.launches.walk
         bits = self._config.slot_bits
-        table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
-        m.submodules.table = table
-        write = unnamed_write_port(table)
-        read = table.read_port(domain="comb")
+        if self._preempts:
+            rows = [self._table(m, f"table_{p}", fit[f"place{p}"], beside_next) for p in range(2)]
+            row: Any = Signal(table_row(self._config), name="table_row")
+            m.d.comb += row.eq(Mux(walk.place, rows[1], rows[0]))
+        else:
+            row = self._table(m, "table", fit, beside_next)
         # One less than the most blocks beside the other launch's; no block fits. The table is read
         # a cycle ahead, because it is slow.
         last = Signal(bits, reset_less=True)
         none = Signal()
         some_next = Signal()
         sum_ = Signal(bits + 3)
+        # A walk's first block goes only where no block of the other place is. A walk that changes
+        # no role begins before the fit is known: `none` says the same. With `preempts` it may have
+        # blocks of its own, and goes where no block is at all.
+        begins = walk.starts if self._preempts else walk.role_changes
         m.d.comb += [
-            write.en.eq(fit.write),
-            write.addr.eq(fit.row),
-            write.data.eq(fit.entry),
-            read.addr.eq(beside_next[:bits]),
             some_next.eq(beside.any() & ~((beside == 1) & beside_back)),
             # placing + placed > last, as the carry of a sum: `last` is kept inverted.
             sum_.eq(Cat(self.placed, placing) + Cat(self.placed, ~last, C(1, 1))),
-            # A walk's first block goes only where no block of the other place is. A walk that
-            # changes no role begins before the fit is known: `none` says the same.
-            self.full.eq(Mux(walk.role_changes, beside.any(), sum_[bits + 2] | none)),
+            self.full.eq(Mux(begins, blocked, sum_[bits + 2] | none)),
         ]
         m.d.sync += [
-            last.eq(Mux(some_next, read.data.last, fit.alone)),
-            none.eq(some_next & (~fit.known | read.data.none)),
+            last.eq(Mux(some_next, row.last, fit.alone)),
+            none.eq(some_next & (~fit.known | row.none)),
         ]
+
+    def _table(self, m: Module, name: str, writes: Any, beside_next: Signal) -> Any:
+        """Add a table of what fits beside the other launch's blocks; return the row of a number."""
+        bits = self._config.slot_bits
+        table: Memory = Memory(shape=table_row(self._config), depth=1 << bits, init=[])
+        m.submodules[name] = table
+        write = unnamed_write_port(table)
+        read = table.read_port(domain="comb")
+        m.d.comb += [
+            write.en.eq(writes.write),
+            write.addr.eq(writes.row),
+            write.data.eq(writes.entry),
+            read.addr.eq(beside_next[:bits]),
+        ]
+        return read.data

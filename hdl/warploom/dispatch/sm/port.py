@@ -37,11 +37,16 @@ class SmPort(wiring.Component):
         The SM's slots and resources, policy and reclaim.
     persistent_domain : str, optional
         Clock domain of ``lost``.
+    preempts : bool, optional
+        As for `SmCounts`.
     """
 
-    def __init__(self, config: Config, *, persistent_domain: str = "sync") -> None:
+    def __init__(
+        self, config: Config, *, persistent_domain: str = "sync", preempts: bool = False
+    ) -> None:
         self._config = config
         self._persistent_domain = persistent_domain
+        self._preempts = preempts
         block = layouts.block_offer(config).layout()
         extra = {}
         if policy_class(config).READS_LOADS:
@@ -66,7 +71,7 @@ class SmPort(wiring.Component):
                 # The block decided in the last cycle; its slot is not looked at.
                 "block": In(block),
                 # The signals of the resident launches that are common to all SMs.
-                "launches": In(LaunchState(config)),
+                "launches": In(LaunchState(config, preempts)),
                 # `in_order`: the oldest block is retired in this cycle; by place, one was in the
                 # last.
                 "retire": In(1),
@@ -95,7 +100,7 @@ class SmPort(wiring.Component):
         del platform
         m = Module()
         m.submodules.slots = slots = SmSlots(self._config)
-        m.submodules.counts = counts = SmCounts(self._config)
+        m.submodules.counts = counts = SmCounts(self._config, preempts=self._preempts)
         placed = Signal(name="placed_before")
         m.d.sync += placed.eq(self.placed)
         self._offer(m, slots, placed)
