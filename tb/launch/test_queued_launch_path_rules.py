@@ -7,13 +7,14 @@ import pytest
 
 from tb.launch.queued_path_script import KILLED, LOW, URGENT, Script
 from tb.support.dispatch_configs import config_of
+from warploom.launch.queued_launch_path import QueuedLaunchPath
 from warploom_golden.launch import QueuedLaunchPath as Model
 from warploom_spec import ErrorCode, Fate
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 from warploom_spec.queue_packets import WAIT_AHEAD
 
-KINDS = pytest.mark.parametrize("kind", [Model], ids=["model"])
+KINDS = pytest.mark.parametrize("kind", [QueuedLaunchPath, Model], ids=["rtl", "model"])
 pytestmark = KINDS
 
 FINISHED, ABORTED = (FinalFate.FINISHED, 0), (FinalFate.ABORTED, 0)

@@ -9,15 +9,19 @@ from amaranth.lib.wiring import In, Out
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, timing
 from warploom_spec.layouts import TICKET_BITS
 
-#: Ports of the dispatcher that are LaunchPath's own, where the dispatcher has them.
-_DISPATCHER: Final = (
+#: Ports of the dispatcher that are its user's own, where the dispatcher has them.
+DISPATCHER_PORTS: Final = (
     *("enable", "lost", "words", "offer", "report", "kill"),
     *(f"stall_{cause}" for cause in STALL_CAUSES),
     "order_table",
 )
 
 
-def _index_ports(config: Config) -> dict[str, Any]:
+def index_ports(config: Config, *, ticket: bool) -> dict[str, Any]:
+    """Return the ports of a user of IndexGenerator: IndexMemory's, and those of observers.
+
+    ``ticket``: whether a decision's ticket is one of them.
+    """
     decision = layouts.index_decision(config).layout()
     return {
         "read": In(stream.Signature(layouts.index_read(config).layout())),
@@ -26,13 +30,14 @@ def _index_ports(config: Config) -> dict[str, Any]:
         "written_valid": Out(1),
         "decided": Out(decision),
         "decided_valid": Out(1),
-        "decided_ticket": Out(TICKET_BITS),
+        **({"decided_ticket": Out(TICKET_BITS)} if ticket else {}),
         "done": Out(decision),
         "done_valid": Out(1),
     }
 
 
-def _index_error_ports(config: Config) -> dict[str, Any]:
+def index_error_ports(config: Config) -> dict[str, Any]:
+    """Return the ports of IndexGenerator's errors."""
     return {
         "index_error": Out(layouts.error_record(config).layout()),
         "index_error_count": Out(timing(config).error_counter_bits),
@@ -91,10 +96,10 @@ def launch_path_ports(
         # `STOP_UNKNOWN`, one cycle after its stop was looked at; the number of such errors.
         "error": Out(record),
         "error_count": Out(counts),
-        **{name: dispatcher[name] for name in _DISPATCHER if name in dispatcher},
-        **(_index_ports(config) if config.makes_indices else {}),
+        **{name: dispatcher[name] for name in DISPATCHER_PORTS if name in dispatcher},
+        **(index_ports(config, ticket=True) if config.makes_indices else {}),
         "dispatch_error": Out(record),
         "dispatch_error_count": Out(counts),
-        **(_index_error_ports(config) if config.makes_indices else {}),
+        **(index_error_ports(config) if config.makes_indices else {}),
         **(_soft_reset_ports(config) if soft_reset else {}),
     }
