@@ -54,25 +54,31 @@ class QueueParts:
     def build(self, m: Module) -> None:
         """Add all parts to a module."""
         streams, choice, line, places = self.streams, self.choice, self.line, self.places
-        self.free.build(m)
-        self.memories.build(m)
-        self.next.build(m)
-        self.suspended.build(m)
-        streams.build(m)
-        self.jobs.build(m, streams)
-        self.accepted.build(m)
-        self.timelines.build(m)
-        self.bases.build(m)
+
+        def part(name: str) -> Module:
+            """Return a module of its own for a part: its area can be told."""
+            m.submodules[name] = inside = Module()
+            return inside
+
+        self.free.build(part("free_entries"))
+        self.memories.build(part("entry_memories"))
+        self.next.build(part("next_entries"))
+        self.suspended.build(part("suspended_entries"))
+        streams.build(part("streams"))
+        self.jobs.build(part("jobs"), streams)
+        self.accepted.build(part("accepted_counts"))
+        self.timelines.build(part("timelines"))
+        self.bases.build(part("started_bases"))
         back = self.free.read(m, self.free.back, choice.stage_entry)
-        line.build(m, streams, choice, self.abort, back)
+        line.build(part("line"), streams, choice, self.abort, back)
         if self.flight is not None:
-            self.flight.build(m, line)
-        choice.build(m, streams, [*line.ways(streams), *places.ways(streams)])
-        places.build(m, streams, choice, line)
-        self.ends.build(m)
-        self.acceptance.build(m, streams)
-        self.room.build(m)
-        self.commands.build(m, streams)
-        self.abort.build(m)
+            self.flight.build(part("flight"), line)
+        choice.build(part("choice"), streams, [*line.ways(streams), *places.ways(streams)])
+        places.build(part("places"), streams, choice, line)
+        self.ends.build(part("ends"))
+        self.acceptance.build(part("acceptance"), streams)
+        self.room.build(part("room_numbers"))
+        self.commands.build(part("commands"), streams)
+        self.abort.build(part("abort"))
         self.records.words = self.memories.record
-        self.records.build(m, self.ends, self.jobs, self.commands)
+        self.records.build(part("records"), self.ends, self.jobs, self.commands)

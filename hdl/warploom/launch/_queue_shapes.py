@@ -171,8 +171,13 @@ def any_of(bits: Iterable[Any]) -> Value:
 
 
 def new_memory(m: Module, name: str, shape: Any, depth: int) -> Any:
-    """Add a memory and return it."""
-    memory: Any = Memory(shape=shape, depth=depth, init=[])
+    """Add a memory and return it.
+
+    No word is used that was read in the cycle in which it was written; so block memory needs
+    nothing beside it for such a cycle.
+    """
+    attributes: Any = {"no_rw_check": 1}
+    memory: Any = Memory(shape=shape, depth=depth, init=[], attrs=attributes)
     m.submodules[name] = memory
     return memory
 

@@ -124,6 +124,7 @@ class KernelQueue(wiring.Component):
         parts = QueueParts(self, self._shape, self._first_ticket)
         parts.build(m)
         for connect in _CONNECTIONS:
-            connect(m, parts)
+            m.submodules[connect.__name__] = inside = Module()
+            connect(inside, parts)
         restarted = ResetInserter({"sync": self.restart})(m)
         return DomainRenamer({PERSISTENT: "sync"})(restarted)
