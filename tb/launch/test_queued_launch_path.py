@@ -1,0 +1,111 @@
+"""QueuedLaunchPath beside random surroundings: its books are right, and hard cases happen."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tb.launch.queued_path_events import NAMES, QueuedPathEvents
+from tb.launch.queued_path_host import QueuedPathHost
+from tb.support.deep_values import deep_but
+from tb.support.dispatch_configs import config_of, soon
+from tb.support.planted import plant
+from warploom_dev.rewrite import Rewrite
+from warploom_golden.launch import QueuedLaunchPath as Model
+from warploom_golden.launch.queue_cycle import Cycle
+from warploom_golden.launch.queue_moves import Moves
+from warploom_golden.launch.queue_packing import Packets
+from warploom_golden.launch.record_queue import RecordQueue as RecordQueueModel
+from warploom_sim.cosim.lockstep.events import require
+
+#: Configurations and pairs of a launch; SMs are lost soon.
+SMALL = soon("tiny,stream_bits=2")
+CONFIGS = (
+    (SMALL, 2),
+    (soon("tiny"), 2),
+    (soon("tiny,queue_depth=1"), 2),
+    (soon("tiny,queue_depth=2,stream_bits=2,sms=3"), 4),
+    (soon("tiny,policy=freed_first,reclaim=in_order"), 0),
+    ("tiny,sm_kill=False", 2),
+    (soon("tiny,index_memory_warps=0"), 2),
+    (soon("tiny,stream_bits=1,priority_bits=1"), 1),
+    (soon("default"), 2),
+)
+#: Rounds of so many cycles after which a case that has not happened is said to happen never.
+ROUND, MOST = 3000, 60
+#: Cycles in which a wrong rule must have been found, in runs of so many.
+SOON, RUN = 48_000, 8000
+
+
+def play(config, waits, seed, cycles):
+    """Run the model alone in its surroundings; the ledger looks at every cycle."""
+    model = Model(config_of(config), waits=waits)
+    around = QueuedPathHost(config_of(config), Random(seed), waits)
+    books = QueuedPathEvents(config_of(config), waits)
+    outputs = None
+    for cycle in range(cycles):
+        inputs = around.next(outputs)
+        outputs = model.outputs(inputs)
+        books.see(cycle, inputs, outputs)
+        model.tick(inputs)
+    return Counter(books.counts()), around
+
+
+@pytest.mark.parametrize(("config", "waits"), CONFIGS)
+def test_the_rules_alone_keep_the_books(config, waits, seed):
+    play(config, waits, seed, 500)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("config", "waits"), CONFIGS)
+def test_the_rules_alone_keep_the_books_for_long(config, waits, seed):
+    idle_times = sum(play(config, waits, f"{seed}/{n}", 4000)[1].idle_times for n in range(8))
+    assert idle_times > 20
+
+
+@pytest.mark.deep
+def test_every_hard_case_happens(seed):
+    total = Counter()
+    for number in range(MOST):
+        total += play(SMALL, 2, f"{seed}/{number}", ROUND)[0]
+        if all(total[name] for name in NAMES):
+            break
+    require(NAMES, {name: total[name] for name in NAMES})
+
+
+#: A wrong rule each, and the part of the message that finds it.
+WRONG = {
+    "a head does not wait": (
+        Rewrite(Cycle, "is_reached", "REACHED_BELOW", "COUNTS"),
+        "did not wait",
+    ),
+    "a drained launch begins anew": (
+        Rewrite(Packets, "launch", "launch.start", "(0, 0, 0)"),
+        "its next one is",
+    ),
+    "a purged launch has no record": (
+        Rewrite(Moves, "_handle_passing", "passing.record is not None", "False"),
+        "passes a launch without a record",
+    ),
+    "a waiting head is never loaded": (
+        Rewrite(Cycle, "_wants_job", "not stream.loaded", "False"),
+        "a deadlock",
+    ),
+    "the records' order": (
+        Rewrite(RecordQueueModel, "tick", "self._memory.popleft()", "self._memory.pop()"),
+        "the records' order",
+    ),
+    "a mode that does not exist is accepted": (
+        Rewrite(Model, "_pack_checked", "MODE_YIELD", "7"),
+        "is accepted",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", deep_but(["a head does not wait", "the records' order"], WRONG))
+def test_the_books_find_a_wrong_rule(monkeypatch, wrong, seed):
+    change, says = WRONG[wrong]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError, match=says):
+        for number in range(SOON // RUN):
+            play(SMALL, 2, f"{seed}/{number}", RUN)
