@@ -7,6 +7,7 @@ from typing import Any
 from tb.support.dispatch_events import Ends, LatePathLedger, PathLedger, StallCauses
 from tb.support.error_events import Answers, ErrorRecords
 from tb.support.fate_events import Fates
+from tb.support.preempts_ledger import PreemptsLedger
 from warploom_golden.oracles import HostLedger, Ledger
 from warploom_sim.variant import variant
 from warploom_spec import Config
@@ -55,6 +56,7 @@ class _Observers(SimpleNamespace):
 LEDGERS = _Observers(Ledger)
 PATH_LEDGERS = _Observers(PathLedger)
 LATE_PATH_LEDGERS = _Observers(LatePathLedger)
+PREEMPTS_LEDGERS = _Observers(PreemptsLedger)
 HOST_LEDGERS = _Observers(HostLedger)
 ENDS = _Observers(Ends)
 FATES = _Observers(Fates)
@@ -75,3 +77,13 @@ def observers(text: str, path: bool = False) -> dict[str, str | type]:
         events["ends"] = f"{__name__}:ENDS.{text}"
         events["fates"] = f"{__name__}:FATES.{text}"
     return events
+
+
+def preempts_observers(text: str) -> dict[str, str | type]:
+    """Return the ``events`` of a case of BlockDispatcher with `preempts`."""
+    return {
+        "ledger": f"{__name__}:PREEMPTS_LEDGERS.{text}",
+        "stalls": StallCauses,
+        "errors": ErrorRecords,
+        "ends": f"{__name__}:ENDS.{text}",
+    }

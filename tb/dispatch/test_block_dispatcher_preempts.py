@@ -1,0 +1,145 @@
+"""BlockDispatcher with `preempts` beside its ledger: urgent launches, skips, SMs that misbehave."""
+
+from collections import Counter
+
+import pytest
+
+from tb.support.dispatch_configs import config_of, preempts_observers, soon
+from tb.support.hard_cases import run_until
+from tb.support.planted import plant
+from tb.support.preempts_host import PreemptsHost
+from tb.support.preempts_ledger import PREEMPTS_CASES
+from warploom.dispatch import BlockDispatcher
+from warploom_dev.rewrite import Rewrite
+from warploom_golden.dispatch import BlockDispatcher as Model
+from warploom_golden.dispatch import yielding
+from warploom_sim.cosim.lockstep import Case, Ports, run
+from warploom_sim.cosim.lockstep.checker import Checker
+from warploom_sim.cosim.lockstep.events import require
+
+PROFILES = ("no_stops", "mixed", "sm_loss", "kill_bursts", "drains")
+#: Configurations in which RTL and model are compared.
+CONFIGS = (
+    "tiny,policy=round_robin",
+    "default,policy=freed_first,reclaim=in_order",
+    "tiny,sms=3,policy=least_loaded,reclaim=in_order",
+    "tiny,sm_kill=False,index_memory_warps=0,policy=first_fit",
+)
+#: Rounds after which a case that has not happened is said to happen never.
+MOST = 12
+
+
+def make(config):
+    """Make BlockDispatcher with `preempts`, and its model."""
+    of = config_of(config)
+    return BlockDispatcher(of, preempts=True), Model(of, preempts=True)
+
+
+def case(config, profile, seed, cycles, **options):
+    """Return a case with a profile of `tb.support.sm_behaviour`; silent SMs are lost soon."""
+    loses_sms = profile in ("sm_loss", "kill_bursts")
+    config = soon(config) if loses_sms else config
+    return Case(
+        make=make,
+        params={"config": config},
+        seed=seed,
+        cycles=cycles,
+        resets=8 if loses_sms else 2,
+        stimulus=PreemptsHost,
+        options={"profile": profile, "streams": 4, **options},
+        events=preempts_observers(config),
+    )
+
+
+def play(cases):
+    """Run the model alone in each case's surroundings; return what the observers counted."""
+    total = Counter()
+    for one in cases:
+        component, model = one.build()
+        _, alone = one.build()
+        checker = Checker(one, Ports.of(component), model)
+        while checker.running:
+            outputs = alone.outputs(checker.inputs)
+            inputs, reset = checker.inputs, checker.rst
+            checker.step({name: value or 0 for name, value in outputs.items()})
+            alone.reset() if reset else alone.tick(inputs)
+        failure = checker.outcome.failure
+        assert failure is None, "\n".join(failure.problems + failure.history)
+        total.update(checker.outcome.counts)
+    return total
+
+
+def all_cases(config, seed, cycles):
+    """Return a case for each profile, and those that meet hard cases often."""
+    cases = [case(config, profile, seed, cycles) for profile in PROFILES]
+    busy = {"busy": True, "streams": 8}
+    return [*cases, case(config, "no_stops", seed + 1, cycles, tight=True, **busy)]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_rules_alone_keep_the_ledger(config, seed):
+    total = play(all_cases(config, seed, 1200))
+    require(("a launch yields in the midst of its blocks", "a skip takes a launch back"), total)
+
+
+@pytest.mark.deep
+def test_the_rules_alone_meet_hard_cases(seed):
+    total = Counter()
+    for number in range(MOST):
+        total.update(play(all_cases(CONFIGS[0], seed + 10 * number, 3000)))
+        if all(total[name] for name in PREEMPTS_CASES):
+            return
+    require(PREEMPTS_CASES, total)
+
+
+# Lockstep
+
+
+def test_equals_its_model_on_verilator(seed):
+    for result in run(all_cases(CONFIGS[0], seed, 3000), "verilator"):
+        result.require("transfers of launch", "transfers of ended")
+
+
+@pytest.mark.parametrize("config", CONFIGS[2:])
+def test_equals_its_model_on_icarus(config, seed):
+    run([case(config, "kill_bursts", seed, 1500), case(config, "drains", seed, 1500)], "icarus")
+
+
+def test_equals_its_model_on_amaranth(seed):
+    run([case(CONFIGS[0], "mixed", seed, 600)], "amaranth")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("config", CONFIGS)
+def test_equals_its_model_for_long(config, seed):
+    run(all_cases(config, seed, 7500), "verilator")
+
+
+@pytest.mark.deep
+def test_equals_its_model_and_hard_cases_happen(seed):
+    run_until(PREEMPTS_CASES, lambda n: all_cases(CONFIGS[0], seed + 10 * n, 7500), "verilator")
+
+
+# Wrong rules
+
+#: Wrong rules of the model that the ledger finds by itself.
+WRONG = {
+    "nobody is interrupted": Rewrite(Model, "_interrupt", "head in lower", "False"),
+    "equals are yielded to": Rewrite(
+        yielding, "outranks", "place.priority > other.priority", "place.priority >= other.priority"
+    ),
+    "everybody yields": Rewrite(yielding, "outranks", "other.may_yield", "True"),
+    "a skip tears": Rewrite(Model, "_take_stops", "place.first_offer is None", "not place.started"),
+    "a skip comes too late": Rewrite(Model, "_may_decide", "not self._head.skipped", "True"),
+    "a skip is a kill": Rewrite(
+        Model, "_take_stops", "self._preempts and asked == STOP_SKIP", "False"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_ledger_finds_a_wrong_rule(name, monkeypatch, seed):
+    plant(monkeypatch, [WRONG[name]])
+    with pytest.raises(AssertionError):
+        for number in range(MOST):
+            play(all_cases(CONFIGS[0], seed + number, 1500))
