@@ -145,7 +145,7 @@ def all_targets() -> tuple[Target, ...]:
         *(_dispatcher(1, policy=policy) for policy in POLICIES if policy != "round_robin"),
         _whole(FRONT_END, 3),
         _whole(FRONT_END, 3, config="tiny", device="25k"),
-        _whole("LaunchPath", 1),
+        _whole("LaunchPath", 3),
         *(_dispatcher(1, policy=policy, reclaim="in_order") for policy in POLICIES),
         Target(block=INDEX, config="tiny", seeds=1, by_wheel=True),
         _dispatcher(1, config="tiny"),
