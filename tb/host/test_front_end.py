@@ -9,6 +9,7 @@ from tb.host.axil_hosts import ADDRESS
 from tb.host.diligent_host import DiligentSurroundings
 from tb.host.front_end_stimulus import ResettingSurroundings, Surroundings
 from tb.support.dispatch_configs import config_of
+from tb.support.dispatch_events import LATE_NUMBER
 from tb.support.hard_cases import run_until
 from tb.support.planted import Change, plant, plant_timing
 from warploom.host.front_end import FrontEnd
@@ -40,8 +41,11 @@ CODES = (*OFTEN, *SELDOM)
 FATES = (1, 2)
 
 
-def make(config):
-    return FrontEnd(config_of(config)), Model(config_of(config))
+def make(config, *, first_number=0):
+    return (
+        FrontEnd(config_of(config), first_number=first_number),
+        Model(config_of(config), first_number=first_number),
+    )
 
 
 class Seen:
@@ -96,7 +100,7 @@ class Seen:
 def diligent(made):
     """Return a case with a host that takes every record, and a ledger beside it."""
     config = made.params["config"]
-    ledger = f"tb.support.dispatch_configs:HOST_LEDGERS.{config}"
+    ledger = f"tb.support.dispatch_configs:LATE_HOST_LEDGERS.{config}"
     events = {**made.events, "ledger": ledger}
     return replace(made, stimulus=DiligentSurroundings, events=events)
 
@@ -109,7 +113,7 @@ def case(config, seed, cycles, profile="few_stops"):
     withdrawable |= {f"offer__{n}": offers for n in range(sms)}
     return Case(
         make=make,
-        params={"config": config},
+        params={"config": config, "first_number": LATE_NUMBER},
         seed=seed,
         cycles=cycles,
         resets=4,

@@ -112,5 +112,5 @@ def found_or_none(run, message):
 def test_an_overcommitted_sm_is_found():
     """The ledger counts with SMs that have room for two warps, the model with 16."""
     run = books()
-    smaller = f"tb.support.dispatch_configs:HOST_LEDGERS.{TINY},warp_slots=2"
+    smaller = f"tb.support.dispatch_configs:LATE_HOST_LEDGERS.{TINY},warp_slots=2"
     assert found(replace(run, events={"ledger": smaller}), "over-committed")

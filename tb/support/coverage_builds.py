@@ -27,7 +27,7 @@ from tb.sm_side import (
 )
 from tb.support import dispatch_cases
 from tb.support.dispatch_configs import soon
-from tb.support.dispatch_events import LATE_TICKET
+from tb.support.dispatch_events import LATE_NUMBER, LATE_TICKET
 from warploom_dev.coverage.counted_builds import Build
 
 #: Every policy, and both reclaims.
@@ -47,15 +47,17 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "index_memory": (Build.of(test_index_memory.make, "tiny"),),
     "index_generator": (Build.of(test_index_generator.make, "narrow", memory=True),),
     "incremental_scheduler": (Build.of(test_incremental_scheduler.make, "three_entries"),),
-    "grid_walker": (
-        Build.of(dispatch_cases.make_walker, "tiny", first_number=dispatch_cases.LATE_NUMBER),
-    ),
+    "grid_walker": (Build.of(dispatch_cases.make_walker, "tiny", first_number=LATE_NUMBER),),
     "block_dispatcher": tuple(
-        Build.of(dispatch_cases.make_dispatcher, soon(config)) for config in DISPATCHERS
+        Build.of(dispatch_cases.make_dispatcher, soon(config), first_number=LATE_NUMBER)
+        for config in DISPATCHERS
     ),
     "launch_path": (
         Build.of(
-            dispatch_cases.make_path, soon("tiny,policy=freed_first"), first_ticket=LATE_TICKET
+            dispatch_cases.make_path,
+            soon("tiny,policy=freed_first"),
+            first_ticket=LATE_TICKET,
+            first_number=LATE_NUMBER,
         ),
     ),
     "bus_port": (Build.of(test_bus_port.make, "tiny"),),
@@ -69,5 +71,5 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "resource_ranges": (Build.of(test_resource_ranges.make, "tiny"),),
     "block_to_warps": (Build.of(test_block_to_warps.make, "tiny"),),
     "block_at_a_time": (Build.of(test_block_at_a_time.make, "tiny"),),
-    "front_end": (Build.of(test_front_end.make, test_front_end.TINY),),
+    "front_end": (Build.of(test_front_end.make, test_front_end.TINY, first_number=LATE_NUMBER),),
 }

@@ -1,11 +1,10 @@
 """Cases of the lockstep tests of LaunchPath and its parts."""
 
 from dataclasses import replace
-from typing import Final
 
 from tb.support import dispatch_configs
 from tb.support.dispatch_configs import config_of, observers, soon
-from tb.support.dispatch_events import LATE_TICKET
+from tb.support.dispatch_events import LATE_NUMBER, LATE_TICKET
 from tb.support.dispatch_stimulus import DispatcherHost
 from tb.support.path_stimulus import PathHost
 from warploom.dispatch import BlockDispatcher, GridWalker
@@ -22,10 +21,6 @@ def make_check(config: str) -> tuple[LaunchCheck, LaunchCheckModel]:
     return LaunchCheck(config_of(config)), LaunchCheckModel(config_of(config))
 
 
-#: Eight blocks before the highest number: each of its bits is both 0 and 1.
-LATE_NUMBER: Final = (1 << 32) - 8
-
-
 def make_walker(config: str, *, first_number: int = 0) -> tuple[GridWalker, GridWalkerModel]:
     """Make a GridWalker and its model."""
     return (
@@ -34,16 +29,23 @@ def make_walker(config: str, *, first_number: int = 0) -> tuple[GridWalker, Grid
     )
 
 
-def make_dispatcher(config: str) -> tuple[BlockDispatcher, BlockDispatcherModel]:
+def make_dispatcher(
+    config: str, *, first_number: int = 0
+) -> tuple[BlockDispatcher, BlockDispatcherModel]:
     """Make a BlockDispatcher and its model."""
-    return BlockDispatcher(config_of(config)), BlockDispatcherModel(config_of(config))
+    return (
+        BlockDispatcher(config_of(config), first_number=first_number),
+        BlockDispatcherModel(config_of(config), first_number=first_number),
+    )
 
 
-def make_path(config: str, *, first_ticket: int = 1) -> tuple[LaunchPath, LaunchPathModel]:
+def make_path(
+    config: str, *, first_ticket: int = 1, first_number: int = 0
+) -> tuple[LaunchPath, LaunchPathModel]:
     """Make a LaunchPath and its model."""
     return (
-        LaunchPath(config_of(config), first_ticket=first_ticket),
-        LaunchPathModel(config_of(config), first_ticket=first_ticket),
+        LaunchPath(config_of(config), first_ticket=first_ticket, first_number=first_number),
+        LaunchPathModel(config_of(config), first_ticket=first_ticket, first_number=first_number),
     )
 
 
@@ -65,15 +67,21 @@ def _surrounded(profile: str, config: str, seed: int, cycles: int, path: bool) -
 
 
 def late(case: Case) -> Case:
-    """Return a case of LaunchPath whose first ticket is `LATE_TICKET`."""
+    """Return a case of LaunchPath whose first ticket and block number are late ones."""
     ledger = f"{dispatch_configs.__name__}:LATE_PATH_LEDGERS.{case.params['config']}"
-    params = {**case.params, "first_ticket": LATE_TICKET}
+    params = {**case.params, "first_ticket": LATE_TICKET, "first_number": LATE_NUMBER}
     return replace(case, params=params, events={**case.events, "ledger": ledger})
 
 
 def dispatcher_case(config: str, profile: str, seed: int, cycles: int = 4000) -> Case:
-    """Return a case of BlockDispatcher with a profile of `tb.support.sm_behaviour`."""
-    return _surrounded(profile, config, seed, cycles, path=False)
+    """Return a case of BlockDispatcher with a profile of `tb.support.sm_behaviour`.
+
+    Each launch's first block has `LATE_NUMBER`.
+    """
+    case = _surrounded(profile, config, seed, cycles, path=False)
+    ledger = f"{dispatch_configs.__name__}:LATE_LEDGERS.{case.params['config']}"
+    params = {**case.params, "first_number": LATE_NUMBER}
+    return replace(case, params=params, events={**case.events, "ledger": ledger})
 
 
 def path_case(config: str, profile: str, seed: int, cycles: int = 4000) -> Case:

@@ -4,11 +4,18 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from tb.support.dispatch_events import Ends, LatePathLedger, PathLedger, StallCauses
+from tb.support.dispatch_events import (
+    Ends,
+    LateHostLedger,
+    LateLedger,
+    LatePathLedger,
+    PathLedger,
+    StallCauses,
+)
 from tb.support.error_events import Answers, ErrorRecords
 from tb.support.fate_events import Fates
 from tb.support.preempts_ledger import PreemptsLedger
-from warploom_golden.oracles import HostLedger, Ledger
+from warploom_golden.oracles import Ledger
 from warploom_sim.variant import variant
 from warploom_spec import Config
 from warploom_spec.config import POLICIES, RECLAIMS
@@ -54,10 +61,11 @@ class _Observers(SimpleNamespace):
 
 
 LEDGERS = _Observers(Ledger)
+LATE_LEDGERS = _Observers(LateLedger)
 PATH_LEDGERS = _Observers(PathLedger)
 LATE_PATH_LEDGERS = _Observers(LatePathLedger)
 PREEMPTS_LEDGERS = _Observers(PreemptsLedger)
-HOST_LEDGERS = _Observers(HostLedger)
+LATE_HOST_LEDGERS = _Observers(LateHostLedger)
 ENDS = _Observers(Ends)
 FATES = _Observers(Fates)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tb.support.error_events import error_event
-from warploom_golden.oracles import Ledger
+from warploom_golden.oracles import HostLedger, Ledger
 from warploom_golden.oracles.ledger import RARE
 from warploom_spec import RESOURCES, Config, ErrorCode, layouts, timing
 
@@ -100,6 +100,8 @@ class Ends:
 
 #: Tickets wrap soon, so that all their bits are both 0 and 1.
 LATE_TICKET = (1 << layouts.TICKET_BITS) - 8
+#: Eight blocks before the highest number: each of its bits is both 0 and 1.
+LATE_NUMBER = (1 << layouts.BLOCK_NUMBER_BITS) - 8
 
 
 class PathLedger(Ledger):
@@ -178,6 +180,18 @@ class PathLedger(Ledger):
 
 
 class LatePathLedger(PathLedger):
-    """The same where the first ticket is `LATE_TICKET`."""
+    """The same where `LATE_TICKET` and `LATE_NUMBER` are first."""
 
-    first_ticket = LATE_TICKET
+    first_ticket, first_number = LATE_TICKET, LATE_NUMBER
+
+
+class LateLedger(Ledger):
+    """The ledger where each launch's first block has `LATE_NUMBER`."""
+
+    first_number = LATE_NUMBER
+
+
+class LateHostLedger(HostLedger):
+    """The same of FrontEnd."""
+
+    first_number = LATE_NUMBER

@@ -30,8 +30,8 @@ from tb.sm_side import (
     test_index_read_arbiter,
     test_resource_ranges,
 )
+from tb.support.dispatch_cases import late
 from tb.support.dispatch_configs import soon
-from tb.support.dispatch_events import LATE_TICKET
 from warploom_sim.cosim.lockstep import Case
 
 MutationBench = Callable[[int], list[Case]]
@@ -66,7 +66,7 @@ def _path_cases(seed: int) -> list[Case]:
     cases += [test_launch_path.shapes_case(PATH, seed)]
     # One launch that counts more than 2^17 cycles.
     cases += [test_launch_path.shapes_case(PATH, seed, lasts=131_500)]
-    return [replace(c, params={**c.params, "first_ticket": LATE_TICKET}) for c in cases]
+    return [late(case) for case in cases]
 
 
 def _unobserved(bench: MutationBench) -> MutationBench:

@@ -37,11 +37,14 @@ class BlockDispatcher:
         Number and size of SMs, policies, time-out, widths.
     preempts : bool, optional
         Whether launches yield and are skipped (49 to 60).
+    first_number : int, optional
+        Number of each launch's first block, for tests of the wrap.
     """
 
-    def __init__(self, config: Config, *, preempts: bool = False):
+    def __init__(self, config: Config, *, preempts: bool = False, first_number: int = 0):
         self._config = config
         self._preempts = preempts
+        self._first_number = first_number
         self._timing = timing(config)
         self._launch = layouts.dispatch_launch(config)
         self._words_packet = layouts.launch_words(config)
@@ -177,6 +180,7 @@ class BlockDispatcher:
         walk = Walk(
             (launch["gx"], launch["gy"], launch["gz"]),
             (launch["start_x"], launch["start_y"], launch["start_z"]),
+            self._first_number,
         )
         need = Need.of(launch, self._config)
         may_kill = self._config.sm_kill

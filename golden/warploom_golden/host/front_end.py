@@ -60,9 +60,11 @@ class FrontEnd:
     ----------
     config : Config
         As for the blocks.
+    first_number : int, optional
+        Number of each launch's first block, for tests of the wrap.
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, *, first_number: int = 0):
         self._config = config
         self._answer = host_packets.bus_answer(config)
         self._bus_port = BusPort(config)
@@ -70,7 +72,7 @@ class FrontEnd:
         self._registers = HostRegisters(config)
         self._mailbox = Mailbox(config)
         self._read_arbiter = IndexReadArbiter(config) if config.makes_indices else None
-        self._launch_path = LaunchPath(config, soft_reset=True)
+        self._launch_path = LaunchPath(config, first_number=first_number, soft_reset=True)
         self._completion_queue = CompletionQueue(config)
         # A new model is in its cycle 0: `rst` was 1 for two cycles or more.
         self._rst_before = True

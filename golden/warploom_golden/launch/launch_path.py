@@ -28,19 +28,28 @@ class LaunchPath:
         As for the parts.
     first_ticket : int
         The first ticket, for tests of the wrap.
+    first_number : int
+        Number of each launch's first block, for tests of the wrap.
     soft_reset : bool
         Whether it has the ports ``stop_answer``, ``soft_reset_active``, ``restart`` and ``idle``;
         letters in comments are rules of ``docs/host/front_end.md``.
     """
 
-    def __init__(self, config: Config, *, first_ticket: int = 1, soft_reset: bool = False):
+    def __init__(
+        self,
+        config: Config,
+        *,
+        first_ticket: int = 1,
+        first_number: int = 0,
+        soft_reset: bool = False,
+    ):
         self._soft_reset = soft_reset
         self._config = config
         self._first_ticket = first_ticket
         self._timing = timing(config)
         self._check = LaunchCheck(config)
         self._generator = IndexGenerator(config) if config.makes_indices else None
-        self._dispatcher = BlockDispatcher(config)
+        self._dispatcher = BlockDispatcher(config, first_number=first_number)
         self._checked = layouts.checked_launch(config)
         self._answer_packet = layouts.launch_answer(config)
         if self._generator is not None:

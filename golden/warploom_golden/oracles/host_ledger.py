@@ -60,11 +60,11 @@ class Launch:
         bz, by = divmod(rows, self.words["gy"])
         return bx, by, bz
 
-    @property
-    def next_number(self) -> int:
-        """Its number in the grid, modulo 2^32."""
+    def next_number(self, first: int) -> int:
+        """Return its number, ``first`` for the grid's first block, modulo 2^32."""
         bx, by, bz = self.next_block
-        return (bx + self.words["gx"] * (by + self.words["gy"] * bz)) % (1 << BLOCK_NUMBER_BITS)
+        passed = bx + self.words["gx"] * (by + self.words["gy"] * bz)
+        return (first + passed) % (1 << BLOCK_NUMBER_BITS)
 
 
 @dataclass(eq=False)
@@ -104,6 +104,9 @@ class HostLedger:
     LedgerError
         From `see`; the message names cycle and ticket.
     """
+
+    #: The number of each launch's first block.
+    first_number = 0
 
     def __init__(self, config: Config):
         self._config = config
@@ -314,7 +317,7 @@ class HostLedger:
         self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
         block = fields["bx"], fields["by"], fields["bz"]
         self._demand(block == launch.next_block, f"{who}: {block}, want {launch.next_block}")
-        number, want = fields["block_number"], launch.next_number
+        number, want = fields["block_number"], launch.next_number(self.first_number)
         self._demand(number == want, f"{who}: block_number {number}, want {want}")
         before = self._slots[n].get(slot)
         self._demand(before is None or before.ended, f"{who}: the slot is held")

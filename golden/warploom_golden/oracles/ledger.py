@@ -78,8 +78,8 @@ class Ledger:
         From `see`; the message names cycle and ticket.
     """
 
-    #: The ticket that LaunchPath gives first; after the highest one comes 1.
-    first_ticket = 1
+    #: The first ticket (after the highest comes 1), and the number of each launch's first block.
+    first_ticket, first_number = 1, 0
 
     def __init__(self, config: Config):
         self._config = config
@@ -413,7 +413,7 @@ class Ledger:
         self._demand(not late, f"{who}: a block after the launch was stopped")
         block = fields["bx"], fields["by"], fields["bz"]
         self._demand(block == entry.next_block, f"{who}: block {block}, want {entry.next_block}")
-        number, want = fields["block_number"], entry.next_number
+        number, want = fields["block_number"], entry.next_number(self.first_number)
         self._demand(number == want, f"{who}: block_number {number}, want {want}")
         index = (*(fields[n] for n in ("index_address", "index_warps")),)
         index += (*(fields[f"width_{axis}"] for axis in "xyz"),)

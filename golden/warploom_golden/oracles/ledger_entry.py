@@ -102,11 +102,10 @@ class Entry:
         (bx, by, bz), (gx, gy, _) = block, self.grid
         return bx + gx * (by + gy * bz)
 
-    @property
-    def next_number(self) -> int:
-        """The next block's number, counted from ``start``, modulo 2^32."""
+    def next_number(self, first: int) -> int:
+        """Return the next block's number, ``first`` for the block ``start``, modulo 2^32."""
         passed = self.id_of(self.next_block) - self.id_of(self.start)
-        return passed % (1 << BLOCK_NUMBER_BITS)
+        return (first + passed) % (1 << BLOCK_NUMBER_BITS)
 
     @property
     def count(self) -> int:

@@ -35,12 +35,20 @@ class BlockDispatcher(wiring.Component):
     preempts : bool, optional
         Whether a launch may be skipped, and yield to a more urgent one: the rules and ports of the
         page's section.
+    first_number : int, optional
+        Number of each launch's first block, for tests of the numbers' wrap.
     """
 
     def __init__(
-        self, config: Config, *, persistent_domain: str = "sync", preempts: bool = False
+        self,
+        config: Config,
+        *,
+        persistent_domain: str = "sync",
+        preempts: bool = False,
+        first_number: int = 0,
     ) -> None:
         self._config = config
+        self._first_number = first_number
         self._persistent_domain = persistent_domain
         self._preempts = preempts
         counter = timing(config).stall_counter_bits
@@ -92,7 +100,9 @@ class BlockDispatcher(wiring.Component):
         m = Module()
         config, preempts = self._config, self._preempts
         m.submodules.places = places = ResidentPlaces(config, preempts=preempts)
-        m.submodules.walker = walker = GridWalker(config, resumes=preempts)
+        m.submodules.walker = walker = GridWalker(
+            config, first_number=self._first_number, resumes=preempts
+        )
         m.submodules.placement = placement = policy_class(config)(config)
         m.submodules.table = table = FitTable(config, preempts=preempts)
         ports = []

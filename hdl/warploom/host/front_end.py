@@ -48,6 +48,8 @@ class FrontEnd(wiring.Component):
     ----------
     config : Config
         As for the parts.
+    first_number : int, optional
+        Number of each launch's first block, for tests of the numbers' wrap.
     """
 
     axil: Any
@@ -61,9 +63,11 @@ class FrontEnd(wiring.Component):
     data: Any
     data_valid: Signal
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, first_number: int = 0) -> None:
         self._config = config
-        self._path = LaunchPath(config, soft_reset=True, resets_itself=False)
+        self._path = LaunchPath(
+            config, first_number=first_number, soft_reset=True, resets_itself=False
+        )
         path = self._path.signature.members
         reads = (
             {

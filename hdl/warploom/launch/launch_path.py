@@ -36,6 +36,8 @@ class LaunchPath(wiring.Component):
         As for the parts.
     first_ticket : int, optional
         The first launch's ticket, for tests of the tickets' wrap.
+    first_number : int, optional
+        Number of each launch's first block, for tests of the numbers' wrap.
     soft_reset : bool, optional
         Whether there are the ports ``stop_answer``, ``soft_reset_active``, ``restart`` and
         ``idle``.
@@ -49,6 +51,7 @@ class LaunchPath(wiring.Component):
         config: Config,
         *,
         first_ticket: int = 1,
+        first_number: int = 0,
         soft_reset: bool = False,
         resets_itself: bool = True,
     ) -> None:
@@ -62,7 +65,9 @@ class LaunchPath(wiring.Component):
         self._generator: Any = None
         if config.makes_indices:
             self._generator = IndexGenerator(config)
-        self._dispatcher = BlockDispatcher(config, persistent_domain=self._persistent_domain)
+        self._dispatcher = BlockDispatcher(
+            config, persistent_domain=self._persistent_domain, first_number=first_number
+        )
         ports = launch_path_ports(config, self._dispatcher.signature.members, soft_reset=soft_reset)
         super().__init__(ports)
 
