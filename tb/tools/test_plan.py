@@ -1,5 +1,6 @@
 """The verification plan: every rule has a test, and the page is up to date."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,20 @@ def test_stages_follow_from_what_a_block_lacks():
     spoiled = plan.Figures(bad, {}, figures.coverage)
     assert {"mutants", "proofs"} <= set(plan.lacking("grid_walker", page, named, spoiled))
     assert (plan.stage(["mutants"]), plan.stage([])) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacks"),
+    [
+        ({}, []),
+        ({"wanted": 48, "mutants": 48, "killed": 47}, ["more mutants"]),
+        ({"wanted": 48, "mutants": 48, "killed": 45}, ["mutants"]),
+        ({"mutants": 48, "killed": 48}, ["mutants"]),
+    ],
+)
+def test_a_sample_of_mutants_signs_no_block_off(changes, lacks):
+    figures = plan.Figures.committed()
+    row = dataclasses.replace(figures.mutants["index_packer"], **changes)
+    figures = dataclasses.replace(figures, mutants={"index_packer": row})
+    named = [name for name in named_rules() if name.page == "index_packer"]
+    assert plan.lacking("index_packer", page_of("index_packer"), named, figures) == lacks

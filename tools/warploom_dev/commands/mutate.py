@@ -36,7 +36,7 @@ from warploom_spec import WarploomError
 )
 @update_option(
     help="Write the committed figures, which are of"
-    f" {mutate_figures.MUTANTS} mutants of each block."
+    f" {mutate_figures.MUTANTS} mutants of each block, or of a sample of {mutate_figures.SAMPLE}."
 )
 @number_option(
     "--jobs",
@@ -70,9 +70,10 @@ def mutate(
       python -m warploom_dev mutate grid_walker index_packer --mutants 50
       python -m warploom_dev mutate block_dispatcher --seed 7 --json dispatcher.json
     """
-    if update and mutants != mutate_figures.MUTANTS:
+    legal = (mutate_figures.SAMPLE, mutate_figures.MUTANTS)
+    if update and mutants not in legal:
         raise click.UsageError(
-            f"--mutants is {mutants} with --update; legal: {mutate_figures.MUTANTS}."
+            f"--mutants is {mutants} with --update; legal: {legal[0]} (a sample), {legal[1]}."
         )
     from warploom_spec.extras import need
 

@@ -125,11 +125,17 @@ def campaign(
         ]
         counted = sum(one.counts for one in found)
     step(counted, "done")
-    return _row(name, cases, seed, control, found, folder)
+    return _row(name, cases, seed, wanted, control, found, folder)
 
 
 def _row(
-    name: str, cases: Sequence[Case], seed: int, control: Run, found: list[Found], folder: Path
+    name: str,
+    cases: Sequence[Case],
+    seed: int,
+    wanted: int,
+    control: Run,
+    found: list[Found],
+    folder: Path,
 ) -> Row:
     killed = [one.run.cycles for one in found if one.proof is None]
     survivors = [
@@ -147,6 +153,7 @@ def _row(
         params=dict(cases[0].params),
         seed=seed,
         cycles=control.cycles,
+        wanted=wanted,
         mutants=len(killed) + len(survivors),
         killed=len(killed),
         equivalent=len(found) - len(killed) - len(survivors),

@@ -14,6 +14,8 @@ FILE: Final = Path("docs/figures/mutate.json")
 GOAL: Final = 0.95
 #: Mutants of each block in the committed figures.
 MUTANTS: Final = 200
+#: Mutants of a block's sample, which stands there until all are measured.
+SAMPLE: Final = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +56,8 @@ class Row:
         Of the choice of mutants and of the bench.
     cycles : int
         Length of the bench.
+    wanted : int
+        Mutants that were asked for: `MUTANTS`, or `SAMPLE` in a committed row.
     mutants : int
         Those run that are not equivalent to the block; ``killed`` of them the bench noticed.
     equivalent : int
@@ -73,6 +77,7 @@ class Row:
     params: dict[str, Any]
     seed: int
     cycles: int
+    wanted: int = MUTANTS
     mutants: int
     killed: int
     equivalent: int

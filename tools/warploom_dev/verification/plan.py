@@ -64,8 +64,10 @@ def lacking(block: str, page: Page, named: Sequence[Named], figures: Figures) ->
     checked = {name.number for name in named if name.page == page.name}
     found = [f"rule {number}" for number in page.rules if number not in checked]
     mutants = figures.mutants.get(block)
-    if mutants is None or mutate_figures.shortfalls(mutants, mutate_figures.MUTANTS):
+    if mutants is None or mutate_figures.shortfalls(mutants, mutants.wanted):
         found.append("mutants")
+    elif mutants.wanted < mutate_figures.MUTANTS:
+        found.append("more mutants")
     coverage = figures.coverage.get(block)
     if coverage is None or coverage_figures.shortfalls(coverage):
         found.append("coverage")
@@ -128,7 +130,10 @@ def _proofs(properties: Mapping[str, formal_report.Row]) -> str:
 
 
 def _mutants(row: mutate_figures.Row | None) -> str:
-    return f"{row.killed} of {row.mutants}" if row else "-"
+    if row is None:
+        return "-"
+    sample = " (a sample)" if row.wanted < mutate_figures.MUTANTS else ""
+    return f"{row.killed} of {row.mutants}{sample}"
 
 
 def _coverage(row: coverage_figures.Row | None) -> tuple[str, str]:
