@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from tb.support.dispatch_cases import make_check
 from tb.support.dispatch_configs import config_of
 from tb.support.error_events import Refusals
-from tb.support.launch_cases import legal_launch, random_fields, sharp_launch, spoiled_launch
+from tb.support.launch_cases import (
+    legal_launch,
+    long_launch,
+    random_fields,
+    sharp_launch,
+    spoiled_launch,
+)
 from tb.support.planted import plant
 from tb.support.record import Sender, record
 from tb.support.seeded_faults import LAUNCH_CHECK
@@ -36,7 +42,7 @@ LEGAL = LaunchDescriptor(
 
 
 def any_launch(context):
-    """Yield launches: legal ones, spoiled ones, some with a single bit that tells, noise."""
+    """Yield launches: legal ones, spoiled and long ones, some with a bit that tells, noise."""
     rng, config = context.rng, config_of(context.params["config"])
     packet = layouts.launch_descriptor(config)
     while True:
@@ -48,6 +54,8 @@ def any_launch(context):
             fields = sharp_launch(rng, config, fields)
         elif kind < 0.7:
             fields = random_fields(rng, ((f.name, f.bits) for f in packet.fields))
+        elif kind < 0.75:
+            fields = long_launch(rng, config, fields)
         yield packet.pack(fields)
 
 

@@ -272,6 +272,18 @@ def sharp_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> 
     return result | _sharp_together(rng, config, result, bits)
 
 
+def long_launch(rng: random.Random, config: Config, fields: dict[str, int]) -> dict[str, int]:
+    """Return a launch whose blocks lie along one axis, just beyond a power of two.
+
+    One bit of the size less one tells how wide an index along it is.
+    """
+    small = {f"d{axis}": 1 for axis in "xyz"} | dict.fromkeys(("index_address", *AMOUNT_FIELDS), 0)
+    axis = rng.randrange(3)
+    most = min(BLOCK_LIMITS[axis], config.max_threads, config.warp_size * config.warp_slots)
+    bits = max(1, (most - 1).bit_length())
+    return fields | small | {f"d{'xyz'[axis]}": (1 << rng.randrange(bits)) + 1}
+
+
 def limit_launches(rng: random.Random, config: Config) -> Iterator[dict[str, int]]:
     """Yield fields of launches as small as can be but for one: that is at or beyond a limit.
 
