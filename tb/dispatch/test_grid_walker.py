@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb.support.deep_values import deep_but
-from tb.support.dispatch_cases import LATE_NUMBER, make_walker
+from tb.support.dispatch_cases import make_walker
 from tb.support.dispatch_configs import config_of
+from tb.support.dispatch_events import LATE_NUMBER
 from tb.support.launch_cases import edge_grid, random_grid
 from tb.support.planted import plant
 from tb.support.record import Sender, record

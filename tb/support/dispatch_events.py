@@ -180,18 +180,12 @@ class PathLedger(Ledger):
 
 
 class LatePathLedger(PathLedger):
-    """The same where `LATE_TICKET` and `LATE_NUMBER` are first."""
+    """The same where the first ticket is `LATE_TICKET`."""
 
-    first_ticket, first_number = LATE_TICKET, LATE_NUMBER
-
-
-class LateLedger(Ledger):
-    """The ledger where each launch's first block has `LATE_NUMBER`."""
-
-    first_number = LATE_NUMBER
+    first_ticket = LATE_TICKET
 
 
 class LateHostLedger(HostLedger):
-    """The same of FrontEnd."""
+    """The ledger of FrontEnd where each launch's first block has `LATE_NUMBER`."""
 
     first_number = LATE_NUMBER
