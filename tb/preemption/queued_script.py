@@ -32,6 +32,7 @@ class QueuedScript:
         self.sent: list[tuple[int, SentLaunch]] = []
         self.commands: list[tuple[int, str, Any]] = []
         self.rooms: dict[int, list[bool]] = {}
+        self.popped: list[int] = []
 
     def at(self, cycle: int, name: str, argument: Any = None) -> "QueuedScript":
         self._given.setdefault(cycle, []).append((name, argument))
@@ -66,7 +67,7 @@ class QueuedScript:
             elif name == "timeout":
                 queue.launch_timeout = argument
             elif name == "pop":
-                queue.pop()
+                self._pop(cycle, queue)
             elif name == "abort" and not queue.takes_abort:
                 self.commands.pop()
                 self.at(cycle + 1, name, argument)
@@ -74,7 +75,11 @@ class QueuedScript:
                 getattr(queue, name)(argument)
         assert not self._given or min(self._given) > cycle
         if self._pops and queue.has_record:
-            queue.pop()
+            self._pop(cycle, queue)
+
+    def _pop(self, cycle: int, queue: EventQueue) -> None:
+        self.popped.append(cycle)
+        queue.pop()
 
 
 class EvenDispatcher(StoppedDispatcher):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from tb.preemption.queued_script import QueuedScript, run, slow
 from tb.preemption.script import TINY
-from warploom_spec import ErrorCode, Fate
+from warploom_spec import ErrorCode, Fate, preset
 from warploom_spec.host_errors import HostError
-from warploom_spec.queue import FinalFate, Mode, RecordKind
+from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 
 LOW, URGENT = 0, 3
 LONG = 10_000
@@ -121,3 +121,67 @@ def test_again_beside_a_later_launch_of_its_stream():
     assert log_stops(model) == [(102, 0, 2)]
     assert offers(model) == [(29, 0, 1), (59, 1, 2), (118, 0, 3), (151, 0, 1)]
     assert not any(each.fate is not FinalFate.FINISHED for each in model.log.records)
+
+
+def test_abort_in_the_last_row():
+    config = preset("default")
+    script = QueuedScript().at(5, "preempt", [5])
+    for cycle in range(16):
+        script.launch(10 + cycle, 5, code=cycle, priority=URGENT)
+    script.at(100, "abort", 16)
+    model = run(script, config, until=300)
+    assert [each.ticket for each in model.log.answers] == list(range(1, 17))
+    assert model.log.aborts == [(167, 0)]
+    record = model.log.records[-1]
+    assert (record.cycle, record.ticket, record.fate) == (167, 16, FinalFate.ABORTED)
+    # The entry is free when the head passes it: the stream is held.
+    assert not model.queue.room(URGENT)
+
+
+def test_abort_of_an_unknown_ticket():
+    model = run(QueuedScript().at(100, "abort", 7).at(110, "abort", 8), preset("default"))
+    # The second one transfers in 167.
+    unknown = QueueCode.TICKET_UNKNOWN
+    assert model.log.aborts == [(167, unknown), (234, unknown)]
+
+
+def test_preempt_beside_a_launch():
+    script = QueuedScript().launch(45, 2).at(50, "preempt", [2]).at(60, "resume", [2])
+    model = run(script)
+    assert model.log.answers[0].cycle == 51
+    assert model.log.commands == [(51, 0), (61, 0)]
+    record = model.log.records[0]
+    assert (record.cycle, record.kind, record.accepted) == (52, RecordKind.PREEMPT, 50)
+    assert (record.word2, record.word3, record.word4) == (0, 0, 0)
+    # Chosen in 62, presented in 64.
+    assert model.log.decisions == [(68, False, 0)]
+
+
+def test_resume_before_the_record():
+    script = QueuedScript().launch(10, 0, blocks=9, length=200, mode=Mode.DRAIN, block=(64, 1, 1))
+    script.at(60, "preempt", [0]).at(65, "resume", [0])
+    model = run(script, even=True)
+    assert log_stops(model) == [(62, 0, 1)]
+    drained = model.log.put_back[0]
+    assert drained.fate is Fate.DRAINED
+    record = model.log.records[0]
+    # Its count of drained launches.
+    assert (record.cycle, record.word3) == (drained.cycle + 1, 1 << 16)
+    # RESUME acts in the cycle of the record: chosen in the next one, presented two later.
+    assert model.log.decisions[1].cycle == drained.cycle + 8
+    assert model.log.records[1].fate is FinalFate.FINISHED
+
+
+def test_put_back_in_the_order_of_their_ends():
+    two = {"idempotent": 1, "length": LONG, "after_previous": 0}
+    script = QueuedScript().launch(10, 0, **two).launch(11, 0, code=1, **two)
+    script.at(90, "preempt", [0]).at(200, "resume", [0])
+    model = run(script, even=True, sm=slow(4), until=400)
+    assert log_stops(model) == [(92, 0, 2), (92, 1, 2)]
+    first, second = model.log.put_back
+    assert [first.ticket, second.ticket] == [1, 2] and first.fate is Fate.KILLED
+    record = model.log.records[0]
+    assert (record.cycle, record.word3) == (second.cycle + 1, 2)
+    # RESUME acts in 201. The launch of lower number is chosen first.
+    assert [each.cycle for each in model.log.decisions[2:]] == [208, 213]
+    assert [each.ticket for each in model.log.handed[2:]] == [1, 2]

@@ -111,6 +111,8 @@ class EventDispatcher:
         as alone.
     machine : Machine or None
         What there is to dispatch on; None: what the configuration says.
+    preempts : bool
+        Launches may be skipped, and yield.
 
     Raises
     ------
@@ -127,6 +129,7 @@ class EventDispatcher:
         knee: int | None = None,
         drained: int | None = None,
         machine: Machine | None = None,
+        preempts: bool = False,
     ):
         self._config = config
         self._machine = machine or Machine.of(config)
@@ -137,6 +140,7 @@ class EventDispatcher:
         states = initial_state(config, self._machine, self._sm, knee)
         self._states = states
         self._state: State = states[0]
+        self._state.rules.preempts = preempts
         # To be read often: a record's attribute takes twenty times as long.
         self._logged = states["offers"], states["reports"]
         # Launches by place, and how many there are of each stream.
@@ -209,6 +213,7 @@ class EventDispatcher:
         ticket: int,
         first: int = 0,
         kill: int | None = None,
+        yields: bool = False,
     ) -> None:
         """Let a launch take a free place.
 
@@ -226,6 +231,8 @@ class EventDispatcher:
             Number of the block that it begins with.
         kill : int or None
             Number of the block after whose offer the launch is stopped by a kill.
+        yields : bool
+            The launch yields to those of higher priority, where launches may yield.
         """
         state = self._state
         place = state.places[number]
@@ -244,6 +251,9 @@ class EventDispatcher:
         fault = self._sm.faults.get(launch.code)
         place.fault_block = NONE if fault is None else fault
         clear(place)
+        place.priority, place.may_yield = launch.priority, yields
+        if state.rules.preempts:
+            state.alarm = min(int(state.alarm), cycle + 1)
         self._launches[number] = launch
         state.ages[state.residents] = number
         state.residents += 1
@@ -307,6 +317,11 @@ class EventDispatcher:
                 assert_never(how)
         self._state.alarm = min(int(self._state.alarm), acts)
 
+    def skip(self, cycle: int, number: int) -> None:
+        """Let a skip be at the port in a cycle for the launch in a place."""
+        self._state.places[number].skip_from = cycle + 1
+        self._state.alarm = min(int(self._state.alarm), cycle + 1)
+
     def advance(self, cycle: int, until: int) -> tuple[int, End | None, bool]:
         """Run from one cycle to another, or until the caller must know what happened.
 
@@ -357,6 +372,8 @@ def clear(place: Place) -> None:
     """Forget what became of the launch before."""
     place.walking = place.sm_lost = False
     place.skip_at = place.stop_at = place.kill_at = place.no_sm_at = NEVER
+    place.skip_from = place.exhausted = NEVER
+    place.skipped = place.yields = place.may_yield = False
     place.started = place.load = NEVER
     place.last_report = -1
     place.out = place.killed = place.faults = place.held = 0
@@ -393,6 +410,8 @@ def initial_state(
     state.head, state.known, state.rooms = NONE, NEVER, machine.sms
     state.pause = AHEAD
     state.alarm = state.dead_at = state.load_at = NEVER
+    state.recount_at = NEVER
+    state.candidate = state.candidate_at = state.outranked = NONE
     state.flushed, state.alive = NONE, machine.sms
     state.last_cycle = state.earlier_cycle = -NEVER
     return fields
@@ -414,6 +433,7 @@ def _set_rules(rules: Rules, config: Config, sm: SmBehaviour) -> None:
         "fault",
         "loss",
         "loss_kill",
+        "fit_again",
     ):
         setattr(rules, name, getattr(latencies, name))
     rules.end = latencies.end

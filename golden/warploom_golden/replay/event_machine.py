@@ -16,6 +16,7 @@ from warploom_golden.replay import (
     event_constants,
     event_contention,
     event_placement,
+    event_ranks,
     event_sms,
     event_state,
     event_stops,
@@ -38,6 +39,7 @@ from warploom_golden.replay.event_constants import (
 )
 from warploom_golden.replay.event_placement import (
     choose,
+    count_others,
     enter,
     entering,
     fit,
@@ -47,6 +49,7 @@ from warploom_golden.replay.event_placement import (
     open_rooms,
     take,
 )
+from warploom_golden.replay.event_ranks import begin_ranks, end_ranks, meant
 from warploom_golden.replay.event_sms import (
     begin_kill,
     count_taken,
@@ -65,6 +68,7 @@ from warploom_golden.replay.event_stops import (
     next_alarm,
     note_if_gone,
     request_kill,
+    stop_from,
     take_back,
 )
 
@@ -74,6 +78,7 @@ PARTS: Final = (
     event_constants,
     event_contention,
     event_placement,
+    event_ranks,
     event_sms,
     event_state,
     event_stops,
@@ -117,6 +122,32 @@ def give(s: State, cycle: int) -> bool:
 
 
 @inlined
+def give_ranked(s: State, cycle: int, given: int) -> bool:
+    """Give a launch to the walker, where launches may yield; return as `give` does.
+
+    ``given`` may be given in this cycle if no place is walked.
+    """
+    s.held = False
+    if cycle <= s.flushed:
+        return True
+    if given != NONE:
+        walk(s, given, cycle)
+        return True
+    for k in range(s.residents):
+        if s.places[s.ages[k]].since >= cycle:
+            return True
+    number = meant(s, cycle, s.outranked)
+    if number == NONE:
+        return False
+    place = s.places[number]
+    if place.ahead > 0 and cycle >= place.since + s.rules.stage - 1:
+        s.held = True
+        s.stall_order += 1
+        return False
+    return True
+
+
+@inlined
 def walk(s: State, number: int, cycle: int) -> None:
     """Give the launch in a place to the walker: its next block is the head `change` cycles later.
 
@@ -130,7 +161,13 @@ def walk(s: State, number: int, cycle: int) -> None:
     for k in range(s.residents):
         if s.ages[k] != number:
             beside = max(beside, s.places[s.ages[k]].most)
-    known = place.since + s.rules.fit_table + 2 * place.most + beside
+    since = place.since
+    if s.rules.preempts:
+        s.recount_at = s.head_since + 1
+        if s.residents > 1 and s.ages[0] == number:
+            # What fits beside a newer launch is worked out when both are known.
+            since = max(s.places[s.ages[1]].since, since + place.most + s.rules.fit_again)
+    known = since + s.rules.fit_table + 2 * place.most + beside
     fit(s, place.need, False)
     s.known = max(known, s.head_since + 1)
 
@@ -149,6 +186,9 @@ def act(s: State, cycle: int) -> int:
             take_back(s, number, cycle)
             taken_back = number
             continue
+        if place.skip_from == cycle and place.started >= cycle:
+            place.skipped = True
+            stop_from(s, number, cycle + s.rules.stop - 1, False)
         if place.kill_at == cycle:
             begin_kill(s, number, cycle)
         note_if_gone(s, number, cycle)
@@ -158,18 +198,19 @@ def act(s: State, cycle: int) -> int:
 
 # --- decisions -----------------------------------------------------------------------------------
 @inlined
-def decide(s: State, lengths: Integers, offers: Integers, cycle: int) -> bool:
+def decide(s: State, lengths: Integers, offers: Integers, cycle: int, given: int) -> bool:
     """Place the head if an SM is eligible, or give the walker its next launch.
 
-    Returns whether the next cycle may differ for it.
+    Returns whether the next cycle may differ for it. Where launches may yield, ``given`` is the one
+    that may be given.
     """
     if s.head == NONE:
-        return give(s, cycle)
+        return give_ranked(s, cycle, given) if s.rules.preempts else give(s, cycle)
     place = s.places[s.head]
     if place.stop_at < cycle:
         forget_head(s, cycle)
         return True
-    if cycle < s.head_since:
+    if cycle < s.head_since or place.skipped:
         return True
     shut, earlier = got_block(s, cycle - 1), got_block(s, cycle - 2)
     if open_rooms(s, shut, earlier) == 0:
@@ -180,6 +221,9 @@ def decide(s: State, lengths: Integers, offers: Integers, cycle: int) -> bool:
     note_decision(s, number, cycle)
     if place.next == place.end:
         s.head = NONE
+        place.exhausted = cycle
+        if s.rules.preempts:
+            s.alarm = min(s.alarm, cycle + 2)
     return True
 
 
@@ -267,7 +311,7 @@ def resident(s: State, cycle: int) -> bool:
 @inlined
 def next_event(s: State, cycle: int) -> int:
     """Return the first cycle after this one in which something happens by itself."""
-    event: int = min(s.known, s.calendar[1] >> SM_BITS, s.load_at, s.alarm)
+    event: int = min(s.known, s.recount_at, s.calendar[1] >> SM_BITS, s.load_at, s.alarm)
     if s.processed < s.sent:
         event = min(event, s.pipe[s.processed % len(s.pipe), CYCLE] + s.rules.returns - 2)
     if s.rules.knee and s.taken < s.decided:
@@ -290,6 +334,11 @@ def run_cycle(
     """
     rings = s.alarm <= cycle
     ended = act(s, cycle) if rings else NONE
+    given = begin_ranks(s, cycle) if s.rules.preempts else NONE
+    if s.recount_at <= cycle:
+        s.recount_at = NEVER
+        if s.head != NONE:
+            count_others(s)
     if s.known <= cycle:
         s.known = NEVER
         if s.head != NONE:
@@ -298,9 +347,10 @@ def run_cycle(
     entrant = entering(s)
     starting = s.head != NONE and s.places[s.head].started == NEVER
     decided = s.decided
-    busy = decide(s, lengths, offers, cycle)
+    busy = decide(s, lengths, offers, cycle, given)
     started = starting and s.decided > decided
     lost = rings and lose(s, cycle)
+    other_change = started or lost
     if not was_resident and s.queued + s.waiting > 0:
         forget_freed(s)
     elif entrant != NONE:
@@ -316,8 +366,10 @@ def run_cycle(
     if rings:
         remove_lost_blocks(s, cycle)
         s.alarm = next_alarm(s, cycle)
+    if s.rules.preempts and end_ranks(s, cycle):
+        busy = other_change = True
     busy |= entrant != NONE or ended != NONE or lost
-    return cycle + 1 if busy else next_event(s, cycle), ended, started or lost
+    return cycle + 1 if busy else next_event(s, cycle), ended, other_change
 
 
 @compiled

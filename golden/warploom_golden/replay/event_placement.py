@@ -45,6 +45,21 @@ def fit(s: State, need: Amounts, known: bool) -> None:
 
 
 @inlined
+def count_others(s: State) -> None:
+    """Let only blocks of the place that is not walked be an SM's others; judge all SMs anew."""
+    for number in range(s.rules.sms):
+        sm = s.sms[number]
+        if sm.lost_at != NEVER:
+            continue
+        sm.others = 0
+        for k in range(s.rules.block_slots):
+            place = s.slots[number, k].place
+            if place != NONE and place != s.head:
+                sm.others += 1
+        judge(s, number)
+
+
+@inlined
 def take(s: State, number: int) -> int:
     """Take what the next block needs, and the slot that has been free longest; return the slot."""
     sm = s.sms[number]
@@ -64,13 +79,15 @@ def give_back(s: State, number: int, slot: int) -> None:
     if sm.lost_at != NEVER:
         return
     block = s.slots[number, slot]
+    own = s.rules.preempts and s.recount_at == NEVER and block.place == s.head
     block.place = NONE
     back = sm.front + sm.free[SLOTS]
     s.fifo[number, back if back < s.rules.block_slots else back - s.rules.block_slots] = slot
     for k in range(len(sm.free)):
         sm.free[k] += block.need[k]
-    # As long as there are others, it got none of the head's launch.
-    sm.others = max(sm.others - 1, 0)
+    # As long as there are others, it got none of the head's launch, but for one that goes on.
+    if not own:
+        sm.others = max(sm.others - 1, 0)
     judge(s, number)
 
 

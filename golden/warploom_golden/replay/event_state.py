@@ -61,6 +61,11 @@ class Rules:
         Latencies in cycles, as in ``timing``.
     report_time : int
         Cycles from the kill of a block to its report.
+    preempts : bool
+        Launches may be skipped, and yield.
+    fit_again : int
+        From a launch's transfer, beside the most blocks that fit, to the first cycle in which the
+        fit beside a newer launch can be worked out.
     """
 
     sms: int
@@ -81,6 +86,8 @@ class Rules:
     loss_kill: int
     end: int
     report_time: int
+    preempts: bool
+    fit_again: int
 
 
 class Place:
@@ -126,6 +133,14 @@ class Place:
         A block of it is on a lost SM.
     no_sm_at : int
         First cycle in which it has blocks left and no SM is, `NEVER` if that did not come.
+    priority, may_yield : int, bool
+        With ``preempts`` alone: of its launch; ``may_yield`` is ``launch_yields``.
+    skip_from, skipped : int, bool
+        First cycle after that of a skip, `NEVER` if none came; whether a skip has acted.
+    yields : bool
+        The output ``yields`` in the next cycle.
+    exhausted : int
+        Cycle in which its last block was decided, `NEVER` if that did not come.
     """
 
     occupied: bool
@@ -156,6 +171,12 @@ class Place:
     held: int
     sm_lost: bool
     no_sm_at: int
+    priority: int
+    may_yield: bool
+    skip_from: int
+    skipped: bool
+    yields: bool
+    exhausted: int
 
 
 class Sm:
@@ -272,6 +293,14 @@ class State:
         First cycle in which the walked launch's next block may be decided.
     last, last_cycle, earlier, earlier_cycle : int
         The SM of the last decision, and its cycle; the same of the decision before that.
+    recount_at : int
+        With ``preempts`` alone: cycle from which on an SM's blocks of the walked launch itself are
+        not among its ``others`` any more, `NEVER` if they are not.
+    candidate, candidate_at : int
+        With ``preempts`` alone: the place that was the candidate in the cycle ``candidate_at`` and
+        was not held by order then, `NONE` if none was.
+    outranked : int
+        With ``preempts`` alone: the place that is outranked in this cycle, `NONE` if none is.
     pause : int
         The machine stops when so many blocks are decided.
     decided, taken, retired, counted, returned : int
@@ -334,6 +363,10 @@ class State:
     last_cycle: int
     earlier: int
     earlier_cycle: int
+    recount_at: int
+    candidate: int
+    candidate_at: int
+    outranked: int
     pause: int
     decided: int
     taken: int

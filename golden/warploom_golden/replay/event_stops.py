@@ -60,6 +60,10 @@ def next_alarm(s: State, cycle: int) -> int:
         for at in (place.skip_at, place.stop_at, place.kill_at, time_out(s, place)):
             if at > cycle:
                 alarm = min(alarm, at)
+        if s.rules.preempts:
+            for at in (place.skip_from, place.since + 1, place.exhausted + 2):
+                if at > cycle:
+                    alarm = min(alarm, at)
     if s.alive < s.rules.sms:
         for n in range(s.rules.sms):
             at = s.sms[n].lost_at + s.rules.loss_kill - 2

@@ -7,6 +7,7 @@ of the first, unless another page is named.
 from warploom_golden.preemption.streams.event_launch import SentLaunch
 from warploom_golden.preemption.streams.event_log import Log
 from warploom_golden.preemption.streams.event_queue import EventQueue
+from warploom_golden.preemption.streams.ordered_host import OrderedHost
 from warploom_golden.preemption.streams.queued_model import QueuedModel, QueueHost
 
-__all__ = ["EventQueue", "Log", "QueueHost", "QueuedModel", "SentLaunch"]
+__all__ = ["EventQueue", "Log", "OrderedHost", "QueueHost", "QueuedModel", "SentLaunch"]

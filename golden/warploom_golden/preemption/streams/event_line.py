@@ -9,6 +9,7 @@ from warploom_golden.preemption.streams.stopped_dispatcher import StoppedDispatc
 from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_filter import Accepted, EventFilter
 from warploom_spec import Fate, timing
+from warploom_spec.queue_packets import MODE_YIELD
 
 #: Cycles for which an orphan's decision may still come after its launch was taken back.
 _ORPHAN = 2
@@ -198,7 +199,14 @@ class Line:
         descriptor = launch.descriptor
         if launch.started:
             descriptor = replace(descriptor, after_previous=0)
-        self._dispatcher.hand_over(s.cycle, place, descriptor, launch.ticket, launch.next_block)
+        self._dispatcher.hand_over(
+            s.cycle,
+            place,
+            descriptor,
+            launch.ticket,
+            launch.next_block,
+            yields=launch.mode == MODE_YIELD,
+        )
         s.log.handed.append(Handed(s.cycle, launch.ticket, place, launch.next_block))
 
         def take_place() -> None:
