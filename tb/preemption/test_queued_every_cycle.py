@@ -1,0 +1,111 @@
+"""A scenario preempted in every cycle, by priority and by command, in all modes, and resumed later.
+
+The ledger says that each launch runs once in effect, that none is torn, and that order is kept.
+Deep runs compare every event with the cycle model, too.
+"""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tb.preemption.queued_cycles import QueuedCycles, difference, seen
+from tb.preemption.queued_script import QueuedScript, run, slow
+from tb.preemption.script import TINY
+from tb.preemption.test_queued_random import problems
+from tb.support.deep_values import deep_but
+from warploom_spec import Fate
+from warploom_spec.queue import FinalFate, Mode, RecordKind
+from warploom_spec.queue_packets import MODE_YIELD
+
+#: Six launches of one priority find room.
+CONFIG = replace(TINY, queue_depth=8)
+MODES = [*Mode, MODE_YIELD]
+REPORT_TIMES = (0, 1, 5, 20)
+#: First and last cycle in which the scenario is preempted.
+FIRST, LAST = 1, 120
+UNTIL = 700
+CASES = [(mode, time) for mode in MODES for time in REPORT_TIMES]
+QUICK = [(mode, REPORT_TIMES[(mode + 1) % 4]) for mode in MODES]
+
+
+def scenario(mode):
+    """Two launches of a stream, another stream, one of `wait`, one of `yield`, one address."""
+    script = QueuedScript()
+    script.launch(1, 0, code=0, blocks=4, length=6, idempotent=1, mode=mode)
+    script.launch(2, 0, code=1, blocks=2, length=8, mode=mode)
+    script.launch(3, 1, code=2, blocks=3, length=6, idempotent=1, mode=mode)
+    script.launch(4, 2, code=3, blocks=2, length=8, mode=Mode.WAIT)
+    script.launch(5, 3, code=4, blocks=2, length=5, mode=MODE_YIELD, block=(16, 1, 1))
+    return script
+
+
+def urgent(script, cycle):
+    return script.launch(cycle, 4, code=5, blocks=3, length=8, priority=3)
+
+
+def by_priority(mode, cycle):
+    return urgent(scenario(mode), cycle)
+
+
+def by_command(mode, cycle, resume):
+    script = scenario(mode).at(cycle, "preempt", [0, 1, 2, 3]).at(resume, "resume", [0, 1, 2, 3])
+    return urgent(script, cycle + 2)
+
+
+def wrong(script, time):
+    """Run a scenario; return what is wrong."""
+    model = run(script, CONFIG, sm=slow(time))
+    launches = [each for each in model.log.records if each.kind is RecordKind.LAUNCH]
+    assert len(launches) == 6
+    assert all(each.fate is FinalFate.FINISHED for each in launches)
+    assert all(code == 0 for _, code in model.log.commands)
+    return problems(script, model, CONFIG)
+
+
+def compared(make, time):
+    """Return the first difference between event model and cycle model."""
+    script = make()
+    model = run(script, CONFIG, sm=slow(time), until=UNTIL)
+    return difference(seen(model, UNTIL), QueuedCycles(CONFIG, script, slow(time), 1).run(UNTIL))
+
+
+def test_the_scenario_lasts_as_long_as_it_should():
+    model = run(scenario(Mode.AUTO), CONFIG)
+    assert LAST - 40 < model.log.records[-1].made < LAST
+
+
+@pytest.mark.parametrize(("mode", "time"), deep_but(QUICK, CASES))
+def test_preempted_by_priority_at_every_cycle(mode, time):
+    for cycle in range(FIRST + 5, LAST):
+        assert not wrong(by_priority(mode, cycle), time), cycle
+
+
+@pytest.mark.parametrize(("mode", "time"), deep_but(QUICK, CASES))
+def test_preempted_by_command_at_every_cycle_and_resumed(mode, time, seed):
+    rng = random.Random(seed)
+    for cycle in range(FIRST + 5, LAST):
+        resume = rng.randint(cycle + 1, cycle + LAST)
+        assert not wrong(by_command(mode, cycle, resume), time), (cycle, resume)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("mode", "time"), CASES)
+def test_both_models_are_the_same_preempted_at_every_cycle(mode, time, seed):
+    rng = random.Random(seed)
+    for cycle in range(FIRST + 5, LAST):
+        resume = rng.randint(cycle + 1, cycle + LAST)
+        assert compared(lambda c=cycle: by_priority(mode, c), time) is None, cycle
+        assert compared(lambda c=cycle, r=resume: by_command(mode, c, r), time) is None, cycle
+
+
+@pytest.mark.parametrize("mode", [Mode.WAIT, MODE_YIELD])
+def test_a_flag_around_the_first_decision_skips_or_does_nothing(mode):
+    skipped = 0
+    for cycle in range(5, 40):
+        script = QueuedScript().launch(1, 0, blocks=7, length=20, mode=mode, block=(64, 1, 1))
+        model = run(script.launch(cycle, 1, code=1, priority=3, block=(64, 1, 1)))
+        assert {each.fate for each in model.log.put_back} <= {Fate.SKIPPED}
+        skipped += bool(model.log.put_back)
+        assert {each.stop for each in model.log.stops} <= {3}
+    assert 0 < skipped < 35
