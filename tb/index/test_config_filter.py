@@ -14,6 +14,7 @@ from tb.support.index_cases import (
     config_of,
     few_configurations,
     index_config,
+    longest_configurations,
     rarely,
 )
 from tb.support.planted import plant
@@ -77,6 +78,13 @@ class WrongReleases(TimelyReleases):
         }
 
 
+def longest_case(config, seed):
+    """Return a case of configurations with the largest sizes, that hit what is there."""
+    usual = case(config, seed)
+    sources = {**usual.sources, "i": longest_configurations}
+    return replace(usual, cycles=12_000, sources=sources, stimulus=TimelyReleases)
+
+
 def error_case(config, seed):
     """Return a case with more errors than are counted."""
     usual = case(config, seed)
@@ -96,6 +104,11 @@ def error_case(config, seed):
 def test_equals_its_model(config, seed):
     results = run([case(config, seed + k) for k in range(3)], "amaranth")
     assert sum(result.counts["transfers of decision"] for result in results) > 100
+
+
+def test_the_largest_sizes_equal_their_model(seed):
+    (result,) = run([longest_case("three_entries", seed)], "verilator")
+    assert result.counts["transfers of decision"] > 100
 
 
 @pytest.mark.parametrize("more", deep_but([0], range(3)))

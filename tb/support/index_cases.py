@@ -219,6 +219,23 @@ def _large_and_small(rng: random.Random, config: Config) -> list[tuple[int, Dims
     return places
 
 
+def longest_configurations(context: Context) -> Iterator[int]:
+    """Yield shapes of the most threads along one axis, each a few times in a row.
+
+    So every entry is hit by configurations whose sizes have their highest bit.
+    """
+    rng, config = context.rng, config_of(context)
+    while True:
+        axis = rng.randrange(3)
+        x, y, z = (
+            min(config.max_threads, limit) if k == axis else 1
+            for k, limit in enumerate(BLOCK_LIMITS)
+        )
+        room = config.index_memory_warps - warps((x, y, z), config.warp_size)
+        word = index_config(config, rng.choice((0, room)), (x, y, z))
+        yield from [word] * rng.randint(1, 3)
+
+
 def reads_of(rng: random.Random, config: Config, sent: Sequence[tuple[int, int]]) -> Iterator[int]:
     """Yield reads of a region's warps, now and then beyond them.
 

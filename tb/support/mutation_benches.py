@@ -86,6 +86,7 @@ BENCHES: Final[dict[str, MutationBench]] = {
     ),
     "config_filter": _then(
         _repeated(test_config_filter.case, "three_entries", 20),
+        test_config_filter.longest_case,
         test_config_filter.error_case,
         config="three_entries",
     ),
