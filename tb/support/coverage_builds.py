@@ -56,6 +56,7 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
             dispatch_cases.make_path,
             soon("tiny,policy=freed_first"),
             first_ticket=LATE_TICKET,
+            first_number=LATE_NUMBER,
         ),
     ),
     "bus_port": (Build.of(test_bus_port.make, "tiny"),),

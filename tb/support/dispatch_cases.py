@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tb.support import dispatch_configs
 from tb.support.dispatch_configs import config_of, observers, soon
-from tb.support.dispatch_events import LATE_TICKET
+from tb.support.dispatch_events import LATE_NUMBER, LATE_TICKET
 from tb.support.dispatch_stimulus import DispatcherHost
 from tb.support.path_stimulus import PathHost
 from warploom.dispatch import BlockDispatcher, GridWalker
@@ -67,9 +67,9 @@ def _surrounded(profile: str, config: str, seed: int, cycles: int, path: bool) -
 
 
 def late(case: Case) -> Case:
-    """Return a case of LaunchPath whose first ticket is `LATE_TICKET`."""
+    """Return a case of LaunchPath whose first ticket and block number are late ones."""
     ledger = f"{dispatch_configs.__name__}:LATE_PATH_LEDGERS.{case.params['config']}"
-    params = {**case.params, "first_ticket": LATE_TICKET}
+    params = {**case.params, "first_ticket": LATE_TICKET, "first_number": LATE_NUMBER}
     return replace(case, params=params, events={**case.events, "ledger": ledger})
 
 

@@ -180,9 +180,9 @@ class PathLedger(Ledger):
 
 
 class LatePathLedger(PathLedger):
-    """The same where the first ticket is `LATE_TICKET`."""
+    """The same where `LATE_TICKET` and `LATE_NUMBER` are first."""
 
-    first_ticket = LATE_TICKET
+    first_ticket, first_number = LATE_TICKET, LATE_NUMBER
 
 
 class LateHostLedger(HostLedger):
