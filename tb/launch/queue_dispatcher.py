@@ -165,7 +165,17 @@ class Dispatcher:
             if self.lost and resident.fate is Fate.FINISHED and resident.decided < now - 2:
                 resident.fate, resident.code = Fate.FAILED, ErrorCode.SM_LOST
             flags |= int(resident.decided + SHOWN <= now) << place
+        self._decide_apart(now)
         return flags
+
+    def _decide_apart(self, now: int) -> None:
+        """One block is decided in a cycle: two launches never begin at once."""
+        first, second = self.places
+        if first is None or second is None or first.decided != second.decided:
+            return
+        if now <= second.decided < NEVER:
+            second.decided += 1
+            second.ends += second.ends < NEVER
 
     def _record(self, place: int, now: int) -> int:
         resident = self.places[place]

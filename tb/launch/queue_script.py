@@ -94,9 +94,9 @@ class Script:
         """Return the next cycle's inputs."""
         now = self._cycle
         self._cycle += 1
-        if outputs is not None and outputs["request__valid"]:
+        if outputs is not None and outputs.get("request__valid"):
             self._decisions.add(now - 1 + DECIDED)
-        if outputs is not None and outputs["cancel"]:
+        if outputs is not None and outputs.get("cancel"):
             self._decisions.clear()
         values = dict.fromkeys(INPUTS, 0) | {"clock": now}
         values |= dict.fromkeys(("request__ready", "release__ready", "launch__ready"), 1)

@@ -53,6 +53,7 @@ def play(config, waits, seed, cycles):
     return Counter(books.counts()), around
 
 
+@pytest.mark.rule("kernel_queue", 6, 7, 9, 64)
 @pytest.mark.parametrize(("config", "waits"), CONFIGS)
 def test_the_rules_alone_keep_the_books(config, waits, seed):
     play(config, waits, seed, 1000)
@@ -91,6 +92,7 @@ def test_equals_its_model_on_amaranth(seed):
     run([case(SMALL, 2, seed, 150, resets=1)], "amaranth")
 
 
+@pytest.mark.rule("kernel_queue", 12, 16, 34, 35)
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 def test_equals_its_model_on_other_simulators(simulator, seed):
     run([case(SMALL, 2, seed, 1000)], simulator)
@@ -103,6 +105,7 @@ def test_equals_its_model_for_long(config, waits, simulator, cycles, seed):
     run([case(config, waits, seed + number, cycles, resets=6) for number in range(3)], simulator)
 
 
+@pytest.mark.rule("kernel_queue", 14, 19, 29, 33, 39, 52, 54, 66)
 @pytest.mark.deep
 def test_equals_its_model_and_hard_cases_happen(seed):
     run_until(NAMES, lambda n: [case(SMALL, 2, seed + n, 30_000)], "verilator")

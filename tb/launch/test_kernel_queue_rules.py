@@ -1,16 +1,27 @@
-"""KernelQueue's rules and cycles, as its page's examples have them, on RTL and model alike.
+"""KernelQueue's rules and cycles, as its page's examples have them, on RTL and model alike."""
 
-The rules stand in comments until the block is one of the plan's.
-"""
+from dataclasses import replace
 
 import pytest
 
 from tb.launch.queue_script import DEFAULT, LOW, URGENT, Script, Seen, low_in_place
+from tb.support.planted import plant
+from warploom.launch._queue_commands import QueueAbort
+from warploom.launch._queue_places import QueuePlaces
 from warploom.launch.kernel_queue import KernelQueue
+from warploom_dev.planted import Change
+from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import KernelQueue as Model
 from warploom_spec import ErrorCode, Fate, Stop, layouts
+from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
-from warploom_spec.queue_packets import MODE_YIELD, STOP_SKIP
+from warploom_spec.queue_packets import (
+    FIRST_WAIT_WORD,
+    MODE_YIELD,
+    STOP_SKIP,
+    WAIT_AHEAD,
+    QueueOpcode,
+)
 
 KINDS = pytest.mark.parametrize("kind", [KernelQueue, Model], ids=["rtl", "model"])
 pytestmark = KINDS
@@ -27,7 +38,7 @@ def urgent_beside_low(kind):
     return seen(low_in_place().launch(100, 1, priority=URGENT), kind, 130)
 
 
-# Rules: 2, 3, 27, 28, 42, 43, 44.
+@pytest.mark.rule("kernel_queue", 2, 3, 27, 28, 42, 43, 44)
 def test_an_urgent_launch_stops_the_low_one_in_two_cycles(kind):
     """Example 1; the stop is a pulse."""
     saw = urgent_beside_low(kind)
@@ -35,19 +46,19 @@ def test_an_urgent_launch_stops_the_low_one_in_two_cycles(kind):
     assert saw.stops() == {102: (Stop.KILL, Stop.NONE)}
 
 
-# Rules: 17, 18, 30, 31, 32, 36.
+@pytest.mark.rule("kernel_queue", 17, 18, 30, 31, 32, 36)
 def test_its_configuration_is_presented_three_cycles_after_its_acceptance(kind):
     """Example 2."""
     assert urgent_beside_low(kind).valid("request") == [23, 103]
 
 
-# Rules: 36, 38, 40.
+@pytest.mark.rule("kernel_queue", 36, 38, 40)
 def test_it_is_handed_over_in_the_cycle_after_its_decision(kind):
     """Example 3."""
     assert urgent_beside_low(kind).launched() == {28: 1, 108: 2}
 
 
-# Rules: 4, 8, 10, 11, 13, 21, 22, 23, 47, 48, 49, 53.
+@pytest.mark.rule("kernel_queue", 4, 8, 10, 11, 13, 21, 22, 23, 47, 48, 49, 53)
 def test_a_wait_ends_with_the_record_of_the_awaited_launch(kind):
     """Example 4."""
     script = low_in_place(ended=100).launch(40, 1, (0, 1))
@@ -61,7 +72,7 @@ def test_a_wait_ends_with_the_record_of_the_awaited_launch(kind):
     assert saw.launched() == {28: 1, 109: 2}
 
 
-# Rules: 11, 22, 23.
+@pytest.mark.rule("kernel_queue", 11, 22, 23)
 @pytest.mark.parametrize("ended", range(40, 49))
 def test_a_wait_may_end_while_its_head_is_loaded(kind, ended):
     """Example 4: accepted in 40, loaded from 45 on; a timeline that changes in c counts in c."""
@@ -71,7 +82,7 @@ def test_a_wait_may_end_while_its_head_is_loaded(kind, ended):
     assert saw.valid("request") == [23, max(45, ended + 2) + 2]
 
 
-# Rules: 37, 41, 45, 48, 50, 51.
+@pytest.mark.rule("kernel_queue", 37, 41, 45, 48, 50, 51)
 def test_a_skip_takes_an_unstarted_launch_back(kind):
     """Example 5."""
     script = held_up().end(110, 0, 1, Fate.SKIPPED)
@@ -81,7 +92,7 @@ def test_a_skip_takes_an_unstarted_launch_back(kind):
     assert saw.valid("release") == [113]
 
 
-# Rules: 37, 43, 44, 45.
+@pytest.mark.rule("kernel_queue", 37, 43, 44, 45)
 def test_a_skip_that_comes_too_late_changes_nothing(kind):
     """Example 5, the other half: the launch began."""
     saw = seen(held_up().level("started", 0, 103, 10**6), kind, 140)
@@ -104,13 +115,13 @@ def yielding():
     return script.level("yields", 0, 70, 73)
 
 
-# Rules: 44, 46.
+@pytest.mark.rule("kernel_queue", 44, 46)
 def test_a_yielding_launch_goes_on_and_its_time_stands_still(kind):
     """Example 6."""
     assert seen(yielding(), kind, 95).stops() == {84: (Stop.KILL, Stop.NONE)}
 
 
-# Rules: 38.
+@pytest.mark.rule("kernel_queue", 38)
 def test_a_launch_is_handed_over_with_its_yielding(kind):
     """The second one has another mode."""
     saw = seen(yielding(), kind, 95)
@@ -118,14 +129,14 @@ def test_a_launch_is_handed_over_with_its_yielding(kind):
     assert [c for c in range(95) if saw.recording.port("launch_yields")[c]] == [28]
 
 
-# Rules: 43, 44, 46.
+@pytest.mark.rule("kernel_queue", 43, 44, 46)
 def test_a_command_drains_a_yielding_launch_and_its_time_goes_on(kind):
     """Example 6, the other half."""
     saw = seen(yielding().preempt(75, 0), kind, 95)
     assert saw.stops() == {77: (Stop.DRAIN, Stop.NONE), 84: (Stop.KILL, Stop.NONE)}
 
 
-# Rules: 20, 25, 31, 41, 50, 51, 56, 57, 58, 59.
+@pytest.mark.rule("kernel_queue", 20, 25, 31, 41, 50, 51, 56, 57, 58, 59)
 def test_suspended_launches_go_on_in_the_order_of_their_acceptance(kind):
     """Example 7; each launch's start is 0 again."""
     script = Script().launch(20, 0, idempotent=1)
@@ -156,7 +167,7 @@ def full_and_held():
     return script
 
 
-# Rules: 2, 61, 62.
+@pytest.mark.rule("kernel_queue", 2, 61, 62)
 def test_an_abort_of_the_last_entry(kind):
     """Example 8; the entry stays taken, so the next launch is refused."""
     script = full_and_held().abort(100, 16).launch(180, 6, priority=URGENT)
@@ -170,7 +181,7 @@ def test_an_abort_of_the_last_entry(kind):
     assert saw.pulses("answer", "code")[181] == ErrorCode.QUEUE_FULL
 
 
-# Rules: 61, 62.
+@pytest.mark.rule("kernel_queue", 61, 62)
 def test_an_abort_of_an_unknown_ticket_takes_as_long(kind):
     """Example 8, the other half."""
     saw = seen(full_and_held().abort(100, 17), kind, 190)
@@ -179,7 +190,7 @@ def test_an_abort_of_an_unknown_ticket_takes_as_long(kind):
     assert [cycle for cycle in range(190) if not ready[cycle]] == list(range(101, 167))
 
 
-# Rules: 55, 56, 58, 59.
+@pytest.mark.rule("kernel_queue", 55, 56, 58, 59)
 def test_a_preempt_beside_a_launch_does_not_meet_it(kind):
     """Example 9."""
     script = Script().preempt(50, 2).launch(50, 2, priority=LOW).resume(60, 2)
@@ -191,7 +202,7 @@ def test_a_preempt_beside_a_launch_does_not_meet_it(kind):
     assert saw.valid("request") == [64]
 
 
-# Rules: 48, 57, 58, 59.
+@pytest.mark.rule("kernel_queue", 48, 57, 58, 59)
 def test_a_resume_before_the_record_acts_behind_it(kind):
     """Example 10; the launch goes on with its next block."""
     script = low_in_place(Mode.DRAIN, begins=29, ended=90).preempt(30, 0)
@@ -202,3 +213,109 @@ def test_a_resume_before_the_record_acts_behind_it(kind):
     assert saw.pulses("put_back", "ticket", "fate", "next_x") == {92: (1, Fate.DRAINED, 7)}
     assert saw.pulses("record", "kind", "word3") == {93: (RecordKind.PREEMPT, 1 << 16)}
     assert [cycle for cycle in saw.valid("request") if cycle > 30] == [96]
+
+
+@pytest.mark.rule("kernel_queue", 1, 3, 5)
+def test_the_first_reason_that_holds_refuses_a_launch(kind):
+    """Rule 1: LaunchCheck's error, then a wait ahead, then another priority."""
+    script = Script().launch(20, 0, priority=LOW)
+    script.launch(30, 0, (0, 2), priority=URGENT, code=0, error=ErrorCode.GRID_ZERO, argument=7)
+    script.launch(40, 0, (0, 1), (0, 2), priority=URGENT).launch(50, 0, (0, 1), priority=URGENT)
+    saw = seen(script, kind, 60)
+    assert saw.pulses("answer", "ticket", "code", "argument", "count") == {
+        21: (1, 0, 0, 1),
+        31: (0, ErrorCode.GRID_ZERO, 7, 0),
+        41: (0, WAIT_AHEAD, FIRST_WAIT_WORD + 1, 0),
+        51: (0, ErrorCode.STREAM_PRIORITY, 0, 0),
+    }
+
+
+@pytest.mark.rule("kernel_queue", 7)
+def test_room_falls_with_the_last_entry_that_is_sent_for(kind):
+    """Rule 7: what is sent counts at once, what was refused a cycle later."""
+    script = Script().preempt(5, 5)
+    for number in range(15):
+        script.launch(20 + number, 5, priority=URGENT)
+    script.launch(50, 5, priority=URGENT, error=ErrorCode.GRID_ZERO)
+    room = seen(script, kind, 60).recording.port("room")
+    full = 0xF ^ 1 << URGENT
+    assert [cycle for cycle in range(60) if room[cycle] == full] == list(range(46, 52))
+    assert {room[cycle] for cycle in range(60)} == {0xF, full}
+
+
+@pytest.mark.rule("kernel_queue", 15, 24, 26, 60)
+def test_abort_streams_ends_the_list_up_to_its_tail(kind):
+    """Rule 60: two launches wait behind a third one of a held stream; a later one goes on."""
+    script = Script().preempt(10, 2).launch(20, 2).launch(21, 2)
+    script.command(30, QueueOpcode.ABORT_STREAMS, 2).launch(30, 2).resume(60, 2)
+    saw = seen(script, kind, 80)
+    # Bounded from 31 on, picked in 31, looked at in 32, ended in 33; the next one two later.
+    aborted = FinalFate.ABORTED, ErrorCode.OK
+    assert saw.pulses("record", "ticket", "fate", "code") == {
+        12: (0, *FINISHED),
+        34: (1, *aborted),
+        36: (2, *aborted),
+    }
+    assert saw.pulses("timeline", "stream", "count") == {34: (2, 1), 36: (2, 2)}
+    assert saw.valid("request") == [64]
+
+
+@pytest.mark.rule("kernel_queue", 1, 55, 63, 64, 65)
+def test_a_soft_reset_ends_what_waits_and_restart_keeps_the_ticket(kind):
+    """Rules 63 to 65: closed is one cycle late; the lowest stream first."""
+    script = Script().preempt(10, 2, 3).launch(20, 3).launch(21, 2)
+    for cycle in range(40, 61):
+        script.at(cycle, soft_reset_active=1)
+    script.at(60, restart=1).launch(45, 4).resume(46, 2).launch(70, 2)
+    saw = seen(script, kind, 80)
+    records = saw.pulses("record", "ticket", "stream", "fate")
+    assert {cycle: r for cycle, r in records.items() if cycle > 20} == {
+        44: (2, 2, FinalFate.ABORTED),
+        45: (1, 3, FinalFate.ABORTED),
+    }
+    assert saw.pulses("answer", "ticket", "code") == {
+        21: (1, 0),
+        22: (2, 0),
+        46: (0, HostError.RESET),
+        71: (3, 0),
+    }
+    assert saw.pulses("command_answer", "code") == {11: 0, 47: HostError.RESET}
+    idle = saw.recording.port("idle")
+    assert [cycle for cycle in range(66) if not idle[cycle]] == [11, 12, *range(16, 47)]
+    assert saw.valid("request") == [73]
+
+
+@pytest.mark.rule("kernel_queue", 38, 67)
+def test_without_indices_a_launch_is_handed_over_from_the_line(kind):
+    """Rule 67: accepted in 20, in the line and at ``launch`` in 23."""
+    config = replace(DEFAULT, index_memory_warps=0)
+    saw = Seen(Script(config).launch(20, 0).run(kind, 40), config)
+    assert saw.launched() == {23: 1}
+
+
+# Faults of the RTL that these cycles find
+
+
+#: A fault each, and the test that finds it.
+PLANTED = {
+    "no mode asks for a skip": (
+        Change(QueuePlaces, "_stop", "skipped | (by_mode & skip)", "skipped"),
+        test_a_skip_takes_an_unstarted_launch_back,
+    ),
+    "the ABORT begins with the second entry": (
+        Rewrite(QueueAbort, "build", "self.entry.eq(0)", "self.entry.eq(1)"),
+        test_an_abort_of_an_unknown_ticket_takes_as_long,
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_fault_of_the_rtl_is_found(monkeypatch, fault, kind):
+    change, finds = PLANTED[fault]
+    plant(monkeypatch, [change])
+    if kind is Model:
+        # The model knows nothing of the RTL's faults.
+        finds(kind)
+        return
+    with pytest.raises(AssertionError):
+        finds(kind)

@@ -42,7 +42,7 @@ class QueueAcceptance:
         self.stream = Signal(shape.streams, name="checked_stream", reset_less=True)
         self.priority = Signal(shape.priorities, name="checked_priority", reset_less=True)
         self.ahead = Signal(shape.waits)
-        self.full = Signal(shape.priorities)
+        self.full = Signal(name="full")
         self.records_full = Signal()
         self.accepts, self.refuses = Signal(name="accepts"), Signal(name="refuses")
         self.code, self.argument = (
@@ -71,7 +71,7 @@ class QueueAcceptance:
             (hit(its, streams.broken), ErrorCode.STREAM_BROKEN, 0),
             (streams.no_sm, ErrorCode.NO_SM, 0),
             (self.records_full, ErrorCode.COMPLETION_FULL, 0),
-            (hit(self.priority, self.full), ErrorCode.QUEUE_FULL, 0),
+            (self.full, ErrorCode.QUEUE_FULL, 0),
         ]
         code: Any = 0
         argument: Any = 0

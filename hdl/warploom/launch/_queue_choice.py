@@ -5,7 +5,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from warploom.launch._queue_shapes import QueueShape, any_of, hit, one_of, spread
+from warploom.launch._queue_shapes import QueueShape, any_of, hit, spread
 from warploom.launch._queue_streams import QueueStreams
 from warploom.lib.bits import any_up_to, number_of
 
@@ -32,8 +32,6 @@ class OnTheWay:
 class QueueChoice:
     """Choose a launch of the highest busy priority, and keep it in the stage.
 
-    For each priority one stream is chosen in every cycle; the highest busy one's counts.
-
     Attributes
     ----------
     chosen : Signal
@@ -42,11 +40,14 @@ class QueueChoice:
     below : Signal
         For each priority: a higher one is busy.
     displacing : Signal
-        For each priority: an early launch of it is displaced.
+        An early launch of the highest busy priority is displaced; those of others have a flag.
     stage_valid, stage : Signal
         The stage. Registers but ``entry`` and ``met``, which are looked up.
     moves : Signal
         The stage's launch enters the line at the end of this cycle.
+    names, meets, aborts : Signal
+        Streams that a command names; it is a PREEMPT, an ABORT_STREAMS. ``stage_named``: the
+        stage's is one of them. A launch is ``met`` by the one, ``gone`` by the other.
     """
 
     def __init__(self, shape: QueueShape) -> None:
@@ -58,19 +59,22 @@ class QueueChoice:
             Signal(name="ahead"),
         )
         self.below = Signal(shape.priorities)
-        self.displacing = Signal(shape.priorities)
+        self.displacing = Signal()
         self.stage_valid = Signal()
         self.stage_stream = Signal(shape.streams)
         self.stage_number = Signal(shape.config.stream_bits)
         self.stage_priority = Signal(shape.priorities)
         self.stage_again, self.stage_ahead = Signal(name="stage_again"), Signal(name="stage_ahead")
         self.stage_slot, self.stage_met = Signal(name="stage_slot"), Signal(name="stage_met")
+        self.stage_back = Signal()
+        self.stage_gone, self.stage_named = Signal(name="stage_gone"), Signal(name="stage_named")
         self.stage_entry = Signal(shape.entry_bits)
         self.stage_early = Signal()
         self.suspended_entry = Signal(shape.entry_bits, name="stage_suspended_entry")
         self.line_full = Signal()
         self.moves = Signal()
-        self.meets = Signal(shape.streams)
+        self.names = Signal(shape.streams)
+        self.meets, self.aborts = Signal(name="meets"), Signal(name="aborts")
 
     def build(self, m: Module, streams: QueueStreams, others: list[OnTheWay]) -> None:
         """Add the choice; ``others`` are the launches in line and places."""
@@ -85,73 +89,83 @@ class QueueChoice:
         m.d.comb += self.stage_early.eq(
             self.stage_ahead & hit(self.stage_stream, streams["any_started"])
         )
-        last = Signal(shape.streams, init=1 << shape.streams - 1, name="last_chosen")
-        behind = Signal(shape.streams)
-        m.d.comb += behind.eq(Cat(0, any_up_to(last)[:-1]))
+        # Streams behind the one that was chosen last.
+        behind = Signal(shape.streams, name="behind_last")
         with m.If(self.chosen.any()):
-            m.d.sync += last.eq(self.chosen)
+            m.d.sync += behind.eq(Cat(0, any_up_to(self.chosen)[:-1]))
         ways = [stage, *others]
-        picks = [self._of_priority(m, p, streams, ways, behind) for p in range(shape.priorities)]
         busy = [self._busy(p, streams) for p in range(shape.priorities)]
         m.d.comb += self.below.eq(Cat(any_of(busy[p + 1 :]) for p in range(shape.priorities)))
-        top = [busy[p] & ~self.below[p] for p in range(shape.priorities)]
-        goes = Signal()
-        m.d.comb += goes.eq(~self.stage_valid | self.moves)
+        top = Signal(shape.priorities, name="top")
+        m.d.comb += top.eq(Cat(busy) & ~self.below)
+        goes = (~self.stage_valid | self.moves) & self._may(m, ways, top)
+        picked = self._pick(m, streams, ways, top, behind)
         m.d.comb += [
-            self.chosen.eq(
-                any_of(
-                    spread(top[p] & goes & may, stream)
-                    for p, (stream, may, _, _, _) in enumerate(picks)
-                )
-            ),
-            self.again.eq(one_of((top[p], pick[2]) for p, pick in enumerate(picks))),
-            self.ahead.eq(one_of((top[p], pick[3]) for p, pick in enumerate(picks))),
-            self.slot.eq(one_of((top[p], pick[4]) for p, pick in enumerate(picks))),
+            self.chosen.eq(spread(goes, picked)),
+            self.slot.eq(hit(picked, streams["resume_slot"])),
         ]
-        self._stage(m, streams, Cat(top))
+        self._stage(m, streams, top)
 
     def _busy(self, p: int, streams: QueueStreams) -> Value:
         uses = streams["ready"] | streams.handed | streams["any_started"]
         return (streams.priority[p] & ~streams.held & uses).any()
 
-    def _of_priority(
-        self, m: Module, p: int, streams: QueueStreams, ways: list[OnTheWay], behind: Signal
-    ) -> tuple[Signal, Signal, Signal, Signal, Signal]:
-        """Choose a stream of one priority, as if it were the highest busy one."""
-        its = streams.priority[p]
-        groups = [Signal(self._shape.streams, name=f"{n}_{p}") for n in ("again", "ready", "ahead")]
-        waits_late = any_of(way.waits & ~way.early & way.priority[p] for way in ways[:3])
+    def _may(self, m: Module, ways: list[OnTheWay], top: Signal) -> Value:
+        """Return whether fewer than two launches of the highest priority are on the way."""
+        two = Signal(self._shape.priorities, name="two_on_the_way")
+        for p in range(self._shape.priorities):
+            m.d.comb += two[p].eq(_two([way.counts & way.priority[p] for way in ways]))
+        return ~hit(top, two)
+
+    def _pick(
+        self, m: Module, streams: QueueStreams, ways: list[OnTheWay], top: Signal, behind: Signal
+    ) -> Signal:
+        """Choose a stream of the highest busy priority."""
+        shape = self._shape
+        by_priority = {
+            name: Cat((streams[name] & its).any() for its in streams.priority)
+            for name in ("resumable", "ready")
+        }
+        late = Cat(
+            any_of(way.waits & ~way.early & way.priority[p] for way in ways[:3])
+            for p in range(shape.priorities)
+        )
+        any_ready, waits_late = Signal(name="any_ready"), Signal(name="waits_late")
+        its, group, picked = (
+            Signal(shape.streams, name=name) for name in ("in_top", "group", "picked")
+        )
+        kinds = [spread(top[p], of) for p, of in enumerate(streams.priority)]
         m.d.comb += [
-            groups[0].eq(streams["resumable"] & its),
-            groups[1].eq(streams["ready"] & its),
-            groups[2].eq(spread(~waits_late, streams["ahead"] & its)),
-            self.displacing[p].eq(groups[0].any() | groups[1].any() | waits_late),
+            self.again.eq(hit(top, by_priority["resumable"])),
+            any_ready.eq(hit(top, by_priority["ready"])),
+            self.ahead.eq(~self.again & ~any_ready),
+            waits_late.eq(hit(top, late)),
+            self.displacing.eq(self.again | any_ready | waits_late),
+            its.eq(any_of(kinds)),
+            group.eq(
+                its
+                & (
+                    spread(self.again, streams["resumable"])
+                    | spread(~self.again & any_ready, streams["ready"])
+                    | spread(self.ahead & ~waits_late, streams["ahead"])
+                )
+            ),
         ]
-        group, picked = (Signal(self._shape.streams, name=f"{n}_{p}") for n in ("group", "picked"))
-        any_again, any_ready = groups[0].any(), groups[1].any()
-        m.d.comb += group.eq(Mux(any_again, groups[0], Mux(any_ready, groups[1], groups[2])))
         later = group & behind
         asked = Mux(later.any(), later, group)
         m.d.comb += picked.eq(asked & ~Cat(0, any_up_to(asked)[:-1]))
-        may, again, ahead, slot = (
-            Signal(name=f"{name}_{p}") for name in ("may", "is_again", "is_ahead", "is_slot")
-        )
-        on_way = [way.counts & way.priority[p] for way in ways]
-        m.d.comb += [
-            may.eq(group.any() & ~_two(on_way)),
-            again.eq(any_again),
-            ahead.eq(~any_again & ~any_ready),
-            slot.eq(hit(picked, streams["resume_slot"])),
-        ]
-        return picked, may, again, ahead, slot
+        return picked
 
     def _stage(self, m: Module, streams: QueueStreams, top: Value) -> None:
         """Keep the chosen launch; look its entry up."""
         any_chosen = self.chosen.any()
         head = any_of(spread(self.stage_stream[s], head) for s, head in enumerate(streams.head))
+        chosen_named = hit(self.chosen, self.names)
         m.d.comb += [
             self.moves.eq(self.stage_valid & ~self.line_full),
             self.stage_entry.eq(Mux(self.stage_again, self.suspended_entry, head)),
+            self.stage_named.eq(hit(self.stage_stream, self.names)),
+            self.stage_back.eq(self.stage_again | hit(self.stage_stream, streams.head_back)),
         ]
         with m.If(self.moves | ~self.stage_valid):
             m.d.sync += [
@@ -162,10 +176,14 @@ class QueueChoice:
                 self.stage_again.eq(self.again),
                 self.stage_ahead.eq(self.ahead),
                 self.stage_slot.eq(self.slot),
-                self.stage_met.eq(hit(self.chosen, self.meets)),
+                self.stage_met.eq(chosen_named & self.meets),
+                self.stage_gone.eq(chosen_named & self.aborts),
             ]
-        with m.Elif(hit(self.stage_stream, self.meets)):
-            m.d.sync += self.stage_met.eq(1)
+        with m.Else():
+            m.d.sync += [
+                self.stage_met.eq(self.stage_met | (self.stage_named & self.meets)),
+                self.stage_gone.eq(self.stage_gone | (self.stage_named & self.aborts)),
+            ]
 
 
 def _two(bits: list[Value]) -> Value:

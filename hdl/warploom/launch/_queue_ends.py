@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data
 
-from warploom.launch._queue_shapes import QueueShape
+from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape
 from warploom_spec import ErrorCode, Fate
 from warploom_spec.errors import ERROR_CODE_BITS
 from warploom_spec.layouts import CYCLES_BITS, FATE_BITS
@@ -21,8 +21,10 @@ class QueueEnds:
         A record is at ``ended`` in this cycle; ``place``: its place's launch; ``record``: it.
     valid, launch, fate : Signal
         The end register.
-    known, known_back : Any
-        What was kept of its launch, and whether anything was.
+    first_offer : Signal
+        When its launch began, if it did.
+    known : view
+        What was kept of its launch, if anything was.
     final, started, puts_back, finished, fails : Signal
         What happens in this cycle: a final record; of a launch that has started; it is put back;
         it has finished; its stream breaks.
@@ -46,8 +48,8 @@ class QueueEnds:
         self.was_valid = Signal(name="end_was_valid")
         self.launch: Any = Signal(shape.in_place(), name="end_launch")
         self.result: Any = Signal(self.record.shape(), name="end_result")
+        self.first_offer = Signal(CLOCK_BITS, name="end_first_offer")
         self.known: Any = Signal(shape.progress())
-        self.known_back = Signal()
         self.final, self.started, self.puts_back = (
             Signal(name="final"),
             Signal(name="started"),
@@ -99,7 +101,7 @@ class QueueEnds:
         """Say what is kept of the launch, and shown in its record."""
         launch, result, kept = self.launch, self.result, self.kept
         old: Any = Signal(self.known.shape(), name="progress_known")
-        with m.If(self.known_back):
+        with m.If(self.launch.back):
             m.d.comb += old.eq(self.known)
         reset = launch.mode == Mode.RESET
         drained = launch.draining & reset & ~launch.idempotent & (result.fate != Fate.SKIPPED)
@@ -108,7 +110,7 @@ class QueueEnds:
             "kills": Mux(killed, old.kills + ~old.kills.all(), old.kills),
             "reset_as_drain": old.reset_as_drain | drained,
             "offered": old.offered | begun,
-            "first_offer": Mux(begun, launch.first_offer, old.first_offer),
+            "first_offer": Mux(begun, self.first_offer, old.first_offer),
             "cycles": Mux(begun, result.cycles, old.cycles),
         }
         for name in self._shape.start():

@@ -5,92 +5,70 @@ from typing import Any
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from warploom.launch._queue_shapes import QueueShape, looked_up, new_memory, written
-from warploom.lib.bits import decoded, lowest_number
+from warploom.launch._queue_shapes import (
+    QueueShape,
+    any_of,
+    looked_up,
+    new_memory,
+    spread,
+    written,
+)
+from warploom.lib.bits import decoded, lowest_number, number_of
 from warploom_spec import layouts
 
 
 class FreeEntries:
-    """Which entries are taken; for each priority the lowest free one.
+    """Which entries are taken, and the lowest free one of a priority.
 
     Attributes
     ----------
-    accept, entry : Signal
-        An entry is taken at the end of this cycle: the lowest free one of its priority.
-    accept_priority : Signal
-        Its priority, one bit each.
+    priority : Signal
+        A priority, one bit each; ``entry``: its lowest free entry, ``full``: it has none.
+    accept : Signal
+        ``entry`` is taken at the end of this cycle.
     freed, freed_entry : Signal
         An entry becomes free at the end of this cycle.
     ends, ends_entry : Signal
         A launch has ended in the list from the next cycle on.
-    comes_back, back_entry : Signal
-        A launch is put back with its progress at the end of this cycle.
-    taken, ended, back : Signal
+    taken, ended : Signal
         One bit an entry: registers. ``ended_next``: ``ended`` with what this cycle adds.
-    full : Signal
-        One bit a priority: all its entries are taken. A register.
-    lowest : list of Signal
-        The lowest free entry of each priority. Registers.
     """
 
     def __init__(self, shape: QueueShape) -> None:
         self._shape = shape
         entries, bits = shape.entries, shape.entry_bits
+        self.priority = Signal(shape.priorities, name="free_priority")
         self.accept, self.freed, self.ends = (
             Signal(name="accept"),
             Signal(name="freed"),
             Signal(name="ends"),
         )
-        self.comes_back = Signal()
-        self.accept_priority = Signal(shape.priorities)
         self.entry, self.freed_entry = Signal(bits, name="entry"), Signal(bits, name="freed_entry")
-        self.ends_entry, self.back_entry = (
-            Signal(bits, name="ends_entry"),
-            Signal(bits, name="back_entry"),
-        )
+        self.ends_entry = Signal(bits, name="ends_entry")
         self.taken = Signal(entries, name="taken")
         self.ended = Signal(entries, name="ended_in_list")
         self.ended_next = Signal(entries)
-        self.back = Signal(entries, name="was_put_back")
-        self.full = Signal(shape.priorities, name="priority_full")
-        self.lowest = [
-            Signal(bits, name=f"lowest_free_{p}", init=p * shape.depth)
-            for p in range(shape.priorities)
-        ]
+        self.full = Signal(name="priority_full")
 
     def build(self, m: Module) -> None:
         """Add the registers' changes."""
-        shape = self._shape
+        shape, depth = self._shape, self._shape.depth
         freed = decoded(m, "freed_is", self.freed_entry, shape.entries, self.freed)
         enters = decoded(m, "enters_is", self.entry, shape.entries, self.accept)
         ends = decoded(m, "ends_is", self.ends_entry, shape.entries, self.ends)
-        back = decoded(m, "back_is", self.back_entry, shape.entries, self.comes_back)
         m.d.comb += self.ended_next.eq(self.ended | ends)
         m.d.sync += [
             self.taken.eq((self.taken | enters) & ~freed),
             self.ended.eq(self.ended_next & ~enters),
-            self.back.eq((self.back | back) & ~enters),
         ]
-        for p in range(shape.priorities):
-            self._lowest(m, p, freed)
-
-    def _lowest(self, m: Module, p: int, freed: Signal) -> None:
-        """Find the lowest free entry for both cases of ``accept``, which comes late."""
-        depth = self._shape.depth
-        rows = slice(p * depth, (p + 1) * depth)
-        stays = self.taken[rows] & ~freed[rows]
-        number = self.lowest[p][: max(0, (depth - 1).bit_length())]
-        is_lowest: Value = Cat(number == k for k in range(depth)) if depth > 1 else C(1, 1)
-        fills = stays | is_lowest
-        accept = self.accept & self.accept_priority[p]
-        found: list[tuple[Signal, Value]] = []
-        for taken in (stays, fills):
-            free = Signal(depth, name=f"free_{p}_{len(found)}")
-            m.d.comb += free.eq(~taken)
-            found.append((free, lowest_number(free)[: (depth - 1).bit_length()]))
-        m.d.sync += self.full[p].eq(Mux(accept, ~found[1][0].any(), ~found[0][0].any()))
-        if depth > 1:
-            m.d.sync += number.eq(Mux(accept, found[1][1], found[0][1]))
+        free = Signal(depth, name="free_of_priority")
+        rows = [~self.taken[p * depth : (p + 1) * depth] for p in range(shape.priorities)]
+        row_bits = (depth - 1).bit_length()
+        m.d.comb += [
+            free.eq(any_of(spread(self.priority[p], row) for p, row in enumerate(rows))),
+            self.full.eq(~free.any()),
+            self.entry.eq(Cat(lowest_number(free)[:row_bits], number_of(self.priority))),
+        ]
 
     def read(self, m: Module, bits: Any, entry: Any) -> Value:
         """Return an entry's bit."""

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Value
 
 from warploom.launch._queue_line import QueueFlight
 from warploom.launch._queue_parts import QueueParts
 from warploom.launch._queue_places import waits
 from warploom.launch._queue_records import put_back_pulse
-from warploom.launch._queue_shapes import any_of, hit, spread
+from warploom.launch._queue_shapes import any_of, spread
 from warploom_spec.layouts import PLACES
 from warploom_spec.queue_packets import MAX_KILLS, MODE_YIELD
 
@@ -69,23 +69,19 @@ def fly(m: Module, q: QueueParts, flight: QueueFlight) -> None:
 
 def place(m: Module, q: QueueParts) -> None:
     """Give the launch that transfers a place; connect stops."""
-    ports, line, places, streams = q.ports, q.line, q.places, q.streams
+    ports, line, places = q.ports, q.line, q.places
     memories, front, enters = q.memories, q.line.launch[0], q.places.enters
     body = memories.front
     for name in q.shape.handed():
         if name != "met":
             m.d.comb += enters[name].eq(front[name])
-    marked = Mux(
-        front.slot, hit(front.stream, streams.marked[1]), hit(front.stream, streams.marked[0])
-    )
-    aborted = Mux(front.again, marked, hit(front.stream, streams["bounded"]))
     m.d.comb += [
-        enters.met.eq(front.met | hit(front.stream, q.choice.meets)),
+        enters.met.eq(front.met | (line.named[0] & q.choice.meets)),
         enters.prepared.eq(front.prepared | line.decides[0]),
         enters.history.eq(front.history),
         *(enters[name].eq(body[name]) for name in ("ticket", "base", "idempotent", "mode")),
         enters.may_kill.eq(~front.back | (memories.front_progress.kills < MAX_KILLS)),
-        enters.aborted.eq(aborted | hit(front.stream, places.aborted_streams)),
+        enters.aborted.eq(front.gone | (line.named[0] & q.choice.aborts)),
         places.hands.eq(line.hands),
         places.ended.eq(ports.ended.valid),
         places.ended_place.eq(ports.ended.payload.place),
@@ -93,7 +89,6 @@ def place(m: Module, q: QueueParts) -> None:
         places.yields.eq(ports.yields),
         places.clock.eq(ports.clock),
         places.launch_timeout.eq(ports.launch_timeout),
-        places.aborted_streams.eq(q.commands.aborts),
         places.aborts.eq(
             Cat(q.abort.acts & (launch.entry == q.abort.entry) for launch in places.launch)
         ),
@@ -114,16 +109,14 @@ def end(m: Module, q: QueueParts) -> None:
             Mux(ended.valid, ends.place.entry, Mux(jobs.looks, jobs.entry, abort.entry))
         ),
         ends.known.eq(memories.record_progress),
+        ends.first_offer.eq(places.first_offer),
         memories.comes_back.eq(ends.puts_back),
         memories.back_entry.eq(ends.launch.entry),
         memories.progress.eq(ends.kept),
-        q.free.comes_back.eq(ends.puts_back),
-        q.free.back_entry.eq(ends.launch.entry),
     ]
-    back = Signal(name="record_was_put_back")
-    m.d.sync += back.eq(q.free.read(m, q.free.back, memories.record_entry))
-    m.d.comb += ends.known_back.eq(back)
-    with m.If(back):
+    with m.If(
+        Mux(ends.valid, ends.launch.back, Mux(jobs.over, jobs.over_back, q.records.abort_back))
+    ):
         m.d.comb += q.records.progress.eq(memories.record_progress)
     put_back(m, q, ports)
 
@@ -175,7 +168,9 @@ def command(m: Module, q: QueueParts) -> None:
         commands.put_back.eq((ends.puts_back & ends.launch.met) | taken),
         commands.put_fate.eq(Mux(ends.valid, ends.result.fate, 3)),
         commands.finished.eq(ends.finished & ends.launch.met),
-        choice.meets.eq(commands.preempts),
+        choice.names.eq(ports.command.mask),
+        choice.meets.eq(commands.accepts),
+        choice.aborts.eq(commands.aborts.any()),
         events.holds.eq(commands.preempts),
         events.asks_resume.eq(commands.resumes),
         events.resumes.eq(commands.acts),

@@ -20,6 +20,8 @@ class QueueLine:
         The front's word is read from the memory of bodies. A register.
     out : Signal
         For each launch: it is out in this cycle.
+    named : Signal
+        For each launch: a command names its stream.
     hands : Signal
         The front transfers at ``launch``.
     takes_back : Signal
@@ -35,6 +37,7 @@ class QueueLine:
         self.launch: list[Any] = [Signal(layout, name=f"line_{k}") for k in range(2)]
         self.known = Signal()
         self.out = Signal(2, name="line_out")
+        self.named = Signal(2, name="line_named")
         self.hands = Signal()
         self.takes_back = Signal(2)
         self.taken: Any = Signal(layout)
@@ -50,17 +53,13 @@ class QueueLine:
         self.can_go = Signal()
         self.displaced_streams = Signal(shape.streams)
 
-    def build(
-        self, m: Module, streams: QueueStreams, choice: QueueChoice, abort: Any, back: Any
-    ) -> None:
+    def build(self, m: Module, streams: QueueStreams, choice: QueueChoice, abort: Any) -> None:
         """Add the line.
 
         Parameters
         ----------
         abort
             ``acted``: an ABORT acted in the cycle before; ``entry``: on this entry.
-        back
-            The launch in the stage was put back before.
         """
         for k in range(2):
             self._out(m, k, streams, choice, abort)
@@ -71,7 +70,7 @@ class QueueLine:
             self.stays.eq(self.valid & ~self.leaves),
             self.taken.eq(Mux(self.takes_back[0], self.launch[0], self.launch[1])),
         ]
-        self._move(m, choice, back)
+        self._move(m, choice)
         self._request(m, choice)
 
     def ways(self, streams: QueueStreams) -> list[OnTheWay]:
@@ -93,22 +92,24 @@ class QueueLine:
         """Say whether a launch is out."""
         launch = self.launch[k]
         stream = launch.stream
-        marked = Mux(launch.slot, hit(stream, streams.marked[1]), hit(stream, streams.marked[0]))
         ends = streams.closed | streams.no_sm | hit(stream, streams.broken)
         aborted = abort.acted & (launch.entry == abort.entry)
-        m.d.comb += self.out[k].eq(
-            self.valid[k]
-            & (
-                launch.out
-                | has_flag(launch, streams, choice)
-                | ends
-                | Mux(launch.again, marked, hit(stream, streams["bounded"]))
-                | aborted
-                | is_displaced(launch, streams, choice, self.displaced_streams)
-            )
-        )
+        m.d.comb += [
+            self.named[k].eq(hit(stream, choice.names)),
+            self.out[k].eq(
+                self.valid[k]
+                & (
+                    launch.out
+                    | launch.gone
+                    | has_flag(launch, streams, choice)
+                    | ends
+                    | aborted
+                    | is_displaced(launch, streams, choice, self.displaced_streams)
+                )
+            ),
+        ]
 
-    def _move(self, m: Module, choice: QueueChoice, back: Any) -> None:
+    def _move(self, m: Module, choice: QueueChoice) -> None:
         """Let launches enter, change and move up."""
         changed: list[Any] = []
         for k, launch in enumerate(self.launch):
@@ -117,7 +118,8 @@ class QueueLine:
                 "out": self.out[k],
                 "presented": launch.presented | self.presents[k],
                 "prepared": launch.prepared | self.decides[k],
-                "met": launch.met | hit(launch.stream, choice.meets),
+                "met": launch.met | (self.named[k] & choice.meets),
+                "gone": launch.gone | (self.named[k] & choice.aborts),
                 "history": Mux(self.decides[k], self.decided_entry, launch.history),
             }
             for name in self._shape.in_line().members:
@@ -129,8 +131,9 @@ class QueueLine:
                 enters[name].eq(getattr(choice, f"stage_{name}"))
                 for name in ("stream", "number", "priority", "entry", "again", "ahead", "slot")
             ),
-            enters.met.eq(choice.stage_met | hit(choice.stage_stream, choice.meets)),
-            enters.back.eq(back),
+            enters.met.eq(choice.stage_met | (choice.stage_named & choice.meets)),
+            enters.gone.eq(choice.stage_gone | (choice.stage_named & choice.aborts)),
+            enters.back.eq(choice.stage_back),
         ]
         first_enters = choice.moves & ~self.stays[0] & ~self.stays[1]
         with m.If(~self.stays[0]):
@@ -280,7 +283,5 @@ def is_displaced(
     launch: Any, streams: QueueStreams, choice: QueueChoice, displaced: Signal
 ) -> Value:
     """Return whether an early launch must make way for others of its priority."""
-    found: Value = is_early(launch, streams) & (
-        hit(launch.priority, choice.displacing) | hit(launch.stream, displaced)
-    )
+    found: Value = is_early(launch, streams) & (choice.displacing | hit(launch.stream, displaced))
     return found

@@ -7,8 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from warploom.launch._queue_parts import QueueParts
 from warploom.launch._queue_shapes import any_of, hit, new_memory, spread
 from warploom.launch._queue_timelines import waits_to_keep
-from warploom_spec.layouts import PLACES
-from warploom_spec.queue_packets import COUNT_BITS
+from warploom_spec.queue_packets import COUNT_BITS, WAIT_BITS
 
 
 def accept(m: Module, q: QueueParts) -> None:
@@ -17,6 +16,7 @@ def accept(m: Module, q: QueueParts) -> None:
     counts = q.accepted
     priority_of_freed = q.free.freed_entry[(q.shape.depth - 1).bit_length() :]
     m.d.comb += [
+        q.free.priority.eq(acceptance.priority),
         acceptance.full.eq(q.free.full),
         acceptance.records_full.eq(room.records_full),
         acceptance.ahead.eq(counts.ahead),
@@ -59,11 +59,7 @@ def enter(m: Module, q: QueueParts) -> None:
     checked, events = ports.checked, q.streams.events
     valid_pairs = [checked[f"wait{k}_valid"] for k in range(q.shape.waits)]
     m.d.comb += [
-        entry.eq(
-            any_of(spread(acceptance.priority[p], lowest) for p, lowest in enumerate(q.free.lowest))
-        ),
         q.free.accept.eq(accepts),
-        q.free.accept_priority.eq(acceptance.priority),
         memories.accept.eq(accepts),
         memories.entry.eq(entry),
         memories.accepted_at.eq(ports.clock),
@@ -96,15 +92,16 @@ def keep_waits(m: Module, q: QueueParts, accepts: Signal, entry: Signal) -> None
     where = Signal(shape.entry_bits, name="waits_entry")
     pairs = []
     for k in range(shape.waits):
-        valid = Signal(name=f"waits_valid_{k}")
+        valid, count = Signal(name=f"waits_valid_{k}"), Signal(WAIT_BITS, name=f"waits_low_{k}")
         its_stream = Signal(shape.config.stream_bits, name=f"waits_stream_{k}")
         m.d.sync += [
             valid.eq(checked[f"wait{k}_valid"]),
             its_stream.eq(checked[f"wait{k}_stream"]),
+            count.eq(checked[f"wait{k}_count"]),
         ]
-        pairs.append((valid, its_stream))
+        pairs.append((valid, its_stream, count))
     m.d.sync += [enters.eq(accepts), where.eq(entry), after.eq(checked.after_previous)]
-    word = waits_to_keep(pairs, q.accepted.kept, after)
+    word = waits_to_keep(pairs, q.accepted.high, after)
     m.d.comb += [
         write.addr.eq(where),
         write.en.eq(enters),
@@ -117,20 +114,30 @@ def keep_waits(m: Module, q: QueueParts, accepts: Signal, entry: Signal) -> None
 def lists(m: Module, q: QueueParts) -> None:
     """Tell each list which head leaves, and what comes behind it."""
     streams, places, jobs, free = q.streams, q.places, q.jobs, q.free
-    leavers = [
-        (places.begins[p] & ~launch.again, launch.stream, launch.entry)
-        for p, launch in enumerate(places.launch)
+    first = [places.begins[p] & ~launch.again for p, launch in enumerate(places.launch)]
+    begins = Signal(name="head_begins")
+    # At most one head begins in a cycle.
+    its = {
+        name: Mux(first[1], places.launch[1][name], places.launch[0][name])
+        for name in ("stream", "number", "entry", "base")
+    }
+    m.d.comb += [
+        begins.eq(first[0] | first[1]),
+        streams.begins.eq(spread(begins, its["stream"])),
+        # The slot is 0 if it is free.
+        places.begin_slot.eq(~hit(its["stream"], streams["first_free"])),
+        q.bases.begins.eq(begins),
+        q.bases.number.eq(its["number"]),
+        q.bases.slot.eq(places.begin_slot),
+        q.bases.base.eq(its["base"]),
     ]
-    leavers.append((jobs.passes, jobs.picked, jobs.head))
-    for k, (leaves, its, entry) in enumerate(leavers):
-        behind = q.next.after(m, entry)
+    leavers = [(streams.begins, its["entry"]), (spread(jobs.passes, jobs.picked), jobs.head)]
+    for k, (leaves, entry) in enumerate(leavers):
         m.d.comb += [
-            streams.leaves[k].eq(spread(leaves, its)),
-            streams.next_entry[k].eq(behind),
+            streams.leaves[k].eq(leaves),
+            streams.next_entry[k].eq(q.next.after(m, entry)),
             streams.next_ended[k].eq(free.read(m, free.ended_next, streams.next_entry[k])),
         ]
-    for p in range(PLACES):
-        m.d.comb += streams.begins[p].eq(streams.leaves[p])
 
 
 def load(m: Module, q: QueueParts) -> None:
@@ -150,7 +157,7 @@ def load(m: Module, q: QueueParts) -> None:
 
 def started(m: Module, q: QueueParts) -> None:
     """Keep where started launches are."""
-    line, places, ends, events = q.line, q.places, q.ends, q.streams.events
+    line, ends, events = q.line, q.ends, q.streams.events
     front, taken = line.launch[0], line.taken
     ended: Any = ends.place
     back = line.takes_back.any()
@@ -167,6 +174,7 @@ def started(m: Module, q: QueueParts) -> None:
         events.placed_end_slot.eq(ended.slot.replicate(streams)),
         events.suspends.eq(spread(suspends, its)),
         events.suspends_slot.eq(slot.replicate(streams)),
+        events.head_kept.eq(spread(ends.puts_back & ~ends.started, ends.launch.stream)),
         events.head_back.eq(
             spread(ends.valid & ~ends.started, ends.launch.stream)
             | spread(back & ~taken.again, taken.stream)
@@ -176,14 +184,6 @@ def started(m: Module, q: QueueParts) -> None:
         q.suspended.number.eq(Mux(ends.valid, ends.launch.number, taken.number)),
         q.suspended.entry.eq(Mux(ends.valid, ends.launch.entry, taken.entry)),
     ]
-    for p, launch in enumerate(places.launch):
-        bases = q.bases
-        m.d.comb += [
-            bases.begins[p].eq(places.begins[p] & ~launch.again),
-            bases.number[p].eq(launch.number),
-            bases.slot[p].eq(places.begin_slot[p]),
-            bases.base[p].eq(launch.base),
-        ]
 
 
 def settle(m: Module, q: QueueParts) -> None:
@@ -211,13 +211,6 @@ def settle(m: Module, q: QueueParts) -> None:
         q.free.freed_entry.eq(entry),
         bases.read_number.eq(number),
         bases.read_slot.eq(read_slot),
-        bases.read_place.eq(
-            Mux(
-                read_slot,
-                hit(its, streams.from_place[1]),
-                hit(its, streams.from_place[0]),
-            )
-        ),
         counts.end_number.eq(number),
         counts.end_stream.eq(its),
         timelines.stream.eq(its),
@@ -269,11 +262,14 @@ def abort_suspended(m: Module, q: QueueParts, ends: Signal, slot: Signal) -> Non
     ]
     unstarted = q.ends.final & ~q.ends.started
     head = any_of(spread(abort.stream[s], its) for s, its in enumerate(streams.head))
+    is_head = head == entry
     m.d.comb += [
+        q.records.abort_back.eq(
+            here[0] | here[1] | (is_head & hit(abort.stream, streams.head_back))
+        ),
         q.free.ends.eq(unstarted | in_list),
         q.free.ends_entry.eq(Mux(q.ends.valid, q.ends.launch.entry, entry)),
         streams.events.head_ends.eq(
-            spread(unstarted, q.ends.launch.stream)
-            | spread(in_list & (head == entry), abort.stream)
+            spread(unstarted, q.ends.launch.stream) | spread(in_list & is_head, abort.stream)
         ),
     ]

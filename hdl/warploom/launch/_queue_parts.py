@@ -69,8 +69,7 @@ class QueueParts:
         self.accepted.build(part("accepted_counts"))
         self.timelines.build(part("timelines"))
         self.bases.build(part("started_bases"))
-        back = self.free.read(m, self.free.back, choice.stage_entry)
-        line.build(part("line"), streams, choice, self.abort, back)
+        line.build(part("line"), streams, choice, self.abort)
         if self.flight is not None:
             self.flight.build(part("flight"), line)
         choice.build(part("choice"), streams, [*line.ways(streams), *places.ways(streams)])

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_choice import OnTheWay, QueueChoice
 from warploom.launch._queue_line import has_flag, is_displaced, is_early
-from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape, any_of, hit
+from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape, any_of, hit, looked_up, new_memory
 from warploom.launch._queue_streams import QueueStreams
 from warploom_spec import Stop
 from warploom_spec.layouts import PLACES, STOP_BITS
@@ -33,14 +33,14 @@ class QueuePlaces:
         A record is at ``ended``.
     started, yields, clock, launch_timeout : Signal
         The ports.
-    aborted_streams : Signal
-        Streams that ABORT_STREAMS names in this cycle.
     aborts : Signal
         For each place: an ABORT meets its launch.
     begins : Signal
         For each place: its launch begins in this cycle.
     begin_slot : Signal
-        For each place: the slot of a launch that begins for the first time.
+        The slot of the launch that begins for the first time: at most one in a cycle.
+    first_offer : Signal
+        When the launch began that was at ``ended`` in the cycle before.
     changed : list
         The launches with what happens in this cycle.
     stops : list of Signal
@@ -62,10 +62,10 @@ class QueuePlaces:
             Signal(CLOCK_BITS, name="clock"),
             Signal(_STARTED, name="launch_timeout"),
         )
-        self.aborted_streams = Signal(shape.streams)
         self.aborts = Signal(PLACES)
         self.begins = Signal(PLACES)
-        self.begin_slot = Signal(PLACES)
+        self.first_offer = Signal(CLOCK_BITS, name="first_offer")
+        self.begin_slot = Signal()
         self.stops = [Signal(STOP_BITS, name=f"stop_{p}") for p in range(PLACES)]
 
     def build(self, m: Module, streams: QueueStreams, choice: QueueChoice, line: Any) -> None:
@@ -76,11 +76,13 @@ class QueuePlaces:
             self.takes.eq(Cat(self.hands & free[0], self.hands & ~free[0])),
         ]
         m.d.sync += self.valid.eq(self.takes | ~free)
-        limit, limited = Signal(_STARTED, name="limit_less_one"), Signal(name="limited")
-        m.d.sync += [limit.eq(self.launch_timeout - 1), limited.eq(self.launch_timeout.any())]
+        # The limit is kept below 0: what the counter plus it carries says that time is over.
+        limit, limited = Signal(_STARTED, name="limit_below_0"), Signal(name="limited")
+        m.d.sync += [limit.eq(-self.launch_timeout), limited.eq(self.launch_timeout.any())]
+        self._first_offers(m)
         for p in range(PLACES):
             over = self._residence(m, p, limit, limited)
-            self._begin(m, p, streams)
+            self._begin(m, p)
             self._stop(m, p, streams, choice, line, over)
             self._change(m, p, streams, choice)
 
@@ -122,7 +124,7 @@ class QueuePlaces:
         runs, over = Signal(name=f"runs_{p}"), Signal(name=f"time_over_{p}")
         m.d.comb += [
             runs.eq(self.started[p] & ~self.yields[p]),
-            over.eq(runs & limited & (cycles >= limit)),
+            over.eq(runs & limited & (Cat(C(1, 1), cycles) + Cat(C(1, 1), limit))[-1]),
         ]
         with m.If(self.takes[p]):
             m.d.sync += cycles.eq(0)
@@ -130,14 +132,22 @@ class QueuePlaces:
             m.d.sync += cycles.eq(cycles + 1)
         return over
 
-    def _begin(self, m: Module, p: int, streams: QueueStreams) -> None:
-        """A launch begins in the first cycle in which its place has started."""
-        launch = self.launch[p]
+    def _first_offers(self, m: Module) -> None:
+        """Keep the time at which each place's launch began: one begins in a cycle."""
+        times = new_memory(m, "first_offers", CLOCK_BITS, PLACES)
+        write = times.write_port()
+        which = Signal(name="ended_place_before")
+        m.d.sync += which.eq(self.ended_place)
         m.d.comb += [
-            self.begins[p].eq(self.valid[p] & self.started[p] & ~launch.begun),
-            # The slot is 0 if it is free.
-            self.begin_slot[p].eq(~hit(launch.stream, streams["first_free"])),
+            write.addr.eq(self.begins[1]),
+            write.data.eq(self.clock),
+            write.en.eq(self.begins.any()),
+            self.first_offer.eq(looked_up(m, times, which)),
         ]
+
+    def _begin(self, m: Module, p: int) -> None:
+        """A launch begins in the first cycle in which its place has started."""
+        m.d.comb += self.begins[p].eq(self.valid[p] & self.started[p] & ~self.launch[p].begun)
 
     def _stop(
         self,
@@ -154,10 +164,9 @@ class QueuePlaces:
         stopped = was_stopped(launch)
         flag, held = Signal(name=f"flag_{p}"), hit(launch.stream, streams.held)
         ends = launch.aborted | streams.closed
-        bounded = hit(launch.stream, streams["bounded"]) & ~launch.again
         gone = (
+            # A launch up to a boundary is aborted: it is killed first.
             hit(launch.stream, streams.broken)
-            | bounded
             | is_displaced(launch, streams, choice, line.displaced_streams)
         )
         deals = Signal(name=f"deals_{p}")
@@ -190,14 +199,15 @@ class QueuePlaces:
     def _change(self, m: Module, p: int, streams: QueueStreams, choice: QueueChoice) -> None:
         """Note what else happens to a launch; let another one enter."""
         launch, changed = self.launch[p], self.changed[p]
-        aborted = streams.closed | hit(launch.stream, self.aborted_streams) | self.aborts[p]
+        named = Signal(name=f"place_{p}_named")
+        m.d.comb += named.eq(hit(launch.stream, choice.names))
+        aborted = streams.closed | (named & choice.aborts) | self.aborts[p]
         begins = self.begins[p]
         changes = {
             "aborted": launch.aborted | aborted,
-            "met": launch.met | hit(launch.stream, choice.meets),
+            "met": launch.met | (named & choice.meets),
             "begun": launch.begun | begins,
-            "first_offer": Mux(begins, self.clock, launch.first_offer),
-            "slot": Mux(begins & ~launch.again, self.begin_slot[p], launch.slot),
+            "slot": Mux(begins & ~launch.again, self.begin_slot, launch.slot),
         }
         stopping = ("killing", "draining", "skipping", "timed_out", "dealt")
         for name in self._shape.in_place().members:

@@ -19,10 +19,10 @@ class QueueRecords:
     ----------
     record : view
         The port; registers.
-    words, progress, back : Any
-        What is kept of the launch: ticket and acceptance; progress, if ``back``.
-    aborts, abort_number : Signal
-        An ABORT ends a launch of this stream.
+    words, progress : Any
+        What is kept of the launch: ticket and acceptance; progress, if it was put back.
+    aborts, abort_number, abort_back : Signal
+        An ABORT ends a launch of this stream; it was put back before.
     clock : Signal
         The port.
     """
@@ -34,6 +34,7 @@ class QueueRecords:
         self.progress: Any = Signal(shape.progress(), name="record_progress")
         self.aborts = Signal(name="abort_ends")
         self.abort_number = Signal(shape.config.stream_bits)
+        self.abort_back = Signal()
         self.clock = Signal(CLOCK_BITS)
 
     def build(self, m: Module, ends: QueueEnds, jobs: QueueJobs, commands: QueueCommands) -> None:

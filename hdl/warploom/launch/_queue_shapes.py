@@ -107,7 +107,8 @@ class QueueShape:
     def handed(self) -> dict[str, int]:
         """Return the fields of a launch in stage, line or place.
 
-        ``stream`` and ``priority`` have one bit for each, ``number`` is the stream's number.
+        ``stream`` and ``priority`` have one bit for each, ``number`` is the stream's number;
+        ``back``: it was put back before, so that something is kept of it.
         """
         return {
             "stream": self.streams,
@@ -118,6 +119,7 @@ class QueueShape:
             "ahead": 1,
             "slot": 1,
             "met": 1,
+            "back": 1,
         }
 
     def prepared(self) -> dict[str, int]:
@@ -125,9 +127,9 @@ class QueueShape:
         return {"prepared": 1, "history": self.history_bits}
 
     def in_line(self) -> data.StructLayout:
-        """Return the layout of a launch in the line; ``back``: it was put back before."""
+        """Return the layout of a launch in the line; ``gone``: ABORT_STREAMS met it there."""
         return data.StructLayout(
-            {**self.handed(), **self.prepared(), "out": 1, "presented": 1, "back": 1}
+            {**self.handed(), **self.prepared(), "out": 1, "presented": 1, "gone": 1}
         )
 
     def in_place(self) -> data.StructLayout:
@@ -142,7 +144,6 @@ class QueueShape:
                 "base": COUNT_BITS,
                 "mode": queue_packets.queue_launch(self.config, 0).layout()["mode"].width,
                 **dict.fromkeys(names + stops, 1),
-                "first_offer": CLOCK_BITS,
             }
         )
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal
 
 from warploom.launch._queue_shapes import QueueShape, any_of, hit, spread
 from warploom.lib.bits import any_up_to, number_of
@@ -18,13 +18,13 @@ class StreamEvents:
         A launch is accepted: its entry; no pair of it is valid; its ``after_previous``; its
         priority, one bit each.
     leaves, next_entry, next_ended
-        For each of two places and the job: the head leaves; what comes behind; it has ended.
+        Of a begin and of the job: the head leaves; what comes behind; it has ended.
     begins
-        For each place: a head has begun there.
+        A head has begun: of one stream in a cycle.
     chosen, again, slot : chosen stream; it has started; which of its started launches.
     hands, hands_slot : a started launch gets a place.
     placed_end, placed_end_slot : a started launch is at ``ended``.
-    head_back : the head is no longer handed on.
+    head_back : the head is no longer handed on. head_kept: something of it is kept.
     suspends, suspends_slot : a started launch is suspended.
     removes : for each slot: its launch is no longer started.
     head_ends : the head has ended in the list.
@@ -41,7 +41,16 @@ class StreamEvents:
         one_bit = ("enters_ready", "enters_after", "loaded_after", "again", "slot")
         vectors = (
             *("enters", "chosen", "hands", "hands_slot", "placed_end", "placed_end_slot"),
-            *("head_back", "suspends", "suspends_slot", "head_ends", "loads", "breaks", "mends"),
+            *(
+                "head_back",
+                "head_kept",
+                "suspends",
+                "suspends_slot",
+                "head_ends",
+                "loads",
+                "breaks",
+                "mends",
+            ),
             *("holds", "resumes", "asks_resume", "aborts", "settles", "coming"),
         )
         for name in one_bit:
@@ -68,10 +77,10 @@ class QueueStreams:
         self.events = StreamEvents(shape.streams)
         self.entry = Signal(shape.entry_bits, name="entering")
         self.enters_priority = Signal(shape.priorities)
-        self.leaves = [Signal(shape.streams, name=f"leaves_{k}") for k in range(3)]
-        self.next_entry = [Signal(shape.entry_bits, name=f"next_entry_{k}") for k in range(3)]
-        self.next_ended = [Signal(name=f"next_ended_{k}") for k in range(3)]
-        self.begins = [Signal(shape.streams, name=f"begins_{k}") for k in range(2)]
+        self.leaves = [Signal(shape.streams, name=f"leaves_{k}") for k in range(2)]
+        self.next_entry = [Signal(shape.entry_bits, name=f"next_entry_{k}") for k in range(2)]
+        self.next_ended = [Signal(name=f"next_ended_{k}") for k in range(2)]
+        self.begins = Signal(shape.streams, name="begins")
         self.removes = [Signal(shape.streams, name=f"removes_{k}") for k in range(2)]
         # Registers.
         self.length = [Signal(shape.length_bits, name=f"length_{s}") for s in streams]
@@ -82,13 +91,14 @@ class QueueStreams:
             for p in range(shape.priorities)
         ]
         names = ("loaded", "handed", "held", "resuming", "broken", "head_ended", "after", "older")
+        self.head_back = Signal(shape.streams, name="head_was_put_back")
         self.loaded, self.handed, self.held, self.resuming, self.broken, *rest = (
             Signal(shape.streams, name=name) for name in names
         )
         self.head_ended, self.after, self.older = rest
-        self.started, self.suspended, self.in_place, self.marked, self.from_place = (
+        self.started, self.suspended, self.in_place, self.marked = (
             [Signal(shape.streams, name=f"{name}_{k}") for k in range(2)]
-            for name in ("started", "suspended", "in_place", "marked", "from_place")
+            for name in ("started", "suspended", "in_place", "marked")
         )
         # From other parts: nothing is waited for; the queue is closed, no SM is left.
         self.waits_over = Signal(shape.streams)
@@ -159,11 +169,14 @@ class QueueStreams:
         for s in range(self._shape.streams):
             length, boundary = self.length[s], self.boundary[s]
             leaves = self.follows["leaves_any"][s]
-            m.d.sync += length.eq(length + events.enters[s] - leaves)
-            with m.If(events.aborts[s]):
-                m.d.sync += boundary.eq(length - leaves)
-            with m.Elif(leaves & boundary.any()):
-                m.d.sync += boundary.eq(boundary - 1)
+            enters = events.enters[s]
+            step = Cat(enters & ~leaves, (leaves & ~enters).replicate(len(length)))
+            bound = Mux(events.aborts[s], length, boundary)
+            m.d.sync += [
+                # One adder for both ways: its lowest bit carries a 1.
+                length.eq((Cat(C(1, 1), length) + step)[1:]),
+                boundary.eq(bound - (leaves & bound.any())),
+            ]
         settled = ~self.follows["unfinished"] & events.enters
         for p, priority in enumerate(self.priority):
             m.d.sync += priority.eq(
@@ -177,13 +190,14 @@ class QueueStreams:
         first = events.enters & (~of["has"] | (of["single"] & leaves))
         ready = events.enters_ready
         for s, head in enumerate(self.head):
-            for k in range(3):
+            for k in range(2):
                 with m.If(self.leaves[k][s]):
                     m.d.sync += head.eq(self.next_entry[k])
             with m.If(first[s]):
                 m.d.sync += head.eq(self.entry)
-        ended = any_of(spread(self.next_ended[k], self.leaves[k]) for k in range(3))
+        ended = any_of(spread(self.next_ended[k], self.leaves[k]) for k in range(2))
         m.d.sync += [
+            self.head_back.eq(~first & ~leaves & (self.head_back | events.head_kept)),
             self.head_ended.eq(~first & (ended | (self.head_ended & ~leaves) | events.head_ends)),
             self.loaded.eq(
                 spread(ready, first) | (~first & ~leaves & (self.loaded | events.loads))
@@ -201,7 +215,7 @@ class QueueStreams:
     def _started(self, m: Module) -> None:
         """Keep each stream's two started launches."""
         events, free = self.events, self.follows["first_free"]
-        begins = self.begins[0] | self.begins[1]
+        begins = self.begins
         stays = [self.started[k] & ~self.removes[k] for k in range(2)]
         m.d.sync += self.older.eq((stays[0] & stays[1] & self.older) | (~stays[0] & stays[1]))
         for k in range(2):
@@ -219,9 +233,6 @@ class QueueStreams:
                 self.in_place[k].eq((self.in_place[k] | hands | (begins & here)) & ~ends),
                 self.suspended[k].eq((self.suspended[k] & ~chosen & stays[k]) | suspends),
                 self.marked[k].eq((self.marked[k] | events.aborts) & stays[k]),
-                self.from_place[k].eq(
-                    (self.from_place[k] & ~(begins & here)) | (self.begins[1] & here)
-                ),
             ]
 
     def _flags(self, m: Module) -> None:
@@ -274,6 +285,7 @@ class QueueJobs:
         self.over_broken = Signal(name="job_over_broken")
         self.over_no_sm = Signal(name="job_over_no_sm")
         self.over_suspended = Signal(name="job_over_suspended")
+        self.over_back = Signal(name="job_over_back")
         self.over_oldest = Signal(name="job_over_oldest")
 
     def build(self, m: Module, streams: QueueStreams) -> None:
@@ -333,5 +345,6 @@ class QueueJobs:
             self.over_broken.eq(hit(picked, streams.broken)),
             self.over_no_sm.eq(streams.no_sm),
             self.over_suspended.eq(self.ends),
+            self.over_back.eq(self.ends | hit(picked, streams.head_back)),
             self.over_oldest.eq(~other_stays | (hit(picked, streams.older) == self.slot)),
         ]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_shapes import (
     COMPARED_BITS,
@@ -32,8 +32,8 @@ class AcceptedCounts:
     count : Signal
         The count before the launch at ``checked``.
     ahead : Signal
-        For each pair: it waits for a launch that was not accepted. ``kept``: its count with all
-        bits, in the cycle behind ``checked``.
+        For each pair: it waits for a launch that was not accepted. ``high``: the bits of its count
+        that it did not bring, in the cycle behind ``checked``.
     """
 
     def __init__(self, shape: QueueShape) -> None:
@@ -52,7 +52,9 @@ class AcceptedCounts:
         self.end_count = Signal(COUNT_BITS)
         self.count = Signal(COUNT_BITS, name="accepted_count")
         self.ahead = Signal(shape.waits)
-        self.kept = [Signal(COUNT_BITS, name=f"kept_count_{k}") for k in range(shape.waits)]
+        self.high = [
+            Signal(COUNT_BITS - WAIT_BITS, name=f"pair_high_{k}") for k in range(shape.waits)
+        ]
 
     def build(self, m: Module) -> None:
         """Add the memory."""
@@ -84,26 +86,30 @@ class AcceptedCounts:
         """
         valid, number, count = self.next_pairs[k]
         known = counted.bit_select(number, 1)
-        found = Signal(COUNT_BITS, name=f"pair_accepted_{k}")
+        high = Signal.like(self.high[k], name=f"pair_accepted_high_{k}")
         distance = Signal(WAIT_BITS, name=f"pair_distance_{k}")
         same, is_valid, one_more = (Signal(name=f"pair_{n}_{k}") for n in ("same", "valid", "more"))
+        borrow = Signal(name=f"pair_borrow_{k}")
         m.d.comb += one_more.eq(same & entered)
         now = Signal(COUNT_BITS, name=f"pair_accepted_now_{k}")
         m.d.comb += now.eq(spread(known, looked_up(m, counts, number)))
         m.d.sync += [
-            found.eq(now),
-            distance.eq(now[:WAIT_BITS] - count),
+            high.eq(now[WAIT_BITS:]),
+            Cat(distance, borrow).eq(now[:WAIT_BITS] - count),
             same.eq(number == self.number),
             is_valid.eq(valid),
         ]
         # The top bit of the distance plus `one_more`.
-        top = distance[-1] ^ (one_more & distance[:-1].all())
-        m.d.comb += self.ahead[k].eq(is_valid & top)
-        # A distance that wraps to 0 with `one_more`: the count is the accepted one.
-        base = Signal.like(found, name=f"kept_base_{k}")
-        less = Signal.like(distance, name=f"kept_less_{k}")
-        m.d.sync += [base.eq(found + one_more), less.eq(distance + one_more)]
-        m.d.comb += self.kept[k].eq(base - less)
+        low_ones = Signal(name=f"pair_ones_{k}")
+        m.d.comb += [
+            low_ones.eq(one_more & distance[:-1].all()),
+            self.ahead[k].eq(is_valid & (distance[-1] ^ low_ones)),
+        ]
+        # The count is the accepted one less the distance: its low bits are the pair's own. The
+        # high ones fall with a borrow, and rise where a distance of all ones becomes 0.
+        wraps = low_ones & distance[-1]
+        change = Cat(wraps & ~borrow, (borrow & ~wraps).replicate(len(high)))
+        m.d.sync += self.high[k].eq((Cat(C(1, 1), high) + change)[1:])
 
 
 class Timelines:
@@ -200,54 +206,50 @@ class Timelines:
         return reached
 
 
-def waits_to_keep(pairs: list[tuple[Any, Any]], kept: list[Signal], after: Any) -> dict[str, Any]:
+def waits_to_keep(
+    pairs: list[tuple[Any, Any, Any]], high: list[Signal], after: Any
+) -> dict[str, Any]:
     """Return the word of a launch's waits: valid and stream of each pair, and its count."""
     word: dict[str, Any] = {"after_previous": after}
-    for k, (valid, stream) in enumerate(pairs):
+    for k, (valid, stream, low) in enumerate(pairs):
         word[f"valid{k}"] = valid
         word[f"stream{k}"] = stream
-        word[f"count{k}"] = kept[k]
+        word[f"count{k}"] = Cat(low, high[k])
     return word
 
 
 class StartedBases:
     """The number, less one, of started launches, in distributed memory.
 
-    It is the timeline as soon as the launch is its stream's oldest. One memory for each place that
-    launches begin in, so that two may begin in one cycle.
+    It is the timeline as soon as the launch is its stream's oldest.
 
     Attributes
     ----------
-    begins, number, slot, base : lists
-        For each place: a launch of stream ``number`` begins, as its slot.
-    read_number, read_slot, read_place : Signal
-        A started launch, and the place that it began in; ``found``: its number less one.
+    begins, number, slot, base : Signal
+        A launch of stream ``number`` begins, as its slot.
+    read_number, read_slot : Signal
+        A started launch; ``found``: its number less one.
     """
 
     def __init__(self, shape: QueueShape) -> None:
         self._shape = shape
         bits = shape.config.stream_bits
-        self.begins = [Signal(name=f"base_{p}_enable") for p in range(2)]
-        self.number = [Signal(bits, name=f"base_{p}_number") for p in range(2)]
-        self.slot = [Signal(name=f"base_{p}_slot") for p in range(2)]
-        self.base = [Signal(COUNT_BITS, name=f"base_{p}") for p in range(2)]
+        self.begins, self.slot = Signal(name="base_enable"), Signal(name="base_slot")
+        self.number, self.base = Signal(bits, name="base_number"), Signal(COUNT_BITS, name="base")
         self.read_number = Signal(bits)
-        self.read_slot, self.read_place = Signal(name="read_slot"), Signal(name="read_place")
+        self.read_slot = Signal()
         self.found = Signal(COUNT_BITS)
 
     def build(self, m: Module) -> None:
-        """Add the memories."""
-        found = []
-        for p in range(2):
-            memory = new_memory(m, f"bases_{p}", COUNT_BITS, 2 * self._shape.streams)
-            write = memory.write_port()
-            m.d.comb += [
-                write.addr.eq(Cat(self.number[p], self.slot[p])),
-                write.data.eq(self.base[p]),
-                write.en.eq(self.begins[p]),
-            ]
-            found.append(looked_up(m, memory, Cat(self.read_number, self.read_slot)))
-        m.d.comb += self.found.eq(Mux(self.read_place, found[1], found[0]))
+        """Add the memory."""
+        memory = new_memory(m, "bases", COUNT_BITS, 2 * self._shape.streams)
+        write = memory.write_port()
+        m.d.comb += [
+            write.addr.eq(Cat(self.number, self.slot)),
+            write.data.eq(self.base),
+            write.en.eq(self.begins),
+            self.found.eq(looked_up(m, memory, Cat(self.read_number, self.read_slot))),
+        ]
 
 
 class SuspendedEntries:

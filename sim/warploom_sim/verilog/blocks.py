@@ -47,6 +47,11 @@ BLOCKS: Final[dict[str, Factory]] = {
     "front_end": _block("host", "FrontEnd"),
 }
 
+#: Blocks that have a page, a bench and figures, but are no part of FrontEnd yet: not handed out.
+ALONE: Final[dict[str, Factory]] = {
+    "kernel_queue": _block("launch.kernel_queue", "KernelQueue"),
+}
+
 #: Blocks that are there only where something makes indices.
 INDEX_BLOCKS: Final = (
     *("config_filter", "index_iterator", "index_packer", "index_unpacker", "index_memory"),

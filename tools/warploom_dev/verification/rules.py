@@ -18,7 +18,7 @@ _RULE: Final = re.compile(r"^(\d+)\. (.*(?:\n   .*)*)", re.MULTILINE)
 #: Characters of a rule that the plan shows.
 LONGEST: Final = 160
 #: Sections that have steps or examples, no rules.
-_NO_RULES: Final = ("## Timing", "## Cost")
+_NO_RULES: Final = ("## Timing", "## Cost", "## Worked examples")
 
 
 @dataclass(frozen=True)
