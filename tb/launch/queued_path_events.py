@@ -5,7 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from tb.launch.queued_path_blocks import Run
-from tb.launch.queued_path_ledger import Entry, QueuedPathLedger
+from tb.launch.queued_path_entry import Entry
+from tb.launch.queued_path_ledger import QueuedPathLedger
 from tb.support.dispatch_configs import config_of
 from warploom_spec import Config, ErrorCode, Fate
 from warploom_spec.host_errors import HostError
@@ -47,6 +48,7 @@ NAMES = (
     *("a later launch of a stream beside the earlier one", "restart", "restart with records"),
     *("restart with a command or an ABORT", "restart with a pop", "all records are reserved"),
     *("an SM is lost with two launches", "a launch of mode wait beside a higher one"),
+    "yielded, and goes on",
 )
 
 
@@ -119,6 +121,11 @@ class QueuedPathEvents(QueuedPathLedger):
             for one in beside
         )
         self.note("a launch of mode wait beside a higher one", higher)
+
+    def yielded(self, entry: Entry) -> None:
+        """Count a launch that goes on after it yielded."""
+        super().yielded(entry)
+        self.note("yielded, and goes on")
 
     def _count_answers(self, inputs: dict[str, int], outputs: dict[str, int]) -> None:
         del inputs

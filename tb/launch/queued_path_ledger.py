@@ -3,10 +3,8 @@
 Exactly one record for each ticket, each block in effect once, waits and the order of streams kept.
 """
 
-from dataclasses import dataclass
-from math import prod
-
 from tb.launch.queued_path_blocks import Blocks, Run
+from tb.launch.queued_path_entry import Entry
 from warploom_spec import Config, Fate, queue_packets
 from warploom_spec.errors import ErrorCode
 from warploom_spec.host_errors import HostError
@@ -26,68 +24,6 @@ CLOCKS, TIMES = 1 << 64, (1 << 32) - 1
 #: cycles late, counts two cycles after that, and a block decided then is offered two cycles later.
 #: A launch that yields may have been skipped in vain before: five cycles more.
 STILL_OFFERED = 11
-
-
-@dataclass
-class Entry:
-    """What the ledger knows of a ticket.
-
-    Attributes
-    ----------
-    fields : dict
-        Of the packet ``queued_launch``.
-    number : int
-        Its count in its stream.
-    accepted : int
-        Clock of its acceptance.
-    waits : list of (int, int)
-        Streams and counts.
-    record : dict or None
-        Its final record.
-    done : int
-        Blocks of its grid that ran in earlier residences, and are not run again.
-    kills : int
-        How often it was put back as killed.
-    begun : bool
-        A block of it was offered.
-    run : Run or None
-        Its residence, from its first offer on; the last one.
-    asked : bool
-        An ABORT, ABORT_STREAMS or a soft reset has met it.
-    """
-
-    ticket: int
-    fields: dict[str, int]
-    number: int
-    accepted: int
-    waits: list[tuple[int, int]]
-    record: dict[str, int] | None = None
-    done: int = 0
-    kills: int = 0
-    begun: bool = False
-    run: Run | None = None
-    resident: bool = False
-    asked: bool = False
-
-    @property
-    def stream(self) -> int:
-        """Return its stream."""
-        return self.fields["stream"]
-
-    @property
-    def blocks(self) -> int:
-        """Return the blocks of its grid."""
-        return prod(self.fields[f"g{axis}"] for axis in "xyz")
-
-    @property
-    def mode(self) -> int:
-        """Return its mode."""
-        return self.fields["mode"]
-
-    def linear(self, block: tuple[int, int, int]) -> int:
-        """Return a block's number in the grid."""
-        x, y, z = block
-        return x + self.fields["gx"] * (y + self.fields["gy"] * z)
 
 
 class QueuedPathLedger:
@@ -122,6 +58,7 @@ class QueuedPathLedger:
         self.blocks = Blocks(self.config)
         self._ticket: int | None = None
         self._clock: int | None = None
+        self._last_offer: tuple[Entry, Run] | None = None
         # Launches that transferred, with the cycle, and whether `room` promised them an entry.
         self._sent: list[tuple[int, bool, dict[str, int]]] = []
         self._commanded: dict[str, int] | None = None
@@ -348,9 +285,25 @@ class QueuedPathLedger:
         block = entry.linear((fields["bx"], fields["by"], fields["bz"]))
         want = entry.done + run.offered - 1
         assert block == want, f"{where}: {block}; its next one is {want}"
+        self._see_turns(entry, run)
         since = self.held.get(entry.stream)
         if since is not None and self.cycle > since + STILL_OFFERED:
             assert entry.mode == Mode.WAIT, f"{where}: its stream is held"
+
+    def _see_turns(self, entry: Entry, run: Run) -> None:
+        """Check that another launch's blocks come between two of this one only if it yields."""
+        before = self._last_offer
+        self._last_offer = entry, run
+        if run.offered == 1 or before is None or before[1] is run:
+            return
+        other = before[0]
+        higher = other.fields["priority"] > entry.fields["priority"]
+        yields = entry.mode == MODE_YIELD and higher
+        assert yields, f"blocks of {other.ticket} come between those of {entry.ticket}"
+        self.yielded(entry)
+
+    def yielded(self, entry: Entry) -> None:
+        """Take in that a launch goes on after it yielded."""
 
     def began(self, entry: Entry, run: Run) -> None:
         """Check what must have ended before a launch's first block, or its first one again."""
@@ -428,7 +381,7 @@ class QueuedPathLedger:
 
     def _restart(self) -> None:
         self.streams, self.timelines, self.entries = {}, {}, {}
-        self._commanded, self._named = None, None
+        self._commanded, self._named, self._last_offer = None, None, None
         self.held, self._soft = {}, False
         self.blocks.restart()
 

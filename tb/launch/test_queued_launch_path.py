@@ -6,16 +6,19 @@ from random import Random
 import pytest
 
 from tb.launch.queued_path_events import NAMES, QueuedPathEvents
-from tb.launch.queued_path_host import QueuedPathHost
+from tb.launch.queued_path_host import QueuedPathHost, surroundings
 from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of, soon
+from tb.support.hard_cases import run_until
 from tb.support.planted import plant
+from warploom.launch.queued_launch_path import QueuedLaunchPath
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import QueuedLaunchPath as Model
 from warploom_golden.launch.queue_cycle import Cycle
 from warploom_golden.launch.queue_moves import Moves
 from warploom_golden.launch.queue_packing import Packets
 from warploom_golden.launch.record_queue import RecordQueue as RecordQueueModel
+from warploom_sim.cosim.lockstep import Case, run
 from warploom_sim.cosim.lockstep.events import require
 
 #: Configurations and pairs of a launch; SMs are lost soon.
@@ -73,6 +76,59 @@ def test_every_hard_case_happens(seed):
     require(NAMES, {name: total[name] for name in NAMES})
 
 
+# Lockstep
+
+
+def make(config, waits):
+    """Make a QueuedLaunchPath and its model."""
+    chosen = config_of(config)
+    return QueuedLaunchPath(chosen, waits=waits), Model(chosen, waits=waits)
+
+
+#: What a soft reset withdraws, as a reset does.
+WITHDRAWN = "a restart withdraws what a reset withdraws"
+
+
+def case(config, waits, seed, cycles, resets=4):
+    """Return a run of RTL and model in random surroundings, with the books beside it."""
+    chosen = config_of(config)
+    streams = [f"offer__{n}" for n in range(chosen.sms)] + ["data"] * chosen.makes_indices
+    return Case(
+        make=make,
+        params={"config": config, "waits": waits},
+        seed=seed,
+        cycles=cycles,
+        resets=resets,
+        stimulus=surroundings,
+        events={"books": f"tb.launch.queued_path_events:EVENTS.{config}/{waits}"},
+        withdrawable=dict.fromkeys(streams, WITHDRAWN),
+    )
+
+
+def test_equals_its_model_on_amaranth(seed):
+    run([case(SMALL, 2, seed, 200, resets=1)], "amaranth")
+
+
+@pytest.mark.deep
+def test_equals_its_model_on_icarus(seed):
+    run([case(SMALL, 2, seed, 1500)], "icarus")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("config", "waits"), CONFIGS)
+def test_equals_its_model_for_long(config, waits, seed):
+    run([case(config, waits, seed + number, 10_000) for number in range(3)], "verilator")
+
+
+@pytest.mark.deep
+def test_equals_its_model_and_hard_cases_happen(seed):
+    run_until(NAMES, lambda n: [case(SMALL, 2, seed + n, 30_000, resets=12)], "verilator")
+
+
+# Wrong rules
+
+#: Those that are found soonest.
+ORDER, MODES = "the records' order", "a mode that does not exist is accepted"
 #: A wrong rule each, and the part of the message that finds it.
 WRONG = {
     "a head does not wait": (
@@ -91,18 +147,18 @@ WRONG = {
         Rewrite(Cycle, "_wants_job", "not stream.loaded", "False"),
         "a deadlock",
     ),
-    "the records' order": (
+    ORDER: (
         Rewrite(RecordQueueModel, "tick", "self._memory.popleft()", "self._memory.pop()"),
         "the records' order",
     ),
-    "a mode that does not exist is accepted": (
+    MODES: (
         Rewrite(Model, "_pack_checked", "MODE_YIELD", "7"),
         "is accepted",
     ),
 }
 
 
-@pytest.mark.parametrize("wrong", deep_but(["a head does not wait", "the records' order"], WRONG))
+@pytest.mark.parametrize("wrong", deep_but([MODES, ORDER], WRONG))
 def test_the_books_find_a_wrong_rule(monkeypatch, wrong, seed):
     change, says = WRONG[wrong]
     plant(monkeypatch, [change])

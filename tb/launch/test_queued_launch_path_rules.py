@@ -3,16 +3,18 @@
 The rules stand in comments until the block is one of the plan's.
 """
 
+from dataclasses import replace
+
 import pytest
 
-from tb.launch.queued_path_script import KILLED, LOW, URGENT, Script
+from tb.launch.queued_path_script import KILLED, LAUNCH, LOW, URGENT, Script
 from tb.support.dispatch_configs import config_of
 from warploom.launch.queued_launch_path import QueuedLaunchPath
 from warploom_golden.launch import QueuedLaunchPath as Model
 from warploom_spec import ErrorCode, Fate
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
-from warploom_spec.queue_packets import WAIT_AHEAD
+from warploom_spec.queue_packets import MODE_YIELD, WAIT_AHEAD
 
 KINDS = pytest.mark.parametrize("kind", [QueuedLaunchPath, Model], ids=["rtl", "model"])
 pytestmark = KINDS
@@ -201,6 +203,59 @@ def test_who_goes_on_is_not_held_by_a_later_launch_of_its_stream(kind):
     assert saw.changes("kill") == {0: 0, 104: 1, 112: 0}
     offers = {c: (sm, place) for c, (sm, place, _) in saw.offers().items()}
     assert offers == {29: (0, 0), 59: (1, 1), 118: (0, 0), 151: (0, 0)}
+
+
+# Skip and yield
+
+
+def unstarted_and_urgent(urgent):
+    """Return a script: a launch of mode `wait` is handed over in 23; its block may come in 27."""
+    return Script().launch(10, 0, mode=Mode.WAIT).launch(urgent, 1, priority=URGENT)
+
+
+# Rules: 16.
+def test_a_skip_in_the_cycle_before_the_first_decision_takes_the_launch_back(kind):
+    """Accepted in 24: skip in 26. Drained from 28 on, forgotten in 30; record in 34.
+
+    The urgent launch's indices are those that are made for the first one: decided in 36.
+    """
+    saw = unstarted_and_urgent(19).run(kind, 60)
+    assert saw.pulses("put_back", "ticket", "fate", "next_x") == {36: (1, Fate.SKIPPED, 0)}
+    offers = {c: place for c, (_, place, _) in saw.offers().items()}
+    assert offers == {43: 0}
+
+
+# Rules: 16.
+def test_a_skip_in_the_cycle_of_the_first_decision_changes_nothing(kind):
+    """Accepted in 25: skip in 27, and the block is decided in 27."""
+    saw = unstarted_and_urgent(20).run(kind, 60)
+    assert not saw.pulses("put_back", "ticket")
+    offers = {c: place for c, (_, place, _) in saw.offers().items()}
+    assert offers == {29: 0, 43: 1}
+
+
+# Rules: 16.
+def test_a_launch_yields_until_the_last_urgent_block_is_decided(kind):
+    """The low launch has 20 blocks; 8 of them fill both SMs.
+
+    The urgent launch is accepted in 100 and handed over in 108. A slot of SM 0 is free in 104: the
+    low launch's. One of SM 0 is free in 112, one of SM 1 in 124: from 110 on the low launch yields.
+    The urgent launch's fit is known from 108 + 9 + 2 x 4 + 4 = 129 on. Its block is decided then,
+    the low launch is given in 130, and its head stands in 132. In this first cycle only an empty
+    SM takes it; it is decided in 133.
+    """
+    wide = replace(LAUNCH, grid=(20, 1, 1))
+    script = Script().launch(10, 0, descriptor=wide, mode=MODE_YIELD)
+    script.launch(95, 1, priority=URGENT)
+    saw = script.report(100, 0, 0).report(108, 0, 1).report(120, 1, 0).run(kind, 150)
+    offers = saw.offers()
+    assert len([c for c in offers if c < 100]) == 8
+    assert {c: offers[c] for c in offers if c > 100} == {
+        106: (0, 0, 0),
+        131: (1, 1, 0),
+        135: (0, 0, 1),
+    }
+    assert saw.changes("kill") == {0: 0} and not saw.pulses("put_back", "ticket")
 
 
 # Timing
