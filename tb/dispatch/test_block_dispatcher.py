@@ -219,9 +219,9 @@ class BlindModel(Model):
         return dict.fromkeys(super().outputs(inputs))
 
 
-def make_blind(config):
-    component, _ = make_dispatcher(config)
-    return component, BlindModel(config_of(config))
+def make_blind(config, *, first_number):
+    component, _ = make_dispatcher(config, first_number=first_number)
+    return component, BlindModel(config_of(config), first_number=first_number)
 
 
 @pytest.mark.parametrize("fault", SEEN_BY_THE_LEDGER)

@@ -49,7 +49,8 @@ BUILDS: Final[dict[str, tuple[Build, ...]]] = {
     "incremental_scheduler": (Build.of(test_incremental_scheduler.make, "three_entries"),),
     "grid_walker": (Build.of(dispatch_cases.make_walker, "tiny", first_number=LATE_NUMBER),),
     "block_dispatcher": tuple(
-        Build.of(dispatch_cases.make_dispatcher, soon(config)) for config in DISPATCHERS
+        Build.of(dispatch_cases.make_dispatcher, soon(config), first_number=LATE_NUMBER)
+        for config in DISPATCHERS
     ),
     "launch_path": (
         Build.of(

@@ -74,8 +74,14 @@ def late(case: Case) -> Case:
 
 
 def dispatcher_case(config: str, profile: str, seed: int, cycles: int = 4000) -> Case:
-    """Return a case of BlockDispatcher with a profile of `tb.support.sm_behaviour`."""
-    return _surrounded(profile, config, seed, cycles, path=False)
+    """Return a case of BlockDispatcher with a profile of `tb.support.sm_behaviour`.
+
+    Each launch's first block has `LATE_NUMBER`.
+    """
+    case = _surrounded(profile, config, seed, cycles, path=False)
+    ledger = f"{dispatch_configs.__name__}:LATE_LEDGERS.{case.params['config']}"
+    params = {**case.params, "first_number": LATE_NUMBER}
+    return replace(case, params=params, events={**case.events, "ledger": ledger})
 
 
 def path_case(config: str, profile: str, seed: int, cycles: int = 4000) -> Case:

@@ -7,6 +7,7 @@ from typing import Any
 from tb.support.dispatch_events import (
     Ends,
     LateHostLedger,
+    LateLedger,
     LatePathLedger,
     PathLedger,
     StallCauses,
@@ -60,6 +61,7 @@ class _Observers(SimpleNamespace):
 
 
 LEDGERS = _Observers(Ledger)
+LATE_LEDGERS = _Observers(LateLedger)
 PATH_LEDGERS = _Observers(PathLedger)
 LATE_PATH_LEDGERS = _Observers(LatePathLedger)
 PREEMPTS_LEDGERS = _Observers(PreemptsLedger)

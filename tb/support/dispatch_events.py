@@ -185,7 +185,13 @@ class LatePathLedger(PathLedger):
     first_ticket, first_number = LATE_TICKET, LATE_NUMBER
 
 
+class LateLedger(Ledger):
+    """The ledger where each launch's first block has `LATE_NUMBER`."""
+
+    first_number = LATE_NUMBER
+
+
 class LateHostLedger(HostLedger):
-    """The ledger of FrontEnd where each launch's first block has `LATE_NUMBER`."""
+    """The same of FrontEnd."""
 
     first_number = LATE_NUMBER
