@@ -18,7 +18,7 @@ from warploom_golden.launch.queue_cycle import Cycle
 from warploom_golden.launch.queue_moves import Moves
 from warploom_golden.launch.queue_packing import Packets
 from warploom_golden.launch.record_queue import RecordQueue as RecordQueueModel
-from warploom_sim.cosim.lockstep import Case, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_sim.cosim.lockstep.events import require
 
 #: Configurations and pairs of a launch; SMs are lost soon.
@@ -105,6 +105,7 @@ def case(config, waits, seed, cycles, resets=4):
     )
 
 
+@pytest.mark.rule("queued_launch_path", 15)
 def test_equals_its_model_on_amaranth(seed):
     run([case(SMALL, 2, seed, 200, resets=1)], "amaranth")
 
@@ -114,6 +115,7 @@ def test_equals_its_model_on_icarus(seed):
     run([case(SMALL, 2, seed, 1500)], "icarus")
 
 
+@pytest.mark.rule("queued_launch_path", 5)
 @pytest.mark.deep
 @pytest.mark.parametrize(("config", "waits"), CONFIGS)
 def test_equals_its_model_for_long(config, waits, seed):
@@ -123,6 +125,14 @@ def test_equals_its_model_for_long(config, waits, seed):
 @pytest.mark.deep
 def test_equals_its_model_and_hard_cases_happen(seed):
     run_until(NAMES, lambda n: [case(SMALL, 2, seed + n, 30_000, resets=12)], "verilator")
+
+
+@pytest.mark.deep
+def test_lockstep_finds_a_wrong_rule(monkeypatch, seed):
+    """The model's streams do not rotate; the books would not tell."""
+    plant(monkeypatch, [Rewrite(Cycle, "_first_behind_last", "self._state.last", "0")])
+    with pytest.raises(LockstepError):
+        run([case(SMALL, 2, seed + number, 4000) for number in range(4)], "verilator", waves=False)
 
 
 # Wrong rules

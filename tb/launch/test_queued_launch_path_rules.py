@@ -1,7 +1,4 @@
-"""QueuedLaunchPath's rules and cycles, as its page's worked examples have them.
-
-The rules stand in comments until the block is one of the plan's.
-"""
+"""QueuedLaunchPath's rules and cycles, as its page's worked examples have them."""
 
 from dataclasses import replace
 
@@ -26,7 +23,7 @@ def word(oldest, k):
     return oldest >> 32 * k & 0xFFFFFFFF
 
 
-# Rules: 1, 2, 3, 6, 7, 8, 10, 11, 16, 18.
+@pytest.mark.rule("queued_launch_path", 1, 2, 3, 6, 7, 8, 10, 11, 16, 18)
 def test_one_launch_from_its_transfer_to_its_popped_record(kind):
     """Example 1."""
     saw = Script().launch(10, 0).report(40, 0).pop(60).run(kind, 70)
@@ -48,7 +45,7 @@ def killed_and_on_again():
     return script.killed(106, 0).report(130, 1).report(160, 0, slot=1)
 
 
-# Rules: 1, 6, 7, 10, 16, 17, 18.
+@pytest.mark.rule("queued_launch_path", 1, 6, 7, 10, 16, 17, 18)
 def test_an_urgent_launch_kills_and_the_low_one_goes_on(kind):
     """Example 2; the launch that goes on gets the slot that was freed last."""
     saw = killed_and_on_again().run(kind, 180)
@@ -64,7 +61,7 @@ def test_an_urgent_launch_kills_and_the_low_one_goes_on(kind):
     }
 
 
-# Rules: 1, 2, 3.
+@pytest.mark.rule("queued_launch_path", 1, 2, 3)
 def test_a_wait_ends_and_the_launch_that_waited_is_offered(kind):
     """Example 3."""
     saw = Script().launch(10, 0).launch(11, 1, (0, 1)).report(40, 0).run(kind, 66)
@@ -83,7 +80,7 @@ def eight_preempts():
     return script
 
 
-# Rules: 6, 10, 11.
+@pytest.mark.rule("queued_launch_path", 6, 10, 11)
 def test_records_run_out_and_a_pop_makes_room(kind):
     """Example 4."""
     script = eight_preempts().launch(95, 0).preempt(105, 7).pop(110)
@@ -97,7 +94,7 @@ def test_records_run_out_and_a_pop_makes_room(kind):
     assert saw.pulses("answer", "ticket", "code") == {101: (0, full)}
 
 
-# Rules: 6, 11.
+@pytest.mark.rule("queued_launch_path", 6, 11)
 @pytest.mark.parametrize(("comes", "code"), [(107, ErrorCode.COMPLETION_FULL), (108, 0)])
 def test_a_launch_finds_the_record_that_a_pop_freed(kind, comes, code):
     """Example 4, the two other runs."""
@@ -105,7 +102,7 @@ def test_a_launch_finds_the_record_that_a_pop_freed(kind, comes, code):
     assert saw.pulses("answer", "code") == {comes + 6: code}
 
 
-# Rules: 3, 4.
+@pytest.mark.rule("queued_launch_path", 3, 4)
 @pytest.mark.parametrize("mode", range(5, 8))
 def test_a_mode_that_does_not_exist_is_refused(kind, mode):
     """Example 5; no trace but the answer."""
@@ -115,14 +112,14 @@ def test_a_mode_that_does_not_exist_is_refused(kind, mode):
     assert not saw.offers()
 
 
-# Rules: 4.
+@pytest.mark.rule("queued_launch_path", 4)
 def test_launch_checks_error_comes_before_the_mode(kind):
     """Example 5, the other half."""
     saw = Script().launch(10, 0, gx=0, mode=7).run(kind, 20)
     assert saw.pulses("answer", "code", "argument") == {16: (ErrorCode.GRID_ZERO, 0)}
 
 
-# Rules: 4.
+@pytest.mark.rule("queued_launch_path", 4)
 def test_a_mode_that_does_not_exist_comes_before_a_wait_ahead(kind):
     script = Script().launch(10, 0, (1, 1), mode=5).launch(11, 0, (1, 1), mode=4)
     saw = script.run(kind, 20)
@@ -138,7 +135,7 @@ def a_soft_reset(*more):
     return script
 
 
-# Rules: 8, 12, 13, 14.
+@pytest.mark.rule("queued_launch_path", 8, 12, 13, 14)
 def test_a_soft_reset_ends_what_runs_and_the_next_launch_is_like_the_first(kind):
     """Example 6; slots begin anew."""
     saw = a_soft_reset().run(kind, 110)
@@ -153,7 +150,7 @@ def test_a_soft_reset_ends_what_runs_and_the_next_launch_is_like_the_first(kind)
     assert saw.pulses("timeline", "stream", "count") == {74: (0, 1)}
 
 
-# Rules: 4, 13, 14.
+@pytest.mark.rule("queued_launch_path", 4, 13, 14)
 def test_a_launch_in_a_soft_reset_is_refused(kind):
     """Example 6, the other half: refused, and idle as soon as before."""
     saw = a_soft_reset(62).run(kind, 110)
@@ -165,7 +162,7 @@ def test_a_launch_in_a_soft_reset_is_refused(kind):
     assert saw.changes("idle") == {0: 1, 11: 0, 75: 1, 86: 0}
 
 
-# Rules: 13.
+@pytest.mark.rule("queued_launch_path", 13)
 def test_the_first_cycle_of_a_soft_reset_still_judges(kind):
     """A launch that leaves LaunchCheck in it, and one of the next cycle."""
     script = Script().launch(55, 0).launch(56, 1).soft_reset(60, 100)
@@ -181,7 +178,7 @@ def both_places_held():
     return script.launch(95, 2, priority=URGENT).killed(120, 0).killed(140, 1)
 
 
-# Rules: 7, 16, 18.
+@pytest.mark.rule("queued_launch_path", 7, 16, 18)
 def test_an_urgent_launch_gets_the_place_that_is_free_first(kind):
     """Example 7."""
     saw = both_places_held().run(kind, 160)
@@ -194,7 +191,7 @@ def test_an_urgent_launch_gets_the_place_that_is_free_first(kind):
     }
 
 
-# Rules: 16, 17.
+@pytest.mark.rule("queued_launch_path", 16, 17)
 def test_who_goes_on_is_not_held_by_a_later_launch_of_its_stream(kind):
     """Example 8."""
     script = Script().launch(10, 0, **KILLED)
@@ -213,7 +210,7 @@ def unstarted_and_urgent(urgent):
     return Script().launch(10, 0, mode=Mode.WAIT).launch(urgent, 1, priority=URGENT)
 
 
-# Rules: 16.
+@pytest.mark.rule("queued_launch_path", 16)
 def test_a_skip_in_the_cycle_before_the_first_decision_takes_the_launch_back(kind):
     """Accepted in 24: skip in 26. Drained from 28 on, forgotten in 30; record in 34.
 
@@ -225,7 +222,7 @@ def test_a_skip_in_the_cycle_before_the_first_decision_takes_the_launch_back(kin
     assert offers == {43: 0}
 
 
-# Rules: 16.
+@pytest.mark.rule("queued_launch_path", 16)
 def test_a_skip_in_the_cycle_of_the_first_decision_changes_nothing(kind):
     """Accepted in 25: skip in 27, and the block is decided in 27."""
     saw = unstarted_and_urgent(20).run(kind, 60)
@@ -234,7 +231,7 @@ def test_a_skip_in_the_cycle_of_the_first_decision_changes_nothing(kind):
     assert offers == {29: 0, 43: 1}
 
 
-# Rules: 16.
+@pytest.mark.rule("queued_launch_path", 16)
 def test_a_launch_yields_until_the_last_urgent_block_is_decided(kind):
     """The low launch has 20 blocks; 8 of them fill both SMs.
 
@@ -261,7 +258,7 @@ def test_a_launch_yields_until_the_last_urgent_block_is_decided(kind):
 # Timing
 
 
-# Rules: 16.
+@pytest.mark.rule("queued_launch_path", 16)
 def test_commands_reach_kill_in_the_cycles_of_the_table(kind):
     """PREEMPT in 50: `kill` in 54; an ABORT in 50 of a launch with a place: in 56."""
     low = {"priority": LOW, **KILLED}
@@ -270,7 +267,7 @@ def test_commands_reach_kill_in_the_cycles_of_the_table(kind):
         assert saw.changes("kill") == {0: 0, rises: 1}
 
 
-# Rules: 16.
+@pytest.mark.rule("queued_launch_path", 16)
 def test_a_time_out_is_killed_in_the_cycle_of_the_table(kind):
     """The first offer stands in 29; the limit is 12: `kill` in 29 + 12 + 2."""
     script = Script().launch(10, 0).killed(60, 0)
@@ -282,7 +279,7 @@ def test_a_time_out_is_killed_in_the_cycle_of_the_table(kind):
     assert saw.pulses("record", *fields) == {68: (1, FinalFate.FAILED, QueueCode.TIMEOUT)}
 
 
-# Rules: 16.
+@pytest.mark.rule("queued_launch_path", 16)
 def test_a_prepared_launch_takes_the_place_that_is_gone_first(kind):
     """`next_launch`: both places held, last report in 80, first offer of the third in 92."""
     script = Script().launch(10, 0).launch(11, 1).launch(12, 2)
@@ -292,7 +289,7 @@ def test_a_prepared_launch_takes_the_place_that_is_gone_first(kind):
     assert max(offers) == 92
 
 
-# Rules: 6.
+@pytest.mark.rule("queued_launch_path", 6)
 def test_an_abort_of_a_waiting_launch_and_of_an_unknown_ticket(kind):
     """Launch 2 waits for launch 1; its entry 1 is compared in 53, and the ABORT acts in 54."""
     script = Script().launch(10, 0).launch(11, 1, (0, 1)).abort(50, 2).abort(80, 9)
@@ -309,7 +306,7 @@ def test_an_abort_of_a_waiting_launch_and_of_an_unknown_ticket(kind):
 LOSSY = config_of("tiny,kill_timeout=16")
 
 
-# Rules: 8.
+@pytest.mark.rule("queued_launch_path", 8)
 def test_the_clock_wraps_and_a_record_has_its_low_half(kind):
     """It begins 20 cycles before its wrap; the launch is accepted in 15 and offered in 29."""
     script = Script().launch(10, 0).report(40, 0)
@@ -319,7 +316,7 @@ def test_the_clock_wraps_and_a_record_has_its_low_half(kind):
     assert times == {48: ((1 << 32) - 5, 9, 27)}
 
 
-# Rules: 8.
+@pytest.mark.rule("queued_launch_path", 8)
 def test_the_clocks_halves_carry(kind):
     saw = Script().run(kind, 8, first_clock=0xABCD_FFFF_FFFC)
     assert saw.recording.port("clock") == list(range(0xABCD_FFFF_FFFC, 0xABCE_0000_0004))
@@ -335,7 +332,7 @@ def all_lost():
     return script.preempt(40, 0, 1)
 
 
-# Rules: 9.
+@pytest.mark.rule("queued_launch_path", 9)
 @pytest.mark.parametrize(("comes", "code"), [(59, 0), (60, ErrorCode.NO_SM)])
 def test_a_launch_is_refused_two_cycles_after_the_last_sm_is_lost(kind, comes, code):
     """`lost` is 3 from 64 on, `no_sm` is 1 from 65 on; a launch in t is judged in t + 5."""
@@ -349,7 +346,7 @@ def test_a_launch_is_refused_two_cycles_after_the_last_sm_is_lost(kind, comes, c
     assert launches == lost | waiting
 
 
-# Rules: 9, 12.
+@pytest.mark.rule("queued_launch_path", 9, 12)
 def test_a_restart_leaves_lost_sms_lost_and_no_sm_is_zero_for_one_cycle(kind):
     """`restart` in 120: a launch that is judged in 126 is refused, as is each later one."""
     saw = all_lost().soft_reset(100, 120).launch(121, 0).run(kind, 140)
@@ -357,7 +354,7 @@ def test_a_restart_leaves_lost_sms_lost_and_no_sm_is_zero_for_one_cycle(kind):
     assert saw.pulses("answer", "code")[127] == ErrorCode.NO_SM
 
 
-# Rules: 12.
+@pytest.mark.rule("queued_launch_path", 12)
 def test_a_restart_and_a_pop(kind):
     """The pop of the restart's cycle counts: its record's place is free as after any pop."""
     script = eight_preempts().soft_reset(100, 112).pop(112)
@@ -366,7 +363,7 @@ def test_a_restart_and_a_pop(kind):
     assert saw.changes("room") == {0: 15, 91: 0, 115: 15}
 
 
-# Rules: 1, 12.
+@pytest.mark.rule("queued_launch_path", 1, 12)
 def test_a_restart_forgets_holds_breaks_and_counts(kind):
     """Stream 7 is held, stream 0 is broken by a loss; after the restart both take launches."""
     script = Script(LOSSY).launch(10, 0, **KILLED).preempt(40, 0, 7)
@@ -382,7 +379,7 @@ def test_a_restart_forgets_holds_breaks_and_counts(kind):
 # Without indices
 
 
-# Rules: 19.
+@pytest.mark.rule("queued_launch_path", 19)
 def test_without_indices_the_first_offer_comes_fourteen_cycles_after_the_transfer(kind):
     config = config_of("tiny,index_memory_warps=0")
     saw = Script(config).launch(10, 0).report(40, 0).run(kind, 60)

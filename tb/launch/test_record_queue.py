@@ -141,6 +141,7 @@ def case(config, seed, cycles=3000):
     )
 
 
+@pytest.mark.rule("record_queue", 1, 6)
 @pytest.mark.parametrize("config", EVENTS)
 def test_equals_its_model_and_hard_cases_happen(config, seed):
     run_until(tuple(Happenings().counts()), lambda n: [case(config, seed + n)], "amaranth")

@@ -1,7 +1,4 @@
-"""RecordQueue's rules and cycles, as its page's tables have them.
-
-The rules stand in comments until the block is one of the plan's.
-"""
+"""RecordQueue's rules and cycles, as its page's tables have them."""
 
 import pytest
 
@@ -60,7 +57,7 @@ def tickets(seen):
     return [oldest & 0xFFFFFFFF for oldest in seen.port("oldest")]
 
 
-# Rules: 2, 3, 4, 5.
+@pytest.mark.rule("record_queue", 2, 3, 4, 5)
 def test_a_lone_record_and_one_pop_too_many(queue):
     """The page's first table, from cycle 10 on; the pops of 21 and 22 take nothing."""
     seen = play(queue, {10: 7}, pops=(20, 21, 22), cycles=26)
@@ -69,7 +66,7 @@ def test_a_lone_record_and_one_pop_too_many(queue):
     assert seen.cycles("record_taken") == [21]
 
 
-# Rules: 2, 3, 4, 5.
+@pytest.mark.rule("record_queue", 2, 3, 4, 5)
 def test_two_records_are_popped_while_oldest_lags_behind(queue):
     """The page's second table, from cycle 10 on."""
     seen = play(queue, {10: 1, 11: 2}, pops=(12, 13, 14), cycles=18)
@@ -78,7 +75,7 @@ def test_two_records_are_popped_while_oldest_lags_behind(queue):
     assert seen.cycles("record_taken") == [13, 14]
 
 
-# Rules: 3, 5.
+@pytest.mark.rule("record_queue", 3, 5)
 def test_the_next_record_is_at_oldest_two_cycles_after_a_pop(queue):
     """Three records in 0, 1 and 2; pops in 10, 12 and 13."""
     seen = play(queue, {0: 1, 1: 2, 2: 3}, pops=(10, 12, 13), cycles=17)
@@ -87,7 +84,7 @@ def test_the_next_record_is_at_oldest_two_cycles_after_a_pop(queue):
     assert seen.cycles("record_taken") == [11, 13, 14]
 
 
-# Rules: 2, 3, 5.
+@pytest.mark.rule("record_queue", 2, 3, 5)
 def test_a_record_comes_and_the_shown_one_is_popped(queue):
     """Both happen in 6; `records` stays, and both others follow."""
     seen = play(queue, {0: 1, 1: 2, 6: 3}, pops=(6,), cycles=11)
@@ -95,14 +92,14 @@ def test_a_record_comes_and_the_shown_one_is_popped(queue):
     assert tickets(seen)[4:] == [1, 1, 1, 1, 2, 2, 2]
 
 
-# Rules: 4, 5.
+@pytest.mark.rule("record_queue", 4, 5)
 @pytest.mark.parametrize(("comes", "shown"), [(4, [1, 1, 2, 2]), (5, [1, 1, 0, 2])])
 def test_whether_the_next_record_came_in_time(queue, comes, shown):
     """Popped in 5: one that came in 4 is at `oldest` in 7, one that comes in 5 in 8."""
     assert tickets(play(queue, {0: 1, comes: 2}, pops=(5,), cycles=9))[5:] == shown
 
 
-# Rules: 3.
+@pytest.mark.rule("record_queue", 3)
 def test_a_pop_before_the_record_is_shown_does_nothing(queue):
     """It comes in 0, is in the memory in 1, and is shown in 2."""
     seen = play(queue, {0: 9}, pops=(0, 1), cycles=6)
@@ -110,7 +107,7 @@ def test_a_pop_before_the_record_is_shown_does_nothing(queue):
     assert seen.cycles("record_taken") == []
 
 
-# Rules: 3, 5.
+@pytest.mark.rule("record_queue", 3, 5)
 def test_a_pop_in_the_first_cycle_in_which_a_record_is_shown(queue):
     """It is shown in 2, and popped there: `oldest` has it in 3 alone."""
     seen = play(queue, {0: 9}, pops=(2,), cycles=6)
@@ -118,7 +115,7 @@ def test_a_pop_in_the_first_cycle_in_which_a_record_is_shown(queue):
     assert seen.cycles("record_taken") == [3]
 
 
-# Rules: 1, 2, 3, 4, 5.
+@pytest.mark.rule("record_queue", 1, 2, 3, 4, 5)
 def test_twenty_records_have_a_place(queue):
     """`tiny` has entries for 4 launches of each priority: 20 records, which are popped from 30 on.
 
@@ -131,7 +128,7 @@ def test_twenty_records_have_a_place(queue):
     assert seen.cycles("record_taken") == list(range(31, 51))
 
 
-# Rules: 1, 2, 3, 4.
+@pytest.mark.rule("record_queue", 1, 2, 3, 4)
 @pytest.mark.parametrize(("config", "places"), [("tiny", 20), ("tiny,queue_depth=1", 8)])
 @pytest.mark.parametrize("kind", [RecordQueue, Model], ids=["rtl", "model"])
 def test_a_full_queue_goes_round_and_round(kind, config, places):
@@ -149,7 +146,7 @@ def test_a_full_queue_goes_round_and_round(kind, config, places):
     assert seen.port("records")[-1] == tickets(seen)[-1] == 0
 
 
-# Rules: 7.
+@pytest.mark.rule("record_queue", 7)
 def test_every_bit_of_a_record_has_its_place(queue):
     """Each field all ones, alone; the numbers are the page's table."""
     places = {
@@ -174,7 +171,7 @@ def test_every_bit_of_a_record_has_its_place(queue):
     assert seen.port("oldest")[21 : 21 + len(places)] == list(places.values())
 
 
-# Rules: 7.
+@pytest.mark.rule("record_queue", 7)
 def test_the_words_of_a_failed_launch_and_of_a_preempt(queue):
     failed = {
         "ticket": 0xFEDC0001,

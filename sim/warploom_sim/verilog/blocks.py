@@ -50,6 +50,8 @@ BLOCKS: Final[dict[str, Factory]] = {
 #: Blocks that have a page, a bench and figures, but are no part of FrontEnd yet: not handed out.
 ALONE: Final[dict[str, Factory]] = {
     "kernel_queue": _block("launch.kernel_queue", "KernelQueue"),
+    "record_queue": _block("launch.record_queue", "RecordQueue"),
+    "queued_launch_path": _block("launch.queued_launch_path", "QueuedLaunchPath"),
 }
 
 #: Blocks that are there only where something makes indices.
