@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tb.dispatch import test_block_dispatcher_preempts_rules as rules
 from tb.support.dispatch_configs import config_of, preempts_observers, soon
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
@@ -12,6 +13,7 @@ from tb.support.preempts_ledger import PREEMPTS_CASES
 from warploom.dispatch import BlockDispatcher
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.dispatch import BlockDispatcher as Model
+from warploom_golden.dispatch import block_dispatcher as model_module
 from warploom_golden.dispatch import yielding
 from warploom_sim.cosim.lockstep import Case, Ports, run
 from warploom_sim.cosim.lockstep.checker import Checker
@@ -143,3 +145,42 @@ def test_the_ledger_finds_a_wrong_rule(name, monkeypatch, seed):
     with pytest.raises(AssertionError):
         for number in range(MOST):
             play(all_cases(CONFIGS[0], seed + number, 1500))
+
+
+#: Wrong rules that break no promise to a launch, each with an example of the page that finds it.
+WRONG_IN_TIME = {
+    "a stopped launch is yielded to": (
+        Rewrite(yielding, "outranks", "not place.stop", "True"),
+        lambda: rules.test_the_urgent_launch_is_drained(rules.model),
+    ),
+    "a launch yields to its own successor": (
+        Rewrite(yielding, "outranks", "not is_held_by_order(place, places)", "True"),
+        lambda: rules.test_nobody_yields(rules.model, {}, {"stream": 0}),
+    ),
+    "the older one is the candidate": (
+        Rewrite(model_module, "next_waiting", "len(waiting) == 2", "False"),
+        lambda: rules.test_a_low_launch_yields_before_its_first_walk(rules.model),
+    ),
+    "a stopped launch yields": (
+        Rewrite(Model, "tick", "not place.stop and not place.exhausted", "not place.exhausted"),
+        lambda: rules.test_a_drain_while_it_yields(rules.model),
+    ),
+    "the fit beside a newer launch is known at once": (
+        Rewrite(
+            model_module, "fit_is_known_from", "max(other.transferred, counted)", "counted - 3"
+        ),
+        lambda: rules.test_yield_and_back(rules.model),
+    ),
+    "a first head is placed beside its own blocks": (
+        Rewrite(Model, "_has_room", "self._preempts and any(sm.held)", "False"),
+        lambda: rules.test_yield_and_back(rules.model),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_IN_TIME)
+def test_an_example_finds_a_wrong_rule(name, monkeypatch):
+    change, example = WRONG_IN_TIME[name]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError):
+        example()

@@ -44,6 +44,11 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "block_dispatcher_kill.in_time": (31,),
         "block_dispatcher_kill.freed": (33, 36),
         "block_dispatcher_kill.silent": (23,),
+        "block_dispatcher_preempts.urgent_first": (51, 52, 55),
+        "block_dispatcher_preempts.yields": (52,),
+        "block_dispatcher_preempts.started": (50,),
+        "block_dispatcher_preempts.taken_back": (58, 59, 60),
+        "block_dispatcher_preempts.untouched": (58,),
     },
     "block_to_warps": {
         "block_to_warps.order": (3, 4),
