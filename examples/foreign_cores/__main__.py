@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from foreign_cores import THREADS, Outcome, add_vectors, built_bench
+from foreign_cores import THREADS, Outcome, add_vectors, bench_files, built_bench
 from warploom_sim.failure import ProgramError
 from warploom_spec import WarploomError
 
@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
     """Run the cores of a checkout, and return the exit code."""
     (folder,) = arguments
     try:
-        bench = built_bench(Path(folder), WORK)
+        bench = built_bench(bench_files(Path(folder), WORK), WORK)
         outcomes = {threads: add_vectors(bench, threads, WORK) for threads in THREADS}
         # The launch is aborted while blocks run, and launched again.
         killed = add_vectors(bench, max(THREADS), WORK, abort_after=40)

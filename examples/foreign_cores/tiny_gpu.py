@@ -53,22 +53,25 @@ def repaired(text: str) -> str:
     return re.sub(r"(\bbegin\s*(?://[^\n]*\n\s*)*)reg(\s+\w+\s*=)", r"\1automatic reg\2", text)
 
 
-def built_bench(checkout: Path, work: Path) -> Path:
-    """Return the simulation of a checkout's cores behind FrontEnd.
+def bench_files(checkout: Path, work: Path) -> list[Path]:
+    """Write what the simulation of a checkout's cores behind FrontEnd is made of.
 
     Parameters
     ----------
     checkout : Path
         The user's checkout; nothing in it is changed.
     work : Path
-        Where Verilog, repaired copies and the simulation go; created if need be.
+        Where Verilog and repaired copies go; created if need be.
+
+    Returns
+    -------
+    list of Path
+        Files for Verilator; warnings about the checkout are off.
 
     Raises
     ------
     WarploomError
-        If the folder is no checkout, or Verilator is not installed.
-    ProgramError
-        If Verilator does not take the sources.
+        If the folder is no checkout.
     """
     paths = [checkout / "src" / f"{name}.sv" for name in SOURCES]
     missing = [path for path in paths if not path.is_file()]
@@ -77,7 +80,6 @@ def built_bench(checkout: Path, work: Path) -> Path:
             f"TINY_GPU is {str(checkout)!r}, which has no {missing[0].relative_to(checkout)};"
             " legal: a checkout of tiny-gpu"
         )
-    surroundings = {**os.environ, **simulators.environment("verilator")}
     rtl, copies = work / CONFIG, work / "src"
     generate(["front_end", "block_at_a_time"], [CONFIG], work)
     copies.mkdir(parents=True, exist_ok=True)
@@ -87,17 +89,43 @@ def built_bench(checkout: Path, work: Path) -> Path:
     waiver = work / "foreign.vlt"
     waiver.write_text(f'`verilator_config\nlint_off -file "{copies.resolve()}/*"\n')
     ours = ("warploom_pkg.sv", "front_end.v", "front_end_packed.v", "block_at_a_time.v")
-    files = [waiver, *(rtl / name for name in ours), BENCH, *(copies / p.name for p in paths)]
-    made = (work / "verilated").resolve()
-    options = ["--binary", "--timing", "--timescale", "1ns/1ns", "--output-split", "0"]
-    options += ["-CFLAGS", "-std=c++20", "--top-module", "tiny_gpu_bench"]
-    options += ["--Mdir", str(made), "-o", "bench"]
-    # A run takes milliseconds: the compiler's optimizations would take longer than they save.
-    options += ["-MAKEFLAGS", " ".join(f"OPT_{kind}=-O0" for kind in ("FAST", "SLOW", "GLOBAL"))]
-    command = ["verilator", *options, *(str(file.resolve()) for file in files)]
+    return [waiver, *(rtl / name for name in ours), BENCH, *(copies / p.name for p in paths)]
+
+
+def verilate(files: list[Path], *options: str) -> None:
+    """Have Verilator read the simulation's files, and do what the options say.
+
+    Raises
+    ------
+    WarploomError
+        If Verilator is not installed.
+    ProgramError
+        If it does not take the sources.
+    """
+    surroundings = {**os.environ, **simulators.environment("verilator")}
+    command = ["verilator", "--timing", "--timescale", "1ns/1ns", "--top-module", "tiny_gpu_bench"]
+    command += [*options, *(str(file.resolve()) for file in files)]
     done = subprocess.run(command, env=surroundings, capture_output=True, text=True)
     if done.returncode:
         raise ProgramError(f"Verilator does not take the cores:\n{done.stderr.strip()}")
+
+
+def built_bench(files: list[Path], work: Path) -> Path:
+    """Return the simulation that `bench_files` are for; it comes into ``work``.
+
+    Raises
+    ------
+    WarploomError
+        If Verilator is not installed.
+    ProgramError
+        If it does not take the sources.
+    """
+    made = (work / "verilated").resolve()
+    options = ["--binary", "--output-split", "0", "-CFLAGS", "-std=c++20"]
+    options += ["--Mdir", str(made), "-o", "bench"]
+    # A run takes milliseconds: the compiler's optimizations would take longer than they save.
+    options += ["-MAKEFLAGS", " ".join(f"OPT_{kind}=-O0" for kind in ("FAST", "SLOW", "GLOBAL"))]
+    verilate(files, *options)
     return made / "bench"
 
 

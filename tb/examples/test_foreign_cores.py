@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from foreign_cores import THREADS, __main__, add_vectors, built_bench, repaired, tiny_gpu
+from foreign_cores import (
+    THREADS,
+    __main__,
+    add_vectors,
+    bench_files,
+    built_bench,
+    repaired,
+    tiny_gpu,
+    verilate,
+)
+from warploom_sim.failure import ProgramError
 
 ROOT = Path(__file__).parents[2]
 STAND_IN = Path(__file__).with_name("stand_in_core.sv")
@@ -67,16 +77,47 @@ def test_a_source_is_repaired_and_means_the_same(text: str, expected: str) -> No
 
 
 @pytest.fixture(scope="module")
-def stand_in(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return a simulation with the stand-in's cores, and its folder."""
-    folder = tmp_path_factory.mktemp("foreign")
-    return built_bench(checkout(folder / "checkout", STAND_IN.read_text()), folder), folder
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("foreign")
+
+
+@pytest.fixture(scope="module")
+def files(folder: Path) -> list[Path]:
+    """Return the files of a simulation with the stand-in's cores."""
+    return bench_files(checkout(folder / "checkout", STAND_IN.read_text()), folder)
+
+
+@pytest.fixture(scope="module")
+def bench(files: list[Path], folder: Path) -> Path:
+    """Return that simulation."""
+    return built_bench(files, folder)
+
+
+def test_the_bench_fits_the_front_end_the_adapter_and_a_core(files: list[Path]) -> None:
+    verilate(files, "--lint-only")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        (".report_valid(report_valid), .report_ready(", ".report_ready(", "report_valid"),
+        ("thread_count[$clog2(THREADS):0]", "thread_count[$clog2(THREADS)+1:0]", "WIDTH"),
+    ],
+)
+def test_a_bench_that_does_not_fit_is_found(
+    right: str, wrong: str, message: str, files: list[Path], tmp_path: Path
+) -> None:
+    text = tiny_gpu.BENCH.read_text()
+    assert right in text
+    (tmp_path / "wrong.sv").write_text(text.replace(right, wrong))
+    changed = [tmp_path / "wrong.sv" if file == tiny_gpu.BENCH else file for file in files]
+    with pytest.raises(ProgramError, match=message):
+        verilate(changed, "--lint-only")
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("threads", THREADS)
-def test_a_core_adds_behind_front_end(threads: int, stand_in: tuple[Path, Path]) -> None:
-    bench, folder = stand_in
+def test_a_core_adds_behind_front_end(threads: int, bench: Path, folder: Path) -> None:
     outcome = add_vectors(bench, threads, folder, seed=threads)
     assert outcome.equal, outcome.differing
     (record,) = outcome.records
@@ -84,8 +125,7 @@ def test_a_core_adds_behind_front_end(threads: int, stand_in: tuple[Path, Path])
 
 
 @pytest.mark.deep
-def test_an_aborted_launch_leaves_cores_that_add(stand_in: tuple[Path, Path]) -> None:
-    bench, folder = stand_in
+def test_an_aborted_launch_leaves_cores_that_add(bench: Path, folder: Path) -> None:
     outcome = add_vectors(bench, 80, folder, abort_after=20)
     assert outcome.equal
     assert [record.partition(",")[0] for record in outcome.records] == [
