@@ -50,6 +50,8 @@ class KernelRun:
         as long as their kernel likes.
     index_address : int or None
         Of all launches; None: the driver gives each block shape its own.
+    shared_more : tuple of int
+        Bytes of shared memory that a block of each launch takes beyond what its kernel needs.
     """
 
     kernel: KernelElf
@@ -61,6 +63,7 @@ class KernelRun:
     limit: int = LIMIT
     tasks: tuple[dict[str, int], ...] = ()
     index_address: int | None = None
+    shared_more: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -154,7 +157,9 @@ def _outcome(found: dict[str, Any], memory: NDArray[np.uint8]) -> KernelOutcome:
 def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
     """Return each launch as the C driver takes it, which gives each block shape its indices."""
     launches: list[dict[str, int]] = []
+    more = run.shared_more or (0,) * len(run.grids)
     for stream, (grid, block) in enumerate(zip(run.grids, run.blocks, strict=True)):
+        shared = run.kernel.shared_bytes + more[stream]
         _check_shape(grid, block, config)
         fields = dict(zip(("gx", "gy", "gz"), grid, strict=True))
         fields |= dict(zip(("dx", "dy", "dz"), block, strict=True))
@@ -164,7 +169,7 @@ def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
             "stream": stream,
             "after_previous": 1,
             "warp_registers": -(-run.kernel.registers * config.warp_size // REGISTER_UNIT),
-            "shared": -(-run.kernel.shared_bytes // SHARED_UNIT_BYTES),
+            "shared": -(-shared // SHARED_UNIT_BYTES),
             "barriers": run.kernel.barriers,
         }
         if run.index_address is not None:

@@ -43,8 +43,8 @@ def other_kernel(name: str, case: KernelCase) -> KernelCase:
 
 @pytest.mark.deep
 def test_every_kernel_and_shape_equals_numpy() -> None:
-    made = rows(TINY, "verilator")
-    assert len(made) == 57
+    made = rows("tiny", "verilator")
+    assert len(made) == 89
     assert made[-1]["doorbell_to_record"] > made[-1]["cycles"]
     assert all(row["equal"] and row["index_reads"] for row in made)
 
@@ -126,6 +126,12 @@ def warploom(*words) -> subprocess.CompletedProcess[str]:
             "block (129, 1, 1) has 129 threads; legal: 1 to 128",
         ),
         ((ADD, "--grid", "1,1", *SIZES[2:]), "'1,1' is no size; legal: X,Y,Z, such as 4,1,1."),
+        ((ADD, *SIZES, "--set", "smz=1"), "field is 'smz'; legal: sms, warp_size"),
+        ((ADD, *SIZES, "--set", "sms=0"), "sms is 0; legal: 1 to 256"),
+        (
+            (ADD, "--grid", "1,1,256", *SIZES[2:], "--set", "grid_bits=16,8,7"),
+            "grid z is 256; legal: 1 to 127",
+        ),
         ((str(KERNELS / "kernel.ld"), *SIZES), "no ELF file"),
         (("none.elf", *SIZES), "none.elf: No such file or directory"),
     ],

@@ -17,6 +17,7 @@ from warploom_sim.commands.parameters import (
     json_option,
     number_option,
     refuse_same,
+    set_option,
     several_option,
 )
 from warploom_sim.cosim.simulators import SIMULATORS
@@ -58,6 +59,7 @@ class Dimensions(click.ParamType[tuple[int, int, int]]):
     help="The next argument: a buffer's address, or a number; may be given more than once.",
 )
 @click.option("--config", type=PRESET, default="tiny", show_default=True, help="Preset.")
+@set_option
 @click.option(
     "--sim",
     "simulator",
@@ -79,9 +81,10 @@ class Dimensions(click.ParamType[tuple[int, int, int]]):
 def run(
     kernel: Path,
     config: str,
+    settings: tuple[str, ...],
     json_file: Path | None,
     wave: Path | None,
-    **settings: Any,
+    **given: Any,
 ) -> None:
     """Run a kernel that gcc compiled for RISC-V.
 
@@ -96,6 +99,8 @@ def run(
       warploom run examples/kernels/vector_add.elf --grid 4,1,1 --block 96,1,1
         --buffer a=a.npy --buffer b=b.npy --buffer out=zeros:384
         --arg a --arg b --arg out --arg 384 --out results
+      warploom run mine.elf --grid 8,1,1 --block 256,1,1 --config default --set sms=1
+        --buffer out=zeros:2048 --arg out
     """
     refuse_same(json=json_file, wave=wave)
     if not (EXAMPLES / "simt_host").is_dir():
@@ -109,8 +114,8 @@ def run(
     if str(EXAMPLES) not in sys.path:
         sys.path.insert(0, str(EXAMPLES))
     command = importlib.import_module("simt_host.command")
-    settings |= {"path": kernel, "config": variant(config).config, "wave": wave}
-    figures = asdict(command.run_one(**settings))
+    given |= {"path": kernel, "config": variant(config, settings).config, "wave": wave}
+    figures = asdict(command.run_one(**given))
     table = Table("figure", "value")
     for name, value in figures.items():
         shown = ErrorCode(value).name if name == "code" and value in list(ErrorCode) else value
