@@ -74,12 +74,14 @@ class BlockToWarps(wiring.Component):
             end.eq(self.ended),
             valid.eq((self.ended_valid & ~booting) | drops),
         ]
-        with m.If(drops):
+        # It means nothing without an end. `drops` would come later than `ended_valid`.
+        with m.If(~self.ended_valid):
             m.d.comb += [
                 end.slot.eq(self.block.slot),
                 end.status.eq(BlockStatus.KILLED),
                 end.warps.eq(left),
             ]
+        with m.If(drops):
             m.d.sync += [dropping.eq(0), held.eq(0)]
         self._count(m, end, valid, booting, boot)
         return m
@@ -156,6 +158,8 @@ class BlockToWarps(wiring.Component):
         counted_valid = Signal()
         before: Any = Signal(entry)
         last = Signal(config.warps_bits)
+        # `last` for each place: the slot's place is known later than how many have ended.
+        lasts = [Signal(config.warps_bits, name=f"last_{p}") for p in range(PLACES)]
         # The count after it, in the next cycle.
         total: Any = Signal(entry)
         over = Signal()
@@ -165,12 +169,13 @@ class BlockToWarps(wiring.Component):
             places_write.en.eq(self.offer.valid & self.offer.ready),
             place.addr.eq(end.slot),
             read.addr.eq(end.slot),
+            *(lasts[p].eq(self.words[p].warps - end.warps) for p in range(PLACES)),
         ]
         m.d.sync += [
             counted.eq(end),
             counted_valid.eq(valid),
             before.eq(read.data),
-            last.eq(Mux(place.data, self.words[1].warps, self.words[0].warps) - end.warps),
+            last.eq(Mux(place.data, lasts[1], lasts[0])),
         ]
         # Two ends of one block follow each other: the first one's count is not in the memory yet.
         with m.If(counted_valid & (counted.slot == end.slot)):
