@@ -96,6 +96,15 @@ def test_a_low_launch_yields_between_given_and_head(block):
     assert spans(recording, "yields") == {0: [(4, 7)]}
 
 
+@pytest.mark.rule("block_dispatcher", 52, 55)
+def test_a_walk_whose_last_block_is_decided_is_not_interrupted(block):
+    """Low blocks in 4 and 5, outranked in 5; the urgent launch is known to fit from 25 on."""
+    recording = submit(block, low(gx=2), urgent(4))
+    assert begun(recording, 0) == [6, 27] and begun(recording, 1) == [7, 28]
+    assert numbers(recording, 0, 0) == [0] and numbers(recording, 1, 0) == [1]
+    assert spans(recording, "yields") == {0: [(6, 7)]}
+
+
 @pytest.mark.rule("block_dispatcher", 56, 58)
 def test_a_skip_of_an_interrupted_launch(block):
     recording = submit(block, low(), urgent(2, gx=9, **WHOLE), stop=at(10, skip(0)))
