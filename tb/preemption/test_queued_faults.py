@@ -22,6 +22,7 @@ from warploom_golden.preemption.streams.event_launch import Launch, StopCode
 from warploom_golden.preemption.streams.event_state import EventState
 from warploom_golden.preemption.streams.event_streams import Stream, View
 from warploom_golden.preemption.streams.stopped_dispatcher import StoppedDispatcher
+from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import MODE_YIELD
 
 UNTIL = 1000
@@ -62,7 +63,6 @@ FAULTS = {
         "started_stop",
         lambda self, held: StopCode.DRAIN if self.mode == MODE_YIELD else StopCode.NONE,
     ),
-    "a skip that has failed is never found out": (event_places, "_SKIP_CHECK", 1),
     "an orphan lives one cycle": (event_line, "_ORPHAN", 1),
     "the highest ended launch is the timeline": (
         Stream,
@@ -115,6 +115,27 @@ def test_while_it_yields_no_time_counts(monkeypatch):
     assert kill.place == 0 and kill.cycle > begin.cycle + 60
     monkeypatch.setattr(StoppedDispatcher, "yields", lambda self, place: False)
     assert difference(seen(run(overtime(), until=UNTIL), UNTIL), rows) is not None
+
+
+def skipped_late(cycle):
+    """An urgent launch comes around the first decision of a `wait` launch; one more follows it."""
+    script = QueuedScript().launch(10, 0, length=300, mode=Mode.WAIT)
+    script.launch(cycle, 1, code=1, length=20, priority=3)
+    return script.launch(100, 0, code=2)
+
+
+def test_a_skip_that_has_failed_is_found_out(monkeypatch):
+    differences = set()
+    for cycle in range(11, 30):
+        script = skipped_late(cycle)
+        model = run(script, until=UNTIL)
+        rows = QueuedCycles(TINY, script, slow(0), 1).run(UNTIL)
+        assert difference(seen(model, UNTIL), rows) is None
+        with monkeypatch.context() as planted:
+            planted.setattr(event_places, "_SKIP_CHECK", 1)
+            wrong = seen(run(skipped_late(cycle), until=UNTIL), UNTIL)
+        differences.add(difference(wrong, rows) is not None)
+    assert differences == {False, True}
 
 
 def test_without_a_fault_nothing_differs():
