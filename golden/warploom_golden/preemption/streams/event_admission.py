@@ -44,7 +44,7 @@ class Admission:
         # LaunchCheck's pipeline: the cycle in which each launch leaves it.
         self._pipe: deque[tuple[int, SentLaunch]] = deque()
         self._sent: SentLaunch | None = None
-        self._reserved = 0
+        self._reserved = self._accepted = 0
         # Rule 7's numbers, and what lowers them from the next cycle on.
         self._counted = [0] * (1 << config.priority_bits)
         self._counted_records = self._records_before = 0
@@ -163,7 +163,9 @@ class Admission:
             descriptor.priority * self._depth + entry,
             s.clock,
             warps(descriptor.block, s.config.warp_size),
+            self._accepted,
         )
+        self._accepted += 1
         self._next_ticket = self._next_ticket % (_COUNTS - 1) + 1
         s.log.answers.append(Answer(s.cycle + 1, launch.ticket, 0, 0, number % _WAIT_COUNTS))
 

@@ -64,6 +64,8 @@ class Launch:
         The clock when it was accepted.
     warps : int
         Warps of a block.
+    order : int
+        How many launches were accepted before it.
     where : Where
         Where it is.
     started : bool
@@ -92,6 +94,7 @@ class Launch:
     entry: int
     accepted: int
     warps: int
+    order: int = 0
     where: Where = Where.LIST
     started: bool = False
     ended_in_list: bool = False

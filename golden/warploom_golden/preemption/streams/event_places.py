@@ -119,12 +119,12 @@ class Places:
         if resident.is_started:
             if not flag or resident.dealt:
                 return StopCode.NONE
-            stop = launch.started_stop(stream.held)
+            stop = self._started_stop(launch)
             if stop is not StopCode.NONE or launch.mode == Mode.WAIT:
                 s.later(lambda: setattr(resident, "dealt", True))
             return stop
         if flag:
-            stop = launch.unstarted_stop()
+            stop = self._unstarted_stop(launch)
             if stop is not StopCode.SKIP:
                 s.later(lambda: setattr(resident, "dealt", True))
             return stop
@@ -132,6 +132,14 @@ class Places:
         if stream.broken or bounded or s.is_displaced(launch):
             return StopCode.SKIP
         return StopCode.NONE
+
+    def _started_stop(self, launch: Launch) -> StopCode:
+        """Return what a started launch's mode says."""
+        return launch.started_stop(self._state.stream_of(launch).held)
+
+    def _unstarted_stop(self, launch: Launch) -> StopCode:
+        """Return what an unstarted launch's mode says."""
+        return launch.unstarted_stop()
 
     def _send(self, resident: Resident, stop: StopCode, timed_out: bool) -> None:
         """Send a stop, which is at the dispatcher's port in the next cycle."""

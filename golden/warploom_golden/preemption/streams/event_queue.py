@@ -39,6 +39,9 @@ class EventQueue:
         The first accepted launch's ticket.
     first_clock : int
         The clock in cycle 0.
+    window : int or None
+        Of each priority only so many unfinished launches may run, the first ones. None: all, as the
+        page says.
 
     Attributes
     ----------
@@ -46,13 +49,18 @@ class EventQueue:
         All events so far.
     """
 
+    #: What a test may replace by places that break a rule.
+    places_type: type[Places] = Places
+
     def __init__(
         self,
         config: Config,
         dispatcher: StoppedDispatcher,
         first_ticket: int = 1,
         first_clock: int = 0,
+        window: int | None = None,
     ):
+        self._window = window
         self._state = EventState(config, first_clock)
         self._dispatcher = dispatcher
         self._records = EventRecords()
@@ -61,7 +69,7 @@ class EventQueue:
         self._jobs = Jobs(self._state)
         self._choice = Choice(self._state)
         self._line = Line(self._state, dispatcher)
-        self._places = Places(self._state, dispatcher)
+        self._places = self.places_type(self._state, dispatcher)
         self._abort = Abort(self._state)
         self._cleared: set[int] = set()
         self._all_lost = False
@@ -139,7 +147,7 @@ class EventQueue:
             self._admission.record_taken()
         s.acting = self._abort.acts_on()
         self._places.observe(end)
-        s.view = View(s.streams, self._coming(), s.no_sm)
+        s.view = View(s.streams, self._coming(), s.no_sm, self._window)
         self._line.step(self._commands.aborted_streams)
         self._choice.step()
         self._places.step()

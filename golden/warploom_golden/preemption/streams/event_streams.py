@@ -86,6 +86,15 @@ def is_reached(streams: list[Stream], wait: tuple[int, int]) -> bool:
     return (streams[stream].timeline - count) & _WORD < _HALF
 
 
+def _windows(streams: list[Stream], size: int) -> set[Launch]:
+    """Return the first unfinished launches of each priority, ``size`` of each."""
+    by_priority: dict[int, list[Launch]] = {}
+    for stream in streams:
+        by_priority.setdefault(stream.priority, []).extend(stream.unfinished)
+    first = (sorted(each, key=lambda launch: launch.order)[:size] for each in by_priority.values())
+    return {launch for each in first for launch in each}
+
+
 class View:
     """What all streams say in one cycle, by the state at its start.
 
@@ -97,6 +106,8 @@ class View:
         Streams of which something is coming (rule 16).
     no_sm : bool
         No SM is left.
+    window : int or None
+        Of each priority only so many unfinished launches may run, the first ones; None: all.
 
     Attributes
     ----------
@@ -106,8 +117,11 @@ class View:
         The highest busy priority.
     """
 
-    def __init__(self, streams: list[Stream], coming: set[int], no_sm: bool):
+    def __init__(
+        self, streams: list[Stream], coming: set[int], no_sm: bool, window: int | None = None
+    ):
         self._streams, self._no_sm = streams, no_sm
+        self._window = None if window is None else _windows(streams, window)
         self.ready: list[Stream] = []
         self.resumable: list[Stream] = []
         self.ahead: list[Stream] = []
@@ -138,6 +152,8 @@ class View:
         if not stream.items or not stream.loaded or stream.handed:
             return
         head = stream.items[0]
+        if self._window is not None and head not in self._window:
+            return
         if not all(is_reached(self._streams, wait) for wait in head.waits):
             return
         if not started:

@@ -43,6 +43,10 @@ class QueuedModel:
         How many offers, and how many reports, are logged.
     first_ticket, first_clock : int
         Ticket of the first accepted launch; the clock in cycle 0.
+    window : int or None
+        Of each priority only so many unfinished launches may run. None: all.
+    queue : type of EventQueue
+        The queue's class: a test gives one that breaks a rule.
     dense : bool
         Step every cycle, also those in which nothing can change: for tests.
 
@@ -66,10 +70,12 @@ class QueuedModel:
         log: int = 0,
         first_ticket: int = 1,
         first_clock: int = 0,
+        window: int | None = None,
+        queue: type[EventQueue] = EventQueue,
         dense: bool = False,
     ):
         self.dispatcher = StoppedDispatcher(config, seed, sm, log, knee)
-        self.queue = EventQueue(config, self.dispatcher, first_ticket, first_clock)
+        self.queue = queue(config, self.dispatcher, first_ticket, first_clock, window)
         self.cycle = 0
         self._end: End | None = None
         self._dense = dense
