@@ -66,7 +66,12 @@ WRONG = {
         rules.test_a_soft_reset_that_waits_in_vain_is_forced,
         (
             Rewrite(*(HostRegisters, "_interrupt", "forced.eq(self.forced_next)"), "forced.eq(0)"),
-            Rewrite(Model, "_note_events", "Interrupt.RESET_FORCED", "Interrupt.RESET_DONE"),
+            Rewrite(
+                Model,
+                "_note_events",
+                "self._interrupts.RESET_FORCED",
+                "self._interrupts.RESET_DONE",
+            ),
         ),
         (False,),
     ),

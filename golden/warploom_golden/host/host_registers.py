@@ -16,6 +16,13 @@ from warploom_spec.host_registers import (
     params,
     registers,
 )
+from warploom_spec.queue_host import (
+    QUEUE_MAP_VERSION,
+    QueueInterrupt,
+    queued_params,
+    queued_registers,
+)
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS, LAUNCH_WAITS
 from warploom_spec.resources import STALL_CAUSES
 
 ALL_STROBES = 0b1111
@@ -34,16 +41,30 @@ class HostRegisters:
     ----------
     config : Config
         All of it: CONFIG_CRC is made of every field.
+    stream_queues : bool, optional
+        Whether the map is version 2 (``docs/host/stream_queues.md``).
+    waits : int, optional
+        Pairs that a launch may wait for, in PARAMS3 of version 2.
     """
 
-    def __init__(self, config: Config):
+    def __init__(
+        self, config: Config, *, stream_queues: bool = False, waits: int = LAUNCH_WAITS
+    ) -> None:
         self._config = config
+        self._queues = stream_queues
+        self._interrupts: type[Interrupt | QueueInterrupt] = Interrupt
+        self._params = params(config)
+        words = registers(config)
+        if stream_queues:
+            self._interrupts = QueueInterrupt
+            self._params = queued_params(config, waits)
+            words = queued_registers(config, waits)
         self._write = host_packets.bus_write(config)
         self._read = host_packets.bus_read(config)
         self._answer = host_packets.bus_answer(config)
         self._error = layouts.error_record(config)
         self._swap = layouts.order_swap(config)
-        self._words = {word.offset // 4: word for word in registers(config)}
+        self._words = {word.offset // 4: word for word in words}
         self._all_sms = (1 << config.sms) - 1
         self._timing = timing(config)
         # Of two error records in one cycle the dispatcher's is the last one.
@@ -61,8 +82,14 @@ class HostRegisters:
         self._irq = 0
         self._irq_enable = 0
         self._threshold = 0
-        #: Bits 1 to 3 of IRQ_STATUS.
-        self._happened: set[Interrupt] = set()
+        self._launch_timeout = 0
+        self._irq_timeout = 0
+        #: Cycles since the last one that started the count, this one included (version 2).
+        self._counted = 1
+        #: A write to IRQ_TIMEOUT was performed in the cycle before.
+        self._retimed = False
+        #: The bits of IRQ_STATUS that are registers.
+        self._happened: set[int] = set()
         self._lost_before = 0
         #: Number of this cycle in a soft reset, from 1 on; 0: no soft reset.
         self._reset_cycle = 0
@@ -98,6 +125,8 @@ class HostRegisters:
             "restart": int(self._restart),
             "forced_next": int(self._restart_next and self._forced),
         }
+        if self._queues:
+            values["launch_timeout"] = self._launch_timeout  # 3a
         return values | self._actions(self._performed(write), write["data"])  # 3
 
     def tick(self, inputs: Mapping[str, int]) -> None:
@@ -107,6 +136,7 @@ class HostRegisters:
         self._answers.append(self._read_word(read["address"], inputs) if read["valid"] else None)
         performed = self._performed(write)
         self._irq = int(self._irq_status(inputs) & self._irq_enable != 0)
+        self._count(performed, write["data"], inputs)
         self._store(performed, write)
         self._note_actions(performed, write["data"])
         self._note_events(performed, write["data"], inputs)
@@ -171,9 +201,13 @@ class HostRegisters:
             return (value & ~mask | write["data"] & mask) & ((1 << width) - 1)
 
         if performed == "IRQ_ENABLE":
-            self._irq_enable = changed(self._irq_enable, len(Interrupt))
+            self._irq_enable = changed(self._irq_enable, len(self._interrupts))
         elif performed == "IRQ_THRESHOLD":
             self._threshold = changed(self._threshold, 16)
+        elif performed == "LAUNCH_TIMEOUT":
+            self._launch_timeout = changed(self._launch_timeout, 32)
+        elif performed == "IRQ_TIMEOUT":
+            self._irq_timeout = changed(self._irq_timeout, 32)
         elif performed is not None and performed.startswith("SM_ENABLE"):
             low = 32 * int(performed.removeprefix("SM_ENABLE"))
             word = changed(self._enable >> low & WORD_MASK, 32)
@@ -193,7 +227,7 @@ class HostRegisters:
         """Return what every register that can be read holds."""
         found = {
             "ID": IDENTITY,
-            "VERSION": MAP_VERSION,
+            "VERSION": QUEUE_MAP_VERSION if self._queues else MAP_VERSION,
             "CONFIG_CRC": config_crc(self._config),
             "STATE": int(self._soft_reset_active) | self._epoch << 16,
             "IRQ_ENABLE": self._irq_enable,
@@ -209,11 +243,16 @@ class HostRegisters:
         }
         if self._config.makes_indices:
             found["INDEX_ERRORS"] = inputs["index_error_count"]
-        for field, value in params(self._config):
+        for field, value in self._params:
             name = f"PARAMS{field.word}"
             found[name] = found.get(name, 0) | value << field.low
-        for k in range(RECORD_WORDS):
+        for k in range(FINAL_RECORD_WORDS if self._queues else RECORD_WORDS):
             found[f"RECORD{k}"] = inputs["oldest"] >> 32 * k & WORD_MASK
+        if self._queues:
+            found["LAUNCH_TIMEOUT"] = self._launch_timeout
+            found["IRQ_TIMEOUT"] = self._irq_timeout
+            found["CLOCK_LOW"] = inputs["clock"] & WORD_MASK
+            found["CLOCK_HIGH"] = inputs["clock"] >> 32
         for cause in STALL_CAUSES:
             found[f"STALL_{cause.upper()}"] = inputs[f"stall_{cause}"]
         for unit in range(self._config.units):
@@ -227,21 +266,36 @@ class HostRegisters:
 
     def _irq_status(self, inputs: Mapping[str, int]) -> int:
         """Rule 5: bit 0 is a level, the others stand until they are cleared."""
-        level = inputs["records"] >= max(1, self._threshold)
+        level = inputs["records"] >= max(1, self._threshold) or self._late
         return int(level) | sum(1 << bit for bit in self._happened)
+
+    @property
+    def _late(self) -> bool:
+        """Rule 5a, version 2: a record has waited for IRQ_TIMEOUT cycles."""
+        return self._irq_timeout != 0 and self._counted >= self._irq_timeout + 2
+
+    def _count(self, performed: str | None, data: int, inputs: Mapping[str, int]) -> None:
+        """Rule 5a, version 2: count the cycles since the last one that starts the count."""
+        retimed = performed == "IRQ_TIMEOUT"
+        popped = performed == "RECORD_POP" and bool(data & 1)
+        starts = not inputs["records"] or popped or retimed or self._retimed
+        self._counted = 1 if starts else self._counted + 1
+        self._retimed = retimed
 
     def _note_events(self, performed: str | None, data: int, inputs: Mapping[str, int]) -> None:
         """Rules 6 and 7: an event wins over a write that clears its bit."""
         if performed == "IRQ_STATUS":
-            self._happened -= {bit for bit in Interrupt if data >> bit & 1}
+            self._happened -= {bit for bit in self._interrupts if data >> bit & 1}
         if any(self._errors(inputs)):
-            self._happened.add(Interrupt.ERROR)
+            self._happened.add(self._interrupts.ERROR)
         if inputs["lost"] & ~self._lost_before:
-            self._happened.add(Interrupt.SM_LOST)
+            self._happened.add(self._interrupts.SM_LOST)
         if self._restart:
-            self._happened.add(Interrupt.RESET_DONE)
+            self._happened.add(self._interrupts.RESET_DONE)
             if self._forced:
-                self._happened.add(Interrupt.RESET_FORCED)
+                self._happened.add(self._interrupts.RESET_FORCED)
+        if self._queues and inputs["completed"]:
+            self._happened.add(QueueInterrupt.COMMAND_DONE)
         self._lost_before = inputs["lost"]
 
     def _errors(self, inputs: Mapping[str, int]) -> list[bool]:
