@@ -6,6 +6,7 @@ from warploom_golden.host.execution_unit import ExecutionUnit
 from warploom_golden.host.front_end import FrontEnd
 from warploom_golden.host.host_registers import HostRegisters
 from warploom_golden.host.mailbox import Mailbox
+from warploom_golden.host.queued_mailbox import QueuedMailbox
 from warploom_golden.host.task_units import TaskUnits
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "FrontEnd",
     "HostRegisters",
     "Mailbox",
+    "QueuedMailbox",
     "TaskUnits",
 ]

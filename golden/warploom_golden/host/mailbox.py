@@ -80,6 +80,9 @@ class Mailbox:
         Whether there is a launch path behind it.
     """
 
+    #: The input that takes a stop.
+    _stop_ready = "stop__ready"
+
     def __init__(self, config: Config, *, launches: bool = True):
         self._config = config
         self._launches = launches
@@ -279,7 +282,7 @@ class Mailbox:
                 section.awaits = True
                 ticket = self._abort_words.unpack(self._tasks[number])["ticket"]
                 self._aborting.append(number)
-                self._stops.append(self._stop.pack({"ticket": ticket, "drain": 0}))
+                self._stops.append(self._pack_stop(ticket))
             case None | Opcode.NOP | Opcode.DISCONNECT:
                 raise AssertionError(f"{opcode!r} completes at once")
             case _:
@@ -360,9 +363,12 @@ class Mailbox:
         names = [field.name for field in self._descriptor.fields]
         return self._descriptor.pack({name: values[name] for name in names})
 
+    def _pack_stop(self, ticket: int) -> int:
+        return self._stop.pack({"ticket": ticket, "drain": 0})
+
     def _advance_stops(self, inputs: Mapping[str, int]) -> None:
         """Rule 9: the oldest stop goes to the register, if it is free or its stop transfers."""
-        if self._stop_shown is None or inputs["stop__ready"]:
+        if self._stop_shown is None or inputs[self._stop_ready]:
             self._stop_shown = self._stops.popleft() if self._stops else None
 
     def _complete_answered(self) -> None:
