@@ -15,7 +15,7 @@ from warploom_dev.rewrite import Rewrite
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_golden.dispatch import block_dispatcher as model_module
 from warploom_golden.dispatch import yielding
-from warploom_sim.cosim.lockstep import Case, Ports, run
+from warploom_sim.cosim.lockstep import Case, LockstepError, Ports, run
 from warploom_sim.cosim.lockstep.checker import Checker
 from warploom_sim.cosim.lockstep.events import require
 
@@ -76,6 +76,16 @@ def all_cases(config, seed, cycles):
     cases = [case(config, profile, seed, cycles) for profile in PROFILES]
     busy = {"busy": True, "streams": 8}
     return [*cases, case(config, "no_stops", seed + 1, cycles, tight=True, **busy)]
+
+
+@pytest.mark.rule("block_dispatcher", 49)
+def test_without_preempts_there_are_no_such_ports():
+    config = config_of("tiny")
+    plain, more = (Ports.of(BlockDispatcher(config, preempts=p)) for p in (False, True))
+    assert more.inputs.keys() - plain.inputs.keys() == {"launch_priority", "launch_yields"}
+    assert more.outputs.keys() - plain.outputs.keys() == {"started", "yields"}
+    idle = dict.fromkeys(plain.inputs, 0)
+    assert Model(config).outputs(idle).keys() == plain.outputs.keys()
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -184,3 +194,12 @@ def test_an_example_finds_a_wrong_rule(name, monkeypatch):
     plant(monkeypatch, [change])
     with pytest.raises(AssertionError):
         example()
+
+
+@pytest.mark.parametrize("name", ["a stopped launch yields", "a stopped launch is yielded to"])
+def test_lockstep_finds_a_wrong_rule(name, monkeypatch, seed):
+    plant(monkeypatch, [WRONG_IN_TIME[name][0]])
+    busy = {"busy": True, "streams": 8}
+    with pytest.raises(LockstepError):
+        for number in range(MOST):
+            run([case(CONFIGS[0], "mixed", seed + number, 1500, **busy)], "amaranth", waves=False)
