@@ -1,0 +1,140 @@
+"""The law of preemption with streams as queues: when an urgent launch's first block is offered."""
+
+import random
+from collections import defaultdict
+from dataclasses import replace
+
+import pytest
+
+from tb.preemption.queued_script import QueuedScript, run, slow
+from tb.preemption.script import TINY
+from tb.preemption.test_law import reports_by_block
+from warploom_golden.preemption.streams.event_launch import StopCode
+from warploom_golden.preemption.streams.stream_law import StreamLaw
+from warploom_spec import PRESETS, Fate, timing
+from warploom_spec.queue import Mode
+
+LAW = StreamLaw(TINY)
+#: From the transfer at `launch` to the acceptance.
+CHECK = timing(TINY).launch_check
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_laws_numbers(name):
+    law = StreamLaw(PRESETS[name])
+    assert (law.kill, law.idle_launch, law.in_flight) == (4, 14, 16)
+    assert (law.report_to_offer, law.next_launch, law.idle_place) == (6, 12, 16)
+    assert StreamLaw(replace(PRESETS[name], index_memory_warps=0)).idle_launch == 9
+
+
+def test_a_configuration_in_flight_costs_two_cycles_at_most():
+    """The low launch is taken back; its configuration is decided before or after, or cancelled."""
+    late = set()
+    for comes in range(2, 20):
+        script = QueuedScript().launch(1, 0).launch(60, 0, code=1)
+        script.launch(60 + comes, 1, code=2, priority=3)
+        model = run(script)
+        late.add(begins(model)[3] - (60 + comes + CHECK + LAW.idle_launch))
+    assert late == {0, 1, 2}
+
+
+def begins(model):
+    return {each.ticket: each.cycle for each in model.log.begins}
+
+
+def test_an_idle_machine_takes_fourteen_cycles():
+    model = run(QueuedScript().launch(1, 0).launch(100, 1, code=1))
+    assert begins(model)[2] == 100 + CHECK + LAW.idle_launch
+
+
+def test_a_wait_that_is_over_takes_fourteen_cycles_from_the_record():
+    model = run(QueuedScript().launch(1, 0, length=200).launch(2, 1, (0, 1), code=1))
+    made = next(each.made for each in model.log.records if each.ticket == 1)
+    assert begins(model)[2] == made + 14
+
+
+def test_the_kill_comes_four_cycles_after_the_acceptance():
+    script = QueuedScript().launch(1, 0, blocks=2, length=1000, idempotent=1, mode=Mode.RESET)
+    model = run(script.launch(200, 1, code=1, priority=3))
+    killed = model.reports[:, model.reports[3] == 2]
+    assert killed[0].tolist() == [200 + CHECK + LAW.kill] * 2
+
+
+def terms(model, accepted, urgent, grids):
+    """Return the law's terms from the ports: idle, room, place, and that of an idle place."""
+    blocks = [block for block in reports_by_block(model) if block[2] != urgent]
+    # A block that is decided in the first cycle of the stop stands.
+    stands = accepted + LAW.kill + timing(TINY).offer
+    first, last = defaultdict(lambda: 1 << 60), defaultdict(int)
+    for offer, _, ticket, report in blocks:
+        if offer <= stands:
+            first[ticket] = min(first[ticket], offer)
+            last[ticket] = max(last[ticket], report)
+    # The place is free six cycles after the last report.
+    stopped = {ticket for ticket in first if last[ticket] + 6 >= accepted}
+    rid = []
+    for sm in range(TINY.sms):
+        on = [b[3] for b in blocks if b[1] == sm and b[2] in stopped and b[0] <= stands]
+        rid.append(max(on, default=-100))
+    held = places(model, accepted)
+    both = len(held) == 2
+    gone = min((last[ticket] for ticket in held), default=-100) if both else -100
+    # Nothing of it is out when its stop is seen, and it has blocks left.
+    idle = [t for t in held if both and last[t] < accepted + LAW.kill]
+    placed = {t: sum(b[2] == t and b[0] <= stands for b in blocks) for t in idle}
+    early = any(placed[ticket] < grids[ticket] for ticket in idle)
+    taken_back = {each.ticket for each in model.log.put_back if each.fate is Fate.SKIPPED}
+    idle_launch = LAW.in_flight if taken_back else LAW.idle_launch
+    return (
+        accepted + idle_launch,
+        min(rid) + LAW.report_to_offer,
+        gone + LAW.next_launch,
+        accepted + LAW.idle_place if early else -100,
+    )
+
+
+def places(model, accepted):
+    """Return the launches that hold a place when the flag comes."""
+    flag = accepted + 1
+    left = {}
+    for each in model.log.records:
+        left.setdefault(each.ticket, []).append(each.cycle - 2)
+    for each in model.log.put_back:
+        left.setdefault(each.ticket, []).append(each.cycle - 2)
+    held = set()
+    for each in model.log.handed:
+        ends = [cycle for cycle in left[each.ticket] if cycle > each.cycle]
+        if each.cycle <= flag < min(ends):
+            held.add(each.ticket)
+    return held
+
+
+@pytest.mark.parametrize("mode", [Mode.RESET, Mode.DRAIN])
+def test_the_law_holds_and_each_of_its_terms_is_reached(mode, seed):
+    rng = random.Random(f"{seed} {mode}")
+    reached = set()
+    for _ in range(120):
+        script, grids = QueuedScript(), {}
+        for number in range(rng.randint(1, 3)):
+            grids[number + 1] = rng.randint(1, 10)
+            script.launch(
+                1 + number,
+                rng.randrange(2),
+                code=number,
+                blocks=grids[number + 1],
+                length=rng.choice((6, 20, 60)),
+                idempotent=1,
+                mode=mode,
+            )
+        comes = rng.randint(25, 120)
+        script.launch(comes, 7, code=9, length=10, priority=3)
+        model = run(script, sm=slow(rng.choice((0, 1, 5, 20))))
+        urgent = model.log.answers[-1].ticket
+        offered = begins(model)[urgent]
+        found = terms(model, comes + CHECK, urgent, grids)
+        assert offered <= max(found), f"seed {seed}: sent {comes}, terms {found}, {offered}"
+        reached |= {n for n, term in enumerate(found) if term == offered == max(found)}
+        kills = [each.cycle for each in model.log.stops if each.stop != StopCode.SKIP]
+        assert all(cycle >= comes + CHECK + LAW.queue_stop for cycle in kills)
+    # The last one is rare: a launch of short blocks, stopped while it waits for room.
+    assert reached >= {0, 1, 2}
