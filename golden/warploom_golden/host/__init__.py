@@ -6,6 +6,7 @@ from warploom_golden.host.execution_unit import ExecutionUnit
 from warploom_golden.host.front_end import FrontEnd
 from warploom_golden.host.host_registers import HostRegisters
 from warploom_golden.host.mailbox import Mailbox
+from warploom_golden.host.queued_front_end import QueuedFrontEnd
 from warploom_golden.host.queued_mailbox import QueuedMailbox
 from warploom_golden.host.task_units import TaskUnits
 
@@ -16,6 +17,7 @@ __all__ = [
     "FrontEnd",
     "HostRegisters",
     "Mailbox",
+    "QueuedFrontEnd",
     "QueuedMailbox",
     "TaskUnits",
 ]

@@ -14,7 +14,7 @@ from warploom_golden.host.task_units import (
     together,
     words_of_units,
 )
-from warploom_golden.launch import LaunchPath
+from warploom_golden.launch import LaunchPath, QueuedLaunchPath
 from warploom_golden.sm_side import IndexReadArbiter
 from warploom_spec import host_packets
 from warploom_spec.config import Config
@@ -72,8 +72,10 @@ class FrontEnd:
         self._registers = HostRegisters(config)
         self._mailbox = Mailbox(config)
         self._read_arbiter = IndexReadArbiter(config) if config.makes_indices else None
-        self._launch_path = LaunchPath(config, first_number=first_number, soft_reset=True)
-        self._completion_queue = CompletionQueue(config)
+        self._launch_path: LaunchPath | QueuedLaunchPath = LaunchPath(
+            config, first_number=first_number, soft_reset=True
+        )
+        self._completion_queue: CompletionQueue | None = CompletionQueue(config)
         # A new model is in its cycle 0: `rst` was 1 for two cycles or more.
         self._rst_before = True
         #: The cycle before this one was the last but one of a soft reset that is forced.
@@ -94,7 +96,8 @@ class FrontEnd:
         if self._read_arbiter is not None:
             self._read_arbiter.reset()
         self._launch_path.reset()
-        self._completion_queue.reset()
+        if self._completion_queue is not None:
+            self._completion_queue.reset()
 
     def outputs(self, inputs: Mapping[str, int]) -> Ports:
         """Return the outputs of this cycle."""
@@ -112,7 +115,8 @@ class FrontEnd:
         if self._read_arbiter is not None:
             self._read_arbiter.tick(cycle.read_arbiter)
         self._launch_path.tick(cycle.launch_path)
-        self._completion_queue.tick(cycle.completion_queue)
+        if self._completion_queue is not None:
+            self._completion_queue.tick(cycle.completion_queue)
         if self._rst_before:
             self._registers.reset()
         if self._rst_before or self._forced_before:
@@ -130,7 +134,7 @@ class FrontEnd:
         units = [unit.outputs({}) for unit in self._units]
         accesses = {name: port[name] or 0 for name in ("write", "read")}
         registers = self._registers.outputs({})
-        queue = self._completion_queue.outputs({})
+        queue = self._completion_queue.outputs({}) if self._completion_queue else {}
         control = {
             "unit_reset": registers["unit_reset"] or 0,
             "soft_reset_active": registers["soft_reset_active"] or 0,
@@ -143,11 +147,7 @@ class FrontEnd:
         path = self._launch_path.outputs(path_inputs)
         # The index memory's data go to the SM that asked last; nothing else hangs on them.
         arbiter_inputs, arbiter = self._reads(inputs, closing, path)
-        mailbox_inputs |= {
-            "launch_answer": path["answer"] or 0,
-            "stop_answer": path["stop_answer"] or 0,
-            "stop__ready": path["stop__ready"] or 0,
-        }
+        mailbox_inputs |= self._path_answers(path)
         idle = path["idle"] and not mailbox["waiting"] and arbiter["idle"]
         return Cycle(
             bus_port={name: inputs[name] for name in BUS_INPUTS}
@@ -159,7 +159,7 @@ class FrontEnd:
             ],
             registers=accesses
             | {name: path[name] or 0 for name in PATH_STATE if name in path}
-            | {name: queue[name] or 0 for name in ("oldest", "records")}
+            | self._record_inputs(path, queue, mailbox)
             | {"refused": port["refused"] or 0, "disconnected": mailbox["disconnected"] or 0}
             | {name: together(units, name) for name in ("busy", "missing")}
             | {f"strays__{k}": unit["strays"] or 0 for k, unit in enumerate(units)}
@@ -167,13 +167,30 @@ class FrontEnd:
             mailbox=mailbox_inputs,
             read_arbiter=arbiter_inputs,
             launch_path=path_inputs,
-            completion_queue={
-                "ended__valid": path["ended__valid"] or 0,
-                "ended__payload": path["ended__payload"] or 0,
-                "pop": registers["pop"] or 0,
-            },
+            completion_queue=self._queue_inputs(path, registers),
             outputs=self._collect(port, registers, units, arbiter, path),
         )
+
+    def _path_answers(self, path: Ports) -> Inputs:
+        """Return what the mailbox hears of LaunchPath."""
+        return {
+            "launch_answer": path["answer"] or 0,
+            "stop_answer": path["stop_answer"] or 0,
+            "stop__ready": path["stop__ready"] or 0,
+        }
+
+    def _record_inputs(self, path: Ports, queue: Ports, mailbox: Ports) -> Inputs:
+        """Return what HostRegisters hears of final records."""
+        del path, mailbox
+        return {name: queue[name] or 0 for name in ("oldest", "records")}
+
+    def _queue_inputs(self, path: Ports, registers: Ports) -> Inputs:
+        """Return CompletionQueue's inputs."""
+        return {
+            "ended__valid": path["ended__valid"] or 0,
+            "ended__payload": path["ended__payload"] or 0,
+            "pop": registers["pop"] or 0,
+        }
 
     def _reads(self, inputs: Mapping[str, int], closing: int, path: Ports) -> tuple[Inputs, Ports]:
         """Return inputs and outputs of the read arbiter; ``path``: LaunchPath's, once known.
@@ -205,15 +222,11 @@ class FrontEnd:
             "launch__valid": mailbox["launch_valid"],
             "launch__payload": mailbox["launch"],
             "tables": 0,
-            "stop__valid": mailbox["stop__valid"],
-            "stop__payload": mailbox["stop__payload"],
-            "clear_stream__valid": registers["clear_stream_valid"],
-            "clear_stream__payload": registers["clear_stream"],
-            "ended__ready": queue["ended__ready"],
             "enable": registers["enable"],
             "soft_reset_active": registers["soft_reset_active"],
             "restart": registers["restart"],
         }
+        values |= self._stop_inputs(registers, mailbox, queue)
         if self._read_arbiter is not None:
             values |= {name: arbiter[name] for name in ("read__valid", "read__payload")}
             values["data__ready"] = 1
@@ -227,6 +240,16 @@ class FrontEnd:
         from_sms += [f"report__{n}__{part}" for n in sms for part in ("payload", "valid")]
         return {name: value or 0 for name, value in values.items()} | {
             name: inputs[name] for name in from_sms
+        }
+
+    def _stop_inputs(self, registers: Ports, mailbox: Ports, queue: Ports) -> Ports:
+        """Return LaunchPath's inputs of stops, streams and records."""
+        return {
+            "stop__valid": mailbox["stop__valid"],
+            "stop__payload": mailbox["stop__payload"],
+            "clear_stream__valid": registers["clear_stream_valid"],
+            "clear_stream__payload": registers["clear_stream"],
+            "ended__ready": queue["ended__ready"],
         }
 
     def _bus_answers(self, registers: Ports, mailbox: Ports) -> Inputs:
