@@ -4,6 +4,7 @@ from collections import Counter
 from random import Random
 
 import pytest
+from amaranth.hdl import Signal, Value
 
 from tb.launch.queue_events import NAMES, QueueEvents
 from tb.launch.queue_surroundings import QueueSurroundings, surroundings
@@ -11,6 +12,7 @@ from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
+from warploom.launch import _queue_entries, _queue_lists
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import KernelQueue as Model
@@ -116,6 +118,28 @@ def test_lockstep_finds_a_wrong_rule(monkeypatch, seed):
     plant(monkeypatch, [Rewrite(Cycle, "_first_behind_last", "self._state.last", "0")])
     with pytest.raises(LockstepError):
         run([case(SMALL, 2, seed, 6000)], "verilator")
+
+
+def garbled(m, memory, address, enable=1):
+    """Read a memory, each bit wrong where the word was written in the cycle of its address."""
+    port, (write,) = memory.read_port(), memory.write_ports
+    meets = Signal()
+    m.d.comb += [port.addr.eq(address), port.en.eq(enable)]
+    with m.If(enable):
+        m.d.sync += meets.eq(write.en & (write.addr == address))
+    found = Signal(memory.shape)
+    wrong = meets.replicate(len(Value.cast(found)))
+    m.d.comb += Value.cast(found).eq(Value.cast(port.data) ^ wrong)
+    return found
+
+
+@pytest.mark.deep
+def test_no_word_is_used_that_was_read_while_it_was_written(monkeypatch, seed):
+    """Block memory says nothing of such a word: `no_rw_check`."""
+    plant(monkeypatch, [])
+    for user in (_queue_entries, _queue_lists):
+        monkeypatch.setattr(user, "read_later", garbled)
+    run([case(SMALL, 2, seed, 12_000)], "verilator")
 
 
 # Wrong rules

@@ -24,7 +24,7 @@ class QueueEnds:
     first_offer : Signal
         When its launch began, if it did.
     known : view
-        What was kept of its launch, if anything was.
+        What was kept of its launch, or of another one whose record is made; 0 if nothing was.
     final, started, puts_back, finished, fails : Signal
         What happens in this cycle: a final record; of a launch that has started; it is put back;
         it has finished; its stream breaks.
@@ -98,14 +98,13 @@ class QueueEnds:
             m.d.comb += self.final_fate.eq(FinalFate.ABORTED)
 
     def _keep(self, m: Module) -> None:
-        """Say what is kept of the launch, and shown in its record."""
-        launch, result, kept = self.launch, self.result, self.kept
-        old: Any = Signal(self.known.shape(), name="progress_known")
-        with m.If(self.launch.back):
-            m.d.comb += old.eq(self.known)
+        """Say what is kept of the launch, and shown in its record, or in another one's."""
+        launch, result, kept, old = self.launch, self.result, self.kept, self.known
         reset = launch.mode == Mode.RESET
-        drained = launch.draining & reset & ~launch.idempotent & (result.fate != Fate.SKIPPED)
-        begun, killed = launch.begun, self.puts_back & (result.fate == Fate.KILLED)
+        skipped = result.fate == Fate.SKIPPED
+        drained = self.valid & launch.draining & reset & ~launch.idempotent & ~skipped
+        begun = self.valid & launch.begun
+        killed = self.puts_back & (result.fate == Fate.KILLED)
         values = {
             "kills": Mux(killed, old.kills + ~old.kills.all(), old.kills),
             "reset_as_drain": old.reset_as_drain | drained,
@@ -116,7 +115,7 @@ class QueueEnds:
         for name in self._shape.start():
             # An again skipped launch keeps its block; the others have 0, or the record's.
             values[name] = Mux(
-                result.fate == Fate.SKIPPED,
+                skipped,
                 Mux(launch.again, old[name], 0),
                 Mux(result.fate == Fate.KILLED, 0, result[name]),
             )

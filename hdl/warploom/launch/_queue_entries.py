@@ -10,6 +10,7 @@ from warploom.launch._queue_shapes import (
     any_of,
     looked_up,
     new_memory,
+    read_later,
     spread,
     written,
 )
@@ -31,7 +32,7 @@ class FreeEntries:
     ends, ends_entry : Signal
         A launch has ended in the list from the next cycle on.
     taken, ended : Signal
-        One bit an entry: registers. ``ended_next``: ``ended`` with what this cycle adds.
+        One bit an entry: registers.
     """
 
     def __init__(self, shape: QueueShape) -> None:
@@ -47,7 +48,6 @@ class FreeEntries:
         self.ends_entry = Signal(bits, name="ends_entry")
         self.taken = Signal(entries, name="taken")
         self.ended = Signal(entries, name="ended_in_list")
-        self.ended_next = Signal(entries)
         self.full = Signal(name="priority_full")
 
     def build(self, m: Module) -> None:
@@ -56,10 +56,9 @@ class FreeEntries:
         freed = decoded(m, "freed_is", self.freed_entry, shape.entries, self.freed)
         enters = decoded(m, "enters_is", self.entry, shape.entries, self.accept)
         ends = decoded(m, "ends_is", self.ends_entry, shape.entries, self.ends)
-        m.d.comb += self.ended_next.eq(self.ended | ends)
         m.d.sync += [
             self.taken.eq((self.taken | enters) & ~freed),
-            self.ended.eq(self.ended_next & ~enters),
+            self.ended.eq((self.ended | ends) & ~enters),
         ]
         free = Signal(depth, name="free_of_priority")
         rows = [~self.taken[p * depth : (p + 1) * depth] for p in range(shape.priorities)]
@@ -70,9 +69,15 @@ class FreeEntries:
             self.entry.eq(Cat(lowest_number(free)[:row_bits], number_of(self.priority))),
         ]
 
-    def read(self, m: Module, bits: Any, entry: Any) -> Value:
+    def read(self, bits: Any, entry: Any) -> Value:
         """Return an entry's bit."""
         found: Value = bits.bit_select(entry, 1)
+        return found
+
+    def ended_next(self, entry: Any) -> Value:
+        """Return whether a launch has ended in the list, or does so in this cycle."""
+        ends_here = self.ends & (self.ends_entry == entry)
+        found: Value = self.read(self.ended, entry) | ends_here
         return found
 
 
@@ -152,27 +157,22 @@ class EntryMemories:
         found = body.get("index_address" if name == "address" else name)
         return C(0, bits) if found is None else Value.cast(found)
 
-    def _read(self, m: Module, memory: Any, address: Any, enable: Any) -> Any:
-        port = memory.read_port()
-        m.d.comb += [port.addr.eq(address), port.en.eq(enable)]
-        return port.data
-
     def _accepted(
         self, m: Module, name: str, values: dict[str, Any], address: Any, enable: Any = 1
     ) -> Any:
         """Add a memory that is written at the acceptance."""
         layout = data.StructLayout({key: len(Value.cast(v)) for key, v in values.items()})
-        memory = new_memory(m, name, layout, self._shape.entries)
+        memory = new_memory(m, name, layout, self._shape.entries, block=self._shape.entries > 16)
         written(m, memory, self.entry, self.accept, values)
-        return self._read(m, memory, address, enable)
+        return read_later(m, memory, address, enable)
 
     def _back(self, m: Module, name: str, fields: list[str], address: Any, enable: Any = 1) -> Any:
         """Add a memory that is written when a launch is put back."""
         values = {key: self.progress[key] for key in fields}
         layout = data.StructLayout({key: len(Value.cast(v)) for key, v in values.items()})
-        memory = new_memory(m, name, layout, self._shape.entries)
+        memory = new_memory(m, name, layout, self._shape.entries, block=self._shape.entries > 16)
         written(m, memory, self.back_entry, self.comes_back, values)
-        return self._read(m, memory, address, enable)
+        return read_later(m, memory, address, enable)
 
 
 class NextEntries:

@@ -108,7 +108,6 @@ def end(m: Module, q: QueueParts) -> None:
         memories.record_entry.eq(
             Mux(ended.valid, ends.place.entry, Mux(jobs.looks, jobs.entry, abort.entry))
         ),
-        ends.known.eq(memories.record_progress),
         ends.first_offer.eq(places.first_offer),
         memories.comes_back.eq(ends.puts_back),
         memories.back_entry.eq(ends.launch.entry),
@@ -117,7 +116,7 @@ def end(m: Module, q: QueueParts) -> None:
     with m.If(
         Mux(ends.valid, ends.launch.back, Mux(jobs.over, jobs.over_back, q.records.abort_back))
     ):
-        m.d.comb += q.records.progress.eq(memories.record_progress)
+        m.d.comb += ends.known.eq(memories.record_progress)
     put_back(m, q, ports)
 
 
@@ -196,8 +195,8 @@ def abort_one(m: Module, q: QueueParts) -> None:
         ports.abort_answer.valid.eq(abort.answer_valid),
         ports.abort_answer.code.eq(abort.answer_code),
         abort.entered_ticket.eq(ports.answer.ticket),
-        abort.taken.eq(free.read(m, free.taken, abort.entry)),
-        abort.ended.eq(free.read(m, free.ended, abort.entry)),
+        abort.taken.eq(free.read(free.taken, abort.entry)),
+        abort.ended.eq(free.read(free.ended, abort.entry)),
         abort.found_ticket.eq(memories.search.ticket),
         abort.found_number.eq(memories.search.number),
         memories.search_entry.eq(abort.search_entry),

@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal
 
 from warploom.launch._queue_parts import QueueParts
-from warploom.launch._queue_shapes import any_of, hit, new_memory, spread
+from warploom.launch._queue_shapes import any_of, hit, new_memory, read_later, spread
 from warploom.launch._queue_timelines import waits_to_keep
 from warploom_spec.queue_packets import COUNT_BITS, WAIT_BITS
 
@@ -48,7 +48,7 @@ def accept(m: Module, q: QueueParts) -> None:
         answer.ticket.eq(spread(accepts, room.ticket)),
         answer.code.eq(acceptance.code),
         answer.argument.eq(acceptance.argument),
-        answer.count.eq(spread(accepts, (counts.count + 1)[: len(answer.count)])),
+        answer.count.eq(spread(accepts, counts.following[: len(answer.count)])),
     ]
 
 
@@ -86,7 +86,6 @@ def keep_waits(m: Module, q: QueueParts, accepts: Signal, entry: Signal) -> None
     shape, checked = q.shape, q.ports.checked
     memory = new_memory(m, "waits", shape.waiting(), shape.entries)
     write = memory.write_port()
-    read = memory.read_port()
     after = Signal(name="waits_after")
     enters = Signal(name="waits_enter")
     where = Signal(shape.entry_bits, name="waits_entry")
@@ -106,8 +105,7 @@ def keep_waits(m: Module, q: QueueParts, accepts: Signal, entry: Signal) -> None
         write.addr.eq(where),
         write.en.eq(enters),
         *(write.data[name].eq(value) for name, value in word.items()),
-        read.addr.eq(q.jobs.head),
-        q.timelines.heads.eq(read.data),
+        q.timelines.heads.eq(read_later(m, memory, q.jobs.head)),
     ]
 
 
@@ -136,7 +134,7 @@ def lists(m: Module, q: QueueParts) -> None:
         m.d.comb += [
             streams.leaves[k].eq(leaves),
             streams.next_entry[k].eq(q.next.after(m, entry)),
-            streams.next_ended[k].eq(free.read(m, free.ended_next, streams.next_entry[k])),
+            streams.next_ended[k].eq(free.ended_next(streams.next_entry[k])),
         ]
 
 

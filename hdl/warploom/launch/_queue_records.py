@@ -19,8 +19,8 @@ class QueueRecords:
     ----------
     record : view
         The port; registers.
-    words, progress : Any
-        What is kept of the launch: ticket and acceptance; progress, if it was put back.
+    words : view
+        Ticket and acceptance of the launch.
     aborts, abort_number, abort_back : Signal
         An ABORT ends a launch of this stream; it was put back before.
     clock : Signal
@@ -31,7 +31,6 @@ class QueueRecords:
         self._shape = shape
         self.record = record
         self.words: Any = None
-        self.progress: Any = Signal(shape.progress(), name="record_progress")
         self.aborts = Signal(name="abort_ends")
         self.abort_number = Signal(shape.config.stream_bits)
         self.abort_back = Signal()
@@ -46,11 +45,11 @@ class QueueRecords:
             "valid": others | commands.makes,
             "ticket": self.words.ticket,
             "accepted": self.words.accepted,
-            "kills": self.progress.kills,
-            "reset_as_drain": self.progress.reset_as_drain,
-            "offered": self.progress.offered,
-            "word2": self.progress.cycles,
-            "first_offer": self.progress.first_offer,
+            "kills": ends.kept.kills,
+            "reset_as_drain": ends.kept.reset_as_drain,
+            "offered": ends.kept.offered,
+            "word2": ends.kept.cycles,
+            "first_offer": ends.kept.first_offer,
             "made": self.clock,
             "fate": FinalFate.ABORTED,
             "stream": self.abort_number,
@@ -72,10 +71,6 @@ class QueueRecords:
             "fate": ends.final_fate,
             "code": ends.code,
             "stream": ends.launch.number,
-            "reset_as_drain": ends.kept.reset_as_drain,
-            "offered": ends.kept.offered,
-            "first_offer": ends.kept.first_offer,
-            "word2": ends.kept.cycles,
         }
 
     def _of_job(self, jobs: QueueJobs) -> dict[str, Any]:

@@ -171,13 +171,13 @@ def any_of(bits: Iterable[Any]) -> Value:
     return reduce(or_, (Value.cast(bit) for bit in bits), C(0, 1))
 
 
-def new_memory(m: Module, name: str, shape: Any, depth: int) -> Any:
-    """Add a memory and return it.
+def new_memory(m: Module, name: str, shape: Any, depth: int, *, block: bool = False) -> Any:
+    """Add a memory and return it; ``block``: in block memory, even if it is small.
 
     No word is used that was read in the cycle in which it was written; so block memory needs
     nothing beside it for such a cycle.
     """
-    attributes: Any = {"no_rw_check": 1}
+    attributes: Any = {"no_rw_check": 1, **({"ram_style": "block"} if block else {})}
     memory: Any = Memory(shape=shape, depth=depth, init=[], attrs=attributes)
     m.submodules[name] = memory
     return memory
@@ -188,6 +188,13 @@ def written(m: Module, memory: Any, address: Any, enable: Any, values: Mapping[s
     port = memory.write_port()
     m.d.comb += [port.addr.eq(address), port.en.eq(enable)]
     m.d.comb += [port.data[name].eq(value) for name, value in values.items()]
+
+
+def read_later(m: Module, memory: Any, address: Any, enable: Any = 1) -> Any:
+    """Return a memory's word in the cycle behind its address."""
+    port = memory.read_port()
+    m.d.comb += [port.addr.eq(address), port.en.eq(enable)]
+    return port.data
 
 
 def looked_up(m: Module, memory: Any, address: Any) -> Any:

@@ -84,7 +84,9 @@ class QueueStreams:
         self.removes = [Signal(shape.streams, name=f"removes_{k}") for k in range(2)]
         # Registers.
         self.length = [Signal(shape.length_bits, name=f"length_{s}") for s in streams]
-        self.boundary = [Signal(shape.length_bits, name=f"boundary_{s}") for s in streams]
+        self.tail = [Signal(shape.entry_bits, name=f"tail_{s}") for s in streams]
+        self.boundary = [Signal(shape.entry_bits, name=f"boundary_{s}") for s in streams]
+        self.bounded = Signal(shape.streams, name="bounded")
         self.head = [Signal(shape.entry_bits, name=f"head_{s}") for s in streams]
         self.priority = [
             Signal(shape.streams, name=f"priority_is_{p}", init=-1 if p == 0 else 0)
@@ -106,7 +108,7 @@ class QueueStreams:
         self.no_sm = Signal()
         # What follows.
         follows = (
-            *("has", "single", "bounded", "purged", "ready", "ahead", "resumable", "unfinished"),
+            *("has", "single", "purged", "ready", "ahead", "resumable", "unfinished"),
             *("any_started", "any_suspended", "resume_slot", "end_suspended", "end_slot"),
             *("first_free", "leaves_any"),
         )
@@ -132,9 +134,8 @@ class QueueStreams:
         m.d.comb += [
             of["has"].eq(Cat(length.any() for length in self.length)),
             of["single"].eq(Cat(length == 1 for length in self.length)),
-            of["bounded"].eq(Cat(boundary.any() for boundary in self.boundary)),
             # Without a list the head is one that left.
-            of["purged"].eq(stop | of["bounded"] | (self.head_ended & of["has"])),
+            of["purged"].eq(stop | self.bounded | (self.head_ended & of["has"])),
             of["any_started"].eq(self.started[0] | self.started[1]),
             of["any_suspended"].eq(susp[0] | susp[1]),
             # Slot 1 if its launch is the older one or slot 0's is not suspended.
@@ -164,19 +165,28 @@ class QueueStreams:
         ]
 
     def _lists(self, m: Module) -> None:
-        """Count the lists' lengths, and the launches up to a boundary."""
+        """Count the lists' lengths, and keep their tails and boundaries."""
         events = self.events
         for s in range(self._shape.streams):
             length, boundary = self.length[s], self.boundary[s]
             leaves = self.follows["leaves_any"][s]
             enters = events.enters[s]
             step = Cat(enters & ~leaves, (leaves & ~enters).replicate(len(length)))
-            bound = Mux(events.aborts[s], length, boundary)
-            m.d.sync += [
-                # One adder for both ways: its lowest bit carries a 1.
-                length.eq((Cat(C(1, 1), length) + step)[1:]),
-                boundary.eq(bound - (leaves & bound.any())),
-            ]
+            # One adder for both ways: its lowest bit carries a 1.
+            m.d.sync += length.eq((Cat(C(1, 1), length) + step)[1:])
+            passes = Signal(name=f"passes_boundary_{s}")
+            m.d.comb += passes.eq(leaves & (self.head[s] == boundary))
+            with m.If(events.enters[s]):
+                m.d.sync += self.tail[s].eq(self.entry)
+            with m.If(events.aborts[s]):
+                # Where the only launch leaves, none is left to be met.
+                alone = self.follows["single"][s] & leaves
+                m.d.sync += [
+                    boundary.eq(self.tail[s]),
+                    self.bounded[s].eq(self.follows["has"][s] & ~alone),
+                ]
+            with m.Elif(passes):
+                m.d.sync += self.bounded[s].eq(0)
         settled = ~self.follows["unfinished"] & events.enters
         for p, priority in enumerate(self.priority):
             m.d.sync += priority.eq(
@@ -190,11 +200,10 @@ class QueueStreams:
         first = events.enters & (~of["has"] | (of["single"] & leaves))
         ready = events.enters_ready
         for s, head in enumerate(self.head):
-            for k in range(2):
-                with m.If(self.leaves[k][s]):
-                    m.d.sync += head.eq(self.next_entry[k])
-            with m.If(first[s]):
-                m.d.sync += head.eq(self.entry)
+            moves = [(self.leaves[k][s] & ~first[s], self.next_entry[k]) for k in range(2)]
+            sources = [*moves, (first[s], self.entry)]
+            with m.If(leaves[s] | first[s]):
+                m.d.sync += head.eq(any_of(spread(comes, entry) for comes, entry in sources))
         ended = any_of(spread(self.next_ended[k], self.leaves[k]) for k in range(2))
         m.d.sync += [
             self.head_back.eq(~first & ~leaves & (self.head_back | events.head_kept)),

@@ -30,7 +30,7 @@ class AcceptedCounts:
     end_number, end_stream : Signal
         A stream whose count is read as ``end_count``.
     count : Signal
-        The count before the launch at ``checked``.
+        The count before the launch at ``checked``; ``following``: with it.
     ahead : Signal
         For each pair: it waits for a launch that was not accepted. ``high``: the bits of its count
         that it did not bring, in the cycle behind ``checked``.
@@ -51,6 +51,7 @@ class AcceptedCounts:
         self.end_stream = Signal(shape.streams)
         self.end_count = Signal(COUNT_BITS)
         self.count = Signal(COUNT_BITS, name="accepted_count")
+        self.following = Signal(COUNT_BITS)
         self.ahead = Signal(shape.waits)
         self.high = [
             Signal(COUNT_BITS - WAIT_BITS, name=f"pair_high_{k}") for k in range(shape.waits)
@@ -62,12 +63,11 @@ class AcceptedCounts:
         counts = new_memory(m, "accepted_counts", COUNT_BITS, shape.streams)
         counted = Signal(shape.streams)
         write = counts.write_port()
-        following = Signal(COUNT_BITS)
         m.d.comb += [
             self.count.eq(spread(hit(self.stream, counted), looked_up(m, counts, self.number))),
-            following.eq(self.count + 1),
+            self.following.eq(self.count + 1),
             write.addr.eq(self.number),
-            write.data.eq(following),
+            write.data.eq(self.following),
             write.en.eq(self.enters),
             self.end_count.eq(
                 spread(hit(self.end_stream, counted), looked_up(m, counts, self.end_number))

@@ -31,6 +31,7 @@ MULTIPLYING: Final = ("FrontEnd", "LaunchCheck", "LaunchPath")
 MEMORIES: Final = {
     "IndexMemory": ("",),
     "IndexGenerator+IndexMemory": ("memory",),
+    "KernelQueue": ("memories", "waits"),
     "LaunchPath": ("memory",),
     "FrontEnd": ("memory", "completion_queue"),
 }

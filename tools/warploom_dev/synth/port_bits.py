@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, sm_packets
+from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, queue_packets, sm_packets
 from warploom_spec.layouts import PLACES
 from warploom_spec.packet import Packet
 from warploom_spec.timing import timing
@@ -117,6 +117,44 @@ def _block_dispatcher(config: Config) -> Ports:
     return streams | stop | _sms(config) | _error(config)
 
 
+def _kernel_queue(config: Config) -> Ports:
+    packets = queue_packets
+    streams = _streams(
+        config,
+        abort=packets.launch_abort,
+        launch=layouts.dispatch_launch,
+        ended=layouts.dispatch_end,
+        request=layouts.index_config,
+        decision=layouts.index_decision,
+    )
+    pulses = _signals(
+        config,
+        sent=packets.queue_sent,
+        checked=packets.queue_launch,
+        answer=packets.queue_answer,
+        command=packets.queue_command,
+        command_answer=packets.queue_code,
+        abort_answer=packets.queue_code,
+        clear_stream=packets.queue_stream,
+        stop=layouts.dispatch_stop,
+        record=packets.final_record,
+        put_back=packets.put_back,
+        timeline=packets.timeline_step,
+    )
+    bits = ("no_sm", "cancel", "launch_yields", "record_taken", "soft_reset_active", "restart")
+    return {
+        **streams,
+        **pulses,
+        **dict.fromkeys((*bits, "idle"), 1),
+        "room": 1 << config.priority_bits,
+        "launch_timeout": 32,
+        "clock": 32,
+        "release": config.entry_bits + 2,
+        "started": PLACES,
+        "yields": PLACES,
+    }
+
+
 def _launch_path(config: Config) -> Ports:
     streams = _streams(
         config,
@@ -224,6 +262,7 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "IncrementalScheduler": _incremental_scheduler,
     "GridWalker": _grid_walker,
     "BlockDispatcher": _block_dispatcher,
+    "KernelQueue": _kernel_queue,
     "LaunchPath": _launch_path,
     "FrontEnd": _front_end,
     "ResourceRanges": _resource_ranges,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from amaranth.lib import wiring
 
 from warploom_dev.synth.baseline_divider import DividerIndexGenerator
-from warploom_sim.verilog.blocks import BARE_INDEX_GENERATOR, block
+from warploom_sim.verilog.blocks import ALONE, BARE_INDEX_GENERATOR, block
 from warploom_spec import Config, WarploomError, preset
 from warploom_spec.config import POLICIES
 
@@ -25,6 +25,7 @@ USUAL_DEVICE: Final = "85k"
 #: Measured for their area alone.
 OTHERS: Final = (
     "LaunchCheck",
+    "KernelQueue",
     "ConfigFilter",
     "IndexIterator",
     "IndexPacker",
@@ -106,7 +107,7 @@ class Target:
             return BARE_INDEX_GENERATOR(self.parameters)
         if self.block == BASELINE:
             return DividerIndexGenerator(self.parameters)
-        return block(self.module)(self.parameters)
+        return (ALONE.get(self.module) or block(self.module))(self.parameters)
 
 
 def _dispatcher(
