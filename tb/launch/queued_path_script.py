@@ -1,7 +1,11 @@
 """A script for QueuedLaunchPath: launches, commands, reports and pops, by cycle."""
 
+from random import Random
+
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made, record
+from tb.support.sm_behaviour import SmBehaviour
+from tb.support.sm_cores import SmCores
 from warploom_spec import BlockStatus, LaunchDescriptor, layouts, queue_packets
 from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import LAUNCH_WAITS, QueueOpcode
@@ -163,3 +167,47 @@ class Seen:
         """Return an output's value in cycle 0, and each cycle in which it has another one."""
         values = self.recording.port(name)
         return {c: v for c, v in enumerate(values) if not c or v != values[c - 1]}
+
+
+class LiveScript(Script):
+    """A script whose SMs report each block by themselves, and that may reset softly.
+
+    Parameters
+    ----------
+    length, answer : int
+        Cycles of a block, and from a kill to the report of each block that it ends.
+    reset_at : int or None
+        First cycle of a soft reset, which ends two cycles after `idle` at the earliest.
+    config : Config
+        The machine.
+
+    Attributes
+    ----------
+    restarted : int or None
+        The first cycle after the soft reset.
+    """
+
+    def __init__(self, length=6, answer=2, reset_at=None, config=TINY):
+        super().__init__(config)
+        self.now = SmBehaviour(length=(length, length), answer=(answer, answer))
+        self.period = 0
+        self._cores = SmCores(config, Random(0))
+        self._reset_at = reset_at
+        self._active = self._restart = 0
+        self.restarted = None
+
+    def next(self, outputs):
+        """Return the next cycle's inputs."""
+        cycle = self._cycle
+        values = super().next(outputs) | self._cores.next(cycle, outputs, self)
+        if self._restart:
+            self._active = self._restart = 0
+            self.restarted = cycle
+        elif self._active:
+            calm = not values["launch__valid"]
+            self._restart = int(bool(outputs["idle"]) and calm and cycle > self._reset_at + 7)
+        elif cycle == self._reset_at:
+            self._active = 1
+        if self._reset_at is not None:
+            values |= {"soft_reset_active": self._active, "restart": self._restart}
+        return values
