@@ -17,7 +17,7 @@ from tb.support.dispatch_configs import config_of
 from warploom_sim.json_file import write_json
 
 #: How many SMs get blocks, in each configuration.
-CONFIGS = {"tiny": (1, 2), "default,sms=1": (1,), "default,sms=2": (2,)}
+CONFIGS = {"tiny": (1, 2), "default,sms=1": (1,)}
 SEED = 1
 #: Block shapes of two launches that are resident at once, and the bytes of shared memory that the
 #: second one's blocks take beyond what the kernel needs: one shape, two of one size, two sizes.

@@ -42,9 +42,10 @@ def other_kernel(name: str, case: KernelCase) -> KernelCase:
 
 
 @pytest.mark.deep
-def test_every_kernel_and_shape_equals_numpy() -> None:
-    made = rows("tiny", "verilator")
-    assert len(made) == 89
+@pytest.mark.parametrize(("config", "launches"), [("tiny", 89), ("default,sms=1", 44)])
+def test_every_kernel_and_shape_equals_numpy(config: str, launches: int) -> None:
+    made = rows(config, "verilator")
+    assert len(made) == launches
     assert made[-1]["doorbell_to_record"] > made[-1]["cycles"]
     assert all(row["equal"] and row["index_reads"] for row in made)
 
