@@ -3,11 +3,40 @@
 import random
 from collections.abc import Callable, Sequence
 from itertools import cycle as endless
+from typing import Protocol
 
-from warploom_golden.preemption import KernelQueue
 from warploom_golden.replay.event_constants import NEVER
 from warploom_spec import LaunchDescriptor
 from warploom_spec.queue import FinalFate, RecordKind
+
+
+class Ended(Protocol):
+    """A final record, as far as the host reads it."""
+
+    @property
+    def ticket(self) -> int:
+        """The ticket of what has ended."""
+
+    @property
+    def kind(self) -> RecordKind:
+        """Whether that is a launch."""
+
+    @property
+    def fate(self) -> FinalFate:
+        """What became of it."""
+
+
+class LaunchQueue(Protocol):
+    """What the host asks of a kernel queue."""
+
+    def room(self, priority: int) -> bool:
+        """Tell whether a launch of a priority finds room in this cycle."""
+
+    def launch(self, launch: LaunchDescriptor) -> tuple[int, int]:
+        """Send a launch; return its ticket, and a code if it is refused."""
+
+    def take_record(self) -> Ended | None:
+        """Take the oldest final record that may be taken in this cycle."""
 
 
 class MeasuringHost:
@@ -76,7 +105,7 @@ class MeasuringHost:
         """The cycle in which the next urgent launch is due; `NEVER` if none is."""
         return self._arrives
 
-    def step(self, cycle: int, queue: KernelQueue) -> None:
+    def step(self, cycle: int, queue: LaunchQueue) -> None:
         """Take final records, then send at most one launch; an urgent launch that is due wins."""
         while (record := queue.take_record()) is not None:
             assert record.kind is RecordKind.LAUNCH and record.fate is FinalFate.FINISHED
@@ -97,7 +126,7 @@ class MeasuringHost:
             if self._low_left is not None:
                 self._low_left -= 1
 
-    def _send_urgent(self, cycle: int, queue: KernelQueue) -> None:
+    def _send_urgent(self, cycle: int, queue: LaunchQueue) -> None:
         launch = next(self._urgent)
         if not queue.room(launch.priority):
             self._arrives = cycle + 1
@@ -107,7 +136,7 @@ class MeasuringHost:
         self.arrivals[ticket] = cycle
         self._waits_for, self._arrives = ticket, NEVER
 
-    def _wants_low(self, queue: KernelQueue) -> bool:
+    def _wants_low(self, queue: LaunchQueue) -> bool:
         over = self._count and len(self.arrivals) == self._count and self._waits_for is None
         if over or self._low_left == 0:
             return False
