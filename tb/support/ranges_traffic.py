@@ -82,13 +82,14 @@ class RangesTraffic:
             sm_packets.placed_block(config),
         )
         self._launches = 0
+        # A launch after a reset now and then has the size of one before it.
+        self._words = [dict.fromkeys(("warps", "warp_registers", "shared"), 1)] * PLACES
         self.reset()
 
     def reset(self) -> None:
         """Forget all launches."""
         self._cycle = 0
         self._places: list[Launch | None] = [None] * PLACES
-        self._words = [dict.fromkeys(("warps", "warp_registers", "shared"), 1)] * PLACES
         #: Slots with the first cycle in which each may be offered, and the units used by each.
         self._free = deque((slot, 0) for slot in range(self._config.block_slots))
         self._used: dict[int, tuple[int, ...]] = {}
@@ -170,7 +171,8 @@ class RangesTraffic:
             return self._words[1 - place]
         words = self._packets[0]
         registers, shared = (max(units // rng.choice((1, 2, 4, 8)), 1) for units in self._capacity)
-        warps = rng.randint(1, min(4, registers))
+        most = rng.choice((4, self._config.warp_slots))
+        warps = rng.randint(1, min(most, registers))
         return drawn(
             words,
             rng,
