@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import DomainRenamer, Module, ResetInserter, Signal, Value
+from amaranth.hdl import DomainRenamer, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -149,19 +149,16 @@ class QueuedLaunchPath(wiring.Component):
         m.d.sync += unknown_mode.eq(mode[2] & mode[:2].any())
         checked: Any = check.o.payload
         kept = [name for name in checked.shape().members if name not in ("error", "argument")]
+        no_mode = unknown_mode & ~check.refused
         m.d.comb += [
             check.o.ready.eq(1),
             queue.checked.valid.eq(check.o.valid),
             *(queue.checked[name].eq(checked[name]) for name in kept),
             *(queue.checked[name].eq(value) for name, value in beside.items()),
-            queue.checked.error.eq(checked.error),
-            queue.checked.argument.eq(checked.argument),
+            # Each once: Icarus sees a packet that is set by halves too late.
+            queue.checked.error.eq(Mux(no_mode, int(HostError.FIELD_RANGE), checked.error)),
+            queue.checked.argument.eq(Mux(no_mode, MODE_WORD, checked.argument)),
         ]
-        with m.If(unknown_mode & ~check.refused):
-            m.d.comb += [
-                queue.checked.error.eq(int(HostError.FIELD_RANGE)),
-                queue.checked.argument.eq(MODE_WORD),
-            ]
 
     def _connect_queue(self, m: Module) -> None:
         """Pass KernelQueue's ports through; count the cycles; look whether an SM is left."""
