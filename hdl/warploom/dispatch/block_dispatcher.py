@@ -36,7 +36,8 @@ class BlockDispatcher(wiring.Component):
         Whether a launch may be skipped, and yield to a more urgent one: the rules and ports of the
         page's section.
     first_number : int, optional
-        Number of each launch's first block, for tests of the numbers' wrap.
+        Number of each launch's first block, for tests of the numbers' wrap. Without
+        effect with ``preempts``.
     """
 
     def __init__(

@@ -26,7 +26,8 @@ class GridWalker(wiring.Component):
     config : Config
         ``grid_bits`` are the coordinates' widths.
     first_number : int, optional
-        Number of each grid's first block, for tests of the numbers' wrap.
+        Number of each grid's first block, for tests of the numbers' wrap. Without effect with
+        ``resumes``: there the port ``number`` says it.
     resumes : bool, optional
         Whether there are the ports ``drop``, ``number``, ``counted`` and ``next_block``: a walk
         may be interrupted, and go on later.
