@@ -46,11 +46,16 @@ def writes(context):
 
 
 def reads(context):
-    rng, config = context.rng, config_of(context.params["config"])
-    addresses = register_addresses(config)
+    addresses = register_addresses(config_of(context.params["config"]))
+    return reads_of(context, addresses, ("STATE", "IRQ_STATUS", "ERROR_LAST", "ERROR_COUNT"))
+
+
+def reads_of(context, addresses, often):
+    """Yield reads: of each register, of some more often, and now and then of any address."""
+    rng = context.rng
     pace = Pace(rng)
     while True:
-        name = rng.choice((*addresses, "STATE", "IRQ_STATUS", "ERROR_LAST", "ERROR_COUNT"))
+        name = rng.choice((*addresses, *often))
         address = rng.getrandbits(14) if rng.random() < 0.05 else addresses[name] // 4
         yield READ.pack({"valid": 1, "address": address}) if pace() else 0
 

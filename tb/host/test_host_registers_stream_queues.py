@@ -7,11 +7,12 @@ from tb.host.commands import ALL, READ, WRITE
 from tb.host.test_host_registers_rules import silent
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made
+from warploom.host.host_registers import HostRegisters
 from warploom_golden.host import HostRegisters as Model
 from warploom_spec.queue_host import queued_registers
 
 TINY = config_of("tiny")
-KINDS = pytest.mark.parametrize("kind", [Model], ids=["model"])
+KINDS = pytest.mark.parametrize("kind", [HostRegisters, Model], ids=["rtl", "model"])
 ADDRESSES = {word.name: word.offset for word in queued_registers(TINY)}
 RECORDS, COMMAND_DONE, RESET_FORCED = 1 << 0, 1 << 4, 1 << 5
 

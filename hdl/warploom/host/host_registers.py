@@ -1,6 +1,7 @@
 """Identification, control, records, errors, interrupt: the registers below the sections."""
 
 from collections.abc import Iterable
+from enum import IntEnum
 from functools import reduce
 from operator import or_
 from typing import Any, Final
@@ -9,6 +10,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from warploom.host._record_wait import RecordWait
 from warploom.lib.bits import before
 from warploom_spec import STALL_CAUSES, Config, host_packets, layouts, timing
 from warploom_spec.host_commands import RECORD_WORDS, record_words
@@ -21,6 +23,13 @@ from warploom_spec.host_registers import (
     params,
     registers,
 )
+from warploom_spec.queue_host import (
+    QUEUE_MAP_VERSION,
+    QueueInterrupt,
+    queued_params,
+    queued_registers,
+)
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS, LAUNCH_WAITS, final_record_words
 
 STRAY_BITS: Final = 16
 _THRESHOLD_BITS: Final = 16
@@ -37,6 +46,10 @@ class HostRegisters(wiring.Component):
     ----------
     config : Config
         All of it: CONFIG_CRC is made of every field.
+    stream_queues : bool, optional
+        The registers of version 2 of the map (``docs/host/stream_queues.md``).
+    waits : int, optional
+        Pairs that a launch may wait for, for PARAMS3; of no meaning without `stream_queues`.
     """
 
     write: "data.View[data.StructLayout]"
@@ -52,10 +65,16 @@ class HostRegisters(wiring.Component):
     forced_next: Signal
     idle: Signal
     unit_reset: Signal
+    launch_timeout: Signal
+    completed: Signal
+    clock: Signal
 
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._words = registers(config)
+    def __init__(
+        self, config: Config, *, stream_queues: bool = False, waits: int = LAUNCH_WAITS
+    ) -> None:
+        self._config, self._queues, self._waits = config, stream_queues, waits
+        self._words = queued_registers(config, waits) if stream_queues else registers(config)
+        oldest = final_record_words(config) if stream_queues else record_words(config)
         units, sms, counts = config.units, config.sms, timing(config).error_counter_bits
         record = layouts.error_record(config).layout()
         swap = {
@@ -64,6 +83,14 @@ class HostRegisters(wiring.Component):
             "order_swap_valid": Out(1),
         }
         index_errors = {"index_error": In(record), "index_error_count": In(counts)}
+        queues = {
+            # LAUNCH_TIMEOUT: in the cycle after its write. A register.
+            "launch_timeout": Out(32),
+            # The launch path's.
+            "clock": In(64),
+            # A section of the mailbox has completed.
+            "completed": In(1),
+        }
         super().__init__(
             {
                 # A write that commits in the next cycle.
@@ -76,12 +103,13 @@ class HostRegisters(wiring.Component):
                 "answer": Out(host_packets.bus_answer(config).layout()),
                 # A level, a cycle after IRQ_STATUS.
                 "irq": Out(1),
-                # The completion queue's; `pop` is 1 in the cycle of the write's commit.
-                "oldest": In(record_words(config).layout()),
+                # The completion queue's (of version 2: the record queue's); `pop` is 1 in the
+                # cycle of the write's commit.
+                "oldest": In(oldest.layout()),
                 "records": In(range(config.records + 1)),
                 "pop": Out(1),
-                # The launch path's and the bus port's.
-                "room": In(1),
+                # The launch path's (of version 2: a bit a priority) and the bus port's.
+                "room": In(1 << config.priority_bits if stream_queues else 1),
                 "refused": In(32),
                 # Clear a broken stream: a cycle after the write.
                 "clear_stream": Out(config.stream_bits),
@@ -113,6 +141,7 @@ class HostRegisters(wiring.Component):
                 "restart_next": Out(1),
                 # With `restart_next`: the soft reset waited in vain, and all else is reset too.
                 "forced_next": Out(1),
+                **(queues if stream_queues else {}),
             }
         )
 
@@ -129,6 +158,13 @@ class HostRegisters(wiring.Component):
         self._act(m, write, written)
         self._sms(m, write, written, shown)
         self._others(shown)
+        if self._queues:
+            self._store(m, write, written["LAUNCH_TIMEOUT"], self.launch_timeout)
+            shown |= {
+                "LAUNCH_TIMEOUT": self.launch_timeout,
+                "CLOCK_LOW": self.clock[:32],
+                "CLOCK_HIGH": self.clock[32:],
+            }
         self._answer_reads(m, shown)
         return m
 
@@ -172,8 +208,10 @@ class HostRegisters(wiring.Component):
 
     def _constants(self) -> dict[str, Value]:
         config = self._config
-        found = {"ID": IDENTITY, "VERSION": MAP_VERSION, "CONFIG_CRC": config_crc(config)}
-        for field, value in params(config):
+        version = QUEUE_MAP_VERSION if self._queues else MAP_VERSION
+        found = {"ID": IDENTITY, "VERSION": version, "CONFIG_CRC": config_crc(config)}
+        numbers = queued_params(config, self._waits) if self._queues else params(config)
+        for field, value in numbers:
             name = f"PARAMS{field.word}"
             found[name] = found.get(name, 0) | value << field.low
         return {name: C(value, 32) for name, value in found.items()}
@@ -241,27 +279,49 @@ class HostRegisters(wiring.Component):
         self, m: Module, write: Any, written: dict[str, Value], shown: dict[str, Value]
     ) -> None:
         """Keep the interrupt's registers; an event wins over a write that clears its bit."""
-        enable = Signal(len(Interrupt), name="irq_enable")
+        bits: type[Interrupt | QueueInterrupt] = QueueInterrupt if self._queues else Interrupt
+        enable = Signal(len(bits), name="irq_enable")
         threshold = Signal(_THRESHOLD_BITS)
         self._store(m, write, written["IRQ_ENABLE"], enable)
         self._store(m, write, written["IRQ_THRESHOLD"], threshold)
         lost_before = Signal(self._config.sms)
         forced = Signal()
         m.d.sync += [lost_before.eq(self.lost), forced.eq(self.forced_next)]
-        events = {
-            Interrupt.ERROR: reduce(or_, (record.valid for record in self._error_records.values())),
-            Interrupt.SM_LOST: (self.lost & ~lost_before).any(),
-            Interrupt.RESET_DONE: self.restart,
-            Interrupt.RESET_FORCED: forced,
+        events: dict[IntEnum, Value] = {
+            bits.ERROR: reduce(or_, (record.valid for record in self._error_records.values())),
+            bits.SM_LOST: (self.lost & ~lost_before).any(),
+            bits.RESET_DONE: self.restart,
+            bits.RESET_FORCED: forced,
         }
+        if self._queues:
+            events[QueueInterrupt.COMMAND_DONE] = self.completed
         held = {bit: Signal(name=f"irq_{bit.name.lower()}") for bit in events}
         for bit, event in events.items():
             cleared = written["IRQ_STATUS"] & write.data[int(bit)]
             m.d.sync += held[bit].eq((held[bit] & ~cleared) | event)
         level = Mux(threshold == 0, self.records != 0, self.records >= threshold)
+        if self._queues:
+            level = level | self._late(m, write, written, shown)
         status = Cat(level, *(held[bit] for bit in sorted(held)))
         m.d.sync += self.irq.eq((status & enable).any())
         shown |= {"IRQ_ENABLE": enable, "IRQ_STATUS": status, "IRQ_THRESHOLD": threshold}
+
+    def _late(
+        self, m: Module, write: Any, written: dict[str, Value], shown: dict[str, Value]
+    ) -> Value:
+        """Return whether a record has waited for IRQ_TIMEOUT cycles. A register."""
+        m.submodules.record_wait = wait = RecordWait()
+        timeout = Signal(32, name="irq_timeout")
+        is_new = Signal(name="irq_timeout_is_new")
+        writes = written["IRQ_TIMEOUT"]
+        self._store(m, write, writes, timeout)
+        m.d.sync += is_new.eq(writes)
+        m.d.comb += [
+            wait.timeout.eq(timeout),
+            wait.starts.eq((self.records == 0) | self.pop | writes | is_new),
+        ]
+        shown["IRQ_TIMEOUT"] = timeout
+        return wait.late
 
     def _errors(self, m: Module, shown: dict[str, Value]) -> None:
         """Keep the last error record and count them all."""
@@ -314,6 +374,7 @@ class HostRegisters(wiring.Component):
         """Add what other blocks say."""
         padding = C(0, 8 - self._config.units)
         oldest = Value.cast(self.oldest)
+        records = FINAL_RECORD_WORDS if self._queues else RECORD_WORDS
         shown |= {
             "RECORDS": self.records,
             "ROOM": self.room,
@@ -321,7 +382,7 @@ class HostRegisters(wiring.Component):
             "UNIT_STATE": Cat(self.busy, padding, self.disconnected, padding, self.missing),
             "DISPATCHER_ERRORS": self.dispatch_error_count,
             **({"INDEX_ERRORS": self.index_error_count} if self._config.makes_indices else {}),
-            **{f"RECORD{k}": oldest.word_select(k, 32) for k in range(RECORD_WORDS)},
+            **{f"RECORD{k}": oldest.word_select(k, 32) for k in range(records)},
             **{f"STALL_{c.upper()}": getattr(self, f"stall_{c}") for c in STALL_CAUSES},
             **{f"STRAYS{k}": self.strays[k] for k in range(self._config.units)},
         }
