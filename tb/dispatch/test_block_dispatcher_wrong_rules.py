@@ -91,8 +91,8 @@ RTL = {
         Change(
             ResidentPlaces,
             "elaborate",
-            "head.active.eq(walked & ~walk.starts & ~halt)",
-            "head.active.eq(walked & ~walk.starts)",
+            "active, wanted = walked & ~walk.starts & ~halt, walked & ~waits",
+            "active, wanted = walked & ~walk.starts, walked & ~waits",
         ),
     ),
     "stalls: an offer counts where its SM has no room": (

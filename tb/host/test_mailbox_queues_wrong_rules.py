@@ -13,7 +13,7 @@ from warploom.host.mailbox import Mailbox
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.host import Mailbox as Model
 
-SENDS = 'self._stops.append(self._stop.pack({"ticket": ticket, "drain": 0}))'
+SENDS = "self._stops.append(self._pack_stop(ticket))"
 DISCONNECTED = """if has_unit and self._disconnected[number]:
     return Verdict(HostError.DISCONNECTED)
 """

@@ -79,7 +79,7 @@ WRONG = {
                 "self.stop.payload.ticket.eq(ticket)",
                 "self.stop.payload.eq(Cat(ticket, 1))",
             ),
-            Change(Model, "_serve", '"drain": 0', '"drain": 1'),
+            Change(Model, "_pack_stop", '"drain": 0', '"drain": 1'),
         ),
     ),
     "an abort does not wait until it is taken": WrongRule(
@@ -87,7 +87,7 @@ WRONG = {
         (
             Change(LaunchAnswers, "_send_stops", "~valid | self.stop.ready", "1"),
             Change(
-                Model, "_advance_stops", 'self._stop_shown is None or inputs["stop__ready"]', "1"
+                Model, "_advance_stops", "self._stop_shown is None or inputs[self._stop_ready]", "1"
             ),
         ),
     ),

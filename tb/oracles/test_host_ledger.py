@@ -73,12 +73,15 @@ def found(run, message, change=lambda cycle, inputs, outputs: None):
 
 WRONG = {
     "a record is shown again": (
-        Change(FrontEnd, "_follow", '"pop": registers["pop"] or 0', '"pop": 0'),
+        Change(FrontEnd, "_queue_inputs", '"pop": registers["pop"] or 0', '"pop": 0'),
         "has two records",
     ),
     "records are lost": (
         Change(
-            FrontEnd, "_follow", '"ended__valid": path["ended__valid"] or 0', '"ended__valid": 0'
+            FrontEnd,
+            "_queue_inputs",
+            '"ended__valid": path["ended__valid"] or 0',
+            '"ended__valid": 0',
         ),
         "has no record",
     ),

@@ -36,8 +36,8 @@ PLANTED: Final = {
         "number.eq(number + 1)",
     ),
     "number_runs": Change(
-        *(GridWalker, "elaborate", "with m.If(step | ~held):"),
-        "with m.If(held | ~held):",
+        *(GridWalker, "elaborate", "with m.If(step | idle()):"),
+        "with m.If(held | idle()):",
     ),
 }
 
