@@ -127,7 +127,6 @@ def _state_yields(ports: Ports, launches: _Launches) -> None:
         fault="crossed_yields",
         cover=("a block in the cycle after", Cat(launches.new).any() & b.before(level, "l").any()),
         bound=BOUND,
-        slow=True,
     )
     seen = dut.started[::-1] if b.fault == "crossed_started" else dut.started
     begun = [launches.new[p] | (launches.count[p] != 0) for p in PLACES]
