@@ -21,6 +21,7 @@ from warploom_sim.failure import ProgramError
 from warploom_spec import Config, WarploomError
 from warploom_spec.config import BLOCK_LIMITS
 from warploom_spec.launch import REGISTER_UNIT, SHARED_UNIT_BYTES
+from warploom_spec.resources import SM_RESOURCES, block_amounts
 
 #: Cycles after which a launch without a record is aborted.
 LIMIT: Final = 2_000_000
@@ -174,8 +175,18 @@ def _launches(run: KernelRun, config: Config) -> list[dict[str, int]]:
         }
         if run.index_address is not None:
             fields["index_address"] = run.index_address
+        _check_amounts(fields, -(-int(np.prod(block)) // config.warp_size), config)
         launches.append(fields)
     return launches
+
+
+def _check_amounts(fields: dict[str, int], warps: int, config: Config) -> None:
+    """Refuse a block that takes more of a resource than it may, with the legal amounts."""
+    amounts = block_amounts(fields, warps)
+    for resource, amount in zip(SM_RESOURCES, amounts, strict=True):
+        if amount > resource.limit(config):
+            legal = f"up to {resource.limit(config)}"
+            raise WarploomError(f"a block takes {amount} {resource.unit}; legal: {legal}")
 
 
 def _check_shape(grid: Dimensions, block: Dimensions, config: Config) -> None:

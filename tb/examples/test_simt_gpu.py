@@ -146,6 +146,21 @@ def test_what_cannot_run_is_refused_in_one_line(words, message, monkeypatch, tmp
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
+@pytest.mark.parametrize(
+    ("needs", "message"),
+    [
+        ({"registers": 97}, "a block takes 48 register units; legal: up to 32"),
+        ({"shared_bytes": 64 * 128 + 1}, "a block takes 65 shared-memory units; legal: up to 64"),
+        ({"barriers": 5}, "a block takes 5 barriers; legal: up to 4"),
+    ],
+)
+def test_a_block_that_takes_too_much_is_refused(needs, message, seed: int, tmp_path) -> None:
+    case = kernel_case("vector_add", (96, 1, 1), seed, blocks=1)
+    run = run_of(replace(case, kernel=replace(case.kernel, **needs)))
+    with pytest.raises(WarploomError, match=message):
+        run_kernels([run], TINY, "verilator", tmp_path)
+
+
 def test_outside_the_repository_one_line_says_what_is_needed(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(run_command, "EXAMPLES", tmp_path / "examples")
     result = invoked((ADD, *SIZES))
