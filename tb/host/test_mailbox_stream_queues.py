@@ -7,6 +7,7 @@ from tb.host.commands import a_read
 from tb.host.mailbox_script import SILENT, command, reads
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made
+from warploom.host.queued_mailbox import QueuedMailbox
 from warploom_golden.host import QueuedMailbox as Model
 from warploom_spec import ErrorCode, queue_packets
 from warploom_spec.host_commands import Opcode
@@ -27,9 +28,14 @@ OPCODES = {
 }
 
 
-@pytest.fixture(params=[Model], ids=["model"])
-def box(request):
-    return made(request.param, TINY)
+@pytest.fixture(params=[QueuedMailbox, Model], ids=["rtl", "model"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def box(kind):
+    return made(kind, TINY)
 
 
 def play(box, cycles=24, **ports):
@@ -122,13 +128,13 @@ def test_commands_of_two_sections_pass_an_abort_that_waits(box):
     assert answers(seen) == {12: 1, 13: 0}
 
 
-def test_three_answers_in_one_cycle_complete_three_sections():
+def test_three_answers_in_one_cycle_complete_three_sections(kind):
     """Rules 10 to 11a, in a mailbox of three sections."""
     config = config_of("tiny,sections=3")
     write = command(0, {"T0": Opcode.ABORT, "T1": 7}) | command(1, launch_task(), start=3)
     write |= command(2, mask_task(5, 1), start=40)
     seen = play(
-        made(Model, config),
+        made(kind, config),
         60,
         write=write,
         launch_answer={45: answer(ticket=9, count=3)},

@@ -2,7 +2,7 @@
 
 from functools import reduce
 from operator import or_
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -20,6 +20,21 @@ from warploom_spec.host_commands import (
     run_words,
 )
 from warploom_spec.host_errors import HostError
+from warploom_spec.queue_host import (
+    WAIT_WORDS,
+    QueueHostOpcode,
+    mask_words,
+    queued_launch_words,
+)
+from warploom_spec.queue_packets import FIRST_WAIT_WORD, QueueOpcode
+
+_MASK_WORD: Final = 1
+#: What each command for streams is to the launch path.
+_QUEUE_OPCODES: Final = {
+    QueueHostOpcode.PREEMPT: QueueOpcode.PREEMPT,
+    QueueHostOpcode.RESUME: QueueOpcode.RESUME,
+    QueueHostOpcode.ABORT_STREAMS: QueueOpcode.ABORT_STREAMS,
+}
 
 
 class Verdict(wiring.Component):
@@ -34,6 +49,8 @@ class Verdict(wiring.Component):
         ``sections``, ``units``, ``cores_per_unit``, widths of a launch.
     launches : bool
         Whether there is a launch path; without one LAUNCH and ABORT are unknown.
+    waits : int, optional
+        The launch path is QueuedLaunchPath, and a launch may wait for so many pairs.
     """
 
     task: Signal
@@ -49,9 +66,16 @@ class Verdict(wiring.Component):
     parts: Signal
     launches: Signal
     aborts: Signal
+    commands: Signal
+    opcode: Signal
 
-    def __init__(self, config: Config, *, launches: bool) -> None:
-        self._config, self._has_launches = config, launches
+    def __init__(self, config: Config, *, launches: bool, waits: int | None = None) -> None:
+        self._config, self._has_launches, self._waits = config, launches, waits
+        commands = {
+            # A command for streams is sent, if a section is judged: a `QueueOpcode`.
+            "commands": Out(1),
+            "opcode": Out(2),
+        }
         super().__init__(
             {
                 # The task of a section that may be judged in the next cycle.
@@ -74,6 +98,7 @@ class Verdict(wiring.Component):
                 # A launch or an abort is sent, if a section is judged.
                 "launches": Out(1),
                 "aborts": Out(1),
+                **({} if waits is None else commands),
             }
         )
 
@@ -96,6 +121,12 @@ class Verdict(wiring.Component):
             to_launch_path = reduce(or_, (is_opcode[opcode] for opcode in LAUNCH_COMMANDS))
             wrong_field, argument = self._too_large(m)
             too_large = is_opcode[Opcode.LAUNCH] & wrong_field
+        is_command: Value = C(0, 1)
+        if self._waits is not None:
+            is_command, wrong_mask = self._look_at_command(m, run)
+            to_launch_path = to_launch_path | is_command
+            too_large = too_large | (is_command & wrong_mask)
+            argument = Mux(is_command, _MASK_WORD, argument)
         here = (is_opcode[opcode] for opcode in Opcode if opcode not in LAUNCH_COMMANDS)
         known = reduce(or_, here) | to_launch_path
         needs_unit = reduce(or_, (is_opcode[opcode] for opcode in UNIT_COMMANDS))
@@ -143,12 +174,40 @@ class Verdict(wiring.Component):
             self.launches.eq(sends & is_opcode[Opcode.LAUNCH]),
             self.aborts.eq(sends & is_opcode[Opcode.ABORT]),
         ]
+        if self._waits is not None:
+            m.d.comb += self.commands.eq(sends & is_command)
         disconnects = is_opcode[Opcode.DISCONNECT] & ~refused
         m.d.sync += self.disconnected.eq(
             (self.disconnected | (unit_selected & disconnects.replicate(config.units)))
             & ~self.unit_reset
         )
         return m
+
+    def _look_at_command(self, m: Module, run: Any) -> tuple[Value, Signal]:
+        """Return whether it is a command for streams, and whether its mask is wrong."""
+        words: Any = data.View(mask_words(self._config).layout(), self.task)
+        above = words.mask[1 << self._config.stream_bits :]
+        is_one = {
+            ours: before(m, f"is_{opcode.name.lower()}", run.opcode == int(opcode))
+            for opcode, ours in _QUEUE_OPCODES.items()
+        }
+        number: Value = C(0, 2)
+        for ours, here in is_one.items():
+            number = number | (here.replicate(2) & int(ours))
+        m.d.comb += self.opcode.eq(number)
+        wrong = ~words.mask.any() | (above.any() if len(above) else C(0, 1))
+        return reduce(or_, is_one.values()), before(m, "wrong_mask", wrong)
+
+    def _wrong_waits(self, launch: Any) -> dict[int, Value]:
+        """Return for each word of a pair whether the pair counts, and cannot be waited for."""
+        if self._waits is None:
+            return {}
+        found: dict[int, Value] = {}
+        for k in range(WAIT_WORDS):
+            above = launch[f"wait{k}_stream"][self._config.stream_bits :]
+            wrong = above.any() if k < self._waits else C(1, 1)
+            found[FIRST_WAIT_WORD + k] = launch.flags[k] & wrong
+        return found
 
     def _count_parts(self, m: Module, run: Any) -> tuple[Signal, Signal]:
         """Count the parts of a RUN; return whether they are too many, and whether there are any.
@@ -169,13 +228,18 @@ class Verdict(wiring.Component):
 
     def _too_large(self, m: Module) -> tuple[Signal, Signal]:
         """Return whether a launch's value is too large for its field, and the field's word."""
-        words = launch_words(self._config)
+        queues = self._waits is not None
+        words = (queued_launch_words if queues else launch_words)(self._config)
         launch: Any = data.View(words.layout(), self.task)
         too_large: Value = C(0, 1)
         chosen: Value = C(0, host_packets.FAILURE_BITS)
-        # A field without bits holds 0 alone.
+        for word, wrong in sorted(self._wrong_waits(launch).items(), reverse=True):
+            chosen = Mux(wrong, word, chosen)
+            too_large = too_large | wrong
+        # A field without bits holds 0 alone. A pair's words are behind these.
         fields = layouts.launch_descriptor(self._config).fields
-        for field in sorted(fields, key=lambda f: -words.by_name[f.name].word):
+        narrow = (field for field in fields if not (queues and field.name == "mode"))
+        for field in sorted(narrow, key=lambda f: -words.by_name[f.name].word):
             above = launch[field.name][field.bits :]
             if len(above):
                 chosen = Mux(above.any(), words.by_name[field.name].word, chosen)

@@ -20,10 +20,10 @@ from warploom_spec.host_commands import (
     TASK_WORDS,
     Opcode,
     abort_words,
-    launch_words,
     run_words,
 )
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES, SECTION_WORDS
+from warploom_spec.word_layout import WordLayout
 
 #: Sections that completed in the cycle before, with code and argument.
 _Answer = tuple[Value, Value, Value]
@@ -65,15 +65,7 @@ class Mailbox(wiring.Component):
         self._bits = max(1, (config.sections - 1).bit_length())
         units = config.units
         launch_path = {
-            # A launch, one cycle after its doorbell's write commits.
-            "launch": Out(layouts.launch_descriptor(config).layout()),
-            "launch_valid": Out(1),
-            # Pulses: the doorbell of the oldest section that waits for this answer is 0 two cycles
-            # later.
-            "launch_answer": In(layouts.launch_answer(config).layout()),
-            # An abort, three cycles after its doorbell's write commits, at the earliest.
-            "stop": Out(stream.Signature(layouts.launch_stop(config).layout())),
-            "stop_answer": In(host_packets.stop_answer(config).layout()),
+            **self._launch_path_ports(),
             # A soft reset is running: accesses are refused, and two cycles later commands end with
             # `RESET`.
             "soft_reset_active": In(1),
@@ -108,6 +100,21 @@ class Mailbox(wiring.Component):
             }
         )
 
+    def _launch_path_ports(self) -> dict[str, Any]:
+        """Return what goes to the launch path and comes from it."""
+        config = self._config
+        return {
+            # A launch, one cycle after its doorbell's write commits.
+            "launch": Out(layouts.launch_descriptor(config).layout()),
+            "launch_valid": Out(1),
+            # Pulses: the doorbell of the oldest section that waits for this answer is 0 two cycles
+            # later.
+            "launch_answer": In(layouts.launch_answer(config).layout()),
+            # An abort, three cycles after its doorbell's write commits, at the earliest.
+            "stop": Out(stream.Signature(layouts.launch_stop(config).layout())),
+            "stop_answer": In(host_packets.stop_answer(config).layout()),
+        }
+
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
@@ -139,7 +146,7 @@ class Mailbox(wiring.Component):
             ringing = Signal()
             m.d.sync += ringing.eq(rings.any())
             waits = self._send(m, ringing, number, judged, verdict)
-            answered = answered | waits.launched | waits.aborted
+            answered = reduce(or_, self._answered(waits), answered)
             awaits = waits.awaits
             explained += self._explain_answers(m, waits)
             ticket = self._keep_tickets(m, rings, waits.launched)
@@ -148,6 +155,7 @@ class Mailbox(wiring.Component):
         m.d.comb += interrupted.eq(doorbell & ~awaits & closed.replicate(sections))
         ended = Cat(done.valid & ~closed for done in self.done)
         m.d.sync += doorbell.eq((doorbell | rings) & ~(answered | interrupted | ended))
+        self._tell(m, answered | interrupted | ended)
         self._read(
             m,
             self._keep_outcomes(m, doorbell, rings, interrupted, closed, explained),
@@ -155,6 +163,42 @@ class Mailbox(wiring.Component):
             shut,
         )
         return m
+
+    #: QueuedMailbox has these, and the methods up to `_kept_words`, in another way.
+    _KEPT_BITS = 32
+    _waits: int | None = None
+
+    @property
+    def _aborts(self) -> tuple[Any, Any]:
+        """The port of aborts, and that of their answers."""
+        return self.stop, self.stop_answer
+
+    @property
+    def _kept_answer(self) -> Any:
+        """What is kept of a launch's answer beside code and argument."""
+        return self.launch_answer.ticket
+
+    def _answered(self, waits: LaunchAnswers) -> tuple[Signal, ...]:
+        """Return the sections that the launch path answered in the cycle before."""
+        return waits.launched, waits.aborted
+
+    def _tell(self, m: Module, completes: Value) -> None:
+        """Tell who hears of it which sections complete."""
+
+    def _layouts(self) -> dict[int, WordLayout]:
+        """Return the words of each command that is known here and has more than word 0."""
+        return {
+            opcode: make(self._config) for opcode, make in COMMANDS.items() if self._knows(opcode)
+        }
+
+    def _launched_fields(self, launch: Any) -> dict[str, Value]:
+        """Return the fields of `launch`, from the words of the task."""
+        return {f.name: launch[f.name] for f in layouts.launch_descriptor(self._config).present}
+
+    def _kept_words(self, m: Module, kept: Value, is_ticket: Value, offset: Value) -> list[Value]:
+        """Return the words that show what is kept of a launch's answer."""
+        del offset
+        return [before(m, "shown_ticket", kept & is_ticket.replicate(32))]
 
     def _close(self, m: Module) -> tuple[Value, Value]:
         """Return whether accesses are refused, and whether what stands in the sections ends.
@@ -227,7 +271,7 @@ class Mailbox(wiring.Component):
             before(m, f"launch_{name}", before(m, f"new_launch_{name}", launched[name]))
             for name in ("code", "argument")
         )
-        stopped = before(m, "stop_code", before(m, "new_stop_code", self.stop_answer.code))
+        stopped = before(m, "stop_code", before(m, "new_stop_code", self._aborts[1].code))
         return [
             (self._explained(m, waits.launched), code, argument),
             (self._explained(m, waits.aborted), stopped, C(0, 1)),
@@ -235,14 +279,16 @@ class Mailbox(wiring.Component):
 
     def _keep_tickets(self, m: Module, rings: Signal, launched: Signal) -> Value:
         """Keep the tickets of the sections' launches; return that of the section that is read."""
-        tickets: memory.Memory = memory.Memory(shape=32, depth=1 << self._bits, init=[])
+        tickets: memory.Memory = memory.Memory(
+            shape=self._KEPT_BITS, depth=1 << self._bits, init=[]
+        )
         m.submodules.tickets = tickets
         writer = tickets.write_port()
         reader = tickets.read_port(domain="comb")
         held = Signal(self._config.sections, name="ticket_held")
         m.d.comb += [
             writer.addr.eq(number_of(launched)),
-            writer.data.eq(before(m, "new_ticket", self.launch_answer.ticket)),
+            writer.data.eq(before(m, "new_ticket", self._kept_answer)),
             writer.en.eq(launched.any()),
             reader.addr.eq(before(m, "ticket_section", self._address(self.read.address)[1])),
         ]
@@ -307,8 +353,7 @@ class Mailbox(wiring.Component):
 
     def _used_words(self) -> list[int]:
         """Return the words of the task register that some command here looks at."""
-        layouts_here = (make for opcode, make in COMMANDS.items() if self._knows(opcode))
-        fields = [field for make in layouts_here for field in make(self._config).fields]
+        fields = [field for layout in self._layouts().values() for field in layout.fields]
         return sorted({piece.word for field in fields for piece in field.pieces()})
 
     def _knows(self, opcode: Opcode) -> bool:
@@ -331,7 +376,9 @@ class Mailbox(wiring.Component):
         ``task`` is read a cycle before, when its section is ``section``; ``judged`` is the same in
         the cycle of the judgement. All units see the same fields.
         """
-        m.submodules.verdict = verdict = Verdict(self._config, launches=self._launches)
+        m.submodules.verdict = verdict = Verdict(
+            self._config, launches=self._launches, waits=self._waits
+        )
         m.d.comb += [
             verdict.task.eq(task),
             verdict.section.eq(section),
@@ -359,11 +406,12 @@ class Mailbox(wiring.Component):
     ) -> LaunchAnswers:
         """Send a launch or an abort to the launch path if it may be; return who awaits answers."""
         config = self._config
-        m.submodules.launch_answers = waits = LaunchAnswers(config)
-        launch: Any = data.View(launch_words(config).layout(), judged)
+        m.submodules.launch_answers = waits = LaunchAnswers(config, queues=self._waits is not None)
+        launch: Any = data.View(self._layouts()[Opcode.LAUNCH].layout(), judged)
+        stop, stop_answer = self._aborts
         abort: Any = data.View(abort_words(config).layout(), judged)
-        for field in layouts.launch_descriptor(config).present:
-            m.d.comb += self.launch[field.name].eq(launch[field.name])
+        for name, value in self._launched_fields(launch).items():
+            m.d.comb += self.launch[name].eq(value)
         m.d.comb += [
             self.launch_valid.eq(ringing & verdict.launches),
             waits.section.eq(number),
@@ -371,9 +419,9 @@ class Mailbox(wiring.Component):
             waits.aborts.eq(ringing & verdict.aborts),
             waits.ticket.eq(abort.ticket),
             waits.launch_answer.eq(self.launch_answer),
-            waits.stop_answer.eq(self.stop_answer),
+            waits.stop_answer.eq(stop_answer),
         ]
-        wiring.connect(m, waits.stop, wiring.flipped(self.stop))
+        wiring.connect(m, waits.stop, wiring.flipped(stop))
         return waits
 
     def _read(self, m: Module, outcomes: list[Outcome], ticket: Value, shut: Value) -> None:
@@ -387,7 +435,7 @@ class Mailbox(wiring.Component):
         is_ticket = before(m, "is_ticket", inside & (offset == OFFSETS["RESULT0"] // 4))
         answered = before(m, "answered", answers & ~shut)
         words = [
-            before(m, "shown_ticket", ticket & is_ticket.replicate(32)),
+            *self._kept_words(m, ticket, is_ticket, offset),
             *(outcome.word for outcome in outcomes),
             *(outcome.error_word for outcome in outcomes),
         ]
