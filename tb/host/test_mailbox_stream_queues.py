@@ -7,7 +7,7 @@ from tb.host.commands import a_read
 from tb.host.mailbox_script import SILENT, command, reads
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made
-from warploom.host.queued_mailbox import QueuedMailbox
+from warploom.host._queued_mailbox import QueuedMailbox
 from warploom_golden.host import QueuedMailbox as Model
 from warploom_spec import ErrorCode, queue_packets
 from warploom_spec.host_commands import Opcode
