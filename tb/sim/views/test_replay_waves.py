@@ -9,13 +9,14 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import pywellen
 from click.testing import CliRunner
 
 from tb.support.trace_files import random_document, write
-from warploom_sim import cli
+from warploom_sim import cli, screen
 from warploom_sim.replay.replay_waves import RESET_CYCLES, SCOPES, signals, times
 from warploom_spec import preset
 
@@ -104,7 +105,9 @@ def test_a_waveform_holds_the_cycles_asked_for_and_all_that_its_view_shows(
 def test_cycles_after_the_runs_end_are_refused(tmp_path: Path, trace: Path) -> None:
     words = [str(trace), "--sim", "icarus", *map(str, TINY), "--wave-cycles", "900000:900001"]
     file = tmp_path / "f.json"
-    result = CliRunner().invoke(cli.main, ["sim", *words, "--json", str(file)])
+    # On a slow machine progress would stand before the line.
+    with patch.object(screen, "LOOK_S", 3600.0):
+        result = CliRunner().invoke(cli.main, ["sim", *words, "--json", str(file)])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert re.fullmatch(
         r"Error: wave_cycles is 900000:900001, but the run ends in cycle (\d+); legal: from 0 to"

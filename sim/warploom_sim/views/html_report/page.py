@@ -273,7 +273,8 @@ def _times(launches: Launches) -> list[str]:
 
 def _most_lost(launches: Launches) -> list[dict[str, Any]]:
     """Return the finished launches that lost most at their ends, the worst first."""
-    lost = np.where(launches.finished, launches.lost, 0)
+    # One that did not finish comes behind those that lost nothing.
+    lost = np.where(launches.finished, launches.lost, -1)
     rows = np.argsort(-lost, kind="stable")[:MOST_LOST].tolist()
     return [
         {
