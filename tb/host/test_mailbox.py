@@ -36,10 +36,13 @@ class Surroundings:
     reset runs for some cycles.
     """
 
+    aborts = "stop"
+    commands = Commands
+
     def __init__(self, context):
         self._config = config_of(context.params["config"])
         self._rng = context.rng
-        self._commands = Commands(self._config, context.case.rng("commands"))
+        self._commands = self.commands(self._config, context.case.rng("commands"))
         self._done = host_packets.unit_done(self._config)
         self._error = host_packets.unit_error(self._config)
         self._paces = {
@@ -50,7 +53,7 @@ class Surroundings:
             {name: Pace(context.case.rng(f"{name}{unit}"), rare) for name in ("missing", "reset")}
             for unit in range(self._config.units)
         ]
-        self._stop = context.sink("stop")
+        self._stop = context.sink(self.aborts)
         slow = (0.0, 0.0, 0.02, 0.5)
         self._paces |= {
             name: Pace(context.case.rng(name), slow) for name in ("launched", "aborted")
@@ -187,6 +190,8 @@ class Closing:
 class Happenings:
     """Counts what the page's conflicts speak of, from ports alone."""
 
+    abort_answer = "stop_answer"
+
     def __init__(self):
         self.counts_of = dict.fromkeys(
             (
@@ -268,7 +273,7 @@ class Happenings:
     def _see_launch_path(self, inputs, outputs):
         closed, answer = self._closing.closed, inputs["launch_answer"]
         ends = any(word for name, word in inputs.items() if name.startswith("done__"))
-        stops = inputs["stop_answer"]
+        stops = inputs[self.abort_answer]
         self._count("closed while a launch is not answered", closed and self._launches)
         self._count("shut in the cycle of a judgement", self._closing.shut and self._rang)
         self._count("a launch is answered while closed", closed and answer)

@@ -109,11 +109,7 @@ class QueuedMailbox(Mailbox):
         code = before(m, "new_command_code", self.command_answer.code)
         return [
             *super()._explain_answers(m, waits),
-            (
-                before(m, "command_explained", waits.commanded),
-                before(m, "command_code", code),
-                C(0, 1),
-            ),
+            (self._explained(m, waits.commanded), before(m, "command_code", code), C(0, 1)),
         ]
 
     def _kept_words(self, m: Module, kept: Value, is_ticket: Value, offset: Value) -> list[Value]:
