@@ -2,6 +2,7 @@
 
 import dataclasses
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -9,10 +10,10 @@ from typing import Final
 
 from warploom_spec.codes import AnyCode
 from warploom_spec.config import Config
-from warploom_spec.host_commands import RECORD_WORDS, command_words, record_words
+from warploom_spec.host_commands import command_words, record_words
 from warploom_spec.host_map import SECTION_BASE, SECTION_BYTES, SECTION_WORDS, Word, bits
 from warploom_spec.resources import STALL_CAUSES
-from warploom_spec.word_layout import WORD_BITS, WordField
+from warploom_spec.word_layout import WORD_BITS, WordField, WordLayout
 
 #: 'WARP'.
 IDENTITY: Final = 0x57415250
@@ -38,12 +39,12 @@ class ErrorBlock(IntEnum):
     INDEX = 2
 
 
-_INTERRUPTS: Final = {
-    Interrupt.RECORDS: ("records", "RECORDS >= max(1, IRQ_THRESHOLD); a level"),
-    Interrupt.ERROR: ("error", "a block gave an error record"),
-    Interrupt.SM_LOST: ("sm_lost", "an SM was lost"),
-    Interrupt.RESET_DONE: ("reset_done", "a soft reset is over"),
-    Interrupt.RESET_FORCED: ("reset_forced", "a soft reset was forced"),
+_INTERRUPTS: Final[dict[IntEnum, str]] = {
+    Interrupt.RECORDS: "RECORDS >= max(1, IRQ_THRESHOLD); a level",
+    Interrupt.ERROR: "a block gave an error record",
+    Interrupt.SM_LOST: "an SM was lost",
+    Interrupt.RESET_DONE: "a soft reset is over",
+    Interrupt.RESET_FORCED: "a soft reset was forced",
 }
 
 
@@ -146,15 +147,39 @@ def _register_words(config: Config) -> dict[int, Word]:
     return {word.offset: word for word in registers(config)}
 
 
-def _value(name: str, offset: int, access: str, meaning: str, width: int = WORD_BITS) -> Word:
+def value_word(name: str, offset: int, access: str, meaning: str, width: int = WORD_BITS) -> Word:
     """Return a register that is one number."""
     return Word(name, offset, access, meaning, (bits("value", 0, width, meaning),))
+
+
+def interrupt_words(meanings: Mapping[IntEnum, str]) -> tuple[Word, ...]:
+    """Return IRQ_ENABLE and IRQ_STATUS: a bit for each event; the first one is a level."""
+    flags = tuple(bits(event.name.lower(), int(event), 1, text) for event, text in meanings.items())
+    status = "events that happened; bit 0 is a level"
+    return (
+        Word("IRQ_ENABLE", 0x020, "rw", "which bits of IRQ_STATUS raise `irq`", flags),
+        Word("IRQ_STATUS", 0x024, "w1c", status, flags, acts=True, read_only=("records",)),
+    )
+
+
+def record_registers(layout: WordLayout) -> tuple[Word, ...]:
+    """Return RECORD0 and so on: the words of the oldest record."""
+    return tuple(
+        Word(
+            f"RECORD{k}",
+            0x040 + 4 * k,
+            "ro",
+            f"word {k} of the oldest record; 0 if there is none",
+            tuple(bits(f.name, f.low, f.bits, f.meaning, f.names) for f in layout.in_word(k)),
+        )
+        for k in range(layout.words)
+    )
 
 
 def _identification(config: Config) -> tuple[Word, ...]:
     fields = [field for field, _ in params(config)]
     return (
-        _value("ID", 0x000, "ro", "0x57415250, 'WARP'"),
+        value_word("ID", 0x000, "ro", "0x57415250, 'WARP'"),
         Word(
             "VERSION",
             0x004,
@@ -165,7 +190,7 @@ def _identification(config: Config) -> tuple[Word, ...]:
                 bits("major", 16, 16, "another one is another map"),
             ),
         ),
-        _value("CONFIG_CRC", 0x008, "ro", "CRC-32 of the configuration's text"),
+        value_word("CONFIG_CRC", 0x008, "ro", "CRC-32 of the configuration's text"),
         *(
             Word(
                 f"PARAMS{k}",
@@ -183,40 +208,20 @@ def _control() -> tuple[Word, ...]:
     reset = bits("soft_reset", 0, 1, "1: begin a soft reset")
     running = bits("resetting", 0, 1, "1: a soft reset is running")
     epoch = bits("epoch", 16, 16, "soft resets that are over; wraps")
-    flags = tuple(bits(name, bit, 1, text) for bit, (name, text) in _INTERRUPTS.items())
     return (
         Word("CONTROL", 0x018, "wo", "starts a soft reset", (reset,), acts=True),
         Word("STATE", 0x01C, "ro", "soft reset and epoch", (running, epoch)),
-        Word("IRQ_ENABLE", 0x020, "rw", "which bits of IRQ_STATUS raise `irq`", flags),
-        Word(
-            "IRQ_STATUS",
-            0x024,
-            "w1c",
-            "events that happened; bit 0 is a level",
-            flags,
-            acts=True,
-            read_only=("records",),
-        ),
-        _value("IRQ_THRESHOLD", 0x028, "rw", "records that raise bit 0 of IRQ_STATUS", 16),
+        *interrupt_words(_INTERRUPTS),
+        value_word("IRQ_THRESHOLD", 0x028, "rw", "records that raise bit 0 of IRQ_STATUS", 16),
     )
 
 
 def _records(config: Config) -> tuple[Word, ...]:
-    layout = record_words(config)
     pop = bits("pop", 0, 1, "1: forget the oldest record")
     return (
-        _value("RECORDS", 0x030, "ro", "final records that wait", 16),
+        value_word("RECORDS", 0x030, "ro", "final records that wait", 16),
         Word("RECORD_POP", 0x034, "wo", "forgets the oldest record", (pop,), acts=True),
-        *(
-            Word(
-                f"RECORD{k}",
-                0x040 + 4 * k,
-                "ro",
-                f"word {k} of the oldest record; 0 if there is none",
-                tuple(bits(f.name, f.low, f.bits, f.meaning, f.names) for f in layout.in_word(k)),
-            )
-            for k in range(RECORD_WORDS)
-        ),
+        *record_registers(record_words(config)),
     )
 
 
@@ -236,7 +241,7 @@ def _errors() -> tuple[Word, ...]:
                 ),
             ),
         ),
-        _value("REFUSED", 0x060, "ro", "accesses that were refused; wraps"),
+        value_word("REFUSED", 0x060, "ro", "accesses that were refused; wraps"),
         Word(
             "ERROR_LAST",
             0x064,
@@ -254,7 +259,7 @@ def _errors() -> tuple[Word, ...]:
                 bits("argument", 16, 16, "argument of the code"),
             ),
         ),
-        _value("ERROR_COUNT", 0x068, "ro", "error records; wraps"),
+        value_word("ERROR_COUNT", 0x068, "ro", "error records; wraps"),
     )
 
 
@@ -304,19 +309,25 @@ def _sms(config: Config) -> tuple[Word, ...]:
 def _counters(config: Config) -> tuple[Word, ...]:
     return (
         *(
-            _value(
+            value_word(
                 f"STALL_{cause.upper()}", 0x100 + 4 * k, "ro", f"cycles stalled for {cause}; wraps"
             )
             for k, cause in enumerate(STALL_CAUSES)
         ),
-        _value("DISPATCHER_ERRORS", 0x140, "ro", "error records; stays at its highest value", 16),
+        value_word(
+            "DISPATCHER_ERRORS", 0x140, "ro", "error records; stays at its highest value", 16
+        ),
         *(
-            (_value("INDEX_ERRORS", 0x144, "ro", "error records; stays at its highest value", 16),)
+            (
+                value_word(
+                    "INDEX_ERRORS", 0x144, "ro", "error records; stays at its highest value", 16
+                ),
+            )
             if config.makes_indices
             else ()
         ),
         *(
-            _value(
+            value_word(
                 f"STRAYS{k}",
                 0x180 + 4 * k,
                 "ro",

@@ -11,8 +11,8 @@ from warploom_spec import host_registers
 from warploom_spec.config import Config
 from warploom_spec.host_commands import TASK_WORDS, command_words, launch_words
 from warploom_spec.host_map import SECTION_WORDS, Word, bits
+from warploom_spec.host_registers import interrupt_words, record_registers, value_word
 from warploom_spec.queue_packets import (
-    FINAL_RECORD_WORDS,
     FIRST_WAIT_WORD,
     LAUNCH_WAITS,
     MODE_WORD,
@@ -29,8 +29,6 @@ WAIT_WORDS: Final = 4
 #: Lowest bit of the mode in its word; bits of a pair's stream and its lowest bit.
 _MODE_LOW: Final = 21
 _STREAM_LOW, _STREAM_BITS = 8, 8
-#: RECORD0.
-_RECORD_OFFSET: Final = 0x040
 
 
 class QueueHostOpcode(IntEnum):
@@ -52,7 +50,7 @@ class QueueInterrupt(IntEnum):
     RESET_FORCED = 5
 
 
-_INTERRUPTS: Final = {
+_INTERRUPTS: Final[dict[IntEnum, str]] = {
     QueueInterrupt.RECORDS: "RECORDS >= max(1, IRQ_THRESHOLD), or one for IRQ_TIMEOUT; a level",
     QueueInterrupt.ERROR: "a block gave an error record",
     QueueInterrupt.SM_LOST: "an SM was lost",
@@ -124,48 +122,24 @@ def queued_registers(config: Config, waits: int = LAUNCH_WAITS) -> tuple[Word, .
     return tuple(sorted((*kept, *new), key=lambda word: word.offset))
 
 
-def _value(name: str, offset: int, access: str, meaning: str) -> Word:
-    return Word(name, offset, access, meaning, (bits("value", 0, WORD_BITS, meaning),))
-
-
 def _control() -> tuple[Word, ...]:
-    flags = tuple(
-        bits(which.name.lower(), int(which), 1, meaning) for which, meaning in _INTERRUPTS.items()
-    )
     return (
-        Word("IRQ_ENABLE", 0x020, "rw", "which bits of IRQ_STATUS raise `irq`", flags),
-        Word(
-            "IRQ_STATUS",
-            0x024,
-            "w1c",
-            "events that happened; bit 0 is a level",
-            flags,
-            acts=True,
-            read_only=("records",),
+        *interrupt_words(_INTERRUPTS),
+        value_word("LAUNCH_TIMEOUT", 0x02C, "rw", "cycles of one residence; 0: no limit"),
+        value_word(
+            "IRQ_TIMEOUT", 0x03C, "rw", "cycles after which any record interrupts; 0: never"
         ),
-        _value("LAUNCH_TIMEOUT", 0x02C, "rw", "cycles of one residence; 0: no limit"),
-        _value("IRQ_TIMEOUT", 0x03C, "rw", "cycles after which any record interrupts; 0: never"),
-        _value("CLOCK_LOW", 0x148, "ro", "low half of the clock"),
-        _value("CLOCK_HIGH", 0x14C, "ro", "high half of the clock"),
+        value_word("CLOCK_LOW", 0x148, "ro", "low half of the clock"),
+        value_word("CLOCK_HIGH", 0x14C, "ro", "high half of the clock"),
     )
 
 
 def _records(config: Config) -> tuple[Word, ...]:
-    layout = final_record_words(config)
     rooms = 1 << config.priority_bits
     room = bits("room", 0, rooms, "bit p: a launch of priority p rung now finds room")
     return (
         Word("ROOM", 0x038, "ro", "which priorities take a launch", (room,)),
-        *(
-            Word(
-                f"RECORD{k}",
-                _RECORD_OFFSET + 4 * k,
-                "ro",
-                f"word {k} of the oldest record; 0 if there is none",
-                tuple(bits(f.name, f.low, f.bits, f.meaning, f.names) for f in layout.in_word(k)),
-            )
-            for k in range(FINAL_RECORD_WORDS)
-        ),
+        *record_registers(final_record_words(config)),
     )
 
 

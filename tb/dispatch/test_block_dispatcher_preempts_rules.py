@@ -1,7 +1,5 @@
 """BlockDispatcher with `preempts`: the page's worked examples, and single rules by cycle."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tb.support.dispatch_rules import (
@@ -42,7 +40,11 @@ pytestmark = pytest.mark.parametrize("block", [rtl, model], ids=["rtl", "model"]
 Submission = tuple[int, int, int, int]
 ONE = {"barriers": 1}
 SKIPPED = (Fate.SKIPPED, ErrorCode.OK, 0)
-skip: Callable[[int], int] = lambda place=0: stop(place, STOP_SKIP)  # noqa: E731
+
+
+def skip(place: int = 0) -> int:
+    """Return the stop of a place that is a skip."""
+    return stop(place, STOP_SKIP)
 
 
 def low(cycle: int = 0, *, ticket: int = 1, priority: int = 0, yields: int = 1, **changes: int):

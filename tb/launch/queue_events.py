@@ -1,11 +1,10 @@
 """Hard cases of KernelQueue, counted from its ports; the ledger runs along."""
 
 from collections import Counter
-from types import SimpleNamespace
 from typing import Any
 
 from tb.launch.queue_ledger import Entry, QueueLedger
-from tb.support.dispatch_configs import config_of
+from tb.support.dispatch_configs import Observers
 from warploom_spec import Config, ErrorCode, Fate, Stop, queue_packets
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
@@ -258,17 +257,4 @@ class QueueEvents(QueueLedger):
     _ended_before: set[int] = set()
 
 
-class _Observers(SimpleNamespace):
-    """A class of observer for each text of a configuration and a number of pairs."""
-
-    def __getattr__(self, text: str) -> type[Any]:
-        config, _, waits = text.partition("/")
-
-        class EventsOfConfig(QueueEvents):
-            def __init__(self) -> None:
-                super().__init__(config_of(config), int(waits or LAUNCH_WAITS))
-
-        return EventsOfConfig
-
-
-EVENTS = _Observers()
+EVENTS = Observers(QueueEvents)

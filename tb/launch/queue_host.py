@@ -84,6 +84,25 @@ class Mood:
             limit=rng.choice((0, 0, 0, 10, 30, 100)),
         )
 
+    def stream(self, rng: Random, priorities: list[int]) -> int:
+        """Draw a launch's stream. Low launches are more: an urgent one meets some that run."""
+        some = rng.sample(range(self.streams), 2)
+        low = min(some, key=lambda number: priorities[number])
+        return some[0] if rng.random() < self.urgent else low
+
+    def pairs(self, rng: Random, waits: int, counts: list[int], furthest: int) -> dict[str, int]:
+        """Draw a launch's pairs: most for what was accepted, seldom for what was not yet."""
+        fields = {}
+        for k in range(waits):
+            stream = rng.randrange(self.streams)
+            back = rng.choice((0, 0, 1, 2, rng.randrange(8), furthest))
+            if rng.random() < 0.05:
+                back = -rng.choice((1, 2, 0x4000))
+            fields[f"wait{k}_valid"] = int(rng.random() < self.waits)
+            fields[f"wait{k}_stream"] = stream
+            fields[f"wait{k}_count"] = (counts[stream] - back) % COUNTS
+        return fields
+
 
 class Host:
     """Sends launches through LaunchCheck, commands and ABORTs, and pops records.
@@ -211,11 +230,7 @@ class Host:
     def _launch(self) -> dict[str, int] | None:
         """Return a launch's fields, or None if its host waits for room."""
         rng, mood = self._rng, self.mood
-        # Low launches are more: an urgent one meets some that run.
-        some = rng.sample(range(mood.streams), 2)
-        stream = min(some, key=lambda number: self._priorities[number])
-        if rng.random() < mood.urgent:
-            stream = some[0]
+        stream = mood.stream(rng, self._priorities)
         priority = self._priorities[stream]
         if rng.random() < mood.odd:
             priority = self._any_priority()
@@ -237,19 +252,7 @@ class Host:
             "idempotent": int(rng.random() < mood.idempotent),
             "mode": rng.choice(mood.modes),
         }
-        return fields | self._pairs()
-
-    def _pairs(self) -> dict[str, int]:
-        rng, fields = self._rng, {}
-        for k in range(self._waits):
-            stream = rng.randrange(self.mood.streams)
-            back = rng.choice((0, 0, 1, 2, rng.randrange(8), 0x7FFF))
-            if rng.random() < 0.05:
-                back = -rng.choice((1, 2, 0x4000))
-            fields[f"wait{k}_valid"] = int(rng.random() < self.mood.waits)
-            fields[f"wait{k}_stream"] = stream
-            fields[f"wait{k}_count"] = (self._counts[stream] - back) % COUNTS
-        return fields
+        return fields | mood.pairs(rng, self._waits, self._counts, 0x7FFF)
 
     def _order(self, launch: dict[str, int]) -> int:
         return self._sent.pack({field.name: launch[field.name] for field in self._sent.fields})

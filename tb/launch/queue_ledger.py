@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tb.launch.queue_books import COUNTS, next_ticket, step_timeline, waits_of
 from warploom_spec import Config, Fate, Stop, layouts, queue_packets
 from warploom_spec.errors import ErrorCode
 from warploom_spec.layouts import PLACES
@@ -10,7 +11,6 @@ from warploom_spec.queue_packets import LAUNCH_WAITS, MODE_YIELD, STOP_SKIP, Que
 from warploom_spec.timing import timing
 
 START = (0, 0, 0)
-COUNTS, HALF = 1 << 16, 1 << 15
 #: Cycles from a record at ``ended`` to its final record.
 RECORDED = 2
 
@@ -144,18 +144,11 @@ class QueueLedger:
 
     def _accept(self, fields: dict[str, int], answer: dict[str, int]) -> None:
         ticket = answer["ticket"]
-        expected = 1 if self._ticket is None else self._ticket % ((1 << 32) - 1) + 1
+        expected = 1 if self._ticket is None else next_ticket(self._ticket)
         assert ticket == expected, f"ticket {ticket}; expected {expected}"
         self._ticket = ticket
         stream = self.streams.setdefault(fields["stream"], [])
-        waits = []
-        for k in range(self._waits):
-            if fields[f"wait{k}_valid"]:
-                awaited = fields[f"wait{k}_stream"]
-                accepted = len(self.streams.get(awaited, []))
-                behind = (accepted - fields[f"wait{k}_count"]) % COUNTS
-                assert behind < HALF, f"{ticket} waits for what was not accepted"
-                waits.append((awaited, accepted - behind))
+        waits = waits_of(fields, self._waits, self.streams, ticket)
         entry = Entry(ticket, fields, len(stream) + 1, fields["clock"], waits)
         assert answer["count"] == entry.number % COUNTS, f"count of {ticket}"
         stream.append(entry)
@@ -206,13 +199,7 @@ class QueueLedger:
         if not outputs["timeline"]:
             return
         step = self._timeline.unpack(outputs["timeline"])
-        stream, count = step["stream"], step["count"]
-        launches = self.streams[stream]
-        before = self._timelines.get(stream, 0)
-        assert before < count <= len(launches), f"timeline of {stream}: {before} to {count}"
-        ended = all(launch.record is not None for launch in launches[before:count])
-        assert ended, f"the timeline of {stream} passes a launch without a record"
-        self._timelines[stream] = count
+        step_timeline(step, self.streams, self._timelines)
 
     def _see_stops(self, outputs: dict[str, int]) -> None:
         stops = self._stop.unpack(outputs["stop"])

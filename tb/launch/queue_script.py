@@ -13,54 +13,24 @@ PLAIN = {"priority": 0, "after_previous": 1, "idempotent": 0, "mode": Mode.AUTO}
 LOW, URGENT = 0, 3
 
 
-class Script:
-    """Inputs of KernelQueue by cycle; what no method says is 0, and each ready signal is 1.
+class CommandScript:
+    """Inputs by cycle of a block with KernelQueue's ports for commands."""
 
-    The clock's value is the cycle's number. A configuration is decided `DECIDED` cycles after its
-    transfer.
-
-    Parameters
-    ----------
-    config : Config
-        The machine.
-    """
-
-    def __init__(self, config=DEFAULT):
+    def __init__(self, config):
         self.config = config
-        self._packets = {
-            "sent": queue_packets.queue_sent(config),
-            "checked": queue_packets.queue_launch(config),
-            "command": queue_packets.queue_command(config),
-        }
-        self._end = layouts.dispatch_end(config)
+        self._command = queue_packets.queue_command(config)
         self._given = {}
-        self._levels = {"started": [], "yields": []}
         self._cycle = 0
-        self._decisions = set()
 
     def at(self, cycle, **values):
         """Set inputs of one cycle."""
         self._given.setdefault(cycle, {}).update(values)
         return self
 
-    def launch(self, accepted, stream, *waits, **fields):
-        """Let a launch be at ``checked``; its pairs are (stream, count)."""
-        pairs = {}
-        for k in range(queue_packets.LAUNCH_WAITS):
-            valid, (to, count) = (1, waits[k]) if k < len(waits) else (0, (0, 0))
-            pairs |= {f"wait{k}_valid": valid, f"wait{k}_stream": to, f"wait{k}_count": count}
-        values = PLAIN | fields
-        order = {"valid": 1, "stream": stream, "priority": values["priority"], **pairs}
-        self.at(accepted - 5, sent=self._packets["sent"].pack(order))
-        packet = self._packets["checked"]
-        names = [field.name for field in packet.fields if field.bits]
-        checked = dict.fromkeys(names, 0) | values | order
-        return self.at(accepted, checked=packet.pack(checked))
-
     def command(self, cycle, opcode, *streams):
         """Send a command for some streams."""
         mask = sum(1 << stream for stream in streams)
-        word = self._packets["command"].pack({"valid": 1, "opcode": opcode, "mask": mask})
+        word = self._command.pack({"valid": 1, "opcode": opcode, "mask": mask})
         return self.at(cycle, command=word)
 
     def preempt(self, cycle, *streams):
@@ -74,6 +44,48 @@ class Script:
     def abort(self, cycle, ticket):
         """Offer an ABORT in one cycle."""
         return self.at(cycle, abort__valid=1, abort__payload=ticket)
+
+
+def pairs_of(waits):
+    """Return a launch's fields for its pairs (stream, count)."""
+    pairs = {}
+    for k in range(queue_packets.LAUNCH_WAITS):
+        valid, (to, count) = (1, waits[k]) if k < len(waits) else (0, (0, 0))
+        pairs |= {f"wait{k}_valid": valid, f"wait{k}_stream": to, f"wait{k}_count": count}
+    return pairs
+
+
+class Script(CommandScript):
+    """Inputs of KernelQueue by cycle; what no method says is 0, and each ready signal is 1.
+
+    The clock's value is the cycle's number. A configuration is decided `DECIDED` cycles after its
+    transfer.
+
+    Parameters
+    ----------
+    config : Config
+        The machine.
+    """
+
+    def __init__(self, config=DEFAULT):
+        super().__init__(config)
+        self._packets = {
+            "sent": queue_packets.queue_sent(config),
+            "checked": queue_packets.queue_launch(config),
+        }
+        self._end = layouts.dispatch_end(config)
+        self._levels = {"started": [], "yields": []}
+        self._decisions = set()
+
+    def launch(self, accepted, stream, *waits, **fields):
+        """Let a launch be at ``checked``; its pairs are (stream, count)."""
+        values = PLAIN | fields
+        order = {"valid": 1, "stream": stream, "priority": values["priority"], **pairs_of(waits)}
+        self.at(accepted - 5, sent=self._packets["sent"].pack(order))
+        packet = self._packets["checked"]
+        names = [field.name for field in packet.fields if field.bits]
+        checked = dict.fromkeys(names, 0) | values | order
+        return self.at(accepted, checked=packet.pack(checked))
 
     def level(self, name, place, first, last):
         """Let a place's bit of ``started`` or ``yields`` be 1 from a first to a last cycle."""
@@ -113,8 +125,8 @@ INPUTS = (
 )
 
 
-class Seen:
-    """What a recording of a script shows, by cycle.
+class Pulses:
+    """What a recording shows of KernelQueue's pulses, by cycle.
 
     Parameters
     ----------
@@ -124,7 +136,7 @@ class Seen:
         The machine.
     """
 
-    def __init__(self, recording, config=DEFAULT):
+    def __init__(self, recording, config):
         self.recording = recording
         self._packets = {
             "answer": queue_packets.queue_answer(config),
@@ -133,8 +145,6 @@ class Seen:
             "record": queue_packets.final_record(config),
             "put_back": queue_packets.put_back(config),
             "timeline": queue_packets.timeline_step(config),
-            "stop": layouts.dispatch_stop(config),
-            "launch": layouts.dispatch_launch(config),
         }
 
     def pulses(self, name, *fields):
@@ -146,6 +156,17 @@ class Seen:
                 wanted = tuple(values[field] for field in fields)
                 found[cycle] = wanted[0] if len(wanted) == 1 else wanted
         return found
+
+
+class Seen(Pulses):
+    """What a recording of a script shows, by cycle."""
+
+    def __init__(self, recording, config=DEFAULT):
+        super().__init__(recording, config)
+        self._packets |= {
+            "stop": layouts.dispatch_stop(config),
+            "launch": layouts.dispatch_launch(config),
+        }
 
     def stops(self):
         """Return the stops of both places, by cycle."""

@@ -1,13 +1,11 @@
 """Hard cases of QueuedLaunchPath, counted from its ports; the ledger runs along."""
 
 from collections import Counter
-from types import SimpleNamespace
-from typing import Any
 
 from tb.launch.queued_path_blocks import Run
 from tb.launch.queued_path_entry import Entry
 from tb.launch.queued_path_ledger import QueuedPathLedger
-from tb.support.dispatch_configs import config_of
+from tb.support.dispatch_configs import Observers
 from warploom_spec import Config, ErrorCode, Fate
 from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES
@@ -159,17 +157,4 @@ class QueuedPathEvents(QueuedPathLedger):
             self.note(f"failed: {why}")
 
 
-class _Observers(SimpleNamespace):
-    """A class of observer for each text of a configuration and a number of pairs."""
-
-    def __getattr__(self, text: str) -> type[Any]:
-        config, _, waits = text.partition("/")
-
-        class EventsOfConfig(QueuedPathEvents):
-            def __init__(self) -> None:
-                super().__init__(config_of(config), int(waits or LAUNCH_WAITS))
-
-        return EventsOfConfig
-
-
-EVENTS = _Observers()
+EVENTS = Observers(QueuedPathEvents)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
-from tb.launch.queue_host import COUNTS, REMEMBERED, Mood
+from tb.launch.queue_host import REMEMBERED, Mood
 from tb.support.dispatch_configs import config_of
 from tb.support.index_cases import few_places, reads_of
 from tb.support.launch_cases import LEAST, legal_launch, spoiled_launch
@@ -259,11 +259,7 @@ class QueuedPathHost:
     def _make_launch(self) -> dict[str, int] | None:
         """Return a launch's fields, or None if the host waits for room."""
         rng, mood = self._rng, self._mood
-        # Low launches are more: an urgent one meets some that run.
-        some = rng.sample(range(mood.streams), 2)
-        stream = min(some, key=lambda number: self._priorities[number])
-        if rng.random() < mood.urgent:
-            stream = some[0]
+        stream = mood.stream(rng, self._priorities)
         priority = self._priorities[stream]
         if rng.random() < mood.odd:
             priority = self._any_priority()
@@ -284,20 +280,8 @@ class QueuedPathHost:
             "idempotent": int(rng.random() < mood.idempotent),
             "mode": rng.choice(mood.modes),
         }
-        fields |= self._pairs()
+        fields |= mood.pairs(rng, self._waits, self._counts, 0x7FF0)
         return {field.name: fields.get(field.name, 0) for field in self._launch.fields}
-
-    def _pairs(self) -> dict[str, int]:
-        rng, fields = self._rng, {}
-        for k in range(self._waits):
-            stream = rng.randrange(self._mood.streams)
-            back = rng.choice((0, 0, 1, 2, rng.randrange(8), 0x7FF0))
-            if rng.random() < 0.05:
-                back = -rng.choice((1, 2, 0x4000))
-            fields[f"wait{k}_valid"] = int(rng.random() < self._mood.waits)
-            fields[f"wait{k}_stream"] = stream
-            fields[f"wait{k}_count"] = (self._counts[stream] - back) % COUNTS
-        return fields
 
     # Indices
 

@@ -3,6 +3,7 @@
 Exactly one record for each ticket, each block in effect once, waits and the order of streams kept.
 """
 
+from tb.launch.queue_books import COUNTS, next_ticket, step_timeline, waits_of
 from tb.launch.queued_path_blocks import Blocks, Run
 from tb.launch.queued_path_entry import Entry
 from warploom_spec import Config, Fate, queue_packets
@@ -18,7 +19,6 @@ from warploom_spec.queue_packets import (
 )
 from warploom_spec.timing import timing
 
-COUNTS, HALF = 1 << 16, 1 << 15
 CLOCKS, TIMES = 1 << 64, (1 << 32) - 1
 #: Cycles from a PREEMPT of a stream after which none of its blocks is offered: its stop is two
 #: cycles late, counts two cycles after that, and a block decided then is offered two cycles later.
@@ -141,18 +141,11 @@ class QueuedPathLedger:
     def _accept(self, fields: dict[str, int], answer: dict[str, int]) -> None:
         ticket = answer["ticket"]
         if self._ticket is not None:
-            expected = self._ticket % ((1 << 32) - 1) + 1
+            expected = next_ticket(self._ticket)
             assert ticket == expected, f"ticket {ticket}; expected {expected}"
         self._ticket = ticket
         stream = self.streams.setdefault(fields["stream"], [])
-        waits = []
-        for k in range(self._waits):
-            if fields[f"wait{k}_valid"]:
-                awaited = fields[f"wait{k}_stream"]
-                accepted = len(self.streams.get(awaited, []))
-                behind = (accepted - fields[f"wait{k}_count"]) % COUNTS
-                assert behind < HALF, f"{ticket} waits for what was not accepted"
-                waits.append((awaited, accepted - behind))
+        waits = waits_of(fields, self._waits, self.streams, ticket)
         entry = Entry(ticket, fields, len(stream) + 1, self._time(1), waits)
         assert answer["count"] == entry.number % COUNTS, f"count of {ticket}"
         priorities = {one.fields["priority"] for one in stream if one.record is None}
@@ -263,14 +256,7 @@ class QueuedPathLedger:
     def _see_timeline(self, outputs: dict[str, int]) -> None:
         if not outputs["timeline"]:
             return
-        step = self._step.unpack(outputs["timeline"])
-        stream, count = step["stream"], step["count"]
-        launches = self.streams[stream]
-        before = self.timelines.get(stream, 0)
-        assert before < count <= len(launches), f"timeline of {stream}: {before} to {count}"
-        ended = all(launch.record is not None for launch in launches[before:count])
-        assert ended, f"the timeline of {stream} passes a launch without a record"
-        self.timelines[stream] = count
+        step_timeline(self._step.unpack(outputs["timeline"]), self.streams, self.timelines)
 
     def _offer(self, ticket: int, fields: dict[str, int], run: Run) -> None:
         """Check a block in the first cycle of its offer."""

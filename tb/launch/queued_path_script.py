@@ -2,23 +2,22 @@
 
 from random import Random
 
+from tb.launch.queue_script import CommandScript, Pulses, pairs_of
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made, record
 from tb.support.sm_behaviour import SmBehaviour
 from tb.support.sm_cores import SmCores
 from warploom_spec import BlockStatus, LaunchDescriptor, layouts, queue_packets
 from warploom_spec.queue import Mode
-from warploom_spec.queue_packets import LAUNCH_WAITS, QueueOpcode
 
 TINY = config_of("tiny")
-LOW, URGENT = 0, 3
 #: One block of one warp: several fit on an SM of `tiny`.
 LAUNCH = LaunchDescriptor(grid=(1, 1, 1), block=(8, 1, 1))
 #: Of a low launch that an urgent one kills.
 KILLED = {"idempotent": 1, "mode": Mode.RESET}
 
 
-class Script:
+class Script(CommandScript):
     """Inputs of QueuedLaunchPath by cycle; each offer is taken at once.
 
     What no method says is 0; `enable` is all ones.
@@ -30,13 +29,10 @@ class Script:
     """
 
     def __init__(self, config=TINY):
-        self.config = config
+        super().__init__(config)
         self._launch = queue_packets.queued_launch(config)
-        self._command = queue_packets.queue_command(config)
         self._clear = queue_packets.queue_stream(config)
         self._report = layouts.block_report(config)
-        self._given = {}
-        self._cycle = 0
         streams = ["launch", "abort", *(f"report__{n}" for n in range(config.sms))]
         values = {"tables": 0, "command": 0, "clear_stream": 0, "launch_timeout": 0, "pop": 0}
         values |= {"soft_reset_active": 0, "restart": 0, "enable": (1 << config.sms) - 1}
@@ -48,39 +44,12 @@ class Script:
             values |= {f"{stream}__valid": 0, f"{stream}__payload": 0}
         self._usual = values
 
-    def at(self, cycle, **values):
-        """Set inputs of one cycle."""
-        self._given.setdefault(cycle, {}).update(values)
-        return self
-
     def launch(self, cycle, stream, *waits, descriptor=LAUNCH, **fields):
         """Let a launch transfer at ``launch``; its pairs are (stream, count)."""
-        pairs = {}
-        for k in range(LAUNCH_WAITS):
-            valid, (to, count) = (1, waits[k]) if k < len(waits) else (0, (0, 0))
-            pairs |= {f"wait{k}_valid": valid, f"wait{k}_stream": to, f"wait{k}_count": count}
         packed = descriptor.pack(self.config)
         values = layouts.launch_descriptor(self.config).unpack(packed)
-        word = self._launch.pack(values | {"stream": stream} | fields | pairs)
+        word = self._launch.pack(values | {"stream": stream} | fields | pairs_of(waits))
         return self.at(cycle, launch__valid=1, launch__payload=word)
-
-    def command(self, cycle, opcode, *streams):
-        """Send a command for some streams."""
-        mask = sum(1 << stream for stream in streams)
-        word = self._command.pack({"valid": 1, "opcode": opcode, "mask": mask})
-        return self.at(cycle, command=word)
-
-    def preempt(self, cycle, *streams):
-        """Send PREEMPT."""
-        return self.command(cycle, QueueOpcode.PREEMPT, *streams)
-
-    def resume(self, cycle, *streams):
-        """Send RESUME."""
-        return self.command(cycle, QueueOpcode.RESUME, *streams)
-
-    def abort(self, cycle, ticket):
-        """Offer an ABORT in one cycle."""
-        return self.at(cycle, abort__valid=1, abort__payload=ticket)
 
     def report(self, cycle, sm, slot=0, status=BlockStatus.OK):
         """Let an SM report a block."""
@@ -115,39 +84,13 @@ class Script:
         return Seen(record(made(kind, self.config, **options), self, cycles), self.config)
 
 
-class Seen:
-    """What a recording of a script shows, by cycle.
-
-    Parameters
-    ----------
-    recording : Recording
-        The run.
-    config : Config
-        The machine.
-    """
+class Seen(Pulses):
+    """What a recording of a script shows, by cycle."""
 
     def __init__(self, recording, config):
-        self.recording = recording
+        super().__init__(recording, config)
         self._sms = range(config.sms)
         self._offer = layouts.block_offer(config)
-        self._packets = {
-            "answer": queue_packets.queue_answer(config),
-            "command_answer": queue_packets.queue_code(config),
-            "abort_answer": queue_packets.queue_code(config),
-            "record": queue_packets.final_record(config),
-            "put_back": queue_packets.put_back(config),
-            "timeline": queue_packets.timeline_step(config),
-        }
-
-    def pulses(self, name, *fields):
-        """Return the wanted fields of a pulse, by cycle; of one field its value."""
-        found = {}
-        for cycle, word in enumerate(self.recording.port(name)):
-            if word:
-                values = self._packets[name].unpack(word)
-                wanted = tuple(values[field] for field in fields)
-                found[cycle] = wanted[0] if len(wanted) == 1 else wanted
-        return found
 
     def offers(self):
         """Return SM, place and slot of each offer that is taken, by cycle."""

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 from amaranth.hdl import Signal, Value
 
+from tb.launch.queue_books import play_model
 from tb.launch.queue_events import NAMES, QueueEvents
 from tb.launch.queue_surroundings import QueueSurroundings, surroundings
 from tb.support.deep_values import deep_but
@@ -48,13 +49,7 @@ def play(config, waits, seed, cycles):
     model = Model(config_of(config), waits=waits)
     around = QueueSurroundings(config_of(config), Random(seed), waits)
     books = QueueEvents(config_of(config), waits)
-    outputs = None
-    for cycle in range(cycles):
-        inputs = around.next(outputs)
-        outputs = model.outputs(inputs)
-        books.see(cycle, inputs, outputs)
-        model.tick(inputs)
-    return Counter(books.counts()), around
+    return play_model(model, around, books, cycles), around
 
 
 @pytest.mark.rule("kernel_queue", 6, 7, 9, 64)

@@ -5,13 +5,16 @@ from random import Random
 
 import pytest
 
+from tb.launch.queue_books import play_model
 from tb.launch.queued_path_events import NAMES, QueuedPathEvents
 from tb.launch.queued_path_host import QueuedPathHost, surroundings
 from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of, soon
 from tb.support.hard_cases import run_until
 from tb.support.planted import plant
+from warploom.launch._queue_choice import QueueChoice
 from warploom.launch.queued_launch_path import QueuedLaunchPath
+from warploom_dev.planted import Change
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import QueuedLaunchPath as Model
 from warploom_golden.launch.queue_cycle import Cycle
@@ -45,13 +48,7 @@ def play(config, waits, seed, cycles):
     model = Model(config_of(config), waits=waits)
     around = QueuedPathHost(config_of(config), Random(seed), waits)
     books = QueuedPathEvents(config_of(config), waits)
-    outputs = None
-    for cycle in range(cycles):
-        inputs = around.next(outputs)
-        outputs = model.outputs(inputs)
-        books.see(cycle, inputs, outputs)
-        model.tick(inputs)
-    return Counter(books.counts()), around
+    return play_model(model, around, books, cycles), around
 
 
 @pytest.mark.parametrize(("config", "waits"), CONFIGS)
@@ -129,10 +126,14 @@ def test_equals_its_model_and_hard_cases_happen(seed):
 
 @pytest.mark.deep
 def test_lockstep_finds_a_wrong_rule(monkeypatch, seed):
-    """The model's streams do not rotate; the books would not tell."""
-    plant(monkeypatch, [Rewrite(Cycle, "_first_behind_last", "self._state.last", "0")])
+    """The RTL's streams do not rotate; the books would not tell."""
+    plant(monkeypatch, [Change(QueueChoice, "_pick", "later = group & behind", "later = group")])
     with pytest.raises(LockstepError):
-        run([case(SMALL, 2, seed + number, 4000) for number in range(4)], "verilator", waves=False)
+        run(
+            [case(soon("tiny,stream_bits=3,priority_bits=1"), 2, seed, 8000)],
+            "verilator",
+            waves=False,
+        )
 
 
 # Wrong rules

@@ -5,8 +5,9 @@ from random import Random
 
 import pytest
 
+from tb.launch.queue_script import URGENT
 from tb.launch.queued_path_ledger import QueuedPathLedger
-from tb.launch.queued_path_script import LAUNCH, URGENT, LiveScript, Seen
+from tb.launch.queued_path_script import LAUNCH, LiveScript, Seen
 from tb.support.deep_values import deep_but
 from tb.support.dispatch_configs import config_of
 from tb.support.record import made, record

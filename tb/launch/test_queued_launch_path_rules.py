@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tb.launch.queued_path_script import KILLED, LAUNCH, LOW, URGENT, Script
+from tb.launch.queue_script import LOW, URGENT
+from tb.launch.queued_path_script import KILLED, LAUNCH, Script
 from tb.support.dispatch_configs import config_of
 from warploom.launch.queued_launch_path import QueuedLaunchPath
 from warploom_golden.launch import QueuedLaunchPath as Model

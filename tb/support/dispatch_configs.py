@@ -43,31 +43,35 @@ def soon(text: str) -> str:
     return f"{text},kill_timeout={2 * config_of(text).block_slots + 8}"
 
 
-class _Observers(SimpleNamespace):
-    """A class of observer for each text, found by it: ``LEDGERS.tiny,sms=3``."""
+class Observers(SimpleNamespace):
+    """A class of observer for each text, found by it: ``LEDGERS.tiny,sms=3``.
+
+    A number behind a slash, as in ``EVENTS.tiny/4``, is the observer's second argument.
+    """
 
     def __init__(self, base: type[Any]):
         super().__init__()
         self._base = base
 
     def __getattr__(self, text: str) -> type[Any]:
-        config = config_of(text)
+        name, _, more = text.partition("/")
+        arguments = (config_of(name), *([int(more)] if more else []))
 
         class ObserverOfConfig(self._base):
             def __init__(self) -> None:
-                super().__init__(config)
+                super().__init__(*arguments)
 
         return ObserverOfConfig
 
 
-LEDGERS = _Observers(Ledger)
-LATE_LEDGERS = _Observers(LateLedger)
-PATH_LEDGERS = _Observers(PathLedger)
-LATE_PATH_LEDGERS = _Observers(LatePathLedger)
-PREEMPTS_LEDGERS = _Observers(PreemptsLedger)
-LATE_HOST_LEDGERS = _Observers(LateHostLedger)
-ENDS = _Observers(Ends)
-FATES = _Observers(Fates)
+LEDGERS = Observers(Ledger)
+LATE_LEDGERS = Observers(LateLedger)
+PATH_LEDGERS = Observers(PathLedger)
+LATE_PATH_LEDGERS = Observers(LatePathLedger)
+PREEMPTS_LEDGERS = Observers(PreemptsLedger)
+LATE_HOST_LEDGERS = Observers(LateHostLedger)
+ENDS = Observers(Ends)
+FATES = Observers(Fates)
 
 
 def observers(text: str, path: bool = False) -> dict[str, str | type]:

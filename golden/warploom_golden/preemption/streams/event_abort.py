@@ -26,12 +26,12 @@ class Abort:
 
     @property
     def ready(self) -> bool:
-        """Whether no ABORT is being served."""
-        return self._ticket is None
+        """Whether no ABORT is being served, and none transfers in this cycle."""
+        return self._ticket is None and self._asked is None
 
     def ask(self, ticket: int) -> None:
         """Let an ABORT transfer in this cycle; ask `ready` first."""
-        assert self.ready and self._asked is None
+        assert self.ready
         self._asked = ticket
 
     def acts_on(self) -> Launch | None:

@@ -1,5 +1,7 @@
 """Launches in places: begins, stops, time-outs, ends (rules 37, 42 to 52)."""
 
+from functools import partial
+
 from warploom_golden.preemption.streams.event_launch import Launch, Resident, StopCode, Where
 from warploom_golden.preemption.streams.event_log import Begin, StopSent
 from warploom_golden.preemption.streams.event_state import EventState
@@ -97,7 +99,7 @@ class Places:
             if stop is not StopCode.NONE:
                 self._send(each, stop, timed_out=over and not each.aborted)
             elif each.skipping and each.skip_check == s.cycle and each.is_started:
-                s.later(lambda resident=each: setattr(resident, "skipping", False))  # type: ignore[misc]
+                s.later(partial(setattr, each, "skipping", False))
         self._limit = self.launch_timeout
         self.owed = None
         if s.ending is not None:

@@ -1,6 +1,7 @@
 """The event model of KernelQueue: stepped only in cycles in which something may change."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from warploom_golden.preemption.streams.event_abort import Abort
@@ -168,7 +169,7 @@ class EventQueue:
         """Let streams that the host clears be broken no longer; a break in this cycle wins."""
         for number in self._cleared:
             stream = self._state.streams[number]
-            self._state.later(lambda stream=stream: setattr(stream, "broken", False))  # type: ignore[misc]
+            self._state.later(partial(setattr, stream, "broken", False))
         self._cleared.clear()
 
     def _coming(self) -> set[int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from warploom_golden.preemption.streams.event_launch import InLine, Launch, Resident, Where
 from warploom_golden.preemption.streams.event_log import FinalRecord, Log, PutBack, Step
@@ -198,7 +198,7 @@ class EventState:
 
     def make_record(self, launch: Launch, fate: FinalFate, code: int, **changed: int) -> None:
         """Make a launch's final record in this cycle (rule 53)."""
-        residence = {
+        residence: dict[str, Any] = {
             "offered": launch.offered,
             "word2": launch.cycles,
             "first_offer": launch.first_offer,
@@ -214,7 +214,7 @@ class EventState:
                 stream=launch.stream,
                 accepted=launch.accepted,
                 made=self.clock,
-                **(residence | changed),  # type: ignore[arg-type]
+                **(residence | changed),
             )
         )
 
