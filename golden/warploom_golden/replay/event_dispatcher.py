@@ -230,7 +230,8 @@ class EventDispatcher:
         first : int
             Number of the block that it begins with.
         kill : int or None
-            Number of the block after whose offer the launch is stopped by a kill.
+            Number of the block after whose offer the launch is stopped by a kill. Where launches
+            may yield nothing is stopped, but `advance` returns after that block's decision.
         yields : bool
             The launch yields to those of higher priority, where launches may yield.
         """

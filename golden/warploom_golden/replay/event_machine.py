@@ -270,7 +270,10 @@ def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycl
         row[0], row[1] = number, slot
     s.decided += 1
     if place.next == place.kill_block:
-        request_kill(s, s.head, offered)
+        if s.rules.preempts:
+            s.marked = True
+        else:
+            request_kill(s, s.head, offered)
     place.started = min(place.started, cycle)
     place.out += 1
     place.next += 1
@@ -350,7 +353,8 @@ def run_cycle(
     busy = decide(s, lengths, offers, cycle, given)
     started = starting and s.decided > decided
     lost = rings and lose(s, cycle)
-    other_change = started or lost
+    other_change = started or lost or s.marked
+    s.marked = False
     if not was_resident and s.queued + s.waiting > 0:
         forget_freed(s)
     elif entrant != NONE:
@@ -407,7 +411,8 @@ def advance(
     tuple
         The next cycle in which something may happen, ``until`` at most; `NEVER` when nothing can
         happen any more by itself. The place that a launch left in the cycle before, or `NONE`.
-        Whether a launch started, or an SM was lost. Whether lengths must be made ready to go on.
+        Whether a launch started, an SM was lost, or a marked block was decided. Whether lengths
+        must be made ready to go on.
     """
     s = states[0]
     ended, other_change = NONE, False

@@ -10,32 +10,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from warploom_golden.oracles.index_reference import (
-    last_mask,
-    packed_warps,
-    threads,
-    warps,
-    widths,
-)
 from warploom_golden.oracles.predicted_policies import check_predicted
 from warploom_golden.replay.event_constants import PREDICTED_IN, PREDICTED_POLICIES
 from warploom_golden.replay.event_state import Integers
-from warploom_spec import Config, LaunchDescriptor, WarploomError, layouts
+from warploom_golden.replay.event_tables import (
+    Resident,
+    Table,
+    columns,
+    decision_table,
+    done_table,
+    offer_table,
+    placed,
+    warp_table,
+    word_table,
+    zeros,
+)
+from warploom_spec import Config, LaunchDescriptor, WarploomError
 
 if TYPE_CHECKING:
     from warploom_golden.replay.event_dispatch import EventDispatch
-    from warploom_golden.replay.event_filter import Accepted
-
-    #: (ticket, launch number, what was accepted).
-    Decisions = Sequence[tuple[int, int, Accepted]]
-#: (cycle, place, ticket, launch number).
-Resident = tuple[int, int, int, int]
 Row = TypeVar("Row")
-
-#: Columns by name, all of one length; uint64, of fields wider than that one row of words an event.
-Table = dict[str, NDArray[np.uint64]]
 
 
 @dataclass(frozen=True)
@@ -171,15 +166,15 @@ class _Tables:
         offers, reports = dispatch.take_logs()
         answers = self._new("answers", dispatch.front.answers)
         return {
-            "answers": _columns(answers, ("cycle", "ticket", "code", "argument")),
-            "decisions": _decisions(decisions),
-            "done": _done(decisions),
-            "warps": _warps(decisions, launches, config),
-            "words": _words(words, launches, config),
+            "answers": columns(answers, ("cycle", "ticket", "code", "argument")),
+            "decisions": decision_table(decisions),
+            "done": done_table(decisions),
+            "warps": warp_table(decisions, launches, config),
+            "words": word_table(words, launches, config),
             "offers": _offers(offers, dispatch.words, launches, config),
-            "reports": _placed(reports) | {"status": reports[3].view(np.uint64)},
+            "reports": placed(reports) | {"status": reports[3].view(np.uint64)},
             "ended": _ended(self._new("ended", dispatch.ended)),
-            "errors": _columns([], ("cycle", "source", "code", "argument")),
+            "errors": columns([], ("cycle", "source", "code", "argument")),
         }
 
     def take_lean(self) -> dict[str, Table]:
@@ -188,11 +183,11 @@ class _Tables:
         offers, reports = self._dispatch.take_logs()
         answers = self._new("answers", self._dispatch.front.answers)
         return {
-            "answers": _columns(answers, ("cycle", "ticket", "code", "argument")),
-            "decisions": _decisions(self._new("decisions", self._dispatch.front.decisions)),
-            "words": _columns([row[:3] for row in words], ("cycle", "place", "ticket")),
-            "offers": _placed(offers) | {"ticket": offers[3].view(np.uint64)},
-            "reports": _placed(reports) | {"status": reports[3].view(np.uint64)},
+            "answers": columns(answers, ("cycle", "ticket", "code", "argument")),
+            "decisions": decision_table(self._new("decisions", self._dispatch.front.decisions)),
+            "words": columns([row[:3] for row in words], ("cycle", "place", "ticket")),
+            "offers": placed(offers) | {"ticket": offers[3].view(np.uint64)},
+            "reports": placed(reports) | {"status": reports[3].view(np.uint64)},
             "ended": _ended(self._new("ended", self._dispatch.ended)),
         }
 
@@ -241,122 +236,20 @@ def check_policy(config: Config) -> None:
     check_predicted(config.policy, PREDICTED_POLICIES, PREDICTED_IN)
 
 
-def _columns(rows: Sequence[tuple[int, ...]], names: Sequence[str]) -> Table:
-    array = np.array(rows, np.uint64).reshape(len(rows), len(names))
-    return {name: array[:, k] for k, name in enumerate(names)}
-
-
-def _zeros(count: int) -> NDArray[np.uint64]:
-    return np.zeros(count, np.uint64)
-
-
-def _decisions(decisions: "Decisions") -> Table:
-    rows = [(a.decision, ticket, a.hit, a.entry) for ticket, _, a in decisions]
-    return _columns(rows, ("cycle", "ticket", "hit", "entry"))
-
-
-def _done(decisions: "Decisions") -> Table:
-    rows = [(a.done, a.hit, a.entry) for _, _, a in decisions]
-    return _columns(rows, ("cycle", "hit", "entry"))
-
-
-def _warps(decisions: "Decisions", launches: Sequence[LaunchDescriptor], config: Config) -> Table:
-    """Return every packed warp that is written."""
-    names = [field.name for field in layouts.packed_warp(config).fields]
-    parts: list[Table] = [_columns([], ("cycle", *names))]
-    parts[0]["words"] = np.zeros((0, _word_count(config)), np.uint64)
-    for _, number, accepted in decisions:
-        if accepted.hit:
-            continue
-        launch = launches[number]
-        words, mask = packed_warps(launch.block, config)
-        count = len(words)
-        nth = np.arange(count, dtype=np.uint64)
-        bits = np.uint64(1) << np.arange(config.warp_size, dtype=np.uint64)
-        part = {
-            "cycle": nth + np.uint64(accepted.first_write),
-            "address": nth + np.uint64(launch.index_address),
-            "words": _join(words, config),
-            "mask": mask.astype(np.uint64) @ bits,
-            "first": (nth == 0).astype(np.uint64),
-            "last": (nth == count - 1).astype(np.uint64),
-        }
-        for axis, width in zip("xyz", widths(launch.block), strict=True):
-            part[f"width_{axis}"] = np.full(count, width, np.uint64)
-        parts.append(part)
-    return {name: np.concatenate([part[name] for part in parts]) for name in ("cycle", *names)}
-
-
-def _word_count(config: Config) -> int:
-    return -(-config.warp_size * config.word_bits // 64)
-
-
-def _join(words: NDArray[np.uint32], config: Config) -> NDArray[np.uint64]:
-    """Join the lanes' words of each warp to 64-bit words, lane 0 lowest."""
-    size = config.word_bits
-    lanes = words.astype("<u8").view(np.uint8).reshape(*words.shape, 8)
-    bits = np.unpackbits(lanes, axis=2, bitorder="little")[:, :, :size].reshape(len(words), -1)
-    padded = np.zeros((len(words), 64 * _word_count(config)), np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-
-
-def _words(
-    words: Sequence[Resident], launches: Sequence[LaunchDescriptor], config: Config
-) -> Table:
-    """Return the launch words of each place from the cycle on in which they stand there."""
-    names = [field.name for field in layouts.launch_words(config).fields]
-    rows = []
-    for cycle, place, ticket, number in words:
-        launch = launches[number]
-        values = launch.values(config) | {
-            "ticket": ticket,
-            "threads": threads(launch.block),
-            "warps": warps(launch.block, config.warp_size),
-            "last_mask": last_mask(launch.block, config.warp_size),
-        }
-        for axis, width in zip("xyz", widths(launch.block), strict=True):
-            values[f"width_{axis}"] = width
-        rows.append((cycle, place, *(values[name] for name in names)))
-    return _columns(rows, ("cycle", "place", *names))
-
-
-def _placed(log: Integers) -> Table:
-    return dict(zip(("cycle", "sm", "slot"), log[:3].view(np.uint64), strict=True))
-
-
 def _offers(
-    log: Integers,
-    words: Sequence[Resident],
-    launches: Sequence[LaunchDescriptor],
-    config: Config,
+    log: Integers, words: Sequence[Resident], launches: Sequence[LaunchDescriptor], config: Config
 ) -> Table:
     """Return offers, in order of decision, of launches that became resident."""
     # Tickets rise in order of hand-over.
     tickets = np.array([ticket for _, _, ticket, _ in words], np.int64)
-    seen, nth = np.unique(log[3], return_inverse=True)
-    rows = []
-    for k in np.searchsorted(tickets, seen).tolist():
-        _, place, ticket, number = words[k]
-        launch = launches[number]
-        count = warps(launch.block, config.warp_size)
-        shape = (place, ticket, launch.index_address, count, *widths(launch.block))
-        rows.append((*shape, *launch.grid[:2]))
-    names = ("place", "ticket", "index_address", "index_warps", "width_x", "width_y", "width_z")
-    launched = _columns(rows, (*names, "gx", "gy"))
-    table = _placed(log)
-    table["task"] = _zeros(len(table["cycle"]))
-    for name in names:
-        table[name] = launched[name][nth]
-    block = log[4].view(np.uint64)
-    table["block_number"] = block % (1 << layouts.BLOCK_NUMBER_BITS)
-    across, table["bx"] = np.divmod(block, launched["gx"][nth])
-    table["bz"], table["by"] = np.divmod(across, launched["gy"][nth])
-    return table
+    places = np.array([place for _, place, _, _ in words], np.int64)
+    rows = np.searchsorted(tickets, log[3])
+    launched = {ticket: launches[number] for _, _, ticket, number in words}
+    return offer_table(log, places[rows], launched, config)
 
 
 def _ended(ended: Sequence[tuple[int, ...]]) -> Table:
-    table = _columns(ended, ("cycle", "ticket", "fate", "cycles"))
+    table = columns(ended, ("cycle", "ticket", "fate", "cycles"))
     # No launch of a replay fails or is drained: none has a code or a next block.
     nothing = ("code", "next_x", "next_y", "next_z")
-    return table | {name: _zeros(len(ended)) for name in nothing}
+    return table | {name: zeros(len(ended)) for name in nothing}

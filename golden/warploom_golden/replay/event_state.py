@@ -303,6 +303,8 @@ class State:
         With ``preempts`` alone: the place that is outranked in this cycle, `NONE` if none is.
     pause : int
         The machine stops when so many blocks are decided.
+    marked : bool
+        With ``preempts`` alone: a block of which the caller must know is decided in this cycle.
     decided, taken, retired, counted, returned : int
         Blocks that got so far, in order of decision; ``taken`` with contention alone, the latter
         three in order alone.
@@ -368,6 +370,7 @@ class State:
     candidate_at: int
     outranked: int
     pause: int
+    marked: bool
     decided: int
     taken: int
     retired: int

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from warploom_golden.preemption.streams.event_launch import InLine, Launch, Resident, Where
-from warploom_golden.preemption.streams.event_log import Decision, Handed
+from warploom_golden.preemption.streams.event_log import Decision, Handed, Lookup
 from warploom_golden.preemption.streams.event_state import EventState
 from warploom_golden.preemption.streams.stopped_dispatcher import StoppedDispatcher
 from warploom_golden.replay.event_constants import NEVER
@@ -125,6 +125,7 @@ class Line:
     def _decide(self, flight: Flight, accepted: Accepted) -> None:
         s = self._state
         s.log.decisions.append(Decision(s.cycle, accepted.hit, accepted.entry))
+        s.log.lookups.append(Lookup(flight.waiting.launch.ticket, accepted))
         s.later(self._end_flight)
         if flight.orphaned != NEVER:
             self.owe("flight", accepted.entry)

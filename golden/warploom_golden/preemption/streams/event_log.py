@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from warploom_golden.replay.event_filter import Accepted
 from warploom_spec import Fate
 from warploom_spec.queue import FinalFate, RecordKind
 
@@ -71,6 +72,13 @@ class Decision(NamedTuple):
     entry: int
 
 
+class Lookup(NamedTuple):
+    """What the index generator said of a launch's configuration, and what follows from it."""
+
+    ticket: int
+    accepted: Accepted
+
+
 class StopSent(NamedTuple):
     """A stop at the dispatcher's port: 1 drain, 2 kill, 3 skip."""
 
@@ -130,6 +138,8 @@ class Log:
         At ``stop``.
     decisions : list of Decision
         At ``decision``.
+    lookups : list of Lookup
+        Of each decision its launch.
     """
 
     answers: list[Answer] = field(default_factory=list)
@@ -142,3 +152,4 @@ class Log:
     begins: list[Begin] = field(default_factory=list)
     stops: list[StopSent] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)

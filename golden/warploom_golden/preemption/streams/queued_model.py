@@ -1,5 +1,6 @@
 """Event model of QueuedLaunchPath with its SMs."""
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from warploom_golden.preemption.model import NoEventLeft
@@ -49,6 +50,10 @@ class QueuedModel:
         The queue's class: a test gives one that breaks a rule.
     dense : bool
         Step every cycle, also those in which nothing can change: for tests.
+    drained : int or None
+        The caller of `pieces` takes the logs when so many offers, or reports, stand there.
+    kill_every : int or None
+        As for `StoppedDispatcher`.
 
     Attributes
     ----------
@@ -73,8 +78,10 @@ class QueuedModel:
         window: int | None = None,
         queue: type[EventQueue] = EventQueue,
         dense: bool = False,
+        drained: int | None = None,
+        kill_every: int | None = None,
     ):
-        self.dispatcher = StoppedDispatcher(config, seed, sm, log, knee)
+        self.dispatcher = StoppedDispatcher(config, seed, sm, log, knee, drained, kill_every)
         self.queue = queue(config, self.dispatcher, first_ticket, first_clock, window)
         self.cycle = 0
         self._end: End | None = None
@@ -110,6 +117,17 @@ class QueuedModel:
         NoEventLeft
             If no event can come any more, and a ticket or a PREEMPT has no final record.
         """
+        for _ in self.pieces(host, until):
+            pass
+
+    def pieces(self, host: QueueHost, until: int = NEVER) -> Iterator[int]:
+        """Run as `run` does; yield the next cycle whenever the dispatcher's logs are to be taken.
+
+        Raises
+        ------
+        NoEventLeft
+            As `run`.
+        """
         while self.cycle < until:
             host.step(self.cycle, self.queue)
             self.queue.step(self.cycle, self._end)
@@ -117,5 +135,7 @@ class QueuedModel:
             if self._dense:
                 wake = min(self.cycle + 1, until)
             self.cycle, self._end, _ = self.dispatcher.advance(self.cycle, wake)
+            if self.dispatcher.is_full:
+                yield self.cycle
         if until == NEVER and not self.queue.is_empty:
             raise NoEventLeft("nothing can happen any more although tickets have no final record")

@@ -1,8 +1,11 @@
 """The event model's dispatcher as KernelQueue drives it: with skips, ``started`` and ``yields``."""
 
+from math import prod
+
 from warploom_golden.preemption.streams.event_launch import StopCode
 from warploom_golden.replay.event_dispatcher import EventDispatcher, SmBehaviour
-from warploom_spec import Config, Stop
+from warploom_golden.replay.kills import kill_block
+from warploom_spec import Config, LaunchDescriptor, Stop
 
 
 class StoppedDispatcher(EventDispatcher):
@@ -10,8 +13,11 @@ class StoppedDispatcher(EventDispatcher):
 
     Parameters
     ----------
-    config, seed, sm, log, knee
+    config, seed, sm, log, knee, drained
         As for `EventDispatcher`.
+    kill_every : int or None
+        Launches of this number, twice this number and so on have a block of which `take_mark`
+        tells: the one after whose offer a replay kills them.
     """
 
     def __init__(
@@ -21,8 +27,39 @@ class StoppedDispatcher(EventDispatcher):
         sm: SmBehaviour | None = None,
         log: int = 0,
         knee: int | None = None,
+        drained: int | None = None,
+        kill_every: int | None = None,
     ):
-        super().__init__(config, seed, sm, log, knee, preempts=True)
+        super().__init__(config, seed, sm, log, knee, drained, preempts=True)
+        self._kill_every = kill_every
+        # By place: ticket and block of its launch of which `take_mark` is to tell.
+        self._marks: dict[int, tuple[int, int]] = {}
+
+    def hand_over(
+        self,
+        cycle: int,
+        number: int,
+        launch: LaunchDescriptor,
+        ticket: int,
+        first: int = 0,
+        kill: int | None = None,
+        yields: bool = False,
+    ) -> None:
+        """Let a launch take a free place, as `EventDispatcher` does."""
+        if self._kill_every is not None:
+            kill = kill_block(self._seed, launch.code, prod(launch.grid), self._kill_every)
+            self._marks.pop(number, None)
+            if kill is not None and kill >= first:
+                self._marks[number] = ticket, kill
+        super().hand_over(cycle, number, launch, ticket, first, kill, yields)
+
+    def take_mark(self) -> int | None:
+        """Return, once, the ticket of a launch whose marked block was decided; None without one."""
+        for place, (ticket, block) in self._marks.items():
+            if self._state.places[place].next > block:
+                del self._marks[place]
+                return ticket
+        return None
 
     def stop_place(self, cycle: int, place: int, stop: StopCode) -> None:
         """Let a stop be at the port for a place in a cycle."""
