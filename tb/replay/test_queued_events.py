@@ -1,0 +1,120 @@
+"""The event model of a replay with stream queues: pieces, holds, priorities, kills."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tb.replay.test_event_model import assert_equal, random_launches
+from warploom_golden.replay import event_dispatcher, event_model, queued_events
+from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.kills import kill_block
+from warploom_golden.replay.queued_source import Waits
+from warploom_spec import Config, LaunchDescriptor, preset
+from warploom_spec.queue import FinalFate
+
+CONFIG = preset("tiny")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pieces, and the lengths that stand ready, be a few blocks."""
+    monkeypatch.setattr(queued_events, "PIECE", 24)
+    monkeypatch.setattr(event_dispatcher, "AHEAD", 4)
+    monkeypatch.setattr(event_dispatcher, "WINDOW", 8)
+
+
+def launches_of(seed: int, count: int = 16, streams: int = 4) -> list[LaunchDescriptor]:
+    """Return launches of some streams, each with a priority of its own."""
+    rng = random.Random(seed)
+    priorities = [rng.randrange(1 << CONFIG.priority_bits) for _ in range(streams)]
+    made = random_launches(rng, CONFIG, count, crowded=True)
+    result = []
+    for number, launch in enumerate(made):
+        stream = rng.randrange(streams)
+        changed = replace(launch, stream=stream, priority=priorities[stream], code=number)
+        result.append(replace(changed, after_previous=1, arguments=launch.arguments + 60))
+    return result
+
+
+def ended(events: Events) -> dict[int, int]:
+    """Return the cycle of each launch's record, by the launch's number."""
+    tickets = events.tables["answers"]["ticket"].tolist()
+    table = events.tables["ended"]
+    return {
+        tickets.index(ticket): cycle
+        for ticket, cycle in zip(table["ticket"].tolist(), table["cycle"].tolist(), strict=True)
+    }
+
+
+def test_pieces_are_the_whole(seed: int, request: pytest.FixtureRequest) -> None:
+    launches = launches_of(seed)
+    given = (launches, CONFIG, seed, 3, 2, [40 * k for k in range(len(launches))])
+    whole = queued_events.run(*given)
+    request.getfixturevalue("small")
+    parts = list(queued_events.pieces(*given))
+    lean = [each.events for each in queued_events.pieces(*given, lean=True)]
+    assert_equal(event_model.joined([part.events for part in parts]), whole, f"seed {seed}")
+    assert len(parts) > 3
+    assert parts[-1].until == NEVER
+    for part, later in zip(parts, parts[1:], strict=False):
+        for kind, table in later.events.tables.items():
+            assert (table["cycle"] >= np.uint64(part.until)).all(), kind
+    for kind, table in event_model.joined(lean).tables.items():
+        for name, column in table.items():
+            assert column.tolist() == whole.tables[kind][name].tolist(), (kind, name)
+
+
+def test_a_held_launch_is_sent_after_the_records_that_it_is_held_for(seed: int) -> None:
+    launches = launches_of(seed)
+    last = len(launches) - 1
+    held = [()] * last + [(0, 3)]
+    events = queued_events.run(launches, CONFIG, seed, waits=Waits([()] * (last + 1), held))
+    records, answers = ended(events), events.tables["answers"]["cycle"].tolist()
+    free = queued_events.run(launches, CONFIG, seed).tables["answers"]["cycle"].tolist()
+    # A record is at `oldest` three cycles later, and known in the next one; an answer comes 6
+    # cycles after its launch was sent.
+    assert answers[last] == max(free[last], records[0] + 4 + 6, records[3] + 4 + 6)
+    assert answers[last] > free[last]
+
+
+def test_a_pair_lets_a_launch_wait_for_another_streams_record() -> None:
+    launches = [
+        LaunchDescriptor(grid=(3, 1, 1), block=(4, 1, 1), arguments=300, stream=stream, code=code)
+        for code, stream in enumerate((0, 1))
+    ]
+    first = {
+        pairs: queued_events.run(launches, CONFIG, 1, waits=Waits(pairs, ((), ()))).tables
+        for pairs in (((), ()), ((), ((0, 1),)))
+    }
+    (free, waiting) = (
+        int(tables["offers"]["cycle"][tables["offers"]["ticket"] == 2].min())
+        for tables in first.values()
+    )
+    assert free < 60
+    # The record was made a cycle before it is at `record`; the indices are there already.
+    assert waiting == int(first[(), ((0, 1),)]["ended"]["cycle"][0]) - 1 + 14
+
+
+def test_launches_are_aborted_after_the_block_that_says_so(seed: int) -> None:
+    config: Config = replace(CONFIG, policy="round_robin")
+    launches = launches_of(seed, 24)
+    events = queued_events.run(launches, config, seed, 2)
+    tickets = events.tables["answers"]["ticket"].tolist()
+    offered = events.tables["offers"]["ticket"].tolist()
+    aborted = 0
+    for ticket, fate in zip(
+        events.tables["ended"]["ticket"].tolist(), events.tables["ended"]["fate"], strict=True
+    ):
+        launch = launches[tickets.index(ticket)]
+        blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        last = kill_block(seed, launch.code, blocks, 2)
+        if fate == FinalFate.ABORTED:
+            assert last is not None
+            assert last < offered.count(ticket) <= blocks
+            aborted += 1
+        else:
+            assert (fate, offered.count(ticket)) == (FinalFate.FINISHED, blocks)
+    assert aborted
