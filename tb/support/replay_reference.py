@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from warploom_golden.launch import LaunchPath
-from warploom_golden.replay.event_model import Events, Table
+from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.bench.records import STALLS, record_packets
 from warploom_spec import BlockStatus, Config, LaunchDescriptor, layouts
 

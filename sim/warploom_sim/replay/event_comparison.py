@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.event_model import Events, Table
+from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.event_tables import Table
 
 #: An event's fields by name; of a field wider than 64 bits the whole number.
 Values = dict[str, int]

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from warploom_golden.replay.event_model import Table
+from warploom_golden.replay.event_tables import Table
 from warploom_sim.failure import ProgramError
 from warploom_sim.replay.bench.records import CLOSED, columns, in_order, record_words
 from warploom_spec import Packet, WarploomError

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from warploom_golden.replay.event_model import Table
+from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.bench.records import (
     ANSWER,
     LOOKED,

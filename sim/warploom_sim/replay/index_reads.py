@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.oracles.index_reference import Dims, packed_warps
-from warploom_golden.replay.event_model import Table
+from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.bench.records import UNASKED, WORD_BITS
 from warploom_sim.replay.expected import refusal_codes
 from warploom_spec import Config, LaunchDescriptor

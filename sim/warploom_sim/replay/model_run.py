@@ -16,8 +16,8 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from warploom_golden.replay import event_model
 from warploom_golden.replay.event_model import Events, Piece
+from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.model_input import arrivals_of, event_pieces, launches_of
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import told
@@ -97,7 +97,7 @@ def read_piece(file: IO[bytes]) -> Piece | None:
     data = file.read(size)
     if len(data) < size:
         return None
-    tables: dict[str, event_model.Table] = {}
+    tables: dict[str, Table] = {}
     with np.load(io.BytesIO(data)) as archive:
         for key in archive.files:
             if key != "stalls":

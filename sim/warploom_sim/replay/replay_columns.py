@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.oracles.index_reference import warps
-from warploom_golden.replay.event_model import Events, Table
+from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay.analysis.limits import fits
 from warploom_sim.replay.recorded_times import Recording
 from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches, Shares

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warploom_golden.replay.event_constants import NEVER
-from warploom_golden.replay.event_model import Events, Piece, Table
+from warploom_golden.replay.event_model import Events, Piece
+from warploom_golden.replay.event_tables import Table
 from warploom_sim.failure import ProgramError, is_full
 from warploom_sim.replay.analysis.running import KEPT, RunningFigures
 from warploom_sim.replay.bench.records import index_read_packet, record_packets

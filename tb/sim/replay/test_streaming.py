@@ -12,7 +12,8 @@ from tb.support.replays import model_replay
 from tb.support.trace_files import random_document, write
 from tb.support.whole_replays import find_limits, rate_by_time_scale
 from warploom_golden.replay import event_dispatch, event_dispatcher, event_model
-from warploom_golden.replay.event_model import Events, Table
+from warploom_golden.replay.event_model import Events
+from warploom_golden.replay.event_tables import Table
 from warploom_sim.replay import event_files, replay_job
 from warploom_sim.replay.analysis.running import RunningFigures
 from warploom_sim.replay.bench.records import CLOSED, record_packets, record_words
