@@ -1,6 +1,7 @@
 // Stand-in for the cores of one SM: takes every offer at once, holds the block for its length, then
 // reports it; at most one report a cycle, the smallest target first, then the lowest slot. While
-// a place is killed, its blocks are due at once. It records what it takes and what it reports.
+// a place is killed, its blocks are due `report_time` cycles (a plus argument, 0 if not given) after
+// the kill. It records what it takes and what it reports.
 // docs/replay/replay.md and contention.md define it; without contention the knee is above every
 // number of warps, and all rates are ONE.
 //
@@ -67,8 +68,11 @@ module sm_core #(
 
   reg [63:0] target [0:SLOTS-1];
   reg [15:0] warps [0:SLOTS-1];
-  // Of each slot: a block holds it, the block's place, and whether it was killed.
-  reg [SLOTS-1:0] busy, places, killed;
+  // Of each slot: a block holds it, the block's place, whether it was killed, and whether the time
+  // until its report still runs; `left` is the rest of that.
+  reg [SLOTS-1:0] busy, places, killed, ending;
+  reg [31:0] left [0:SLOTS-1];
+  reg [31:0] report_time;
   // V, n and the rates by n of the rule.
   reg [63:0] progress;
   reg [15:0] load;
@@ -110,6 +114,8 @@ module sm_core #(
     load = 0;
     places = 0;
     killed = 0;
+    ending = 0;
+    if (!$value$plusargs("report_time=%d", report_time)) report_time = 0;
     report_valid = 0;
     report = 0;
     first_target = 0;
@@ -121,7 +127,7 @@ module sm_core #(
     begin
       first_target = {64{1'b1}};
       for (k = 0; k < SLOTS; k = k + 1)
-        if (busy[k] && target[k] < first_target) begin
+        if (busy[k] && !ending[k] && target[k] < first_target) begin
           first_target = target[k];
           first_slot = k;
         end
@@ -137,6 +143,17 @@ module sm_core #(
       // `knee` stands by now.
       for (k = 0; k <= WARPS; k = k + 1) rates[k] = rate_of(k);
     end else begin
+      if (ending != 0) begin
+        for (k = 0; k < SLOTS; k = k + 1)
+          if (ending[k]) begin
+            left[k] = left[k] - 1;
+            if (left[k] == 0) begin
+              ending[k] = 0;
+              target[k] = progress;
+            end
+          end
+        find_first;
+      end
       if (offer_valid) begin
         offer_record = {offer, place ? ticket_1 : ticket_0, number, cycle};
         $fwrite(offers, "%u", offer_record);
@@ -155,12 +172,15 @@ module sm_core #(
         busy[slot] = 1;
         places[slot] = place;
         killed[slot] = 0;
+        ending[slot] = 0;
       end
       if (kill != 0 && busy != 0) begin
         for (k = 0; k < SLOTS; k = k + 1)
-          if (busy[k] && kill[places[k]] && target[k] > progress) begin
-            target[k] = progress;
+          if (busy[k] && kill[places[k]] && !ending[k] && target[k] > progress) begin
             killed[k] = 1;
+            left[k] = report_time;
+            if (report_time == 0) target[k] = progress;
+            else ending[k] = 1;
           end
         find_first;
       end
