@@ -8,7 +8,6 @@ import pytest
 
 from warploom_golden.preemption.streams.stream_law import StreamLaw
 from warploom_sim.methods.preempt.measure import Setting, run, summary
-from warploom_sim.methods.preempt.stream_run import run_streams
 from warploom_sim.methods.preempt.workload import make_workload, select
 from warploom_sim.traces import trace_reader
 from warploom_spec import Fate, preset
@@ -32,7 +31,7 @@ def workload():
 def runs(workload):
     def in_mode(mode):
         low = tuple(replace(each, mode=int(mode)) for each in workload.low)
-        return run_streams(replace(workload, low=low), SETTING)
+        return run(replace(workload, low=low), SETTING)
 
     return {mode: in_mode(mode) for mode in (Mode.RESET, Mode.DRAIN, Mode.WAIT, MODE_YIELD)}
 
@@ -67,9 +66,6 @@ def test_who_yields_finishes_as_many_low_launches_as_who_drains(runs):
     assert finished[MODE_YIELD] >= finished[Mode.DRAIN] > finished[Mode.RESET]
 
 
-def test_waiting_costs_what_it_costs_in_the_queues_by_priority(workload, runs):
-    """The low launches are in one stream: what differs is the way to the dispatcher alone."""
-    low = tuple(replace(each, mode=int(Mode.WAIT)) for each in workload.low)
-    before = run(replace(workload, low=low), SETTING)
-    assert len(before.low_ends) == len(runs[Mode.WAIT].low_ends)
-    assert abs(median(before) - median(runs[Mode.WAIT])) < 50
+def test_only_who_yields_goes_on_after_it_has_yielded(runs):
+    assert [mode for mode, done in runs.items() if done.went_on] == [MODE_YIELD]
+    assert len(runs[MODE_YIELD].went_on) <= SETTING.count

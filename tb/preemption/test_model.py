@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tb.support.deep_values import deep_but
-from warploom_golden.preemption import PreemptionModel
+from warploom_golden.preemption.streams import QueuedModel
 from warploom_golden.replay import event_model
 from warploom_golden.replay.event_constants import PREDICTED_POLICIES
 from warploom_sim.methods.preempt.host import MeasuringHost
@@ -30,9 +30,8 @@ def test_every_block_of_a_replay_goes_where_and_when_it_goes_without_the_queue(
     trace = trace_reader.load(TRACES / "stencil3d_shapes.json.gz")
     launches = make_launches(trace, config, Fraction(1, 32))
     without = event_model.run(launches, config, seed, knee=knee).tables["offers"]
-    model = PreemptionModel(config, seed=seed, knee=knee, log=len(without["cycle"]))
+    model = QueuedModel(config, seed=seed, knee=knee, log=len(without["cycle"]))
     model.run(MeasuringHost(launches, (), count=0, distance=1, seed=seed, passes=1))
-    # In both the first launch waits until the dispatcher has booted.
     cycle, sm, _, _, _ = model.offers
     assert len(cycle) == 237_063
     assert np.array_equal(cycle, without["cycle"])

@@ -374,7 +374,7 @@ def clear(place: Place) -> None:
     place.walking = place.sm_lost = False
     place.skip_at = place.stop_at = place.kill_at = place.no_sm_at = NEVER
     place.skip_from = place.exhausted = NEVER
-    place.skipped = place.yields = place.may_yield = False
+    place.skipped = place.yields = place.may_yield = place.made_way = False
     place.started = place.load = NEVER
     place.last_report = -1
     place.out = place.killed = place.faults = place.held = 0

@@ -240,6 +240,11 @@ def forget_head(s: State, cycle: int) -> None:
 def place_block(s: State, number: int, lengths: Integers, offers: Integers, cycle: int) -> None:
     """Place the head's block on an SM, which holds it from its offer on until it is due."""
     place = s.places[s.head]
+    if place.made_way:
+        place.made_way = False
+        if place.next > place.first:
+            s.went_on += 1
+            s.went_on_at = cycle
     slot = take(s, number)
     offered = cycle + s.rules.offer
     block = s.slots[number, slot]

@@ -81,6 +81,8 @@ def end_ranks(s: State, cycle: int) -> bool:
         yields = number == s.outranked and not stopped and place.exhausted > cycle - 2
         changed |= yields != place.yields
         place.yields = yields
+        if yields:
+            place.made_way = True
         if number == s.head and number == s.outranked and place.next < place.end:
             place.walking = False
             s.head = NONE

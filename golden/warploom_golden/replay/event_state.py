@@ -139,6 +139,8 @@ class Place:
         First cycle after that of a skip, `NEVER` if none came; whether a skip has acted.
     yields : bool
         The output ``yields`` in the next cycle.
+    made_way : bool
+        It has yielded, and got no block placed since.
     exhausted : int
         Cycle in which its last block was decided, `NEVER` if that did not come.
     """
@@ -176,6 +178,7 @@ class Place:
     skip_from: int
     skipped: bool
     yields: bool
+    made_way: bool
     exhausted: int
 
 
@@ -301,6 +304,9 @@ class State:
         was not held by order then, `NONE` if none was.
     outranked : int
         With ``preempts`` alone: the place that is outranked in this cycle, `NONE` if none is.
+    went_on, went_on_at : int
+        With ``preempts`` alone: how often a launch that had started got a block placed after it had
+        yielded; the cycle of the last such decision.
     pause : int
         The machine stops when so many blocks are decided.
     marked : bool
@@ -369,6 +375,8 @@ class State:
     candidate: int
     candidate_at: int
     outranked: int
+    went_on: int
+    went_on_at: int
     pause: int
     marked: bool
     decided: int

@@ -22,7 +22,7 @@ from warploom_sim.commands.request_options import Parsed, knee_of, request_optio
 from warploom_sim.replay.option_kinds import Scale
 from warploom_spec import preset
 
-MODES: Final = ("reset", "drain", "wait", "auto")
+MODES: Final = ("reset", "drain", "yield", "wait", "auto")
 
 
 @click.command()
@@ -62,7 +62,7 @@ MODES: Final = ("reset", "drain", "wait", "auto")
 @request_option("contention")
 @request_option("knee")
 @request_option("gpu")
-@number_option("--urgent-launches", 1, 10**6, default=1000, help="Urgent launches of each run.")
+@number_option("--arrivals", 1, 10**6, default=1000, help="Urgent launches of each run.")
 @click.option(
     "--distance",
     type=Parsed(Scale()),

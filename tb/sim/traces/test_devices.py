@@ -362,7 +362,7 @@ def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
     assert f"'V10'; legal: {', '.join(GPUS)}, or a JSON file" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["merge", "defer", "preempt --urgent 20 --urgent-launches 3"])
+@pytest.mark.parametrize("command", ["merge", "defer", "preempt --urgent 20 --arrivals 3"])
 def test_methods_take_the_gpu_that_a_refusal_asks_for(tmp_path: Path, command: str) -> None:
     content = bare()
     for number, event in enumerate(content["traceEvents"][2:]):
@@ -374,7 +374,7 @@ def test_methods_take_the_gpu_that_a_refusal_asks_for(tmp_path: Path, command: s
     assert done.exit_code == 0, done.output
 
 
-@pytest.mark.parametrize("command", ["merge", "defer", "preempt --urgent 7 --urgent-launches 3"])
+@pytest.mark.parametrize("command", ["merge", "defer", "preempt --urgent 7 --arrivals 3"])
 def test_methods_say_that_the_gpu_is_not_used(tmp_path: Path, command: str) -> None:
     content = document()
     content["traceEvents"][3]["args"]["stream"] = 20

@@ -140,6 +140,9 @@ class Log:
         At ``decision``.
     lookups : list of Lookup
         Of each decision its launch.
+    went_on : list of int
+        Cycles in which the dispatcher decided the first block of a launch after it had yielded. The
+        launch had started before.
     """
 
     answers: list[Answer] = field(default_factory=list)
@@ -153,3 +156,4 @@ class Log:
     stops: list[StopSent] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     lookups: list[Lookup] = field(default_factory=list)
+    went_on: list[int] = field(default_factory=list)

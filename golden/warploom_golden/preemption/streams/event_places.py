@@ -60,6 +60,10 @@ class Places:
             if each.is_started and not each.begun:
                 self._begin(each)
         self._last = s.cycle
+        count, last = self._dispatcher.went_on
+        if count > len(s.log.went_on):
+            # Between two steps it is once at most: only a launch that is handed over is yielded to.
+            s.log.went_on.append(last)
         if s.ended or s.ending:
             s.later(self._load_end)
 

@@ -73,6 +73,11 @@ class StoppedDispatcher(EventDispatcher):
         return bool(self._state.places[place].yields)
 
     @property
+    def went_on(self) -> tuple[int, int]:
+        """How often a launch went on after it had yielded, and in which cycle it did last."""
+        return int(self._state.went_on), int(self._state.went_on_at)
+
+    @property
     def all_lost(self) -> bool:
         """Whether every SM is lost."""
         return bool(self._state.alive == 0)

@@ -1,49 +1,25 @@
 """The host of a measurement: it sends low launches without end, and urgent ones at random."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle as endless
-from typing import Protocol
 
+from warploom_golden.preemption.streams import EventQueue, SentLaunch
 from warploom_golden.replay.event_constants import NEVER
 from warploom_spec import LaunchDescriptor
 from warploom_spec.queue import FinalFate, RecordKind
 
 
-class Ended(Protocol):
-    """A final record, as far as the host reads it."""
-
-    @property
-    def ticket(self) -> int:
-        """The ticket of what has ended."""
-
-    @property
-    def kind(self) -> RecordKind:
-        """Whether that is a launch."""
-
-    @property
-    def fate(self) -> FinalFate:
-        """What became of it."""
-
-
-class LaunchQueue(Protocol):
-    """What the host asks of a kernel queue."""
-
-    def room(self, priority: int) -> bool:
-        """Tell whether a launch of a priority finds room in this cycle."""
-
-    def launch(self, launch: LaunchDescriptor) -> tuple[int, int]:
-        """Send a launch; return its ticket, and a code if it is refused."""
-
-    def take_record(self) -> Ended | None:
-        """Take the oldest final record that may be taken in this cycle."""
-
-
 class MeasuringHost:
-    """Keeps the low queue filled, and sends urgent launches at random distances.
+    """Keeps the low priority filled, and sends urgent launches at random distances.
 
-    A distance is counted from the final record of the previous urgent launch, so that each urgent
-    launch finds its own queue empty. Distances are exponentially distributed: the time of one
+    It sees the ports ``room`` and ``oldest`` alone. It pops a record in the first cycle in which
+    ``oldest`` shows it: one cycle after RecordQueue does. It sends at most one launch a cycle; an
+    urgent launch that is due goes first. Each launch is sent into room, and so is accepted: the
+    k-th one's ticket is k.
+
+    A distance is counted from the pop of the previous urgent launch's record, so that each urgent
+    launch finds its own stream empty. Distances are exponentially distributed: the time of one
     arrival does not predict the next.
 
     Parameters
@@ -59,7 +35,7 @@ class MeasuringHost:
     seed : int
         Seed of the distances.
     ahead : int or None
-        Most low launches that may be accepted and unfinished. None: as many as the queue takes.
+        Most low launches that may be sent and unfinished. None: as many as there is room for.
     passes : int
         Number of times that all low launches are sent; 0: until the last urgent launch is done.
     tell : callable
@@ -67,8 +43,10 @@ class MeasuringHost:
 
     Attributes
     ----------
-    arrivals : dict of int to int
-        Cycle in which each urgent launch was accepted, by its ticket.
+    sent : list of (int, bool)
+        Of each launch that was sent: in which cycle, and whether it was an urgent one.
+    pops : list of int
+        Cycles in which a record was popped.
     """
 
     def __init__(
@@ -87,58 +65,78 @@ class MeasuringHost:
         self._next_low = next(self._low)
         self._low_left = passes * len(low) if passes else None
         self._urgent = endless(urgent)
-        self._count = count
-        self._random = random.Random(seed)
-        self._distance = distance
+        self._next_urgent = next(self._urgent, None)
+        self._count, self._done = count, 0
+        self._distances = distances(seed, distance)
         self._ahead = ahead
-        self._low_open: set[int] = set()
+        self._low_open = 0
         self._waits_for: int | None = None
-        self._arrives = self._draw(0) if count else NEVER
+        self._arrives = 1 + next(self._distances) if count else NEVER
+        # The cycle in which `oldest` shows the record that RecordQueue shows.
+        self._oldest_at = NEVER
         self._tell = tell
-        self.arrivals: dict[int, int] = {}
-
-    def _draw(self, cycle: int) -> int:
-        return cycle + 1 + round(self._random.expovariate(1 / self._distance))
+        self.sent: list[tuple[int, bool]] = []
+        self.pops: list[int] = []
 
     @property
     def wake(self) -> int:
-        """The cycle in which the next urgent launch is due; `NEVER` if none is."""
-        return self._arrives
+        """The next cycle in which the host acts by itself; `NEVER` if it only reacts."""
+        return min(self._arrives, self._oldest_at)
 
-    def step(self, cycle: int, queue: LaunchQueue) -> None:
-        """Take final records, then send at most one launch; an urgent launch that is due wins."""
-        while (record := queue.take_record()) is not None:
-            assert record.kind is RecordKind.LAUNCH and record.fate is FinalFate.FINISHED
-            if record.ticket == self._waits_for:
-                self._waits_for = None
-                self._tell(len(self.arrivals))
-                done = len(self.arrivals) == self._count
-                self._arrives = NEVER if done else self._draw(cycle)
-            else:
-                self._low_open.remove(record.ticket)
+    @property
+    def arrivals(self) -> dict[int, int]:
+        """Of each urgent launch that was sent the cycle, by its ticket."""
+        return {k + 1: cycle for k, (cycle, urgent) in enumerate(self.sent) if urgent}
+
+    def step(self, cycle: int, queue: EventQueue) -> None:
+        """Pop a record, then send at most one launch; an urgent launch that is due wins."""
+        if self._oldest_at <= cycle:
+            self._pop(cycle, queue)
+            self._oldest_at = NEVER
+        elif queue.has_record and self._oldest_at == NEVER:
+            self._oldest_at = cycle + 1
+        urgent = self._next_urgent
         if self._arrives <= cycle:
-            self._send_urgent(cycle, queue)
+            assert urgent is not None
+            if queue.room(urgent.priority):
+                self._send(cycle, queue, urgent)
+                self._waits_for, self._arrives = len(self.sent), NEVER
+                self._next_urgent = next(self._urgent)
+            else:
+                self._arrives = cycle + 1
         elif self._wants_low(queue):
-            ticket, code = queue.launch(self._next_low)
-            assert not code
-            self._low_open.add(ticket)
+            self._send(cycle, queue, self._next_low)
+            self._low_open += 1
             self._next_low = next(self._low)
             if self._low_left is not None:
                 self._low_left -= 1
 
-    def _send_urgent(self, cycle: int, queue: LaunchQueue) -> None:
-        launch = next(self._urgent)
-        if not queue.room(launch.priority):
-            self._arrives = cycle + 1
+    def _pop(self, cycle: int, queue: EventQueue) -> None:
+        record = queue.log.records[len(self.pops)]
+        queue.pop()
+        self.pops.append(cycle)
+        assert record.kind is RecordKind.LAUNCH and record.fate is FinalFate.FINISHED
+        if record.ticket != self._waits_for:
+            self._low_open -= 1
             return
-        ticket, code = queue.launch(launch)
-        assert not code
-        self.arrivals[ticket] = cycle
-        self._waits_for, self._arrives = ticket, NEVER
+        self._waits_for = None
+        self._done += 1
+        self._tell(self._done)
+        self._arrives = cycle + 1 + next(self._distances) if self._done < self._count else NEVER
 
-    def _wants_low(self, queue: LaunchQueue) -> bool:
-        over = self._count and len(self.arrivals) == self._count and self._waits_for is None
-        if over or self._low_left == 0:
+    def _send(self, cycle: int, queue: EventQueue, launch: LaunchDescriptor) -> None:
+        queue.send(SentLaunch(launch))
+        self.sent.append((cycle, launch is self._next_urgent))
+
+    def _wants_low(self, queue: EventQueue) -> bool:
+        if (self._count and self._done == self._count) or self._low_left == 0:
             return False
-        full = self._ahead is not None and len(self._low_open) >= self._ahead
+        full = self._ahead is not None and self._low_open >= self._ahead
         return not full and queue.room(self._next_low.priority)
+
+
+def distances(seed: int, mean: float) -> Iterator[int]:
+    """Yield the distances between urgent launches, in cycles, without end."""
+    drawn = random.Random(seed)
+    while True:
+        yield round(drawn.expovariate(1 / mean))

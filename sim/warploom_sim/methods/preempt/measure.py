@@ -1,4 +1,4 @@
-"""One run of a workload through the kernel queue's model, and its figures."""
+"""One run of a workload through the event model with streams as queues, and its figures."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from warploom_golden.preemption import PreemptionModel, QueueLatency, SmBehaviour
-from warploom_golden.preemption.records import PutBack
+from warploom_golden.preemption.streams import QueuedModel
+from warploom_golden.preemption.streams.event_log import PutBack
+from warploom_golden.preemption.streams.stream_law import StreamLaw
+from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_sim.methods.preempt.host import MeasuringHost
 from warploom_sim.methods.preempt.workload import Workload
 from warploom_sim.traces.trace_launches import CLOCK_MHZ
-from warploom_spec import Config, Fate
+from warploom_spec import Config, Fate, timing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,17 +51,20 @@ class Run:
     Attributes
     ----------
     latencies : tuple of int
-        Cycles from each urgent launch's acceptance to its first offer, in order of acceptance.
+        Cycles from each urgent launch's acceptance to its first offer, in order of acceptance. A
+        launch is accepted ``launch_check`` cycles after it was sent.
     cycles : int
-        Cycle of the last final record.
+        Cycle in which the last final record was made.
     urgent_starts : tuple of int
         Cycle of each urgent launch's first offer.
     low_ends : tuple of int
-        Cycle of each low launch's final record.
+        Cycle in which each low launch's final record was made.
     put_back : tuple of PutBack
         Each time that a low launch left the dispatcher unfinished.
     lookups : tuple of tuple of int and bool
         Of each index lookup its cycle, and whether it was a hit.
+    went_on : tuple of int
+        Cycles in which a low launch went on that had started, and then yielded to an urgent one.
     """
 
     latencies: tuple[int, ...]
@@ -68,6 +73,7 @@ class Run:
     low_ends: tuple[int, ...]
     put_back: tuple[PutBack, ...]
     lookups: tuple[tuple[int, bool], ...]
+    went_on: tuple[int, ...] = ()
 
 
 def run(
@@ -86,7 +92,7 @@ def run(
     setting : Setting
         The machine and the arrivals.
     ahead : int or None
-        Most low launches that may be accepted and unfinished. None: as many as the queue takes.
+        Most low launches that may be sent and unfinished. None: as many as there is room for.
     tell : callable
         Called with the number of urgent launches that are done.
     """
@@ -101,15 +107,16 @@ def run(
     )
     model = _model(setting)
     model.run(host)
-    queue, arrivals = model.queue, host.arrivals
-    starts = dict(queue.starts)
+    check, log, arrivals = timing(setting.config).launch_check, model.log, host.arrivals
+    starts = {each.ticket: each.cycle for each in log.begins}
     return Run(
-        latencies=tuple(starts[ticket] - cycle for ticket, cycle in arrivals.items()),
-        cycles=queue.records[-1].cycle,
+        latencies=tuple(starts[ticket] - sent - check for ticket, sent in arrivals.items()),
+        cycles=log.records[-1].made,
         urgent_starts=tuple(starts[ticket] for ticket in arrivals),
-        low_ends=tuple(each.cycle for each in queue.records if each.ticket not in arrivals),
-        put_back=tuple(queue.put_back),
-        lookups=tuple(queue.path.decided),
+        low_ends=tuple(each.made for each in log.records if each.ticket not in arrivals),
+        put_back=tuple(log.put_back),
+        lookups=tuple((each.cycle, each.hit) for each in log.decisions),
+        went_on=tuple(log.went_on),
     )
 
 
@@ -121,12 +128,12 @@ def low_launches_alone(low: Workload, setting: Setting, ahead: int | None = None
     host = MeasuringHost(low.low, (), count=0, distance=1, seed=setting.seed, ahead=ahead, passes=1)
     model = _model(setting)
     model.run(host)
-    return model.queue.records[-1].cycle
+    return model.log.records[-1].made
 
 
-def _model(setting: Setting) -> PreemptionModel:
+def _model(setting: Setting) -> QueuedModel:
     behaviour = SmBehaviour(report_time=setting.report_time)
-    return PreemptionModel(setting.config, sm=behaviour, seed=setting.seed, knee=setting.knee)
+    return QueuedModel(setting.config, sm=behaviour, seed=setting.seed, knee=setting.knee)
 
 
 def summary(latencies: Sequence[int]) -> dict[str, Any]:
@@ -134,7 +141,7 @@ def summary(latencies: Sequence[int]) -> dict[str, Any]:
 
     The 99th percentile is the lowest latency that 99 % of the launches do not exceed.
     """
-    figures: dict[str, Any] = {"urgent_launches": len(latencies)}
+    figures: dict[str, Any] = {"arrivals": len(latencies)}
     for name, value in (
         ("median", np.median(latencies)),
         ("p99", np.percentile(latencies, 99, method="inverted_cdf")),
@@ -163,10 +170,11 @@ def costs(done: Run, until: int) -> dict[str, int]:
     hits = [hit for cycle, hit in done.lookups if cycle <= until]
     return {
         "urgent_started": sum(cycle <= until for cycle in done.urgent_starts),
-        "low_launches": sum(cycle <= until for cycle in done.low_ends),
+        "low_finished_in_the_same_cycles": sum(cycle <= until for cycle in done.low_ends),
         "kills": len(killed),
         "drains": len(counted[Fate.DRAINED]),
         "skips": len(counted[Fate.SKIPPED]),
+        "yields": sum(cycle <= until for cycle in done.went_on),
         "blocks_run_again": sum(each.offered for each in killed),
         "cycles_thrown_away": sum(each.held for each in killed),
         "index_hits": sum(hits),
@@ -179,11 +187,12 @@ def bounds(config: Config) -> dict[str, int]:
 
     ``docs/preemption/preemption.md`` derives the bound in *How long it takes*.
     """
-    latency = QueueLatency(config)
+    law = StreamLaw(config)
     return {
-        "idle_launch": latency.idle_launch,
-        "kill": latency.kill,
-        "report_to_offer": latency.report_to_offer,
-        "next_launch": latency.next_launch,
-        "idle_place": latency.idle_place,
+        "kill": law.kill,
+        "idle_launch": law.idle_launch,
+        "in_flight": law.in_flight,
+        "report_to_offer": law.report_to_offer,
+        "next_launch": law.next_launch,
+        "idle_place": law.idle_place,
     }

@@ -14,14 +14,13 @@ from warploom_sim.json_file import write_json
 from warploom_sim.methods.preempt import measure, preempt_report, xsched
 from warploom_sim.methods.preempt.measure import Run, Setting
 from warploom_sim.methods.preempt.plot import draw_latencies
-from warploom_sim.methods.preempt.workload import Workload, make_workload, select
+from warploom_sim.methods.preempt.workload import MODES, Workload, make_workload, select
 from warploom_sim.plots import check_plot
 from warploom_sim.replay import replay_figures
 from warploom_sim.screen import progress_bar, table_console
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
 from warploom_spec import Config, WarploomError
-from warploom_spec.queue import Mode
 
 #: Runs with one queue and no priorities, by name: the most low launches that are unfinished. An
 #: urgent launch waits behind them.
@@ -49,7 +48,7 @@ class PreemptOptions:
     urgent : int or None
         Number of the urgent stream in a single trace; None with two traces.
     modes : tuple of str
-        Names of `Mode` in lower case; each mode is one run.
+        Names in `MODES`; each mode is one run.
     idempotent : Fraction
         Share of the low trace's kernels that are idempotent.
     config : Config
@@ -60,7 +59,7 @@ class PreemptOptions:
         The recorded GPU of traces that do not describe it.
     time_scale : Fraction
         Factor of the recorded block lengths.
-    urgent_launches : int
+    arrivals : int
         Number of urgent launches in each run.
     distance : Fraction
         Mean distance between urgent launches, in mean durations of a low launch.
@@ -80,7 +79,7 @@ class PreemptOptions:
     knee: int | None
     gpu: Gpu | None
     time_scale: Fraction
-    urgent_launches: int
+    arrivals: int
     distance: Fraction
     report_time: int
     seed: int
@@ -103,7 +102,7 @@ def run(options: PreemptOptions) -> None:
     runs: dict[str, Run] = {}
     with progress_bar() as progress:
         names = (*options.modes, *BESIDE)
-        count = options.urgent_launches
+        count = options.arrivals
         level_count = min(count, _LEVEL_COUNT)
         total = len(names) * count + len(xsched.LEVELS) * level_count
         task = progress.add_task("low launches alone", total=total)
@@ -149,7 +148,7 @@ def _run_one(
     """Return one run: ``name`` is a mode, or one of `BESIDE`."""
     if name in ONE_QUEUE:
         return measure.run(workload.in_one_queue(), setting, ahead=ONE_QUEUE[name], tell=tell)
-    mode = Mode.RESET if name == IN_ORDER else Mode[name.upper()]
+    mode = MODES["reset" if name == IN_ORDER else name]
     if name == IN_ORDER:
         machine = dataclasses.replace(setting.config, reclaim="in_order")
         setting = dataclasses.replace(setting, config=machine)
@@ -186,7 +185,7 @@ def load(options: PreemptOptions) -> Workload:
 def _setting(options: PreemptOptions, distance: Fraction, count: int | None = None) -> Setting:
     return Setting(
         config=options.config,
-        count=options.urgent_launches if count is None else count,
+        count=options.arrivals if count is None else count,
         distance=float(distance),
         seed=options.seed,
         report_time=options.report_time,

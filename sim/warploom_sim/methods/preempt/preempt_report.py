@@ -12,11 +12,12 @@ from warploom_sim.methods.preempt.published import PUBLISHED, SOURCES
 #: Figures of a run, with the headings of their columns.
 _LATENCY: Final = {"median": "median", "p99": "p99", "max": "max"}
 _COSTS: Final = {
-    "low_launches": "low launches finished",
+    "low_finished_in_the_same_cycles": "low launches finished",
     "urgent_started": "urgent launches started",
     "kills": "kills",
     "drains": "drains",
     "skips": "skips",
+    "yields": "yields",
     "blocks_run_again": "blocks run again",
     "cycles_thrown_away": "slot cycles thrown away",
     "index_misses": "index misses",

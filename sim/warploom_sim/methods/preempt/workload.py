@@ -2,17 +2,28 @@
 
 import dataclasses
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from warploom_sim.traces.kernel_launch import KernelLaunch
 from warploom_sim.traces.trace_launches import index_addresses, make_launches
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, ErrorCode, LaunchDescriptor, WarploomError
 from warploom_spec.queue import PRIORITIES, Mode
+from warploom_spec.queue_packets import MODE_YIELD
 
 LOW_PRIORITY = 0
 URGENT_PRIORITY = PRIORITIES - 1
+#: How low launches may make way, by the names of ``--mode``, in the order of the tables.
+MODES: Final[Mapping[str, int]] = {
+    "reset": Mode.RESET,
+    "drain": Mode.DRAIN,
+    "yield": MODE_YIELD,
+    "wait": Mode.WAIT,
+    "auto": Mode.AUTO,
+}
 
 
 @dataclass(frozen=True)
@@ -32,13 +43,13 @@ class Workload:
     urgent: tuple[LaunchDescriptor, ...]
     low_kernels: tuple[str, ...]
 
-    def with_mode(self, mode: Mode, share: Fraction, seed: int) -> "Workload":
+    def with_mode(self, mode: int, share: Fraction, seed: int) -> "Workload":
         """Return the workload with the low launches in a mode, and with idempotent kernels drawn.
 
         Parameters
         ----------
-        mode : Mode
-            How a low launch makes way for an urgent one.
+        mode : int
+            How a low launch makes way for an urgent one: a `Mode`, or ``MODE_YIELD``.
         share : Fraction
             Share of the kernels that are idempotent. Each kernel's draw depends only on its name
             and the seed.
@@ -47,15 +58,23 @@ class Workload:
         """
         kernels = {name: _draw(seed, name) < share for name in self.low_kernels}
         low = (
-            dataclasses.replace(launch, mode=int(mode), idempotent=int(kernels[name]))
+            dataclasses.replace(launch, mode=mode, idempotent=int(kernels[name]))
             for launch, name in zip(self.low, self.low_kernels, strict=True)
         )
         return dataclasses.replace(self, low=tuple(low))
 
     def in_one_queue(self) -> "Workload":
-        """Return the workload with the urgent launches in the queue of the low ones."""
-        urgent = (dataclasses.replace(each, priority=LOW_PRIORITY) for each in self.urgent)
-        return dataclasses.replace(self, urgent=tuple(urgent))
+        """Return the workload with all launches in one stream, without priorities.
+
+        An urgent launch does not wait for the end of the launch before it, as little as one of
+        another stream does.
+        """
+        low = (dataclasses.replace(each, stream=0) for each in self.low)
+        urgent = (
+            dataclasses.replace(each, stream=0, priority=LOW_PRIORITY, after_previous=0)
+            for each in self.urgent
+        )
+        return dataclasses.replace(self, low=tuple(low), urgent=tuple(urgent))
 
 
 def _draw(seed: int, name: str) -> float:
