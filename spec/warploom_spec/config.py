@@ -63,9 +63,9 @@ class Config:
         "indices, because the SMs make their own.",
     )
     word_bits: int = _int(16, 8, 32, "Bits of one packed thread index.")
-    inline_args: int = _int(4, 0, 10, "Argument words of 64 bits that travel in the launch.")
-    stream_bits: int = _int(4, 1, 8, "Widths of these fields.")
-    priority_bits: int = _int(2, 1, 4, "Widths of these fields.")
+    inline_args: int = _int(4, 0, 8, "Argument words of 64 bits that travel in the launch.")
+    stream_bits: int = _int(4, 1, 5, "Widths of these fields.")
+    priority_bits: int = _int(2, 1, 2, "Widths of these fields.")
     task_bits: int = _int(4, 1, 8, "Widths of these fields.")
     max_tables: int = _int(4, 1, 7, "Mapping tables; handle 0 means none.")
     reference_bits: int = _int(4, 1, 8, "Width of a history entry's reference count.")
@@ -105,9 +105,12 @@ class Config:
     queue_depth: int = _int(
         16,
         1,
-        1024,
+        64,
         "Launches of one priority that the completion queue has records for, a power of two: it "
         "holds 4 of it plus 4.",
+    )
+    launch_waits: int = _int(
+        2, 0, 4, "Launches of other streams that one launch may wait for, as pairs."
     )
     policy: str = _field("round_robin", "Placement policy, fixed when the hardware is generated.")
     reclaim: str = _field("out_of_order", "Reclaim policy, fixed when the hardware is generated.")
@@ -128,7 +131,7 @@ class Config:
             legal = f"{least} (2 block_slots + 8) to 65535"
             raise WarploomError(f"kill_timeout is {self.kill_timeout!r}; legal: {legal}")
         if self.queue_depth & (self.queue_depth - 1):
-            legal = "powers of two from 1 to 1024"
+            legal = "powers of two from 1 to 64"
             raise WarploomError(f"queue_depth is {self.queue_depth!r}; legal: {legal}")
         _check_choice("warp_size", self.warp_size, WARP_SIZES)
         _check_choice("policy", self.policy, POLICIES)

@@ -14,7 +14,6 @@ from warploom_spec.host_map import SECTION_WORDS, Word, bits
 from warploom_spec.host_registers import interrupt_words, record_registers, value_word
 from warploom_spec.queue_packets import (
     FIRST_WAIT_WORD,
-    LAUNCH_WAITS,
     MODE_WORD,
     QUEUE_MODE_BITS,
     WAIT_BITS,
@@ -101,7 +100,7 @@ def queued_section_words() -> tuple[Word, ...]:
     )
 
 
-def queued_params(config: Config, waits: int = LAUNCH_WAITS) -> tuple[tuple[WordField, int], ...]:
+def queued_params(config: Config) -> tuple[tuple[WordField, int], ...]:
     """Return fields and values of PARAMS0 to PARAMS3; ``word`` is the register's number."""
     return (
         *host_registers.params(config),
@@ -110,13 +109,16 @@ def queued_params(config: Config, waits: int = LAUNCH_WAITS) -> tuple[tuple[Word
             WordField("priority_bits", 3, 8, 4, "priorities are numbered with so many bits"),
             config.priority_bits,
         ),
-        (WordField("launch_waits", 3, 12, 4, "pairs that a launch may wait for"), waits),
+        (
+            WordField("launch_waits", 3, 12, 4, "pairs that a launch may wait for"),
+            config.launch_waits,
+        ),
     )
 
 
-def queued_registers(config: Config, waits: int = LAUNCH_WAITS) -> tuple[Word, ...]:
+def queued_registers(config: Config) -> tuple[Word, ...]:
     """Return every register of a configuration in version 2, by rising address."""
-    new = (*_control(), *_records(config), *_numbers(config, waits))
+    new = (*_control(), *_records(config), *_numbers(config))
     names = {word.name for word in new}
     kept = (word for word in host_registers.registers(config) if word.name not in names)
     return tuple(sorted((*kept, *new), key=lambda word: word.offset))
@@ -143,7 +145,7 @@ def _records(config: Config) -> tuple[Word, ...]:
     )
 
 
-def _numbers(config: Config, waits: int) -> tuple[Word, ...]:
-    fields = [field for field, _ in queued_params(config, waits) if field.word == 3]
+def _numbers(config: Config) -> tuple[Word, ...]:
+    fields = [field for field, _ in queued_params(config) if field.word == 3]
     here = tuple(bits(f.name, f.low, f.bits, f.meaning) for f in fields)
     return (Word("PARAMS3", 0x06C, "ro", "numbers of the configuration", here),)

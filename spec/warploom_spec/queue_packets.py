@@ -11,8 +11,6 @@ from warploom_spec.packet import Field, Packet
 from warploom_spec.queue import FinalFate, RecordKind
 from warploom_spec.word_layout import WordField, WordLayout
 
-#: Pairs (stream, count) that a launch carries, if nothing else is said.
-LAUNCH_WAITS: Final = 2
 #: Launches handed on and not started, at most.
 HANDED: Final = 2
 #: Kills after which a launch is drained.
@@ -51,9 +49,9 @@ def _valid() -> Field:
     return Field("valid", 1, "1 for one cycle")
 
 
-def _waits(config: Config, waits: int) -> tuple[Field, ...]:
+def _waits(config: Config) -> tuple[Field, ...]:
     fields: list[Field] = []
-    for k in range(waits):
+    for k in range(config.launch_waits):
         fields += [
             Field(f"wait{k}_valid", 1, f"1: pair {k} counts"),
             Field(f"wait{k}_stream", config.stream_bits, f"stream that pair {k} waits for"),
@@ -70,13 +68,13 @@ def _with_mode(fields: tuple[Field, ...]) -> tuple[Field, ...]:
     )
 
 
-def queued_launch(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
+def queued_launch(config: Config) -> Packet:
     """One kernel launch as the host gives it, with all modes and its waits."""
     descriptor = layouts.launch_descriptor(config).fields
-    return Packet("queued_launch", (*_with_mode(descriptor), *_waits(config, waits)))
+    return Packet("queued_launch", (*_with_mode(descriptor), *_waits(config)))
 
 
-def queue_sent(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
+def queue_sent(config: Config) -> Packet:
     """A pulse: a launch is sent to LaunchCheck in this cycle."""
     return Packet(
         "queue_sent",
@@ -84,15 +82,15 @@ def queue_sent(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
             _valid(),
             Field("stream", config.stream_bits, "stream"),
             Field("priority", config.priority_bits, "priority"),
-            *_waits(config, waits),
+            *_waits(config),
         ),
     )
 
 
-def queue_launch(config: Config, waits: int = LAUNCH_WAITS) -> Packet:
+def queue_launch(config: Config) -> Packet:
     """A pulse: a launch leaves LaunchCheck in this cycle, with its waits."""
     checked = _with_mode(layouts.checked_launch(config).fields)
-    return Packet("queue_launch", (_valid(), *checked, *_waits(config, waits)))
+    return Packet("queue_launch", (_valid(), *checked, *_waits(config)))
 
 
 def queue_answer(config: Config) -> Packet:

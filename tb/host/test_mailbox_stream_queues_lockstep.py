@@ -22,7 +22,7 @@ from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import OFFSETS
 from warploom_spec.queue import QueueCode
 from warploom_spec.queue_host import WAIT_WORDS, QueueHostOpcode
-from warploom_spec.queue_packets import FIRST_WAIT_WORD, LAUNCH_WAITS, MODE_WORD
+from warploom_spec.queue_packets import FIRST_WAIT_WORD, MODE_WORD
 
 TINY = config_of("tiny")
 LAUNCH_ANSWER, CODE = queue_packets.queue_answer(TINY), queue_packets.queue_code(TINY)
@@ -60,7 +60,7 @@ class QueuedCommands(Commands):
 
     def _launch(self):
         rng, words = self._rng, super()._launch()
-        flags = rng.getrandbits(LAUNCH_WAITS)
+        flags = rng.getrandbits(self._config.launch_waits)
         if rng.random() < 0.1:
             flags |= 1 << rng.randrange(WAIT_WORDS)
         words["T0"] = Opcode.LAUNCH | (flags | rng.getrandbits(4) << 4) << 8
@@ -209,7 +209,7 @@ WRONG = {
     "a pair without its flag is judged": Change(
         Verdict, "_wrong_waits", "launch.flags[k] & wrong", "wrong"
     ),
-    "every pair exists": Change(Verdict, "_wrong_waits", "k < self._waits", "True"),
+    "every pair exists": Change(Verdict, "_wrong_waits", "k < self._config.launch_waits", "True"),
     "an answer goes to the section that is judged": Change(
         LaunchAnswers, "_a_cycle_later", "(section == k)", "(self.section == k)"
     ),

@@ -9,7 +9,6 @@ from warploom_spec import Config, ErrorCode, Fate, Stop, queue_packets
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 from warploom_spec.queue_packets import (
-    LAUNCH_WAITS,
     MAX_KILLS,
     MODE_YIELD,
     STOP_SKIP,
@@ -68,10 +67,10 @@ NAMES = (
 class QueueEvents(QueueLedger):
     """The ledger, and how often each of `NAMES` happened."""
 
-    def __init__(self, config: Config, waits: int = LAUNCH_WAITS):
+    def __init__(self, config: Config):
         self._counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
         self._queue_code = queue_packets.queue_code(config)
-        super().__init__(config, waits)
+        super().__init__(config)
 
     def reset(self) -> None:
         """Forget everything but the counts."""

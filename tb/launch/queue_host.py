@@ -113,14 +113,12 @@ class Host:
         The machine.
     rng : Random
         For all that it does.
-    waits : int
-        Pairs of a launch.
     """
 
-    def __init__(self, config: Config, rng: Random, waits: int):
-        self._config, self._rng, self._waits = config, rng, waits
-        self._sent = queue_packets.queue_sent(config, waits)
-        self._checked = queue_packets.queue_launch(config, waits)
+    def __init__(self, config: Config, rng: Random):
+        self._config, self._rng = config, rng
+        self._sent = queue_packets.queue_sent(config)
+        self._checked = queue_packets.queue_launch(config)
         self._command = queue_packets.queue_command(config)
         self._answer = queue_packets.queue_answer(config)
         self._stream = queue_packets.queue_stream(config)
@@ -252,7 +250,7 @@ class Host:
             "idempotent": int(rng.random() < mood.idempotent),
             "mode": rng.choice(mood.modes),
         }
-        return fields | mood.pairs(rng, self._waits, self._counts, 0x7FFF)
+        return fields | mood.pairs(rng, self._config.launch_waits, self._counts, 0x7FFF)
 
     def _order(self, launch: dict[str, int]) -> int:
         return self._sent.pack({field.name: launch[field.name] for field in self._sent.fields})

@@ -7,7 +7,7 @@ from warploom_spec import Config, Fate, Stop, layouts, queue_packets
 from warploom_spec.errors import ErrorCode
 from warploom_spec.layouts import PLACES
 from warploom_spec.queue import FinalFate, Mode, RecordKind
-from warploom_spec.queue_packets import LAUNCH_WAITS, MODE_YIELD, STOP_SKIP, QueueOpcode
+from warploom_spec.queue_packets import MODE_YIELD, STOP_SKIP, QueueOpcode
 from warploom_spec.timing import timing
 
 START = (0, 0, 0)
@@ -55,8 +55,6 @@ class QueueLedger:
     ----------
     config : Config
         The machine.
-    waits : int
-        Pairs of a launch.
 
     Attributes
     ----------
@@ -66,10 +64,10 @@ class QueueLedger:
         What is in the dispatcher's places.
     """
 
-    def __init__(self, config: Config, waits: int = LAUNCH_WAITS):
-        self._config, self._waits = config, waits
-        self._checked = queue_packets.queue_launch(config, waits)
-        self._sent = queue_packets.queue_sent(config, waits)
+    def __init__(self, config: Config):
+        self._config = config
+        self._checked = queue_packets.queue_launch(config)
+        self._sent = queue_packets.queue_sent(config)
         self._answer = queue_packets.queue_answer(config)
         self._command = queue_packets.queue_command(config)
         self._code = queue_packets.queue_code(config)
@@ -148,7 +146,7 @@ class QueueLedger:
         assert ticket == expected, f"ticket {ticket}; expected {expected}"
         self._ticket = ticket
         stream = self.streams.setdefault(fields["stream"], [])
-        waits = waits_of(fields, self._waits, self.streams, ticket)
+        waits = waits_of(fields, self._config.launch_waits, self.streams, ticket)
         entry = Entry(ticket, fields, len(stream) + 1, fields["clock"], waits)
         assert answer["count"] == entry.number % COUNTS, f"count of {ticket}"
         stream.append(entry)

@@ -46,10 +46,10 @@ class CommandScript:
         return self.at(cycle, abort__valid=1, abort__payload=ticket)
 
 
-def pairs_of(waits):
+def pairs_of(config, waits):
     """Return a launch's fields for its pairs (stream, count)."""
     pairs = {}
-    for k in range(queue_packets.LAUNCH_WAITS):
+    for k in range(config.launch_waits):
         valid, (to, count) = (1, waits[k]) if k < len(waits) else (0, (0, 0))
         pairs |= {f"wait{k}_valid": valid, f"wait{k}_stream": to, f"wait{k}_count": count}
     return pairs
@@ -80,7 +80,12 @@ class Script(CommandScript):
     def launch(self, accepted, stream, *waits, **fields):
         """Let a launch be at ``checked``; its pairs are (stream, count)."""
         values = PLAIN | fields
-        order = {"valid": 1, "stream": stream, "priority": values["priority"], **pairs_of(waits)}
+        order = {
+            "valid": 1,
+            "stream": stream,
+            "priority": values["priority"],
+            **pairs_of(self.config, waits),
+        }
         self.at(accepted - 5, sent=self._packets["sent"].pack(order))
         packet = self._packets["checked"]
         names = [field.name for field in packet.fields if field.bits]

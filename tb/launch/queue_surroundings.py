@@ -8,7 +8,6 @@ from tb.launch.queue_host import Host
 from tb.support.dispatch_configs import config_of
 from warploom_sim.cosim.lockstep import Context
 from warploom_spec import Config
-from warploom_spec.queue_packets import LAUNCH_WAITS
 
 #: Cycles in which everything must end once nothing new comes, for each entry.
 PATIENCE, PATIENCE_AT_LEAST = 150, 3000
@@ -28,12 +27,10 @@ class QueueSurroundings:
         The machine.
     rng : Random
         For all that happens.
-    waits : int
-        Pairs of a launch.
     """
 
-    def __init__(self, config: Config, rng: Random, waits: int):
-        self._config, self._rng, self._waits = config, rng, waits
+    def __init__(self, config: Config, rng: Random):
+        self._config, self._rng = config, rng
         self._patience = PATIENCE_AT_LEAST + PATIENCE * (config.queue_depth << config.priority_bits)
         self._clock = rng.getrandbits(32)
         self._start()
@@ -43,7 +40,7 @@ class QueueSurroundings:
         rng, config = self._rng, self._config
         self.now = 0
         self.idle_times = getattr(self, "idle_times", 0)
-        self._host = Host(config, rng, self._waits)
+        self._host = Host(config, rng)
         self._dispatcher = Dispatcher(config, rng)
         self._filter = Filter(config, rng) if config.makes_indices else None
         self._inputs: dict[str, int] | None = None
@@ -117,6 +114,4 @@ class QueueSurroundings:
 def surroundings(context: Context) -> QueueSurroundings:
     """Make the surroundings of a lockstep run."""
     params = context.params
-    return QueueSurroundings(
-        config_of(params["config"]), context.rng, params.get("waits", LAUNCH_WAITS)
-    )
+    return QueueSurroundings(config_of(params["config"]), context.rng)

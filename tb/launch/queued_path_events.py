@@ -10,7 +10,7 @@ from warploom_spec import Config, ErrorCode, Fate
 from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
-from warploom_spec.queue_packets import LAUNCH_WAITS, MODE_YIELD, WAIT_AHEAD, QueueOpcode
+from warploom_spec.queue_packets import MODE_YIELD, WAIT_AHEAD, QueueOpcode
 
 MODES = {
     **{mode: mode.name.lower() for mode in Mode},
@@ -53,9 +53,9 @@ NAMES = (
 class QueuedPathEvents(QueuedPathLedger):
     """The ledger, and how often each of `NAMES` happened."""
 
-    def __init__(self, config: Config, waits: int = LAUNCH_WAITS):
+    def __init__(self, config: Config):
         self._counts: Counter[str] = Counter(dict.fromkeys(NAMES, 0))
-        super().__init__(config, waits)
+        super().__init__(config)
 
     def counts(self) -> dict[str, int]:
         """Return how often each case happened."""

@@ -14,7 +14,7 @@ from tb.support.sm_cores import SmCores
 from warploom_golden.oracles.index_reference import Dims, is_legal, warps
 from warploom_sim.cosim.lockstep import Context
 from warploom_spec import Config, layouts, queue_packets
-from warploom_spec.queue_packets import LAUNCH_WAITS, QueueOpcode
+from warploom_spec.queue_packets import QueueOpcode
 
 #: Cycles in which everything must end once nothing new comes: at least, and for each entry.
 PATIENCE_AT_LEAST, PATIENCE = 2500, 120
@@ -85,8 +85,6 @@ class QueuedPathHost:
         The machine.
     rng : Random
         For all that happens.
-    waits : int
-        Pairs of a launch.
 
     Attributes
     ----------
@@ -94,9 +92,9 @@ class QueuedPathHost:
         How often `idle` came in a quiet time or a soft reset.
     """
 
-    def __init__(self, config: Config, rng: Random, waits: int):
-        self._config, self._rng, self._waits = config, rng, waits
-        self._launch = queue_packets.queued_launch(config, waits)
+    def __init__(self, config: Config, rng: Random):
+        self._config, self._rng = config, rng
+        self._launch = queue_packets.queued_launch(config)
         self._answer = queue_packets.queue_answer(config)
         self._command = queue_packets.queue_command(config)
         self._stream = queue_packets.queue_stream(config)
@@ -280,7 +278,7 @@ class QueuedPathHost:
             "idempotent": int(rng.random() < mood.idempotent),
             "mode": rng.choice(mood.modes),
         }
-        fields |= mood.pairs(rng, self._waits, self._counts, 0x7FF0)
+        fields |= mood.pairs(rng, self._config.launch_waits, self._counts, 0x7FF0)
         return {field.name: fields.get(field.name, 0) for field in self._launch.fields}
 
     # Indices
@@ -324,5 +322,4 @@ class QueuedPathHost:
 def surroundings(context: Context) -> QueuedPathHost:
     """Make the surroundings of a lockstep run."""
     params = context.params
-    waits = params.get("waits", LAUNCH_WAITS)
-    return QueuedPathHost(config_of(params["config"]), context.rng, waits)
+    return QueuedPathHost(config_of(params["config"]), context.rng)

@@ -11,7 +11,6 @@ from warploom_spec.errors import ErrorCode
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
 from warploom_spec.queue_packets import (
-    LAUNCH_WAITS,
     MAX_KILLS,
     MODE_WORD,
     MODE_YIELD,
@@ -33,13 +32,11 @@ class QueuedPathLedger:
     ----------
     config : Config
         The machine.
-    waits : int
-        Pairs of a launch.
     """
 
-    def __init__(self, config: Config, waits: int = LAUNCH_WAITS):
-        self.config, self._waits = config, waits
-        self._launch = queue_packets.queued_launch(config, waits)
+    def __init__(self, config: Config):
+        self.config = config
+        self._launch = queue_packets.queued_launch(config)
         self._answer = queue_packets.queue_answer(config)
         self._command = queue_packets.queue_command(config)
         self._code = queue_packets.queue_code(config)
@@ -145,7 +142,7 @@ class QueuedPathLedger:
             assert ticket == expected, f"ticket {ticket}; expected {expected}"
         self._ticket = ticket
         stream = self.streams.setdefault(fields["stream"], [])
-        waits = waits_of(fields, self._waits, self.streams, ticket)
+        waits = waits_of(fields, self.config.launch_waits, self.streams, ticket)
         entry = Entry(ticket, fields, len(stream) + 1, self._time(1), waits)
         assert answer["count"] == entry.number % COUNTS, f"count of {ticket}"
         priorities = {one.fields["priority"] for one in stream if one.record is None}

@@ -48,7 +48,9 @@ class Script(CommandScript):
         """Let a launch transfer at ``launch``; its pairs are (stream, count)."""
         packed = descriptor.pack(self.config)
         values = layouts.launch_descriptor(self.config).unpack(packed)
-        word = self._launch.pack(values | {"stream": stream} | fields | pairs_of(waits))
+        word = self._launch.pack(
+            values | {"stream": stream} | fields | pairs_of(self.config, waits)
+        )
         return self.at(cycle, launch__valid=1, launch__payload=word)
 
     def report(self, cycle, sm, slot=0, status=BlockStatus.OK):

@@ -26,17 +26,16 @@ from warploom_golden.launch.queue_state import Numbers
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_sim.cosim.lockstep.events import require
 
-#: Configurations and pairs of a launch.
 SMALL = "tiny,stream_bits=2"
 CONFIGS = (
-    (SMALL, 2),
-    ("default", 2),
-    ("tiny,queue_depth=1", 2),
-    ("tiny,queue_depth=2,stream_bits=2", 4),
-    ("tiny", 0),
-    ("tiny,sm_kill=False", 2),
-    ("tiny,index_memory_warps=0", 2),
-    ("tiny,stream_bits=1,priority_bits=1", 1),
+    SMALL,
+    "default",
+    "tiny,queue_depth=1",
+    "tiny,queue_depth=2,stream_bits=2,launch_waits=4",
+    "tiny,launch_waits=0",
+    "tiny,sm_kill=False",
+    "tiny,index_memory_warps=0",
+    "tiny,stream_bits=1,priority_bits=1,launch_waits=1",
 )
 #: Rounds of so many cycles after which a case that has not happened is said to happen never.
 ROUND, MOST = 5000, 60
@@ -44,70 +43,70 @@ ROUND, MOST = 5000, 60
 SOON = 60_000
 
 
-def play(config, waits, seed, cycles):
+def play(config, seed, cycles):
     """Run the model alone in its surroundings; the ledger looks at every cycle."""
-    model = Model(config_of(config), waits=waits)
-    around = QueueSurroundings(config_of(config), Random(seed), waits)
-    books = QueueEvents(config_of(config), waits)
+    model = Model(config_of(config))
+    around = QueueSurroundings(config_of(config), Random(seed))
+    books = QueueEvents(config_of(config))
     return play_model(model, around, books, cycles), around
 
 
 @pytest.mark.rule("kernel_queue", 6, 7, 9, 64)
-@pytest.mark.parametrize(("config", "waits"), CONFIGS)
-def test_the_rules_alone_keep_the_books(config, waits, seed):
-    play(config, waits, seed, 1000)
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_rules_alone_keep_the_books(config, seed):
+    play(config, seed, 1000)
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("config", "waits"), CONFIGS)
-def test_the_rules_alone_keep_the_books_for_long(config, waits, seed):
-    _, around = play(config, waits, seed, 100_000)
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_rules_alone_keep_the_books_for_long(config, seed):
+    _, around = play(config, seed, 100_000)
     assert around.idle_times > 50
 
 
 # Lockstep
 
 
-def make(config, waits):
-    return KernelQueue(config_of(config), waits=waits), Model(config_of(config), waits=waits)
+def make(config):
+    return KernelQueue(config_of(config)), Model(config_of(config))
 
 
-def case(config, waits, seed, cycles, resets=2):
+def case(config, seed, cycles, resets=2):
     """Return a run of RTL and model in random surroundings, with the books beside it."""
     streams = ("request", "launch") if config_of(config).makes_indices else ("launch",)
     return Case(
         make=make,
-        params={"config": config, "waits": waits},
+        params={"config": config},
         seed=seed,
         cycles=cycles,
         resets=resets,
         stimulus=surroundings,
-        events={"books": f"tb.launch.queue_events:EVENTS.{config}/{waits}"},
+        events={"books": f"tb.launch.queue_events:EVENTS.{config}"},
         withdrawable=dict.fromkeys(streams, "rule 39: its launch is out"),
     )
 
 
 def test_equals_its_model_on_amaranth(seed):
-    run([case(SMALL, 2, seed, 150, resets=1)], "amaranth")
+    run([case(SMALL, seed, 150, resets=1)], "amaranth")
 
 
 @pytest.mark.rule("kernel_queue", 12, 16, 34, 35)
 @pytest.mark.parametrize("simulator", ["icarus", "verilator"])
 def test_equals_its_model_on_other_simulators(simulator, seed):
-    run([case(SMALL, 2, seed, 1000)], simulator)
+    run([case(SMALL, seed, 1000)], simulator)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize(("simulator", "cycles"), [("icarus", 1000), ("verilator", 12_000)])
-@pytest.mark.parametrize(("config", "waits"), CONFIGS)
-def test_equals_its_model_for_long(config, waits, simulator, cycles, seed):
-    run([case(config, waits, seed + number, cycles, resets=6) for number in range(3)], simulator)
+@pytest.mark.parametrize("config", CONFIGS)
+def test_equals_its_model_for_long(config, simulator, cycles, seed):
+    run([case(config, seed + number, cycles, resets=6) for number in range(3)], simulator)
 
 
 @pytest.mark.rule("kernel_queue", 14, 19, 29, 33, 39, 52, 54, 66)
 @pytest.mark.deep
 def test_equals_its_model_and_hard_cases_happen(seed):
-    run_until(NAMES, lambda n: [case(SMALL, 2, seed + n, 30_000)], "verilator")
+    run_until(NAMES, lambda n: [case(SMALL, seed + n, 30_000)], "verilator")
 
 
 @pytest.mark.deep
@@ -115,7 +114,7 @@ def test_lockstep_finds_a_wrong_rule(monkeypatch, seed):
     # Of the RTL: a simulator's process makes a model of its own. The choice does not rotate.
     plant(monkeypatch, [Change(QueueChoice, "_pick", "later = group & behind", "later = group")])
     with pytest.raises(LockstepError):
-        run([case("tiny,stream_bits=3,priority_bits=1", 2, seed, 8000)], "verilator")
+        run([case("tiny,stream_bits=3,priority_bits=1", seed, 8000)], "verilator")
 
 
 def garbled(m, memory, address, enable=1):
@@ -137,7 +136,7 @@ def test_no_word_is_used_that_was_read_while_it_was_written(monkeypatch, seed):
     plant(monkeypatch, [])
     for user in (_queue_entries, _queue_lists):
         monkeypatch.setattr(user, "read_later", garbled)
-    run([case(SMALL, 2, seed, 12_000)], "verilator")
+    run([case(SMALL, seed, 12_000)], "verilator")
 
 
 # Wrong rules
@@ -147,7 +146,7 @@ def test_no_word_is_used_that_was_read_while_it_was_written(monkeypatch, seed):
 def test_every_hard_case_happens(seed):
     total = Counter()
     for number in range(MOST):
-        total += play(SMALL, 2, f"{seed}/{number}", ROUND)[0]
+        total += play(SMALL, f"{seed}/{number}", ROUND)[0]
         if all(total[name] for name in NAMES):
             break
     require(NAMES, {name: total[name] for name in NAMES})
@@ -187,4 +186,4 @@ def test_the_books_find_a_wrong_rule(monkeypatch, wrong, seed):
     change, says = WRONG[wrong]
     plant(monkeypatch, [change])
     with pytest.raises(AssertionError, match=says):
-        play(SMALL, 2, seed, SOON)
+        play(SMALL, seed, SOON)

@@ -24,18 +24,18 @@ from warploom_golden.launch.record_queue import RecordQueue as RecordQueueModel
 from warploom_sim.cosim.lockstep import Case, LockstepError, run
 from warploom_sim.cosim.lockstep.events import require
 
-#: Configurations and pairs of a launch; SMs are lost soon.
+#: Configurations; SMs are lost soon.
 SMALL = soon("tiny,stream_bits=2")
 CONFIGS = (
-    (SMALL, 2),
-    (soon("tiny"), 2),
-    (soon("tiny,queue_depth=1"), 2),
-    (soon("tiny,queue_depth=2,stream_bits=2,sms=3"), 4),
-    (soon("tiny,policy=freed_first,reclaim=in_order"), 0),
-    ("tiny,sm_kill=False", 2),
-    (soon("tiny,index_memory_warps=0"), 2),
-    (soon("tiny,stream_bits=1,priority_bits=1"), 1),
-    (soon("default"), 2),
+    SMALL,
+    soon("tiny"),
+    soon("tiny,queue_depth=1"),
+    soon("tiny,queue_depth=2,stream_bits=2,sms=3,launch_waits=4"),
+    soon("tiny,policy=freed_first,reclaim=in_order,launch_waits=0"),
+    "tiny,sm_kill=False",
+    soon("tiny,index_memory_warps=0"),
+    soon("tiny,stream_bits=1,priority_bits=1,launch_waits=1"),
+    soon("default"),
 )
 #: Rounds of so many cycles after which a case that has not happened is said to happen never.
 ROUND, MOST = 3000, 60
@@ -43,23 +43,23 @@ ROUND, MOST = 3000, 60
 SOON, RUN = 48_000, 8000
 
 
-def play(config, waits, seed, cycles):
+def play(config, seed, cycles):
     """Run the model alone in its surroundings; the ledger looks at every cycle."""
-    model = Model(config_of(config), waits=waits)
-    around = QueuedPathHost(config_of(config), Random(seed), waits)
-    books = QueuedPathEvents(config_of(config), waits)
+    model = Model(config_of(config))
+    around = QueuedPathHost(config_of(config), Random(seed))
+    books = QueuedPathEvents(config_of(config))
     return play_model(model, around, books, cycles), around
 
 
-@pytest.mark.parametrize(("config", "waits"), CONFIGS)
-def test_the_rules_alone_keep_the_books(config, waits, seed):
-    play(config, waits, seed, 500)
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_rules_alone_keep_the_books(config, seed):
+    play(config, seed, 500)
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("config", "waits"), CONFIGS)
-def test_the_rules_alone_keep_the_books_for_long(config, waits, seed):
-    idle_times = sum(play(config, waits, f"{seed}/{n}", 4000)[1].idle_times for n in range(8))
+@pytest.mark.parametrize("config", CONFIGS)
+def test_the_rules_alone_keep_the_books_for_long(config, seed):
+    idle_times = sum(play(config, f"{seed}/{n}", 4000)[1].idle_times for n in range(8))
     assert idle_times > 20
 
 
@@ -67,7 +67,7 @@ def test_the_rules_alone_keep_the_books_for_long(config, waits, seed):
 def test_every_hard_case_happens(seed):
     total = Counter()
     for number in range(MOST):
-        total += play(SMALL, 2, f"{seed}/{number}", ROUND)[0]
+        total += play(SMALL, f"{seed}/{number}", ROUND)[0]
         if all(total[name] for name in NAMES):
             break
     require(NAMES, {name: total[name] for name in NAMES})
@@ -76,52 +76,52 @@ def test_every_hard_case_happens(seed):
 # Lockstep
 
 
-def make(config, waits):
+def make(config):
     """Make a QueuedLaunchPath and its model."""
     chosen = config_of(config)
-    return QueuedLaunchPath(chosen, waits=waits), Model(chosen, waits=waits)
+    return QueuedLaunchPath(chosen), Model(chosen)
 
 
 #: What a soft reset withdraws, as a reset does.
 WITHDRAWN = "a restart withdraws what a reset withdraws"
 
 
-def case(config, waits, seed, cycles, resets=4):
+def case(config, seed, cycles, resets=4):
     """Return a run of RTL and model in random surroundings, with the books beside it."""
     chosen = config_of(config)
     streams = [f"offer__{n}" for n in range(chosen.sms)] + ["data"] * chosen.makes_indices
     return Case(
         make=make,
-        params={"config": config, "waits": waits},
+        params={"config": config},
         seed=seed,
         cycles=cycles,
         resets=resets,
         stimulus=surroundings,
-        events={"books": f"tb.launch.queued_path_events:EVENTS.{config}/{waits}"},
+        events={"books": f"tb.launch.queued_path_events:EVENTS.{config}"},
         withdrawable=dict.fromkeys(streams, WITHDRAWN),
     )
 
 
 @pytest.mark.rule("queued_launch_path", 15)
 def test_equals_its_model_on_amaranth(seed):
-    run([case(SMALL, 2, seed, 200, resets=1)], "amaranth")
+    run([case(SMALL, seed, 200, resets=1)], "amaranth")
 
 
 @pytest.mark.deep
 def test_equals_its_model_on_icarus(seed):
-    run([case(SMALL, 2, seed, 1500)], "icarus")
+    run([case(SMALL, seed, 1500)], "icarus")
 
 
 @pytest.mark.rule("queued_launch_path", 5)
 @pytest.mark.deep
-@pytest.mark.parametrize(("config", "waits"), CONFIGS)
-def test_equals_its_model_for_long(config, waits, seed):
-    run([case(config, waits, seed + number, 10_000) for number in range(3)], "verilator")
+@pytest.mark.parametrize("config", CONFIGS)
+def test_equals_its_model_for_long(config, seed):
+    run([case(config, seed + number, 10_000) for number in range(3)], "verilator")
 
 
 @pytest.mark.deep
 def test_equals_its_model_and_hard_cases_happen(seed):
-    run_until(NAMES, lambda n: [case(SMALL, 2, seed + n, 30_000, resets=12)], "verilator")
+    run_until(NAMES, lambda n: [case(SMALL, seed + n, 30_000, resets=12)], "verilator")
 
 
 @pytest.mark.deep
@@ -130,7 +130,7 @@ def test_lockstep_finds_a_wrong_rule(monkeypatch, seed):
     plant(monkeypatch, [Change(QueueChoice, "_pick", "later = group & behind", "later = group")])
     with pytest.raises(LockstepError):
         run(
-            [case(soon("tiny,stream_bits=3,priority_bits=1"), 2, seed, 8000)],
+            [case(soon("tiny,stream_bits=3,priority_bits=1"), seed, 8000)],
             "verilator",
             waves=False,
         )
@@ -175,4 +175,4 @@ def test_the_books_find_a_wrong_rule(monkeypatch, wrong, seed):
     plant(monkeypatch, [change])
     with pytest.raises(AssertionError, match=says):
         for number in range(SOON // RUN):
-            play(SMALL, 2, f"{seed}/{number}", RUN)
+            play(SMALL, f"{seed}/{number}", RUN)

@@ -10,7 +10,6 @@ from warploom_golden.preemption.streams import QueuedModel
 from warploom_golden.replay.event_dispatcher import SmBehaviour
 from warploom_spec import BlockStatus, Config, LaunchDescriptor, layouts, queue_packets
 
-WAITS = queue_packets.LAUNCH_WAITS
 CHECKED_MODES = 4
 #: Kinds of events, in the order in which a difference is told.
 KINDS = ("answers", "commands", "aborts", "decisions", "put_back", "timeline", "records")
@@ -105,7 +104,7 @@ class QueuedCycles:
         """Return the word of a launch at the port."""
         launch = sent.descriptor
         fields = dict(launch.values(self.config))
-        for k in range(WAITS):
+        for k in range(self.config.launch_waits):
             wait = sent.waits[k] if k < len(sent.waits) else None
             stream, count = wait or (0, 0)
             fields |= {f"wait{k}_valid": int(wait is not None), f"wait{k}_stream": stream}

@@ -1,5 +1,6 @@
 """KernelQueue's packets: literal widths and words."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,10 +30,10 @@ def test_a_packet_has_the_pages_width(name):
 
 
 def test_without_waits_a_launch_has_no_pairs():
-    config = preset("tiny")
-    names = [field.name for field in queue_packets.queue_launch(config, waits=0).fields]
+    none, four = (replace(preset("tiny"), launch_waits=count) for count in (0, 4))
+    names = [field.name for field in queue_packets.queue_launch(none).fields]
     assert not [name for name in names if name.startswith("wait")]
-    assert queue_packets.queue_launch(config, waits=4).bits == 412 + 2 * 21
+    assert queue_packets.queue_launch(four).bits == 412 + 2 * 21
 
 
 def test_a_pairs_fields_stand_behind_the_launch():

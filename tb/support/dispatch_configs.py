@@ -44,22 +44,18 @@ def soon(text: str) -> str:
 
 
 class Observers(SimpleNamespace):
-    """A class of observer for each text, found by it: ``LEDGERS.tiny,sms=3``.
-
-    A number behind a slash, as in ``EVENTS.tiny/4``, is the observer's second argument.
-    """
+    """A class of observer for each text, found by it: ``LEDGERS.tiny,sms=3``."""
 
     def __init__(self, base: type[Any]):
         super().__init__()
         self._base = base
 
     def __getattr__(self, text: str) -> type[Any]:
-        name, _, more = text.partition("/")
-        arguments = (config_of(name), *([int(more)] if more else []))
+        config = config_of(text)
 
         class ObserverOfConfig(self._base):
             def __init__(self) -> None:
-                super().__init__(*arguments)
+                super().__init__(config)
 
         return ObserverOfConfig
 

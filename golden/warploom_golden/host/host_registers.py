@@ -22,7 +22,7 @@ from warploom_spec.queue_host import (
     queued_params,
     queued_registers,
 )
-from warploom_spec.queue_packets import FINAL_RECORD_WORDS, LAUNCH_WAITS
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS
 from warploom_spec.resources import STALL_CAUSES
 
 ALL_STROBES = 0b1111
@@ -43,13 +43,9 @@ class HostRegisters:
         All of it: CONFIG_CRC is made of every field.
     stream_queues : bool, optional
         Whether the map is version 2 (``docs/host/stream_queues.md``).
-    waits : int, optional
-        Pairs that a launch may wait for, in PARAMS3 of version 2.
     """
 
-    def __init__(
-        self, config: Config, *, stream_queues: bool = False, waits: int = LAUNCH_WAITS
-    ) -> None:
+    def __init__(self, config: Config, *, stream_queues: bool = False) -> None:
         self._config = config
         self._queues = stream_queues
         self._interrupts: type[Interrupt | QueueInterrupt] = Interrupt
@@ -57,8 +53,8 @@ class HostRegisters:
         words = registers(config)
         if stream_queues:
             self._interrupts = QueueInterrupt
-            self._params = queued_params(config, waits)
-            words = queued_registers(config, waits)
+            self._params = queued_params(config)
+            words = queued_registers(config)
         self._write = host_packets.bus_write(config)
         self._read = host_packets.bus_read(config)
         self._answer = host_packets.bus_answer(config)

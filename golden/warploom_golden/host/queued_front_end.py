@@ -6,7 +6,6 @@ from warploom_golden.host.queued_mailbox import QueuedMailbox
 from warploom_golden.launch import QueuedLaunchPath
 from warploom_spec import queue_packets
 from warploom_spec.config import Config
-from warploom_spec.queue_packets import LAUNCH_WAITS
 
 
 class QueuedFrontEnd(FrontEnd):
@@ -18,15 +17,13 @@ class QueuedFrontEnd(FrontEnd):
     ----------
     config : Config
         As for the blocks.
-    waits : int, optional
-        Pairs that a launch may wait for.
     """
 
-    def __init__(self, config: Config, *, waits: int = LAUNCH_WAITS) -> None:
+    def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self._registers = HostRegisters(config, stream_queues=True, waits=waits)
-        self._mailbox = QueuedMailbox(config, waits=waits)
-        self._launch_path = QueuedLaunchPath(config, waits=waits)
+        self._registers = HostRegisters(config, stream_queues=True)
+        self._mailbox = QueuedMailbox(config)
+        self._launch_path = QueuedLaunchPath(config)
         self._completion_queue = None
         self._stream = queue_packets.queue_stream(config)
 

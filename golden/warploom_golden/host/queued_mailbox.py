@@ -12,7 +12,7 @@ from warploom_spec.queue_host import (
     mask_words,
     queued_launch_words,
 )
-from warploom_spec.queue_packets import FIRST_WAIT_WORD, LAUNCH_WAITS, QueueOpcode
+from warploom_spec.queue_packets import FIRST_WAIT_WORD, QueueOpcode
 
 #: What a command asks of KernelQueue, by the host's opcode.
 _ASKS = {
@@ -34,16 +34,14 @@ class QueuedMailbox(Mailbox):
     ----------
     config : Config
         Sections, units and cores of a unit; widths of a launch.
-    waits : int, optional
-        Pairs that a launch may wait for.
     """
 
     _stop_ready = "abort__ready"
 
-    def __init__(self, config: Config, *, waits: int = LAUNCH_WAITS) -> None:
+    def __init__(self, config: Config) -> None:
         super().__init__(config)
-        self._waits = waits
-        self._descriptor = queue_packets.queued_launch(config, waits)
+        self._waits = config.launch_waits
+        self._descriptor = queue_packets.queued_launch(config)
         self._launch_answer = queue_packets.queue_answer(config)
         self._launch_words = queued_launch_words(config)
         self._mask_words = mask_words(config)

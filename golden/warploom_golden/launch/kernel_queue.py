@@ -12,7 +12,7 @@ from warploom_golden.launch.queue_state import Numbers, State
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode
 from warploom_spec.layouts import TICKET_BITS
-from warploom_spec.queue_packets import COUNT_BITS, LAUNCH_WAITS, MODE_YIELD
+from warploom_spec.queue_packets import COUNT_BITS, MODE_YIELD
 
 
 class KernelQueue:
@@ -25,17 +25,14 @@ class KernelQueue:
     ----------
     config : Config
         Priorities, streams, entries, and the widths of a launch.
-    waits : int
-        Pairs of a launch, 0 to 4.
     first_ticket : int
         The first ticket, for tests of the wrap.
     """
 
-    def __init__(self, config: Config, *, waits: int = LAUNCH_WAITS, first_ticket: int = 1):
+    def __init__(self, config: Config, *, first_ticket: int = 1):
         self._config = config
-        self._waits = waits
         self._first_ticket = first_ticket
-        self._packets = Packets(config, waits)
+        self._packets = Packets(config)
         self.reset()
 
     def reset(self) -> None:
@@ -113,7 +110,7 @@ class KernelQueue:
             return None
         full = self._numbers.reserved == self._config.records
         depth = self._config.queue_depth
-        judge = Judge(self._state, self._waits, depth, no_sm=cycle.no_sm, full=full)
+        judge = Judge(self._state, self._config.launch_waits, depth, no_sm=cycle.no_sm, full=full)
         return judge.judge(fields)
 
     def _accept(self, verdict: Verdict | None, clock: int) -> None:

@@ -70,14 +70,12 @@ class Packets:
     ----------
     config : Config
         Their widths.
-    waits : int
-        Pairs of a launch.
     """
 
-    def __init__(self, config: Config, waits: int):
+    def __init__(self, config: Config):
         self._config = config
-        self.sent = queue_packets.queue_sent(config, waits)
-        self.checked = queue_packets.queue_launch(config, waits)
+        self.sent = queue_packets.queue_sent(config)
+        self.checked = queue_packets.queue_launch(config)
         self.command = queue_packets.queue_command(config)
         self.clear = queue_packets.queue_stream(config)
         self.abort = queue_packets.launch_abort(config)

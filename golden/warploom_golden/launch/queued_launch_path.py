@@ -11,7 +11,7 @@ from warploom_golden.launch.record_queue import RecordQueue
 from warploom_spec import layouts, queue_packets
 from warploom_spec.config import Config
 from warploom_spec.host_errors import HostError
-from warploom_spec.queue_packets import LAUNCH_WAITS, MODE_WORD, MODE_YIELD
+from warploom_spec.queue_packets import MODE_WORD, MODE_YIELD
 from warploom_spec.timing import timing
 
 Values = dict[str, int | None]
@@ -42,8 +42,6 @@ class QueuedLaunchPath:
     ----------
     config : Config
         As for the parts.
-    waits : int
-        Pairs of a launch, 0 to 4.
     first_ticket, first_clock : int
         The first ticket, and the clock's first value, for tests of the wraps.
     """
@@ -52,7 +50,6 @@ class QueuedLaunchPath:
         self,
         config: Config,
         *,
-        waits: int = LAUNCH_WAITS,
         first_ticket: int = 1,
         first_clock: int = 0,
     ):
@@ -60,15 +57,15 @@ class QueuedLaunchPath:
         self._depth = timing(config).launch_check
         self._first_clock = first_clock
         self._check = LaunchCheck(config)
-        self._queue = KernelQueue(config, waits=waits, first_ticket=first_ticket)
+        self._queue = KernelQueue(config, first_ticket=first_ticket)
         self._generator = IndexGenerator(config) if config.makes_indices else None
         self._dispatcher = BlockDispatcher(config, preempts=True)
         self._record_queue = RecordQueue(config)
-        self._launch = queue_packets.queued_launch(config, waits)
+        self._launch = queue_packets.queued_launch(config)
         self._descriptor = layouts.launch_descriptor(config)
-        self._sent = queue_packets.queue_sent(config, waits)
+        self._sent = queue_packets.queue_sent(config)
         self._leaving = layouts.checked_launch(config)
-        self._checked = queue_packets.queue_launch(config, waits)
+        self._checked = queue_packets.queue_launch(config)
         self._dispatched = layouts.dispatch_launch(config)
         self._pairs = [field.name for field in self._sent.fields if field.name.startswith("wait")]
         self._all_lost = (1 << config.sms) - 1

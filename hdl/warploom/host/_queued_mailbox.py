@@ -10,11 +10,11 @@ from warploom.host._launch_answers import LaunchAnswers
 from warploom.host._verdict import Verdict
 from warploom.host.mailbox import Mailbox
 from warploom.lib.bits import before
-from warploom_spec import Config, queue_packets
+from warploom_spec import queue_packets
 from warploom_spec.host_commands import Opcode
 from warploom_spec.host_map import OFFSETS
 from warploom_spec.queue_host import QueueHostOpcode, mask_words, queued_launch_words
-from warploom_spec.queue_packets import LAUNCH_WAITS, WAIT_BITS
+from warploom_spec.queue_packets import WAIT_BITS
 from warploom_spec.word_layout import WordLayout
 
 
@@ -25,8 +25,6 @@ class QueuedMailbox(Mailbox):
     ----------
     config : Config
         ``sections``, ``units``, ``cores_per_unit``, widths of a launch.
-    waits : int, optional
-        Pairs that a launch may wait for.
     """
 
     command: "data.View[data.StructLayout]"
@@ -36,18 +34,14 @@ class QueuedMailbox(Mailbox):
     completed: Signal
 
     _KEPT_BITS = 32 + WAIT_BITS
-    _waits: int
-
-    def __init__(self, config: Config, *, waits: int = LAUNCH_WAITS) -> None:
-        self._waits = waits
-        super().__init__(config)
+    _queues = True
 
     def _launch_path_ports(self) -> dict[str, Any]:
         config = self._config
         code = queue_packets.queue_code(config).layout()
         return {
             # A launch, one cycle after its doorbell's write commits.
-            "launch": Out(queue_packets.queued_launch(config, self._waits).layout()),
+            "launch": Out(queue_packets.queued_launch(config).layout()),
             "launch_valid": Out(1),
             # Pulses: the doorbell of the oldest section that waits for this answer is 0 two cycles
             # later.
@@ -82,10 +76,8 @@ class QueuedMailbox(Mailbox):
         return super()._layouts() | {Opcode.LAUNCH: queued_launch_words(self._config)} | masks
 
     def _launched_fields(self, launch: Any) -> dict[str, Value]:
-        names = [
-            field.name for field in queue_packets.queued_launch(self._config, self._waits).present
-        ]
-        flags = {f"wait{k}_valid": launch.flags[k] for k in range(self._waits)}
+        names = [field.name for field in queue_packets.queued_launch(self._config).present]
+        flags = {f"wait{k}_valid": launch.flags[k] for k in range(self._config.launch_waits)}
         return {name: flags[name] if name in flags else launch[name] for name in names}
 
     def _send(

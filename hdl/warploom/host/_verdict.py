@@ -49,8 +49,8 @@ class Verdict(wiring.Component):
         ``sections``, ``units``, ``cores_per_unit``, widths of a launch.
     launches : bool
         Whether there is a launch path; without one LAUNCH and ABORT are unknown.
-    waits : int, optional
-        The launch path is QueuedLaunchPath, and a launch may wait for so many pairs.
+    queues : bool, optional
+        Whether the launch path is QueuedLaunchPath.
     """
 
     task: Signal
@@ -69,8 +69,8 @@ class Verdict(wiring.Component):
     commands: Signal
     opcode: Signal
 
-    def __init__(self, config: Config, *, launches: bool, waits: int | None = None) -> None:
-        self._config, self._has_launches, self._waits = config, launches, waits
+    def __init__(self, config: Config, *, launches: bool, queues: bool = False) -> None:
+        self._config, self._has_launches, self._queues = config, launches, queues
         commands = {
             # A command for streams is sent, if a section is judged: a `QueueOpcode`.
             "commands": Out(1),
@@ -98,7 +98,7 @@ class Verdict(wiring.Component):
                 # A launch or an abort is sent, if a section is judged.
                 "launches": Out(1),
                 "aborts": Out(1),
-                **({} if waits is None else commands),
+                **(commands if queues else {}),
             }
         )
 
@@ -122,7 +122,7 @@ class Verdict(wiring.Component):
             wrong_field, argument = self._too_large(m)
             too_large = is_opcode[Opcode.LAUNCH] & wrong_field
         is_command: Value = C(0, 1)
-        if self._waits is not None:
+        if self._queues:
             is_command, wrong_mask = self._look_at_command(m, run)
             to_launch_path = to_launch_path | is_command
             too_large = too_large | (is_command & wrong_mask)
@@ -174,7 +174,7 @@ class Verdict(wiring.Component):
             self.launches.eq(sends & is_opcode[Opcode.LAUNCH]),
             self.aborts.eq(sends & is_opcode[Opcode.ABORT]),
         ]
-        if self._waits is not None:
+        if self._queues:
             m.d.comb += self.commands.eq(sends & is_command)
         disconnects = is_opcode[Opcode.DISCONNECT] & ~refused
         m.d.sync += self.disconnected.eq(
@@ -200,12 +200,12 @@ class Verdict(wiring.Component):
 
     def _wrong_waits(self, launch: Any) -> dict[int, Value]:
         """Return for each word of a pair whether the pair counts, and cannot be waited for."""
-        if self._waits is None:
+        if not self._queues:
             return {}
         found: dict[int, Value] = {}
         for k in range(WAIT_WORDS):
             above = launch[f"wait{k}_stream"][self._config.stream_bits :]
-            wrong = above.any() if k < self._waits else C(1, 1)
+            wrong = above.any() if k < self._config.launch_waits else C(1, 1)
             found[FIRST_WAIT_WORD + k] = launch.flags[k] & wrong
         return found
 
@@ -228,7 +228,7 @@ class Verdict(wiring.Component):
 
     def _too_large(self, m: Module) -> tuple[Signal, Signal]:
         """Return whether a launch's value is too large for its field, and the field's word."""
-        queues = self._waits is not None
+        queues = self._queues
         words = (queued_launch_words if queues else launch_words)(self._config)
         launch: Any = data.View(words.layout(), self.task)
         too_large: Value = C(0, 1)

@@ -29,7 +29,7 @@ from warploom_spec.queue_host import (
     queued_params,
     queued_registers,
 )
-from warploom_spec.queue_packets import FINAL_RECORD_WORDS, LAUNCH_WAITS, final_record_words
+from warploom_spec.queue_packets import FINAL_RECORD_WORDS, final_record_words
 
 STRAY_BITS: Final = 16
 _THRESHOLD_BITS: Final = 16
@@ -48,8 +48,6 @@ class HostRegisters(wiring.Component):
         All of it: CONFIG_CRC is made of every field.
     stream_queues : bool, optional
         The registers of version 2 of the map (``docs/host/stream_queues.md``).
-    waits : int, optional
-        Pairs that a launch may wait for, for PARAMS3; of no meaning without `stream_queues`.
     """
 
     write: "data.View[data.StructLayout]"
@@ -69,11 +67,9 @@ class HostRegisters(wiring.Component):
     completed: Signal
     clock: Signal
 
-    def __init__(
-        self, config: Config, *, stream_queues: bool = False, waits: int = LAUNCH_WAITS
-    ) -> None:
-        self._config, self._queues, self._waits = config, stream_queues, waits
-        self._words = queued_registers(config, waits) if stream_queues else registers(config)
+    def __init__(self, config: Config, *, stream_queues: bool = False) -> None:
+        self._config, self._queues = config, stream_queues
+        self._words = queued_registers(config) if stream_queues else registers(config)
         oldest = final_record_words(config) if stream_queues else record_words(config)
         units, sms, counts = config.units, config.sms, timing(config).error_counter_bits
         record = layouts.error_record(config).layout()
@@ -210,7 +206,7 @@ class HostRegisters(wiring.Component):
         config = self._config
         version = QUEUE_MAP_VERSION if self._queues else MAP_VERSION
         found = {"ID": IDENTITY, "VERSION": version, "CONFIG_CRC": config_crc(config)}
-        numbers = queued_params(config, self._waits) if self._queues else params(config)
+        numbers = queued_params(config) if self._queues else params(config)
         for field, value in numbers:
             name = f"PARAMS{field.word}"
             found[name] = found.get(name, 0) | value << field.low

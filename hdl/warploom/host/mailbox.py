@@ -166,7 +166,7 @@ class Mailbox(wiring.Component):
 
     #: QueuedMailbox has these, and the methods up to `_kept_words`, in another way.
     _KEPT_BITS = 32
-    _waits: int | None = None
+    _queues = False
 
     @property
     def _aborts(self) -> tuple[Any, Any]:
@@ -377,7 +377,7 @@ class Mailbox(wiring.Component):
         the cycle of the judgement. All units see the same fields.
         """
         m.submodules.verdict = verdict = Verdict(
-            self._config, launches=self._launches, waits=self._waits
+            self._config, launches=self._launches, queues=self._queues
         )
         m.d.comb += [
             verdict.task.eq(task),
@@ -406,7 +406,7 @@ class Mailbox(wiring.Component):
     ) -> LaunchAnswers:
         """Send a launch or an abort to the launch path if it may be; return who awaits answers."""
         config = self._config
-        m.submodules.launch_answers = waits = LaunchAnswers(config, queues=self._waits is not None)
+        m.submodules.launch_answers = waits = LaunchAnswers(config, queues=self._queues)
         launch: Any = data.View(self._layouts()[Opcode.LAUNCH].layout(), judged)
         stop, stop_answer = self._aborts
         abort: Any = data.View(abort_words(config).layout(), judged)

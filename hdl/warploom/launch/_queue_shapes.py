@@ -27,12 +27,14 @@ class QueueShape:
     ----------
     config : Config
         The configuration.
-    waits : int
-        Pairs (stream, count) that a launch carries.
     """
 
     config: Config
-    waits: int
+
+    @property
+    def waits(self) -> int:
+        """W."""
+        return self.config.launch_waits
 
     @property
     def priorities(self) -> int:
@@ -71,8 +73,11 @@ class QueueShape:
 
     def body(self) -> data.StructLayout:
         """Return the layout of a launch's body; ``base`` is its number less one."""
-        left_out = ("valid", "error", "argument")
-        fields = queue_packets.queue_launch(self.config, 0).present
+        waits = {
+            f"wait{k}_{name}" for k in range(self.waits) for name in ("valid", "stream", "count")
+        }
+        left_out = {"valid", "error", "argument"} | waits
+        fields = queue_packets.queue_launch(self.config).present
         kept = {f.name: f.bits for f in fields if f.name not in left_out}
         return data.StructLayout({**kept, "ticket": TICKET_BITS, "base": COUNT_BITS})
 
@@ -142,7 +147,7 @@ class QueueShape:
                 **self.prepared(),
                 "ticket": TICKET_BITS,
                 "base": COUNT_BITS,
-                "mode": queue_packets.queue_launch(self.config, 0).layout()["mode"].width,
+                "mode": queue_packets.QUEUE_MODE_BITS,
                 **dict.fromkeys(names + stops, 1),
             }
         )

@@ -13,7 +13,6 @@ from warploom.launch._queue_parts import QueueParts
 from warploom.launch._queue_shapes import QueueShape
 from warploom_spec import Config, layouts, queue_packets
 from warploom_spec.layouts import PLACES
-from warploom_spec.queue_packets import LAUNCH_WAITS
 
 #: Adds what goes from part to part.
 _CONNECTIONS: Final = (
@@ -55,23 +54,21 @@ class KernelQueue(wiring.Component):
     ----------
     config : Config
         Priorities, depth, streams, widths.
-    waits : int, optional
-        Pairs (stream, count) that a launch carries.
     first_ticket : int, optional
         The first launch's ticket, for tests of the tickets' wrap.
     """
 
-    def __init__(self, config: Config, *, waits: int = LAUNCH_WAITS, first_ticket: int = 1) -> None:
-        self._shape = QueueShape(config, waits)
+    def __init__(self, config: Config, *, first_ticket: int = 1) -> None:
+        self._shape = QueueShape(config)
         self._first_ticket = first_ticket
         packets = queue_packets
         code = packets.queue_code(config).layout()
         super().__init__(
             {
                 # A launch is sent to LaunchCheck in this cycle.
-                "sent": In(packets.queue_sent(config, waits).layout()),
+                "sent": In(packets.queue_sent(config).layout()),
                 # A launch leaves LaunchCheck in this cycle.
-                "checked": In(packets.queue_launch(config, waits).layout()),
+                "checked": In(packets.queue_launch(config).layout()),
                 # Bit p: a launch of priority p that is sent in this cycle finds room.
                 "room": Out(self._shape.priorities),
                 # Ticket, or why a launch was refused.

@@ -15,7 +15,7 @@ from warploom.launch.record_queue import RecordQueue
 from warploom_spec import STALL_CAUSES, Config, layouts, queue_packets, timing
 from warploom_spec.host_errors import HostError
 from warploom_spec.layouts import PLACES
-from warploom_spec.queue_packets import LAUNCH_WAITS, MODE_WORD
+from warploom_spec.queue_packets import MODE_WORD
 
 #: Clock domain of the dispatcher's registers that a soft reset leaves alone.
 _PERSISTENT: Final = "persistent"
@@ -40,8 +40,6 @@ class QueuedLaunchPath(wiring.Component):
     ----------
     config : Config
         As for the parts.
-    waits : int, optional
-        Pairs (stream, count) that a launch carries.
     first_ticket : int, optional
         The first launch's ticket, for tests of the tickets' wrap.
     first_clock : int, optional
@@ -52,22 +50,20 @@ class QueuedLaunchPath(wiring.Component):
         self,
         config: Config,
         *,
-        waits: int = LAUNCH_WAITS,
         first_ticket: int = 1,
         first_clock: int = 0,
     ) -> None:
         self._config = config
-        self._waits = waits
         self._first_clock = first_clock
         self._check = LaunchCheck(config)
-        self._queue = KernelQueue(config, waits=waits, first_ticket=first_ticket)
+        self._queue = KernelQueue(config, first_ticket=first_ticket)
         # Absent where nothing makes indices.
         self._generator: Any = IndexGenerator(config) if config.makes_indices else None
         self._dispatcher = BlockDispatcher(config, persistent_domain=_PERSISTENT, preempts=True)
         self._records = RecordQueue(config)
         queue, records = self._queue.signature.members, self._records.signature.members
         dispatcher: Any = self._dispatcher.signature.members
-        launch = queue_packets.queued_launch(config, waits).layout()
+        launch = queue_packets.queued_launch(config).layout()
         error = layouts.error_record(config).layout()
         super().__init__(
             {
@@ -126,7 +122,9 @@ class QueuedLaunchPath(wiring.Component):
         launch: Any = self.launch.payload
         check, queue = self._check, self._queue
         waits = [
-            f"wait{k}_{name}" for k in range(self._waits) for name in ("valid", "stream", "count")
+            f"wait{k}_{name}"
+            for k in range(self._config.launch_waits)
+            for name in ("valid", "stream", "count")
         ]
         m.d.comb += [
             check.i.valid.eq(self.launch.valid),
