@@ -77,6 +77,12 @@ def test_cycles_of_the_default_traces(trace):
 
 def test_no_figure_is_there_that_is_not_measured():
     from tb.host.test_latency import AT_MOST as LATENCIES
+    from tb.launch.test_queued_latency import MEASURED
 
     paces = {*AT_MOST, *(key for key, _ in AT_LEAST.values())}
-    assert {*COMMITTED} == {*LATENCIES, *paces, *(f"{name}_cycles" for name in CYCLES_AT_MOST)}
+    assert {*COMMITTED} == {
+        *LATENCIES,
+        *MEASURED,
+        *paces,
+        *(f"{name}_cycles" for name in CYCLES_AT_MOST),
+    }
