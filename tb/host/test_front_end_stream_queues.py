@@ -6,6 +6,7 @@ import pytest
 
 from tb.support.dispatch_configs import config_of
 from tb.support.front_end_script import Host, command, play, read_section
+from warploom.host._queued_front_end import QueuedFrontEnd
 from warploom_golden.host import QueuedFrontEnd as Model
 from warploom_spec import layouts, queue_packets
 from warploom_spec.host_commands import Opcode
@@ -15,7 +16,7 @@ from warploom_spec.queue_host import QueueHostOpcode, queued_launch_words, queue
 
 TINY = config_of("tiny,sections=3")
 OFFER, REPORT = layouts.block_offer(TINY), layouts.block_report(TINY)
-KINDS = pytest.mark.parametrize("kind", [Model], ids=["model"])
+KINDS = pytest.mark.parametrize("kind", [QueuedFrontEnd, Model], ids=["rtl", "model"])
 ADDRESSES = {word.name: word.offset for word in queued_registers(TINY)}
 #: A read or a write that is sent in t is sampled, or commits, in t + 2.
 SENT = -2

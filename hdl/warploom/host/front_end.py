@@ -64,11 +64,19 @@ class FrontEnd(wiring.Component):
     data_valid: Signal
 
     def __init__(self, config: Config, *, first_number: int = 0) -> None:
-        self._config = config
-        self._path = LaunchPath(
-            config, first_number=first_number, soft_reset=True, resets_itself=False
+        self._queue = CompletionQueue(config)
+        self._make(
+            config,
+            LaunchPath(config, first_number=first_number, soft_reset=True, resets_itself=False),
+            HostRegisters(config),
+            Mailbox(config),
         )
-        path = self._path.signature.members
+
+    def _make(self, config: Config, path: Any, registers: HostRegisters, mailbox: Mailbox) -> None:
+        """Keep the blocks that version 2 of the map has others for, and make the ports."""
+        self._config, self._path = config, path
+        self._registers, self._mailbox = registers, mailbox
+        members = path.signature.members
         reads = (
             {
                 # Index reads.
@@ -91,7 +99,7 @@ class FrontEnd(wiring.Component):
                 # Each unit's port to its cores.
                 "cores": Out(cores_signature(config)).array(config.units),
                 # LaunchPath's: launch words and a kill bit of each place; blocks, and their ends.
-                **{name: path[name] for name in ("words", "offer", "report", "kill")},
+                **{name: members[name] for name in ("words", "offer", "report", "kill")},
                 **reads,
             }
         )
@@ -101,13 +109,12 @@ class FrontEnd(wiring.Component):
         del platform
         m = Module()
         config = self._config
-        port, registers, mailbox = BusPort(config), HostRegisters(config), Mailbox(config)
-        path, queue = self._path, CompletionQueue(config)
+        port, registers, mailbox = BusPort(config), self._registers, self._mailbox
+        path = self._path
         self._add(m, "bus_port", port, _BUS)
         self._add(m, "registers", registers, _REGISTERS)
         self._add(m, "mailbox", mailbox)
-        m.submodules.launch_path = DomainRenamer({"sync": _PATH, PERSISTENT: _CORE})(path)
-        self._add(m, "completion_queue", queue)
+        queue = self._add_launch_path(m)
         arbiter = IndexReadArbiter(config) if config.makes_indices else None
         if arbiter is not None:
             self._add(m, "read_arbiter", arbiter)
@@ -115,7 +122,7 @@ class FrontEnd(wiring.Component):
         wiring.connect(m, wiring.flipped(self.axil), port.axil)
         self._bus(m, port, registers, mailbox)
         self._control(m, registers, mailbox, path, queue, arbiter)
-        self._launches(m, registers, mailbox, path, queue)
+        self._launches(m, registers, mailbox)
         self._units(m, registers, mailbox)
         self._sms(m, path)
         if arbiter is not None:
@@ -126,6 +133,13 @@ class FrontEnd(wiring.Component):
         """Add a block whose registers are in a domain."""
         m.submodules[name] = DomainRenamer(domain)(block)
 
+    def _add_launch_path(self, m: Module) -> Any:
+        """Add the launch path; return the block with its records."""
+        renamed = DomainRenamer({"sync": _PATH, PERSISTENT: _CORE})
+        m.submodules.launch_path = renamed(self._path)
+        self._add(m, "completion_queue", self._queue)
+        return self._queue
+
     def _reset(self, m: Module, registers: HostRegisters) -> None:
         """Make the clock domains.
 
@@ -134,7 +148,7 @@ class FrontEnd(wiring.Component):
         late = {
             _REGISTERS: ResetSignal(),
             _CORE: ResetSignal() | registers.forced_next,
-            _PATH: ResetSignal() | registers.restart_next,
+            **self._path_reset(registers),
         }
         resets: dict[str, Value] = {_BUS: ResetSignal()}
         for name, reset in late.items():
@@ -144,6 +158,10 @@ class FrontEnd(wiring.Component):
         for name, reset in resets.items():
             m.domains += ClockDomain(name, local=True)
             m.d.comb += [ClockSignal(name).eq(ClockSignal()), ResetSignal(name).eq(reset)]
+
+    def _path_reset(self, registers: HostRegisters) -> dict[str, Value]:
+        """Return LaunchPath's domain, with its reset of a cycle later."""
+        return {_PATH: ResetSignal() | registers.restart_next}
 
     def _bus(self, m: Module, port: BusPort, registers: HostRegisters, mailbox: Mailbox) -> None:
         """Let both blocks see every access; each refuses what is not its own.
@@ -178,11 +196,11 @@ class FrontEnd(wiring.Component):
         m: Module,
         registers: HostRegisters,
         mailbox: Mailbox,
-        path: LaunchPath,
-        queue: CompletionQueue,
+        path: Any,
+        queue: Any,
         arbiter: IndexReadArbiter | None,
     ) -> None:
-        """Connect soft reset, records, streams, SMs and counters."""
+        """Connect soft reset, records, SMs and counters."""
         idle = [path.idle, ~mailbox.waiting]
         index_errors = []
         if arbiter is not None:
@@ -198,8 +216,6 @@ class FrontEnd(wiring.Component):
             registers.oldest.eq(queue.oldest),
             registers.records.eq(queue.records),
             path.enable.eq(registers.enable),
-            path.clear_stream.payload.eq(registers.clear_stream),
-            path.clear_stream.valid.eq(registers.clear_stream_valid),
             registers.room.eq(path.room),
             registers.lost.eq(path.lost),
         ]
@@ -214,23 +230,25 @@ class FrontEnd(wiring.Component):
         ):
             m.d.comb += getattr(registers, name).eq(getattr(path, name))
 
-    def _launches(
-        self,
-        m: Module,
-        registers: HostRegisters,
-        mailbox: Mailbox,
-        path: LaunchPath,
-        queue: CompletionQueue,
-    ) -> None:
-        """Connect launches, aborts, their answers and their records."""
-        del registers
+    def _launches(self, m: Module, registers: HostRegisters, mailbox: Mailbox) -> None:
+        """Connect launches, aborts, streams, answers and records."""
+        path = self._path
         wiring.connect(m, mailbox.stop, path.stop)
-        wiring.connect(m, path.ended, queue.ended)
+        wiring.connect(m, path.ended, self._queue.ended)
+        self._launch(m, mailbox)
+        m.d.comb += [
+            mailbox.stop_answer.eq(path.stop_answer),
+            path.clear_stream.payload.eq(registers.clear_stream),
+            path.clear_stream.valid.eq(registers.clear_stream_valid),
+        ]
+
+    def _launch(self, m: Module, mailbox: Mailbox) -> None:
+        """Connect launches and their answers."""
+        path = self._path
         m.d.comb += [
             path.launch.payload.eq(mailbox.launch),
             path.launch.valid.eq(mailbox.launch_valid),
             mailbox.launch_answer.eq(path.answer),
-            mailbox.stop_answer.eq(path.stop_answer),
             # No mapping table is there yet.
             path.tables.eq(0),
         ]
@@ -255,7 +273,7 @@ class FrontEnd(wiring.Component):
             registers.disconnected.eq(mailbox.disconnected),
         ]
 
-    def _sms(self, m: Module, path: LaunchPath) -> None:
+    def _sms(self, m: Module, path: Any) -> None:
         """Connect the SMs' ports."""
         for n in range(self._config.sms):
             wiring.connect(m, path.offer[n], wiring.flipped(self.offer[n]))
@@ -265,7 +283,7 @@ class FrontEnd(wiring.Component):
             self.kill.eq(path.kill),
         ]
 
-    def _reads(self, m: Module, path: LaunchPath, arbiter: IndexReadArbiter) -> None:
+    def _reads(self, m: Module, path: Any, arbiter: IndexReadArbiter) -> None:
         """Connect the SMs' index reads."""
         for n in range(self._config.sms):
             wiring.connect(m, wiring.flipped(self.read[n]), arbiter.request[n])
