@@ -31,10 +31,14 @@ class CoreHost(Commands):
         Streams that launches name.
     """
 
+    #: The map's registers, and how often one is written.
+    registers = staticmethod(registers)
+    acts = ACTS
+
     def __init__(self, config, rng, streams=3):
         super().__init__(config, rng)
         self._streams = streams
-        self._words = {word.name: word for word in registers(config)}
+        self._words = {word.name: word for word in self.registers(config)}
         self.regions = deque(maxlen=3)
         #: The latest ticket among the launch words at the SMs' ports.
         self.ticket = 0
@@ -48,10 +52,10 @@ class CoreHost(Commands):
     def _register_write(self):
         """Return a write of a register, mostly whole and legal."""
         rng = self._rng
-        acts = [name for name in ACTS if rng.random() < ACTS[name] / 100]
+        acts = [name for name in self.acts if rng.random() < self.acts[name] / 100]
         name = acts[0] if acts else rng.choice(list(self._words))
         word = self._words[name]
-        fields = {field.name: rng.getrandbits(field.bits) for field in word.fields}
+        fields = self._values(word)
         if name == "CLEAR_STREAM":
             fields["stream"] %= self._streams if rng.random() < 0.9 else 256
         if name.startswith("SM_ENABLE") and rng.random() < 0.7:
@@ -65,6 +69,10 @@ class CoreHost(Commands):
         strobes = ALL if rng.random() < 0.9 else rng.getrandbits(4)
         packed = {"valid": 1, "address": word.offset // 4, "data": data, "strobes": strobes}
         return WRITE.pack(packed)
+
+    def _values(self, word):
+        """Return a value for each field of a register."""
+        return {field.name: self._rng.getrandbits(field.bits) for field in word.fields}
 
     def _command(self):
         """Return a launch or an abort mostly; else as in front of units alone."""
@@ -96,8 +104,15 @@ class CoreHost(Commands):
         dims = (fields["dx"], fields["dy"], fields["dz"])
         if is_legal(dims, config):
             self.regions.append((fields["index_address"], warps(dims, config.warp_size)))
-        layout = launch_words(config)
-        head = {"opcode": int(Opcode.LAUNCH), "flags": 0, "parameter": 0}
+        return self._words_of(fields)
+
+    def _words_of(self, fields):
+        """Return the words of a launch."""
+        return self._packed(launch_words(self._config), fields)
+
+    def _packed(self, layout, fields, flags=0):
+        """Return the words of a launch that its layout has fields in."""
+        head = {"opcode": int(Opcode.LAUNCH), "flags": flags, "parameter": 0}
         given = {name: fields.get(name, 0) for name in layout.by_name if name not in head}
         words = layout.pack(head | given)
         used = {0, *(piece.word for field in layout.fields for piece in field.pieces())}
