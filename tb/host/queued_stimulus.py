@@ -5,7 +5,7 @@ from tb.host.front_end_stimulus import ACTS, CoreHost, Surroundings
 from warploom_golden.oracles import AxilBus
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.queue_host import QueueHostOpcode, queued_launch_words, queued_registers
-from warploom_spec.queue_packets import FIRST_WAIT_WORD, LAUNCH_WAITS
+from warploom_spec.queue_packets import FIRST_WAIT_WORD
 
 COUNTS = 1 << 16
 #: What a host writes into registers whose whole range would do nothing in a short run.
@@ -92,9 +92,9 @@ class QueuedCoreHost(CoreHost):
         """Return the words of a launch that waits for others now and then."""
         rng = self._rng
         self._stream_of[self._section] = fields["stream"]
-        flags = sum((rng.random() < 0.3) << k for k in range(LAUNCH_WAITS))
+        flags = sum((rng.random() < 0.3) << k for k in range(self._config.launch_waits))
         waits = {}
-        for k in range(LAUNCH_WAITS):
+        for k in range(self._config.launch_waits):
             stream = rng.randrange(self._streams)
             behind = rng.choice((0, 0, 1, 2)) if rng.random() < 0.95 else rng.choice((-1, 0x4000))
             waits[f"wait{k}_stream"] = stream

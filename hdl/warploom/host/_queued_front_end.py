@@ -11,7 +11,6 @@ from warploom.host.host_registers import HostRegisters
 from warploom.host.mailbox import Mailbox
 from warploom.launch.queued_launch_path import QueuedLaunchPath
 from warploom_spec import Config
-from warploom_spec.queue_packets import LAUNCH_WAITS
 
 
 class QueuedFrontEnd(FrontEnd):
@@ -21,29 +20,18 @@ class QueuedFrontEnd(FrontEnd):
     ----------
     config : Config
         As for the parts.
-    waits : int, optional
-        Pairs that a launch may wait for.
     first_ticket : int, optional
         The first launch's ticket, for tests of the tickets' wrap.
     first_clock : int, optional
         The clock's first value, for tests of its wrap.
     """
 
-    def __init__(
-        self,
-        config: Config,
-        *,
-        waits: int = LAUNCH_WAITS,
-        first_ticket: int = 1,
-        first_clock: int = 0,
-    ) -> None:
+    def __init__(self, config: Config, *, first_ticket: int = 1, first_clock: int = 0) -> None:
         self._make(
             config,
-            QueuedLaunchPath(
-                config, waits=waits, first_ticket=first_ticket, first_clock=first_clock
-            ),
-            HostRegisters(config, stream_queues=True, waits=waits),
-            QueuedMailbox(config, waits=waits),
+            QueuedLaunchPath(config, first_ticket=first_ticket, first_clock=first_clock),
+            HostRegisters(config, stream_queues=True),
+            QueuedMailbox(config),
         )
 
     def _add_launch_path(self, m: Module) -> Any:
