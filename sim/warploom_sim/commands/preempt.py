@@ -1,6 +1,7 @@
 """``warploom preempt``: measures the latency and the cost of preemption on recorded traces."""
 
 import dataclasses
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +23,8 @@ from warploom_sim.commands.request_options import Parsed, knee_of, request_optio
 from warploom_sim.replay.option_kinds import Scale
 from warploom_spec import preset
 
+#: Factor of the recorded block lengths with ``--rtl``, where long blocks cost time.
+_RTL_SCALE: Final = Fraction(1, 32)
 MODES: Final = ("reset", "drain", "yield", "wait", "auto")
 
 
@@ -55,9 +58,7 @@ MODES: Final = ("reset", "drain", "yield", "wait", "auto")
 @click.option(
     "--time-scale",
     type=Parsed(Scale()),
-    default=Fraction(1),
-    show_default=True,
-    help="Block lengths are the recorded ones times this.",
+    help="Block lengths are the recorded ones times this.  [default: 1; with --rtl 1/32]",
 )
 @request_option("contention")
 @request_option("knee")
@@ -74,6 +75,11 @@ MODES: Final = ("reset", "drain", "yield", "wait", "auto")
     "--report-time", 0, 500, default=5, help="Cycles that an SM takes to report a killed block."
 )
 @number_option("--seed", 0, 2**32 - 1, default=1, help="Seed of distances, lengths and draws.")
+@click.option(
+    "--rtl",
+    is_flag=True,
+    help="Run the modes on the RTL; compare every event with the model, and check the law.",
+)
 @json_option(help="Also write the figures to FILE.")
 @click.option(
     "--plot",
@@ -89,6 +95,8 @@ def preempt(
     contention: str | None,
     knee: int | None,
     json_file: Path | None,
+    time_scale: Fraction | None,
+    rtl: bool,
     **options: Any,
 ) -> None:
     """Let urgent launches preempt a recorded workload, and measure how long they wait.
@@ -97,13 +105,18 @@ def preempt(
     Latency is counted from an urgent launch's acceptance to its first block. The tables compare it
     with waiting for a window of 8 launches, with synchronous launching, and with published figures.
 
-    The exit code is 0, 2 if the input was refused, 3 if a file could not be written.
+    With --rtl the modes run on the RTL of QueuedLaunchPath. Every event is compared with the
+    model's, and each urgent launch with the law of how long it may take.
+
+    The exit code is 0, 1 if RTL and model differ or the law is broken, 2 if the input was refused,
+    3 if a program failed or a file could not be written.
 
     \b
     Examples:
       warploom preempt traces/two_streams_priority.json.gz --urgent 31
       warploom preempt low.json.gz high.json.gz --mode reset --mode drain --json p.json
       warploom preempt mine.json.gz --urgent 7 --idempotent 0.5 --plot latency.svg
+      warploom preempt traces/two_streams_priority.json.gz --urgent 31 --rtl --arrivals 100
     """
     from warploom_sim.methods.preempt import measurement
 
@@ -115,8 +128,20 @@ def preempt(
     )
     warps = knee_of(contention, knee)
     modes = tuple(dict.fromkeys(options.pop("modes")))
-    measurement.run(
+    scale = time_scale or (_RTL_SCALE if rtl else Fraction(1))
+    problems = measurement.run(
         measurement.PreemptOptions(
-            traces=traces, modes=modes, config=machine, knee=warps, json=json_file, **options
+            traces=traces,
+            modes=modes,
+            config=machine,
+            knee=warps,
+            time_scale=scale,
+            rtl=rtl,
+            json=json_file,
+            **options,
         )
     )
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        sys.exit(1)

@@ -45,8 +45,10 @@ class MeasuringHost:
     ----------
     sent : list of (int, bool)
         Of each launch that was sent: in which cycle, and whether it was an urgent one.
-    pops : list of int
-        Cycles in which a record was popped.
+    launches : list of LaunchDescriptor
+        The launches that were sent.
+    pops : list of (int, int)
+        Of each record that was popped: in which cycle, and its ticket.
     """
 
     def __init__(
@@ -76,7 +78,8 @@ class MeasuringHost:
         self._oldest_at = NEVER
         self._tell = tell
         self.sent: list[tuple[int, bool]] = []
-        self.pops: list[int] = []
+        self.launches: list[LaunchDescriptor] = []
+        self.pops: list[tuple[int, int]] = []
 
     @property
     def wake(self) -> int:
@@ -114,7 +117,7 @@ class MeasuringHost:
     def _pop(self, cycle: int, queue: EventQueue) -> None:
         record = queue.log.records[len(self.pops)]
         queue.pop()
-        self.pops.append(cycle)
+        self.pops.append((cycle, record.ticket))
         assert record.kind is RecordKind.LAUNCH and record.fate is FinalFate.FINISHED
         if record.ticket != self._waits_for:
             self._low_open -= 1
@@ -127,6 +130,7 @@ class MeasuringHost:
     def _send(self, cycle: int, queue: EventQueue, launch: LaunchDescriptor) -> None:
         queue.send(SentLaunch(launch))
         self.sent.append((cycle, launch is self._next_urgent))
+        self.launches.append(launch)
 
     def _wants_low(self, queue: EventQueue) -> bool:
         if (self._count and self._done == self._count) or self._low_left == 0:

@@ -10,14 +10,17 @@ from typing import Any, Final
 import click
 
 from warploom_golden.replay import event_model
+from warploom_sim.cosim import simulators
 from warploom_sim.json_file import write_json
 from warploom_sim.methods.preempt import measure, preempt_report, xsched
+from warploom_sim.methods.preempt.bench.preempt_bench_build import SIMULATOR
 from warploom_sim.methods.preempt.measure import Run, Setting
 from warploom_sim.methods.preempt.plot import draw_latencies
+from warploom_sim.methods.preempt.rtl_measurement import measure_rtl
 from warploom_sim.methods.preempt.workload import MODES, Workload, make_workload, select
 from warploom_sim.plots import check_plot
 from warploom_sim.replay import replay_figures
-from warploom_sim.screen import progress_bar, table_console
+from warploom_sim.screen import progress_bar, table_console, working
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.gpus import Gpu
 from warploom_spec import Config, WarploomError
@@ -67,6 +70,8 @@ class PreemptOptions:
         Cycles that an SM takes to report a killed block.
     seed : int
         Seed of distances, block lengths and the draw of idempotent kernels.
+    rtl : bool
+        Run the modes on the RTL, and compare it with the model.
     json, plot : Path or None
         Files that the figures and the plot are written to; None: not written.
     """
@@ -83,22 +88,70 @@ class PreemptOptions:
     distance: Fraction
     report_time: int
     seed: int
+    rtl: bool
     json: Path | None
     plot: Path | None
 
 
-def run(options: PreemptOptions) -> None:
+def run(options: PreemptOptions) -> list[str]:
     """Run the whole measurement, print its tables, and write the figures and the plot.
+
+    Returns
+    -------
+    list of str
+        In words where RTL and model differ, and where the RTL breaks the law.
 
     Raises
     ------
     WarploomError
-        If a trace or an option is refused. Nothing was run or written then.
+        If a trace, an option or the simulator is refused. Nothing was run or written then.
     """
     event_model.check_policy(options.config)
     if options.plot:
         check_plot(options.plot)
+    if options.rtl:
+        simulators.require(SIMULATOR)
     workload = load(options)
+    problems: list[str] = []
+    if options.rtl:
+        figures, runs, problems = _run_rtl(options, workload)
+        preempt_report.show_rtl(table_console(), figures)
+    else:
+        figures, runs = _run_model(options, workload)
+        preempt_report.show(table_console(), figures)
+    if options.plot and not problems:
+        latencies = {name: each.latencies for name, each in runs.items()}
+        draw_latencies(options.plot, f"{figures['trace']}, {options.config.sms} SMs", latencies)
+    if options.json:
+        write_json(options.json, figures)
+    return problems
+
+
+def _run_rtl(
+    options: PreemptOptions, workload: Workload
+) -> tuple[dict[str, Any], dict[str, Run], list[str]]:
+    """Run the modes on the RTL; return the figures, the runs, and what is wrong."""
+    with working("low launches alone"):
+        alone = measure.low_launches_alone(workload, _setting(options, Fraction(1)))
+    setting = _setting(options, options.distance * alone / len(workload.low))
+    workloads = {
+        name: workload.with_mode(MODES[name], options.idempotent, options.seed)
+        for name in options.modes
+    }
+    found, runs, problems = measure_rtl(workloads, setting)
+    figures = _figures(options) | found
+    # Without all runs there is nothing to compare.
+    figures["modes"] = {}
+    if len(runs) == len(workloads):
+        figures["compared_cycles"] = until = min(each.cycles for each in runs.values())
+        figures["modes"] = {name: _run_figures(each, until) for name, each in runs.items()}
+    return figures, runs, problems
+
+
+def _run_model(
+    options: PreemptOptions, workload: Workload
+) -> tuple[dict[str, Any], dict[str, Run]]:
+    """Run the modes, and what they are compared with, in the model; return figures and runs."""
     runs: dict[str, Run] = {}
     with progress_bar() as progress:
         names = (*options.modes, *BESIDE)
@@ -124,12 +177,7 @@ def run(options: PreemptOptions) -> None:
     figures["compared_cycles"] = until = min(each.cycles for each in runs.values())
     for group, members in (("modes", options.modes), ("beside", BESIDE)):
         figures[group] = {name: _run_figures(runs[name], until) for name in members}
-    preempt_report.show(table_console(), figures)
-    if options.plot:
-        latencies = {name: each.latencies for name, each in runs.items()}
-        draw_latencies(options.plot, f"{figures['trace']}, {options.config.sms} SMs", latencies)
-    if options.json:
-        write_json(options.json, figures)
+    return figures, runs
 
 
 def _run_figures(done: Run, until: int) -> dict[str, Any]:

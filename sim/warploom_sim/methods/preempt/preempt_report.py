@@ -22,6 +22,10 @@ _COSTS: Final = {
     "cycles_thrown_away": "slot cycles thrown away",
     "index_misses": "index misses",
 }
+#: The law's terms that have a number of cycles, in order.
+_TERMS: Final = (
+    *("kill", "idle_launch", "in_flight", "report_to_offer", "next_launch", "idle_place"),
+)
 
 
 def show(console: Console, figures: Mapping[str, Any]) -> None:
@@ -36,15 +40,45 @@ def show(console: Console, figures: Mapping[str, Any]) -> None:
     """
     _latencies(console, figures)
     _costs(console, figures)
+    _normal(console, figures)
     _levels(console, figures)
     _published(console)
+
+
+def show_rtl(console: Console, figures: Mapping[str, Any]) -> None:
+    """Print the tables of a measurement on the RTL.
+
+    Parameters
+    ----------
+    console : Console
+        The console that prints.
+    figures : mapping
+        All figures of the measurement, as ``--json`` writes them.
+    """
+    if figures["modes"]:
+        _latencies(console, figures)
+        _costs(console, figures)
+    law = figures["law"]
+    table = _table("the law's term", "cycles", "urgent launches that took all of it", title="law")
+    for name in dict.fromkeys((*_TERMS, *law["reached"])):
+        table.add_row(name, str(law.get(name, "")), f"{law['reached'].get(name, 0):,}")
+    console.print(table)
+    outside = ", ".join(f"{count:,} {name}" for name, count in law["outside"].items())
+    lines = [
+        f"law: {law['checked']:,} urgent launches checked, {law['violations']:,} violations;"
+        f" outside the law: {outside or 'none'}",
+        f"RTL in {figures['simulator']} against the event model:"
+        f" {figures['compared_events']:,} events compared, {figures['mismatches']:,} mismatches",
+    ]
+    for line in lines:
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 def _latencies(console: Console, figures: Mapping[str, Any]) -> None:
     title = f"{figures['trace']}: cycles from an urgent launch to its first block, and microseconds"
     times = (f"{each}, us" for each in _LATENCY)
     table = _table("", *_LATENCY.values(), *times, title=title, caption=_assumption(figures))
-    for name, run in (figures["modes"] | figures["beside"]).items():
+    for name, run in _runs(figures).items():
         cycles = (f"{run[each]:,.0f}" for each in _LATENCY)
         table.add_row(name, *cycles, *(f"{run[f'{each}_us']:,.3f}" for each in _LATENCY))
     console.print(table)
@@ -55,9 +89,12 @@ def _costs(console: Console, figures: Mapping[str, Any]) -> None:
     until = figures["compared_cycles"]
     title = f"what it cost: each run's first {until:,} cycles, the length of the shortest run"
     table = _table("", *_COSTS.values(), title=title)
-    for name, run in (figures["modes"] | figures["beside"]).items():
+    for name, run in _runs(figures).items():
         table.add_row(name, *(f"{run[each]:,}" for each in _COSTS))
     console.print(table)
+
+
+def _normal(console: Console, figures: Mapping[str, Any]) -> None:
     normal = figures["normal"]
     console.print(
         f"low launches alone, once: {normal['cycles']:,} cycles; without the kernel queue"
@@ -66,6 +103,11 @@ def _costs(console: Console, figures: Mapping[str, Any]) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _runs(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the runs of the modes, and those beside them if there are any."""
+    return {**figures["modes"], **figures.get("beside", {})}
 
 
 def _levels(console: Console, figures: Mapping[str, Any]) -> None:

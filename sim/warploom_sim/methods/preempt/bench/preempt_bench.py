@@ -43,23 +43,26 @@ def event_packets(config: Config) -> dict[str, Packet]:
     replay = record_packets(config)
     starts = zip(STARTS, config.grid_bits, strict=True)
     # Of pulses without the pulse's own bit.
-    fields: Mapping[str, tuple[Field, ...]] = {
+    fields: dict[str, tuple[Field, ...]] = {
         "sent": (Field("urgent", 1, "1: an urgent launch"),),
         "pops": (Field("ticket", TICKET_BITS, "ticket of the record"),),
-        "answers": queue_packets.queue_answer(config).fields[1:],
-        **({"decisions": layouts.index_decision(config).fields} if config.makes_indices else {}),
         "handed": (
             Field("ticket", TICKET_BITS, "ticket"),
             *(Field(name, bits, "first block to place") for name, bits in starts),
         ),
         "stops": (_PLACE, Field("stop", STOP_BITS, "1 drain, 2 kill, 3 skip")),
         "kills": (_PLACE,),
+        "answers": queue_packets.queue_answer(config).fields[1:],
         "put_back": queue_packets.put_back(config).fields[1:],
         "timeline": queue_packets.timeline_step(config).fields[1:],
-        "records": queue_packets.final_record(config).fields[1:],
+        "ended": queue_packets.final_record(config).fields[1:],
     }
+    kinds = ["words", "offers", "reports", "errors"]
+    if config.makes_indices:
+        fields["decisions"] = layouts.index_decision(config).fields
+        kinds += ["done", "warps"]
     made = {kind: Packet(kind, (_CYCLE, *rest)) for kind, rest in fields.items()}
-    return made | {kind: replay[kind] for kind in ("offers", "reports")}
+    return made | {kind: replay[kind] for kind in kinds}
 
 
 def end_packet() -> Packet:
@@ -189,22 +192,28 @@ def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
     An SM's stand-in writes its own events: of those there is nothing to write here.
     """
 
-    def pulse(port: str, packet: Packet) -> list[tuple[str, str]]:
-        return [(f"{port}[0]", f"{port}[{packet.bits - 1}:1]")]
+    def pulse(port: str, packet: Packet, *more: str) -> tuple[str, str]:
+        return f"{port}[0]", ", ".join((f"{port}[{packet.bits - 1}:1]", *more))
 
     handed = ", ".join(f"handed__{name}" for name in (*reversed(STARTS), "ticket"))
     places = range(PLACES)
+    error = layouts.error_record(config)
+    errors = ("dispatch_error", "index_error")[: 1 + config.makes_indices]
     return {
         "sent": [("launch__valid", "sends_urgent")],
         "pops": [("pop", f"oldest[{TICKET_BITS - 1}:0]")],
-        "answers": pulse("answer", queue_packets.queue_answer(config)),
-        "decisions": [("decided_valid", "decided")],
         "handed": [("handed__valid", handed)],
         "stops": [(f"(stopped__{k} != 0)", f"stopped__{k}, 16'd{k}") for k in places],
         "kills": [(f"(kill[{k}] & !killed[{k}])", f"16'd{k}") for k in places],
-        "put_back": pulse("put_back", queue_packets.put_back(config)),
-        "timeline": pulse("timeline", queue_packets.timeline_step(config)),
-        "records": pulse("record", queue_packets.final_record(config)),
+        "answers": [pulse("answer", queue_packets.queue_answer(config))],
+        "put_back": [pulse("put_back", queue_packets.put_back(config))],
+        "timeline": [pulse("timeline", queue_packets.timeline_step(config))],
+        "ended": [pulse("record", queue_packets.final_record(config))],
+        "decisions": [("decided_valid", "decided")],
+        "done": [("done_valid", "done")],
+        "warps": [("written_valid", "written")],
+        "words": [(f"(words__{k} != stood_{k})", f"words__{k}, 16'd{k}") for k in places],
+        "errors": [pulse(port, error, f"16'd{number}") for number, port in enumerate(errors)],
         "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
         "reports": [(f"report__{sm}__valid", "") for sm in range(config.sms)],
     }
@@ -213,24 +222,28 @@ def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
 def _recorder(config: Config) -> Iterator[str]:
     """Write and count every event in the cycle in which it stands at its port; then stop."""
     events, packets = _events(config), event_packets(config)
-    by_sm = ("offers", "reports")
     counts = [f"count_{kind}" for kind in packets]
+    stood = [f"stood_{k}" for k in range(PLACES)]
     yield f"  reg [63:0] {', '.join(counts)};"
     yield f"  reg [{PLACES - 1}:0] killed;"
-    yield f"  initial begin killed = 0; {' '.join(f'{name} = 0;' for name in counts)} end"
+    yield f"  reg [{layouts.launch_words(config).bits - 1}:0] {', '.join(stood)};"
+    yield f"  initial begin killed = 0; {' '.join(f'{name} = 0;' for name in counts + stood)} end"
     yield from _stop(packets)
     yield "  always @(posedge clk) if (!rst) begin"
     for kind, packet in packets.items():
         conditions = [condition for condition, _ in events[kind]]
-        if kind not in by_sm:
-            for condition, content in events[kind]:
+        for condition, content in events[kind]:
+            if content:
                 yield f"    if ({condition}) {_fwrite(packet, content)}"
         yield f"    if ({' | '.join(conditions)})"
         yield f"      count_{kind} = count_{kind} + {' + '.join(conditions)};"
     # Whoever shows the progress counts these.
     yield "    if (launch__valid && sends_urgent) $fflush(file_sent);"
     yield "    killed <= kill;"
-    moves = " | ".join(c for kind in ("answers", "records", *by_sm) for c, _ in events[kind])
+    for place, name in enumerate(stood):
+        yield f"    {name} <= words__{place};"
+    moving = ("answers", "ended", "offers", "reports")
+    moves = " | ".join(condition for kind in moving for condition, _ in events[kind])
     yield f"    quiet <= {moves} ? 0 : quiet + 1;"
     yield "    if (host_done) begin"
     yield "      rest <= rest + 1;"
