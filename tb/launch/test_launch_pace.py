@@ -77,11 +77,13 @@ def test_cycles_of_the_default_traces(trace):
 
 def test_no_figure_is_there_that_is_not_measured():
     from tb.host.test_latency import AT_MOST as LATENCIES
+    from tb.host.test_queued_latency import MEASURED as DOORBELLS
     from tb.launch.test_queued_latency import MEASURED
 
     paces = {*AT_MOST, *(key for key, _ in AT_LEAST.values())}
     assert {*COMMITTED} == {
         *LATENCIES,
+        *DOORBELLS,
         *MEASURED,
         *paces,
         *(f"{name}_cycles" for name in CYCLES_AT_MOST),
