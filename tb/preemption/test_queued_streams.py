@@ -7,12 +7,17 @@ import pytest
 from tb.preemption.queued_script import QueuedScript, run
 from tb.preemption.script import TINY, kernel
 from tb.preemption.test_queued_random import early
-from warploom_golden.preemption.streams import OrderedHost, QueuedModel, SentLaunch
+from warploom_golden.preemption.streams import (
+    OrderedHost,
+    QueuedModel,
+    SentLaunch,
+    event_streams,
+)
 from warploom_spec.queue import FinalFate, Mode
 from warploom_spec.queue_packets import WAIT_AHEAD
 
 ENDLESS = 1 << 25
-MANY = 300
+MANY = 1001
 
 
 @pytest.mark.parametrize("depth", [1, 4])
@@ -98,3 +103,34 @@ def test_abort_streams_clears_what_came_before_it_alone():
     # The third was accepted in the cycle of the command.
     aborted, finished = FinalFate.ABORTED, FinalFate.FINISHED
     assert fates == {1: aborted, 2: aborted, 3: finished, 4: finished}
+
+
+#: A count near the wrap of 32 bits, and launches that end meanwhile: as many as a comparison of
+#: 16 bits would take for launches that are still to come.
+NEAR_THE_WRAP, MEANWHILE = (1 << 32) - 70_000, (1 << 17) + 40_000
+
+
+def waits_behind_a_stuck_head():
+    """Launch 3 waits for what has ended, behind a head that waits; stream 0 goes on meanwhile."""
+    script = QueuedScript().at(1, "preempt", [3]).launch(10, 3)
+    script.launch(11, 1, (3, 1), code=1).launch(12, 1, (0, NEAR_THE_WRAP % (1 << 16)), code=2)
+    script.at(200, "resume", [3])
+    model = QueuedModel(TINY, log=1 << 12)
+    counted = model.queue._state.streams[0]
+    counted.accepted = counted.timeline = NEAR_THE_WRAP
+    model.run(script, 150)
+    counted.accepted = counted.timeline = (NEAR_THE_WRAP + MEANWHILE) % (1 << 32)
+    model.run(script, 1000)
+    return [each.ticket for each in model.log.begins]
+
+
+def test_a_wait_stays_reached_while_its_stream_counts_on_past_the_wrap():
+    assert waits_behind_a_stuck_head() == [1, 2, 3]
+
+
+def test_a_comparison_of_sixteen_bits_would_wait_for_ever(monkeypatch):
+    def short(streams, wait):
+        return (streams[wait[0]].timeline - wait[1]) % (1 << 16) < 1 << 15
+
+    monkeypatch.setattr(event_streams, "is_reached", short)
+    assert waits_behind_a_stuck_head() == [1, 2]
