@@ -9,7 +9,6 @@ from tb.preemption.queued_cycles import QueuedCycles, difference, seen
 from tb.preemption.queued_script import QueuedScript, run, slow
 from tb.preemption.script import TINY
 from tb.preemption.test_queued_random import CONFIG, problems, wild
-from warploom_golden.preemption.model import NoEventLeft
 from warploom_golden.preemption.streams import (
     event_line,
     event_places,
@@ -21,6 +20,7 @@ from warploom_golden.preemption.streams.event_jobs import Jobs
 from warploom_golden.preemption.streams.event_launch import Launch, StopCode
 from warploom_golden.preemption.streams.event_state import EventState
 from warploom_golden.preemption.streams.event_streams import Stream, View
+from warploom_golden.preemption.streams.queued_model import NoEventLeft
 from warploom_golden.preemption.streams.stopped_dispatcher import StoppedDispatcher
 from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import MODE_YIELD

@@ -8,7 +8,6 @@ import pytest
 
 from tb.preemption.queued_script import QueuedScript, run, slow
 from tb.preemption.script import TINY
-from tb.preemption.test_law import reports_by_block
 from warploom_golden.preemption.streams.event_launch import StopCode
 from warploom_golden.preemption.streams.stream_law import StreamLaw
 from warploom_spec import PRESETS, Fate, timing
@@ -58,6 +57,19 @@ def test_the_kill_comes_four_cycles_after_the_acceptance():
     model = run(script.launch(200, 1, code=1, priority=3))
     killed = model.reports[:, model.reports[3] == 2]
     assert killed[0].tolist() == [200 + CHECK + LAW.kill] * 2
+
+
+def reports_by_block(model):
+    """Return (offer cycle, SM, ticket, report cycle) of each block."""
+    open_, blocks = {}, []
+    events = [(c, 1, sm, slot, ticket) for c, sm, slot, ticket, _ in model.offers.T.tolist()]
+    events += [(c, 2, sm, slot, None) for c, sm, slot, _ in model.reports.T.tolist()]
+    for cycle, kind, sm, slot, ticket in sorted(events, key=lambda event: event[:4]):
+        if kind == 1:
+            open_[sm, slot] = cycle, sm, ticket
+        else:
+            blocks.append((*open_.pop((sm, slot)), cycle))
+    return blocks
 
 
 def terms(model, accepted, urgent, grids):
@@ -138,3 +150,21 @@ def test_the_law_holds_and_each_of_its_terms_is_reached(mode, seed):
         assert all(cycle >= comes + CHECK + LAW.queue_stop for cycle in kills)
     # The last one is rare: a launch of short blocks, stopped while it waits for room.
     assert reached >= {0, 1, 2}
+
+
+def test_a_place_s_kill_level_falls_before_its_next_launch_s_first_offer():
+    for name in PRESETS:
+        assert timing(PRESETS[name]).first_offer >= timing(PRESETS[name]).kill_gap == 4
+
+
+def test_waiting_ends_four_cycles_after_the_first_room():
+    fit_known = timing(TINY).fit_table + 8
+    for blocks in (9, 12, 15):
+        script = QueuedScript().launch(1, 0, blocks=blocks, length=100, mode=Mode.WAIT)
+        model = run(script.launch(30, 1, code=1, length=10, priority=3))
+        offered = begins(model)[2]
+        last_offer = max(o[0] for o in model.offers.T.tolist() if o[3] == 1)
+        # Eight slots are taken all the time until then: a later report makes the first room.
+        room = min(b[3] for b in reports_by_block(model) if b[3] + 3 >= last_offer)
+        assert last_offer > 30 + CHECK + fit_known
+        assert last_offer < offered <= max(room + 4, last_offer + 4)

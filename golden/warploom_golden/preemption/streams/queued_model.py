@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Protocol
 
-from warploom_golden.preemption.model import NoEventLeft
 from warploom_golden.preemption.streams.event_log import Log
 from warploom_golden.preemption.streams.event_queue import EventQueue
 from warploom_golden.preemption.streams.stopped_dispatcher import StoppedDispatcher
@@ -11,6 +10,10 @@ from warploom_golden.replay.event_constants import NEVER
 from warploom_golden.replay.event_dispatcher import End, SmBehaviour
 from warploom_golden.replay.event_state import Integers
 from warploom_spec import Config
+
+
+class NoEventLeft(RuntimeError):
+    """Launches wait for their final record, and no event can come any more."""
 
 
 class QueueHost(Protocol):
