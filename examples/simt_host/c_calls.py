@@ -78,13 +78,17 @@ class Task(ctypes.Structure):
 class Outcome(ctypes.Structure):
     """``warploom_outcome``."""
 
-    _fields_ = _words("code", "core", "argument", "ticket", "succeeded", "parts", "task")
+    _fields_ = _words("code", "core", "argument", "ticket", "succeeded", "parts", "task", "number")
 
 
 class Record(ctypes.Structure):
     """``warploom_record``."""
 
-    _fields_ = _words("ticket", "fate", "code", "kind", "kills", "drained", "cycles")
+    _fields_ = [
+        *_words("ticket", "fate", "code", "kind", "kills", "drained", "cycles"),
+        *_words("stream", "offered", "accepted", "first_offer", "made"),
+        *_words("met_finished", "met_killed", "met_drained", "met_skipped"),
+    ]
 
 
 def values(structure: ctypes.Structure) -> dict[str, int]:
@@ -155,7 +159,11 @@ class CCalls:
         return 0
 
     def call(self, name: str, *arguments: Any) -> int:
-        """Call ``warploom_<name>``; return its code.
+        """Call ``warploom_<name>``; return its code. Raises as `call_on_core`."""
+        return self.call_on_core(getattr(self._library, f"warploom_{name}"), *arguments)
+
+    def call_on_core(self, function: Any, *arguments: Any) -> int:
+        """Call a function of the library whose first argument is the core; return its code.
 
         Raises
         ------
@@ -164,7 +172,7 @@ class CCalls:
         """
         wait = self._wait if self.interrupts else _WAIT()
         core = _Core(self._read, self._write, self._barrier, wait, None, self.patience)
-        code = getattr(self._library, f"warploom_{name}")(ctypes.byref(core), *arguments)
+        code = function(ctypes.byref(core), *arguments)
         if self._failure is not None:
             raise self._failure
         return int(code)

@@ -10,7 +10,7 @@ import numpy as np
 from simt_host.gpu_run import Dimensions, KernelRun, run_kernels
 from simt_host.kernel_elf import read_kernel
 from simt_host.memory_image import MEMORY_BYTES, MemoryImage, read_buffer
-from warploom_host.driver import code_name
+from warploom_host.outcomes import code_name
 from warploom_sim.cosim.lockstep.cocotb_runner import waves_name
 from warploom_sim.json_file import whole_file, write_whole
 from warploom_spec import Config, ErrorCode, WarploomError

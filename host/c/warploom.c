@@ -8,14 +8,29 @@
 #define LOW(value) ((uint32_t)((value) & UINT32_C(0xFFFFFFFF)))
 #define HIGH(value) ((uint32_t)((value) >> 32))
 
+#if WARPLOOM_VERSION < 0x20000
+/* What version 1 of the map lacks has no bits. */
+#define WARPLOOM_IRQ_ENABLE_COMMAND_DONE_MASK 0
+#define WARPLOOM_SECTION_RESULT1_COUNT_MASK 0
+#define WARPLOOM_SECTION_RESULT1_COUNT_SHIFT 0
+#define WARPLOOM_RECORD_RESET_AS_DRAIN_MASK WARPLOOM_RECORD_DRAINED_MASK
+#define WARPLOOM_RECORD_RESET_AS_DRAIN_SHIFT WARPLOOM_RECORD_DRAINED_SHIFT
+#define WARPLOOM_RECORD_STREAM_MASK 0
+#define WARPLOOM_RECORD_STREAM_SHIFT 0
+#define WARPLOOM_RECORD_OFFERED_MASK 0
+#define WARPLOOM_RECORD_OFFERED_SHIFT 0
+#define RECORD_WORDS 3
+#else
+#define RECORD_WORDS 8
+#endif
+
 /* All bits of IRQ_ENABLE. */
 #define IRQ_BITS                                                              \
     (WARPLOOM_IRQ_ENABLE_RECORDS_MASK | WARPLOOM_IRQ_ENABLE_ERROR_MASK |      \
      WARPLOOM_IRQ_ENABLE_SM_LOST_MASK | WARPLOOM_IRQ_ENABLE_RESET_DONE_MASK | \
-     WARPLOOM_IRQ_ENABLE_RESET_FORCED_MASK)
+     WARPLOOM_IRQ_ENABLE_RESET_FORCED_MASK |                                  \
+     WARPLOOM_IRQ_ENABLE_COMMAND_DONE_MASK)
 
-/* Words of the largest command. */
-#define COMMAND_WORDS (WARPLOOM_LAUNCH_INLINE_WORD + 2 * WARPLOOM_INLINE_ARGS)
 #define WARPLOOM_LAUNCH_INLINE_WORD 12
 
 static int read_word(const warploom_core *core, uint32_t address, uint32_t *value)
@@ -34,6 +49,16 @@ static int write_last(const warploom_core *core, uint32_t address, uint32_t valu
     int error = write_word(core, address, value);
     if (error || !core->barrier) return error;
     return core->barrier(core->context) ? WARPLOOM_BUS_ERROR : WARPLOOM_OK;
+}
+
+int warploom_read_register(const warploom_core *core, uint32_t address, uint32_t *value)
+{
+    return read_word(core, address, value);
+}
+
+int warploom_write_register(const warploom_core *core, uint32_t address, uint32_t value)
+{
+    return write_last(core, address, value);
 }
 
 /* Count a turn of waiting: WARPLOOM_WAITED when there were too many. */
@@ -59,7 +84,8 @@ int warploom_identify(const warploom_core *core)
 }
 
 /* Write the task register's words and ring, unless the section is busy. */
-static int submit(const warploom_core *core, uint32_t section, const uint32_t *words, uint32_t count)
+int warploom_submit_words(const warploom_core *core, uint32_t section, const uint32_t *words,
+                          uint32_t count)
 {
     uint32_t doorbell, word;
     int error;
@@ -167,11 +193,11 @@ int warploom_place_indices(warploom_shapes *shapes, warploom_launch *launch)
     return WARPLOOM_OK;
 }
 
-int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch)
+int warploom_pack_launch(const warploom_launch *launch, uint32_t *words)
 {
-    uint32_t words[COMMAND_WORDS] = {0};
     uint32_t n;
     if (!launch_fits(launch)) return WARPLOOM_RANGE;
+    for (n = 0; n < WARPLOOM_LAUNCH_WORDS; n++) words[n] = 0;
     words[WARPLOOM_LAUNCH_OPCODE_WORD] = PUT(WARPLOOM_OPCODE_LAUNCH, WARPLOOM_LAUNCH_OPCODE);
     words[WARPLOOM_LAUNCH_CODE_LOW_WORD] = LOW(launch->code);
     words[WARPLOOM_LAUNCH_CODE_HIGH_WORD] = HIGH(launch->code);
@@ -182,8 +208,7 @@ int warploom_submit_launch(const warploom_core *core, uint32_t section, const wa
         PUT(launch->stream, WARPLOOM_LAUNCH_STREAM) |
         PUT(launch->priority, WARPLOOM_LAUNCH_PRIORITY) |
         PUT(launch->after_previous, WARPLOOM_LAUNCH_AFTER_PREVIOUS) |
-        PUT(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT) |
-        PUT(launch->mode, WARPLOOM_LAUNCH_MODE);
+        PUT(launch->idempotent, WARPLOOM_LAUNCH_IDEMPOTENT);
     words[WARPLOOM_LAUNCH_GX_WORD] = launch->gx;
     words[WARPLOOM_LAUNCH_GY_WORD] =
         PUT(launch->gy, WARPLOOM_LAUNCH_GY) | PUT(launch->gz, WARPLOOM_LAUNCH_GZ);
@@ -197,11 +222,19 @@ int warploom_submit_launch(const warploom_core *core, uint32_t section, const wa
         PUT(launch->warp_registers, WARPLOOM_LAUNCH_WARP_REGISTERS) |
         PUT(launch->shared, WARPLOOM_LAUNCH_SHARED) |
         PUT(launch->barriers, WARPLOOM_LAUNCH_BARRIERS);
+    words[WARPLOOM_LAUNCH_MODE_WORD] |= PUT(launch->mode, WARPLOOM_LAUNCH_MODE);
     for (n = 0; n + 1 < WARPLOOM_INLINE_ARGS + 1; n++) {
         words[WARPLOOM_LAUNCH_INLINE_WORD + 2 * n] = LOW(launch->inline_args[n]);
         words[WARPLOOM_LAUNCH_INLINE_WORD + 2 * n + 1] = HIGH(launch->inline_args[n]);
     }
-    return submit(core, section, words, COMMAND_WORDS);
+    return WARPLOOM_OK;
+}
+
+int warploom_submit_launch(const warploom_core *core, uint32_t section, const warploom_launch *launch)
+{
+    uint32_t words[WARPLOOM_LAUNCH_WORDS];
+    int error = warploom_pack_launch(launch, words);
+    return error ? error : warploom_submit_words(core, section, words, WARPLOOM_LAUNCH_WORDS);
 }
 
 int warploom_submit_task(const warploom_core *core, uint32_t section, const warploom_task *task)
@@ -220,7 +253,7 @@ int warploom_submit_task(const warploom_core *core, uint32_t section, const warp
     words[WARPLOOM_RUN_CODE_HIGH_WORD] = HIGH(task->code);
     words[WARPLOOM_RUN_ARGUMENTS_LOW_WORD] = LOW(task->arguments);
     words[WARPLOOM_RUN_ARGUMENTS_HIGH_WORD] = HIGH(task->arguments);
-    return submit(core, section, words, WARPLOOM_RUN_ARGUMENTS_HIGH_WORD + 1);
+    return warploom_submit_words(core, section, words, WARPLOOM_RUN_ARGUMENTS_HIGH_WORD + 1);
 }
 
 int warploom_submit_abort(const warploom_core *core, uint32_t section, uint32_t ticket)
@@ -228,13 +261,13 @@ int warploom_submit_abort(const warploom_core *core, uint32_t section, uint32_t 
     uint32_t words[WARPLOOM_ABORT_TICKET_WORD + 1] = {0};
     words[WARPLOOM_ABORT_OPCODE_WORD] = PUT(WARPLOOM_OPCODE_ABORT, WARPLOOM_ABORT_OPCODE);
     words[WARPLOOM_ABORT_TICKET_WORD] = ticket;
-    return submit(core, section, words, WARPLOOM_ABORT_TICKET_WORD + 1);
+    return warploom_submit_words(core, section, words, WARPLOOM_ABORT_TICKET_WORD + 1);
 }
 
 int warploom_submit_disconnect(const warploom_core *core, uint32_t section)
 {
     uint32_t word = PUT(WARPLOOM_OPCODE_DISCONNECT, WARPLOOM_ABORT_OPCODE);
-    return submit(core, section, &word, 1);
+    return warploom_submit_words(core, section, &word, 1);
 }
 
 int warploom_poll(const warploom_core *core, uint32_t section, warploom_outcome *outcome)
@@ -262,6 +295,7 @@ int warploom_poll(const warploom_core *core, uint32_t section, warploom_outcome 
     outcome->core = GET(error_word, WARPLOOM_SECTION_ERROR_CORE);
     outcome->argument = GET(error_word, WARPLOOM_SECTION_ERROR_ARGUMENT);
     outcome->task = GET(task, WARPLOOM_SECTION_RESULT1_TASK);
+    outcome->number = GET(task, WARPLOOM_SECTION_RESULT1_COUNT);
     return WARPLOOM_OK;
 }
 
@@ -323,19 +357,31 @@ int warploom_results(const warploom_core *core, uint32_t section, uint32_t count
 
 int warploom_take_record(const warploom_core *core, warploom_record *record)
 {
-    uint32_t waiting, word;
-    int error = read_word(core, WARPLOOM_RECORDS_ADDRESS, &waiting);
+    uint32_t waiting, n, words[8] = {0};
+    int preempt, error = read_word(core, WARPLOOM_RECORDS_ADDRESS, &waiting);
     if (error) return error;
     if (!waiting) return WARPLOOM_EMPTY;
-    error = read_word(core, WARPLOOM_RECORD0_ADDRESS, &record->ticket);
-    if (!error) error = read_word(core, WARPLOOM_RECORD1_ADDRESS, &word);
-    if (!error) error = read_word(core, WARPLOOM_RECORD2_ADDRESS, &record->cycles);
-    if (error) return error;
-    record->fate = GET(word, WARPLOOM_RECORD_FATE);
-    record->code = GET(word, WARPLOOM_RECORD_CODE);
-    record->kind = GET(word, WARPLOOM_RECORD_KIND);
-    record->kills = GET(word, WARPLOOM_RECORD_KILLS);
-    record->drained = GET(word, WARPLOOM_RECORD_DRAINED);
+    for (n = 0; n < RECORD_WORDS; n++) {
+        error = read_word(core, WARPLOOM_RECORD0_ADDRESS + 4 * n, &words[n]);
+        if (error) return error;
+    }
+    record->ticket = words[0];
+    record->fate = GET(words[1], WARPLOOM_RECORD_FATE);
+    record->code = GET(words[1], WARPLOOM_RECORD_CODE);
+    record->kind = GET(words[1], WARPLOOM_RECORD_KIND);
+    record->kills = GET(words[1], WARPLOOM_RECORD_KILLS);
+    record->drained = GET(words[1], WARPLOOM_RECORD_RESET_AS_DRAIN);
+    record->stream = GET(words[1], WARPLOOM_RECORD_STREAM);
+    record->offered = GET(words[1], WARPLOOM_RECORD_OFFERED);
+    preempt = record->kind == WARPLOOM_KIND_PREEMPT;
+    record->cycles = preempt ? 0 : words[2];
+    record->met_finished = preempt ? words[2] : 0;
+    record->met_killed = words[3] & 0xFFFF;
+    record->met_drained = words[3] >> 16;
+    record->met_skipped = words[4];
+    record->accepted = words[5];
+    record->first_offer = words[6];
+    record->made = words[7];
     return write_last(core, WARPLOOM_RECORD_POP_ADDRESS, WARPLOOM_RECORD_POP_POP_MASK);
 }
 

@@ -19,6 +19,7 @@
 #define WARPLOOM_WAITED (-6)       /* nothing came in `patience` turns of waiting */
 #define WARPLOOM_RANGE (-7)        /* a section or a value that no field can hold */
 #define WARPLOOM_EMPTY (-8)        /* no final record waits */
+#define WARPLOOM_FULL (-9)         /* a list of the program's has no room */
 
 /* How the driver reaches the core. read32 and write32 return 0 if the core answered OKAY.
  *
@@ -64,15 +65,21 @@ typedef struct {
     uint32_t ticket;           /* of a launch; 0: none */
     uint32_t succeeded, parts; /* of a task: a bit for each core */
     uint32_t task;             /* number of the task */
+    uint32_t number;           /* of a launch in its stream, low 16 bits; 0 in map version 1 */
 } warploom_outcome;
 
-/* What became of a launch. */
+/* What became of a launch, or of a PREEMPT. From `stream` on all is 0 in version 1 of the map. */
 typedef struct {
-    uint32_t ticket;
-    uint32_t fate; /* WARPLOOM_FATE_* */
-    uint32_t code; /* 0, or the reason of the failure */
-    uint32_t kind, kills, drained;
+    uint32_t ticket; /* 0 of a PREEMPT */
+    uint32_t fate;   /* WARPLOOM_FATE_* */
+    uint32_t code;   /* 0, or the reason of the failure */
+    uint32_t kind;   /* WARPLOOM_KIND_* */
+    uint32_t kills, drained;
     uint32_t cycles; /* from its first offer to its last report */
+    uint32_t stream, offered;
+    uint32_t accepted, first_offer, made; /* low half of the clock */
+    /* Of a PREEMPT: launches that finished, were killed, drained, skipped. */
+    uint32_t met_finished, met_killed, met_drained, met_skipped;
 } warploom_record;
 
 /* A block shape, and its rows of the index memory. */
@@ -102,6 +109,15 @@ int warploom_submit_launch(const warploom_core *core, uint32_t section, const wa
 int warploom_submit_task(const warploom_core *core, uint32_t section, const warploom_task *task);
 int warploom_submit_abort(const warploom_core *core, uint32_t section, uint32_t ticket);
 int warploom_submit_disconnect(const warploom_core *core, uint32_t section);
+
+/* The words of a launch, WARPLOOM_LAUNCH_WORDS, without an access. */
+#define WARPLOOM_LAUNCH_WORDS (12 + 2 * WARPLOOM_INLINE_ARGS)
+int warploom_pack_launch(const warploom_launch *launch, uint32_t *words);
+/* Write the first words of any command, ring, and so on; read and write any register. */
+int warploom_submit_words(const warploom_core *core, uint32_t section, const uint32_t *words,
+                          uint32_t count);
+int warploom_read_register(const warploom_core *core, uint32_t address, uint32_t *value);
+int warploom_write_register(const warploom_core *core, uint32_t address, uint32_t value);
 
 /* Look whether a section's command is complete: WARPLOOM_BUSY, or the outcome. */
 int warploom_poll(const warploom_core *core, uint32_t section, warploom_outcome *outcome);

@@ -35,6 +35,7 @@ class QueueCode(IntEnum):
     """Codes of refusals and failures that the kernel queue adds to ``ErrorCode``."""
 
     TIMEOUT = 27
+    WAIT_AHEAD = 29
     TICKET_UNKNOWN = 45
     PREEMPT_PENDING = 46
     NOT_PREEMPTED = 47
@@ -42,6 +43,10 @@ class QueueCode(IntEnum):
 
 #: For each code: (cause, cure).
 QUEUE_EXPLANATIONS: Final[dict[QueueCode, tuple[str, str]]] = {
+    QueueCode.WAIT_AHEAD: (
+        "a launch waits for one that was not accepted yet (argument: word of the pair)",
+        "launch what is awaited first; count a stream's launches from its answers",
+    ),
     QueueCode.TICKET_UNKNOWN: (
         "an abort named a ticket that no unfinished launch has",
         "nothing to do: the launch has already ended",

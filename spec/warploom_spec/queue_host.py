@@ -12,9 +12,11 @@ from warploom_spec.config import Config
 from warploom_spec.host_commands import TASK_WORDS, command_words, launch_words
 from warploom_spec.host_map import SECTION_WORDS, Word, bits
 from warploom_spec.host_registers import interrupt_words, record_registers, value_word
+from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import (
     FIRST_WAIT_WORD,
     MODE_WORD,
+    MODE_YIELD,
     QUEUE_MODE_BITS,
     WAIT_BITS,
     final_record_words,
@@ -36,6 +38,16 @@ class QueueHostOpcode(IntEnum):
     PREEMPT = 5
     RESUME = 6
     ABORT_STREAMS = 13
+
+
+class QueueMode(IntEnum):
+    """How a started launch makes way: the values of a launch's mode."""
+
+    AUTO = Mode.AUTO
+    RESET = Mode.RESET
+    DRAIN = Mode.DRAIN
+    WAIT = Mode.WAIT
+    YIELD = MODE_YIELD
 
 
 class QueueInterrupt(IntEnum):

@@ -8,7 +8,7 @@ from warploom_spec.config import Config
 from warploom_spec.errors import ERROR_CODE_BITS, Fate
 from warploom_spec.layouts import ARGUMENT_BITS, CYCLES_BITS, FATE_BITS, TICKET_BITS
 from warploom_spec.packet import Field, Packet
-from warploom_spec.queue import FinalFate, RecordKind
+from warploom_spec.queue import FinalFate, QueueCode, RecordKind
 from warploom_spec.word_layout import WordField, WordLayout
 
 #: Launches handed on and not started, at most.
@@ -24,7 +24,7 @@ KILLS_BITS: Final = 3
 #: The word of LAUNCH that holds pair 0: the argument of ``WAIT_AHEAD``.
 FIRST_WAIT_WORD: Final = 28
 #: Code of a launch that waits for one that was not accepted yet.
-WAIT_AHEAD: Final = 29
+WAIT_AHEAD: Final = int(QueueCode.WAIT_AHEAD)
 #: Stop at the dispatcher: take the launch back if its first block is not decided.
 STOP_SKIP: Final = 3
 #: Mode of a launch that keeps its place, and yields block by block.

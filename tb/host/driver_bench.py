@@ -5,6 +5,7 @@ A driver is blocking code: it runs in a thread of its own, and each of its acces
 """
 
 import ctypes
+import importlib
 import json
 import os
 import traceback
@@ -17,10 +18,11 @@ from cocotb.triggers import ClockCycles, FallingEdge, First, RisingEdge, Timer, 
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from simt_host.c_calls import Refused
-from tb.host import code_tours, driver_tours
+from tb.host import driver_tours
 from tb.host.c_driver import CDriver
+from tb.host.stream_hosts import CStreams, PythonStreams
 from tb.support.dispatch_configs import config_of
-from warploom_host import HostDriver
+from warploom_host import HostDriver, StreamDriver
 from warploom_sim.cosim.lockstep.cocotb_entry import PLAN
 from warploom_sim.json_file import write_json
 from warploom_spec import BlockStatus, host_packets, layouts
@@ -201,13 +203,15 @@ async def bench(dut):
         master, sms, cores = await set_up(dut, config)
         functions = accesses(dut, master)
         if plan["driver"] == "c":
-            driver = CDriver(ctypes.CDLL(plan["library"]), *functions)
+            made = CStreams if plan.get("stream_queues") else CDriver
+            driver = made(ctypes.CDLL(plan["library"]), *functions)
         else:
-            driver = HostDriver(*functions[:2], config, 1000)
+            made = StreamDriver if plan.get("stream_queues") else HostDriver
+            driver = made(*functions[:2], config, 1000)
         if plan["driver"] == "python":
-            driver = driver_tours.PythonDriver(driver, functions)
-        module = code_tours if plan["driver"] == "plain" else driver_tours
-        tour = bridge(getattr(module, plan["tour"]))
+            wrapped = PythonStreams if plan.get("stream_queues") else driver_tours.PythonDriver
+            driver = wrapped(driver, functions)
+        tour = bridge(getattr(importlib.import_module(plan["module"]), plan["tour"]))
         found = await with_timeout(tour(driver, sms, cores), SILENT_NS, "ns")
     except Exception as error:
         traceback.print_exc()

@@ -166,6 +166,7 @@ def test_a_task_is_eight_words(host):
     assert outcome == {"code": 53, "core": 2, "argument": 77, "ticket": 0, "task": 5} | {
         "succeeded": 0b1011,
         "parts": 0b1111,
+        "number": 0,
     }
 
 
@@ -186,7 +187,14 @@ def test_a_record_is_read_and_then_popped(host):
     script += [("read", 0x48, 1234), ("write", 0x34, 1)]
     error, record = made(host, "take_record", script)
     assert error == 0
-    assert record == {"ticket": 0xCAFE0001, "code": 0x12, "fate": 2, "kind": 3, "kills": 7} | {
+    later = ("stream", "offered", "accepted", "first_offer", "made")
+    met = (f"met_{fate}" for fate in ("finished", "killed", "drained", "skipped"))
+    assert record == dict.fromkeys((*later, *met), 0) | {
+        "ticket": 0xCAFE0001,
+        "code": 0x12,
+        "fate": 2,
+        "kind": 3,
+        "kills": 7,
         "drained": 1,
         "cycles": 1234,
     }

@@ -54,7 +54,7 @@ IN_PYTHON = {
         *(sizes.in_python, sizes.demand_inline_words, ()),
         Rewrite(
             HostDriver,
-            "submit_launch",
+            "_submit_launch",
             "enumerate(launch.inline)",
             "enumerate(launch.inline[::-1])",
         ),

@@ -41,7 +41,7 @@ WRONG = {
     "VERSION is not looked at": (
         *(identifies, ("VERSION", *IDENTIFIES["VERSION"])),
         *(r"if \(GET\(\w+, WARPLOOM_VERSION_MAJOR\) != [^)]*\)\)", "if (0)"),
-        Rewrite(HostDriver, "identify", "(MAP_VERSION, 0xFFFF0000)", "(MAP_VERSION, 0)"),
+        Rewrite(HostDriver, "identify", "(self.map_version, 0xFFFF0000)", "(self.map_version, 0)"),
     ),
     "CONFIG_CRC is not looked at": (
         *(identifies, ("CONFIG_CRC", *IDENTIFIES["CONFIG_CRC"])),
@@ -64,14 +64,14 @@ WRONG = {
     "a full queue is told": (
         *(rules.test_a_full_queue_is_tried_again, ()),
         *(r"\w+ != \(int\)WARPLOOM_ERROR_QUEUE_FULL", "1"),
-        Rewrite(HostDriver, "launch", "outcome.code != ErrorCode.QUEUE_FULL", "True"),
+        Rewrite(HostDriver, "_launched", "outcome.code != ErrorCode.QUEUE_FULL", "True"),
     ),
     "a full completion queue is tried again": (
         *(rules.test_every_other_refusal_is_told_at_once, (rules.COMPLETION_FULL,)),
         r"(\w+) != \(int\)WARPLOOM_ERROR_QUEUE_FULL",
         r"\g<0> && \1 != (int)WARPLOOM_ERROR_COMPLETION_FULL",
         Rewrite(
-            *(HostDriver, "launch", "outcome.code != ErrorCode.QUEUE_FULL"),
+            *(HostDriver, "_launched", "outcome.code != ErrorCode.QUEUE_FULL"),
             "outcome.code not in (ErrorCode.QUEUE_FULL, ErrorCode.COMPLETION_FULL)",
         ),
     ),

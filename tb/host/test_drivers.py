@@ -23,14 +23,16 @@ DRIVERS = ("c", "python")
 
 
 @functools.cache
-def core(config, simulator):
+def core(config, simulator, kind=FrontEnd):
     """Return the folder with a core's simulation; to find it takes an elaboration."""
-    return built(AxilPins(FrontEnd(config_of(config))), simulator)
+    return built(AxilPins(kind(config_of(config))), simulator)
 
 
-def run_tour(name, driver, folder, simulator="verilator", config="tiny", **plan):
+def run_tour(name, driver, folder, simulator="verilator", config="tiny", kind=FrontEnd, **plan):
     """Run `driver_bench` on a core, and return what the tour found."""
-    simulation = core(config, simulator)
+    simulation = core(config, simulator, kind)
+    module = "code_tours" if driver == "plain" else "driver_tours"
+    plan = {"module": f"tb.host.{module}"} | plan
     plan |= {"tour": name, "driver": driver, "config": config}
     return in_simulator("driver", "tb.host.driver_bench", simulation, simulator, folder, plan)
 

@@ -57,6 +57,7 @@ SPECIAL = {
 UNREACHABLE = {
     ErrorCode.RELEASE_UNREFERENCED: "LaunchPath releases an entry once for each acceptance",
     ErrorCode.STOP_UNKNOWN: "an abort of an unknown ticket is answered TICKET_UNKNOWN instead",
+    QueueCode.WAIT_AHEAD: "a launch has no pairs before the kernel queue is built",
     QueueCode.TIMEOUT: "a launch has no time-out before the kernel queue is built",
     QueueCode.PREEMPT_PENDING: "PREEMPT is BAD_OPCODE until the kernel queue is built",
     QueueCode.NOT_PREEMPTED: "RESUME is BAD_OPCODE until the kernel queue is built",
@@ -92,22 +93,23 @@ def test_codes_of_a_special_core(tmp_path):
     assert run_tour("special", "plain", tmp_path, "icarus", config) == SPECIAL
 
 
-#: What a worker reads: code, core, argument, ticket, STATUS, ASSIGNED, task number.
+#: What a worker reads: code, core, argument, ticket, STATUS, ASSIGNED, task number, number in
+#: the launch's stream.
 ROUNDS = {
     "ring while busy": [True, True],
     "refused": 2,
-    "the task that was busy": [0, 0, 0, 0, 0b11, 0b11, 1],
+    "the task that was busy": [0, 0, 0, 0, 0b11, 0b11, 1, 0],
     "unknown opcode": [48, 0, 0],
-    "disconnect": [[0, 0, 0], [50, 0, 0, 0, 0, 0, 0], [50, 0, 0, 0, 0, 0, 0]],
-    "connected again": [0, 0, 0, 0, 1, 1, 2],
-    "a core fails": [53, 0, 77, 0, 0, 0b111, 3],
-    "a core does not arrive": [54, 0, 0, 0, 0b10, 0b11, 4],
-    "while it is missing": [51, 0, 0, 0, 0, 0, 0],
-    "after its late arrival": [0, 0, 0, 0, 0b1111, 0b1111, 5],
-    "no parts": [0, 0, 0, 0, 0, 0, 0],
-    "more parts than cores": [52, 0, 0, 0, 0, 0, 0],
-    "more parts than cores but one": [52, 0, 0, 0, 0, 0, 0],
-    "a field too large": [56, 0, 5, 0, 0, 0, 0],
+    "disconnect": [[0, 0, 0], [50, 0, 0, 0, 0, 0, 0, 0], [50, 0, 0, 0, 0, 0, 0, 0]],
+    "connected again": [0, 0, 0, 0, 1, 1, 2, 0],
+    "a core fails": [53, 0, 77, 0, 0, 0b111, 3, 0],
+    "a core does not arrive": [54, 0, 0, 0, 0b10, 0b11, 4, 0],
+    "while it is missing": [51, 0, 0, 0, 0, 0, 0, 0],
+    "after its late arrival": [0, 0, 0, 0, 0b1111, 0b1111, 5, 0],
+    "no parts": [0, 0, 0, 0, 0, 0, 0, 0],
+    "more parts than cores": [52, 0, 0, 0, 0, 0, 0, 0],
+    "more parts than cores but one": [52, 0, 0, 0, 0, 0, 0, 0],
+    "a field too large": [56, 0, 5, 0, 0, 0, 0, 0],
 }
 
 

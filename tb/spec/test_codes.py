@@ -16,11 +16,11 @@ def test_no_number_is_used_twice():
 
 
 def test_numbers_of_the_kinds():
-    """Literal: 27 and 45 to 47 are the queue's, 33 to 44 the tables', 48 on the host's."""
+    """Literal: 27, 29 and 45 to 47 are the queue's, 33 to 44 the tables', 48 on the host's."""
     errors, tables, queue, host = ([int(code) for code in kind if code] for kind in KINDS)
     assert errors == [*range(1, 22), *range(23, 27), 32]
     assert tables == [*range(33, 45)]
-    assert queue == [27, 45, 46, 47]
+    assert queue == [27, 29, 45, 46, 47]
     assert host[:8] == [*range(48, 56)] and max(host) < 96
     assert (CODES[32].name, CODES[27].name, CODES[55].name) == ("QUEUE_FULL", "TIMEOUT", "RESET")
 

@@ -5,9 +5,9 @@ window. Nothing here sleeps: a call that waits reads again and again, ``patience
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from warploom_host.outcomes import CommandFailed, HostTimeout, Outcome, Record
 from warploom_spec.config import Config
 from warploom_spec.errors import ErrorCode, WarploomError
 from warploom_spec.host_commands import (
@@ -19,7 +19,6 @@ from warploom_spec.host_commands import (
     record_words,
     run_words,
 )
-from warploom_spec.host_errors import HostError
 from warploom_spec.host_map import RESULT_WORDS, SECTION_WORDS, Word, section_address
 from warploom_spec.host_registers import (
     IDENTITY,
@@ -35,80 +34,6 @@ Write = Callable[[int, int], None]
 #: Turns of waiting before a call gives up.
 PATIENCE: Final = 100_000
 _SECTION: Final = {word.name: word for word in SECTION_WORDS}
-
-
-class HostTimeout(WarploomError):
-    """Nothing came in the turns of waiting that the driver allows itself."""
-
-
-class CommandFailed(WarploomError):
-    """A command completed with a code other than 0.
-
-    Attributes
-    ----------
-    outcome : Outcome
-        All that the section says.
-    """
-
-    def __init__(self, section: int, outcome: "Outcome"):
-        self.outcome = outcome
-        name = code_name(outcome.code)
-        super().__init__(
-            f"section {section}: {name} (code {outcome.code}, core {outcome.core},"
-            f" argument {outcome.argument})"
-        )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a section's last command.
-
-    Attributes
-    ----------
-    code, core, argument : int
-        0, or the reason of the failure; the core, and a number that the code explains.
-    ticket : int
-        Of a launch; 0: none.
-    succeeded, parts : int
-        Of a task: a bit for each core whose part succeeded, and for each that got one.
-    task : int
-        Number of the task.
-    """
-
-    code: int
-    core: int
-    argument: int
-    ticket: int
-    succeeded: int
-    parts: int
-    task: int
-
-
-@dataclass(frozen=True)
-class Record:
-    """What became of a launch.
-
-    Attributes
-    ----------
-    ticket : int
-        Its ticket.
-    fate : int
-        0 finished, 1 aborted, 2 failed.
-    code : int
-        0, or the reason of the failure.
-    cycles : int
-        From its first offer to its last report.
-    kind, kills, drained : int
-        As in the register map.
-    """
-
-    ticket: int
-    fate: int
-    code: int
-    cycles: int
-    kind: int
-    kills: int
-    drained: int
 
 
 class HostDriver:
@@ -136,6 +61,9 @@ class HostDriver:
         From every call: if a value fits no field, a section does not exist or is busy.
     """
 
+    #: The version of the map that this driver knows: major [31:16], minor [15:0].
+    map_version = MAP_VERSION
+
     def __init__(
         self,
         read32: Read,
@@ -151,13 +79,17 @@ class HostDriver:
         self._patience = patience
         self._wait_irq = wait_irq
         self._barrier = barrier
-        self._registers: Mapping[str, Word] = {word.name: word for word in registers(config)}
+        self._registers: Mapping[str, Word] = {word.name: word for word in self._map()}
+
+    def _map(self) -> tuple[Word, ...]:
+        """Return the registers of the driver's version of the map."""
+        return registers(self._config)
 
     def identify(self) -> None:
         """Raise `WarploomError` unless the core is Warploom's, of this map and configuration."""
         expected = {
             "ID": (IDENTITY, 0xFFFFFFFF),
-            "VERSION": (MAP_VERSION, 0xFFFF0000),
+            "VERSION": (self.map_version, 0xFFFF0000),
             "CONFIG_CRC": (config_crc(self._config), 0xFFFFFFFF),
         }
         for name, (value, mask) in expected.items():
@@ -169,11 +101,20 @@ class HostDriver:
 
     def submit_launch(self, section: int, launch: LaunchDescriptor) -> None:
         """Write a launch into a section and ring its doorbell."""
-        layout = launch_words(self._config)
+        self._submit_launch(section, launch, launch_words(self._config), {})
+
+    def _submit_launch(
+        self,
+        section: int,
+        launch: LaunchDescriptor,
+        layout: WordLayout,
+        waits: Mapping[str, int],
+    ) -> None:
+        """Write a launch's words, and the fields ``waits`` beside its own."""
         grid = dict(zip(("gx", "gy", "gz"), launch.grid, strict=True))
         block = dict(zip(("dx", "dy", "dz"), launch.block, strict=True))
         given = {"opcode": int(Opcode.LAUNCH), "flags": 0, "parameter": 0} | grid | block
-        given |= {f"inline{n}": value for n, value in enumerate(launch.inline)}
+        given |= {f"inline{n}": value for n, value in enumerate(launch.inline)} | dict(waits)
         rest = {name: int(getattr(launch, name, 0)) for name in layout.by_name if name not in given}
         self._submit(section, layout, given | rest)
 
@@ -225,8 +166,12 @@ class HostDriver:
             ticket=self.section(section, "RESULT0"),
             succeeded=self.section(section, "STATUS"),
             parts=self.section(section, "ASSIGNED"),
-            task=self.section(section, "RESULT1") & 0xFF,
+            **self._numbers(self.section(section, "RESULT1")),
         )
+
+    def _numbers(self, result: int) -> dict[str, int]:
+        """Return the fields of RESULT1."""
+        return {"task": result & 0xFF}
 
     def wait(self, section: int) -> Outcome:
         """Poll until a section's command is complete.
@@ -249,11 +194,15 @@ class HostDriver:
         CommandFailed
             If it is refused for another reason.
         """
+        return self._launched(section, lambda: self.submit_launch(section, launch)).ticket
+
+    def _launched(self, section: int, submit: Callable[[], None]) -> Outcome:
+        """Submit a launch until its queue has room; return its outcome."""
         for _ in range(self._patience):
-            self.submit_launch(section, launch)
+            submit()
             outcome = self.wait(section)
             if outcome.code != ErrorCode.QUEUE_FULL:
-                return self._checked(section, outcome).ticket
+                return self._checked(section, outcome)
         raise HostTimeout(f"section {section}: no room in {self._patience} turns")
 
     def run(self, section: int, code: int, arguments: int, **task: Any) -> Outcome:
@@ -278,11 +227,17 @@ class HostDriver:
         """Take the oldest final record; None if none waits."""
         if not self.register("RECORDS"):
             return None
-        layout, names = record_words(self._config), Record.__dataclass_fields__
-        used = 1 + max(layout.by_name[name].word for name in names)
-        fields = layout.unpack([self.register(f"RECORD{word}") for word in range(used)])
+        record = self._record()
         self.write_register("RECORD_POP", 1)
-        return Record(**{name: fields[name] for name in names})
+        return record
+
+    def _record(self) -> Record:
+        """Read the oldest record."""
+        layout = record_words(self._config)
+        fields = layout.unpack([self.register(f"RECORD{word}") for word in range(3)])
+        return Record(
+            **{name: fields[name] for name in Record.__dataclass_fields__ if name in fields}
+        )
 
     def wait_record(self) -> Record:
         """Take the oldest final record as soon as there is one.
@@ -381,11 +336,16 @@ class HostDriver:
         words = layout.pack(fields)
         if self._read(doorbell):
             raise WarploomError(f"section {section} is busy; wait for its last command first")
-        used = 1 + max(field.word + (field.bits > 32) for field in layout.fields)
+        used = self._used(layout, fields)
         for number, word in enumerate(words[:used]):
             self._write(self._section(section, f"T{number}"), word)
         self._write(doorbell, 1)
         self._settle()
+
+    def _used(self, layout: WordLayout, fields: Mapping[str, int]) -> int:
+        """Return how many words of a command are written."""
+        del fields
+        return 1 + max(field.word + (field.bits > 32) for field in layout.fields)
 
     def _settle(self) -> None:
         """Let no later read pass the writes before."""
@@ -396,11 +356,3 @@ class HostDriver:
         if outcome.code:
             raise CommandFailed(section, outcome)
         return outcome
-
-
-def code_name(code: int) -> str:
-    """Return the name of an error code; a code that nobody gives is 'unknown'."""
-    for codes in (ErrorCode, HostError):
-        if code in codes.__members__.values():
-            return codes(code).name
-    return "unknown"

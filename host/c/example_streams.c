@@ -1,0 +1,40 @@
+/* Two streams with an event between them, and an urgent kernel before which a low one makes way.
+ *
+ * `low` runs in stream 0; `next`, in stream 1, waits for it. `urgent` comes last and is the first to
+ * end: `low` is stopped, and goes on by itself afterwards. Build it with warploom.c,
+ * warploom_streams.c and the header of your core. */
+#include "warploom_streams.h"
+
+int run_two_streams(const warploom_core *core, uint64_t code)
+{
+    static warploom_record kept[4];
+    static warploom_streams streams = {.kept = kept, .size = 4};
+    warploom_launch low = {
+        .code = code, .stream = 0, .after_previous = 1, .idempotent = 1, .mode = WARPLOOM_MODE_RESET,
+        .gx = 64, .gy = 1, .gz = 1, .dx = 8, .dy = 1, .dz = 1, .warp_registers = 1,
+    };
+    warploom_launch next = low, urgent = low;
+    warploom_record record;
+    warploom_event done;
+    uint32_t tickets[3], n;
+    int error = warploom_identify(core);
+    next.stream = 1;
+    urgent.stream = 2;
+    urgent.priority = (1u << WARPLOOM_PRIORITY_BITS) - 1;
+    urgent.gx = 1;
+    if (!error) error = warploom_streams_begin(core, &streams);
+    if (!error) error = warploom_streams_launch(core, &streams, 0, &low, &tickets[1]);
+    if (error) return error;
+    done = warploom_event_record(&streams, low.stream);
+    error = warploom_stream_wait(core, &streams, next.stream, &done);
+    if (!error) error = warploom_streams_launch(core, &streams, 0, &next, &tickets[2]);
+    if (!error) error = warploom_streams_launch(core, &streams, 0, &urgent, &tickets[0]);
+    for (n = 0; n < 3 && !error; n++) {
+        error = warploom_streams_wait_record(core, &streams, &record);
+        if (error) break;
+        if (record.fate != WARPLOOM_FATE_FINISHED) return (int)record.code;
+        /* The urgent one, the low one, which was stopped, and the one that waited for it. */
+        if (record.ticket != tickets[n] || (n == 1) != (record.kills == 1)) return 255;
+    }
+    return error;
+}

@@ -1,0 +1,244 @@
+#include "warploom_streams.h"
+
+/* Words of a launch with all its pairs. */
+#define WORDS (WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + WARPLOOM_LAUNCH_WAITS)
+/* An event that is so many launches behind is reached. */
+#define FAR_BEHIND UINT32_C(0x8000)
+
+static int command(const warploom_core *core, uint32_t section, uint32_t opcode, uint32_t streams)
+{
+    uint32_t words[WARPLOOM_MASK_MASK_WORD + 1] = {0};
+    warploom_outcome outcome;
+    int error;
+    words[WARPLOOM_MASK_OPCODE_WORD] = opcode << WARPLOOM_MASK_OPCODE_SHIFT;
+    words[WARPLOOM_MASK_MASK_WORD] = streams;
+    error = warploom_submit_words(core, section, words, WARPLOOM_MASK_MASK_WORD + 1);
+    return error ? error : warploom_wait(core, section, &outcome);
+}
+
+int warploom_preempt(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    return command(core, section, WARPLOOM_OPCODE_PREEMPT, streams);
+}
+
+int warploom_resume(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    return command(core, section, WARPLOOM_OPCODE_RESUME, streams);
+}
+
+int warploom_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams)
+{
+    return command(core, section, WARPLOOM_OPCODE_ABORT_STREAMS, streams);
+}
+
+int warploom_set_launch_timeout(const warploom_core *core, uint32_t cycles)
+{
+    return warploom_write_register(core, WARPLOOM_LAUNCH_TIMEOUT_ADDRESS, cycles);
+}
+
+int warploom_set_irq_timeout(const warploom_core *core, uint32_t cycles)
+{
+    return warploom_write_register(core, WARPLOOM_IRQ_TIMEOUT_ADDRESS, cycles);
+}
+
+int warploom_clock(const warploom_core *core, uint64_t *clock)
+{
+    uint32_t before, low, high;
+    int error = warploom_read_register(core, WARPLOOM_CLOCK_HIGH_ADDRESS, &high);
+    do {
+        before = high;
+        if (!error) error = warploom_read_register(core, WARPLOOM_CLOCK_LOW_ADDRESS, &low);
+        if (!error) error = warploom_read_register(core, WARPLOOM_CLOCK_HIGH_ADDRESS, &high);
+        if (error) return error;
+    } while (high != before);
+    *clock = (uint64_t)high << 32 | low;
+    return WARPLOOM_OK;
+}
+
+/* Know no launch and no pair; read the epoch. */
+static int forget(const warploom_core *core, warploom_streams *streams)
+{
+    uint32_t stream, state;
+    int error = warploom_read_register(core, WARPLOOM_STATE_ADDRESS, &state);
+    if (error) return error;
+    streams->epoch = (state & WARPLOOM_STATE_EPOCH_MASK) >> WARPLOOM_STATE_EPOCH_SHIFT;
+    streams->opened = 0;
+    for (stream = 0; stream < WARPLOOM_STREAMS; stream++)
+        streams->count[stream] = streams->pairs[stream] = 0;
+    return WARPLOOM_OK;
+}
+
+int warploom_streams_begin(const warploom_core *core, warploom_streams *streams)
+{
+    uint32_t version;
+    int error = warploom_read_register(core, WARPLOOM_VERSION_ADDRESS, &version);
+    if (error) return error;
+    if ((version ^ WARPLOOM_VERSION) & WARPLOOM_VERSION_MAJOR_MASK) return WARPLOOM_OTHER_MAP;
+    streams->used = 0;
+    return forget(core, streams);
+}
+
+/* Whether an event is over for certain, so that no launch needs to wait for it. */
+static int is_reached(const warploom_streams *streams, const warploom_event *event)
+{
+    return !event->count || event->epoch != streams->epoch ||
+           streams->count[event->stream] - event->count >= FAR_BEHIND;
+}
+
+/* Remove pair k of a stream's next launch. */
+static void drop_pair(warploom_streams *streams, uint32_t stream, uint32_t k)
+{
+    for (streams->pairs[stream]--; k < streams->pairs[stream]; k++)
+        streams->pair[stream][k] = streams->pair[stream][k + 1];
+}
+
+/* Write the pairs of a launch's stream into its words; return how many words it has then. */
+static uint32_t write_pairs(warploom_streams *streams, uint32_t stream, uint32_t *words)
+{
+    uint32_t k = 0;
+    while (k < streams->pairs[stream]) {
+        const warploom_event *event = &streams->pair[stream][k];
+        if (is_reached(streams, event)) {
+            drop_pair(streams, stream, k);
+            continue;
+        }
+        words[WARPLOOM_LAUNCH_FLAGS_WORD] |= 1u << (WARPLOOM_LAUNCH_FLAGS_SHIFT + k);
+        words[WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + k] =
+            event->stream << WARPLOOM_LAUNCH_WAIT0_STREAM_SHIFT |
+            event->count << WARPLOOM_LAUNCH_WAIT0_COUNT_SHIFT;
+        k++;
+    }
+    return k ? WARPLOOM_LAUNCH_WAIT0_STREAM_WORD + k : WARPLOOM_LAUNCH_WORDS;
+}
+
+int warploom_streams_launch(const warploom_core *core, warploom_streams *streams, uint32_t section,
+                            const warploom_launch *launch, uint32_t *ticket)
+{
+    uint32_t words[WORDS] = {0}, turns = 0, stream = launch->stream, count;
+    warploom_outcome outcome;
+    int error = warploom_pack_launch(launch, words);
+    if (error) return error;
+    if (stream >= WARPLOOM_STREAMS) return WARPLOOM_RANGE;
+    if (streams->opened == WARPLOOM_OPEN) return WARPLOOM_FULL;
+    count = write_pairs(streams, stream, words);
+    do {
+        *ticket = 0;
+        error = warploom_submit_words(core, section, words, count);
+        if (!error) error = warploom_wait(core, section, &outcome);
+        if (!error) {
+            warploom_open *open = &streams->open[streams->opened++];
+            /* The answer has the low 16 bits. */
+            streams->count[stream] += (outcome.number - streams->count[stream]) & 0xFFFF;
+            streams->pairs[stream] = 0;
+            *ticket = open->ticket = outcome.ticket;
+            open->stream = stream;
+            open->count = streams->count[stream];
+        }
+        turns++;
+    } while (error == (int)WARPLOOM_ERROR_QUEUE_FULL && turns != core->patience);
+    return error == (int)WARPLOOM_ERROR_QUEUE_FULL ? WARPLOOM_WAITED : error;
+}
+
+/* Note that a launch's record was taken. */
+static void note_record(warploom_streams *streams, const warploom_record *record)
+{
+    uint32_t n;
+    for (n = 0; n < streams->opened; n++) {
+        if (record->kind == WARPLOOM_KIND_LAUNCH && streams->open[n].ticket == record->ticket) {
+            streams->open[n] = streams->open[--streams->opened];
+            return;
+        }
+    }
+}
+
+/* Give the oldest record that was kept: WARPLOOM_EMPTY if there is none. */
+static int take_kept(warploom_streams *streams, warploom_record *record)
+{
+    uint32_t n;
+    if (!streams->used) return WARPLOOM_EMPTY;
+    *record = streams->kept[0];
+    for (n = 1; n < streams->used; n++) streams->kept[n - 1] = streams->kept[n];
+    streams->used--;
+    return WARPLOOM_OK;
+}
+
+int warploom_streams_take_record(const warploom_core *core, warploom_streams *streams,
+                                 warploom_record *record)
+{
+    int error = take_kept(streams, record);
+    if (error != WARPLOOM_EMPTY) return error;
+    error = warploom_take_record(core, record);
+    if (!error) note_record(streams, record);
+    return error;
+}
+
+int warploom_streams_wait_record(const warploom_core *core, warploom_streams *streams,
+                                 warploom_record *record)
+{
+    int error = take_kept(streams, record);
+    if (error != WARPLOOM_EMPTY) return error;
+    error = warploom_wait_record(core, record);
+    if (!error) note_record(streams, record);
+    return error;
+}
+
+int warploom_streams_soft_reset(const warploom_core *core, warploom_streams *streams)
+{
+    int error = warploom_soft_reset(core);
+    return error ? error : forget(core, streams);
+}
+
+warploom_event warploom_event_record(const warploom_streams *streams, uint32_t stream)
+{
+    warploom_event event = {stream, 0, streams->epoch};
+    if (stream < WARPLOOM_STREAMS) event.count = streams->count[stream];
+    return event;
+}
+
+/* Whether a launch of an event's has no record that was taken. */
+static int is_open(const warploom_streams *streams, const warploom_event *event)
+{
+    uint32_t n;
+    for (n = 0; n < streams->opened; n++) {
+        const warploom_open *open = &streams->open[n];
+        if (open->stream == event->stream && open->count <= event->count) return 1;
+    }
+    return 0;
+}
+
+/* Take records until an event is reached; keep them. */
+static int wait_for(const warploom_core *core, warploom_streams *streams, const warploom_event *event)
+{
+    while (is_open(streams, event)) {
+        int error;
+        if (streams->used == streams->size) return WARPLOOM_FULL;
+        error = warploom_wait_record(core, &streams->kept[streams->used]);
+        if (error) return error;
+        note_record(streams, &streams->kept[streams->used++]);
+    }
+    return WARPLOOM_OK;
+}
+
+int warploom_stream_wait(const warploom_core *core, warploom_streams *streams, uint32_t stream,
+                         const warploom_event *event)
+{
+    uint32_t k;
+    int error;
+    if (stream >= WARPLOOM_STREAMS || event->stream >= WARPLOOM_STREAMS) return WARPLOOM_RANGE;
+    if (is_reached(streams, event)) return WARPLOOM_OK;
+    for (k = 0; k < streams->pairs[stream]; k++) {
+        warploom_event *pair = &streams->pair[stream][k];
+        if (pair->stream != event->stream) continue;
+        /* The later launch's end implies the earlier one's. */
+        if (pair->count < event->count) pair->count = event->count;
+        return WARPLOOM_OK;
+    }
+    if (!WARPLOOM_LAUNCH_WAITS) return wait_for(core, streams, event);
+    if (streams->pairs[stream] == WARPLOOM_LAUNCH_WAITS) {
+        error = wait_for(core, streams, &streams->pair[stream][0]);
+        if (error) return error;
+        drop_pair(streams, stream, 0);
+    }
+    streams->pair[stream][streams->pairs[stream]++] = *event;
+    return WARPLOOM_OK;
+}

@@ -1,0 +1,77 @@
+/* Stream queues: version 2 of the map (docs/host/stream_queues.md). Beside warploom.h.
+ *
+ * Launches of one stream run in order. This adds: orders between streams (events), streams that
+ * are held and let go (preempt, resume), records with times. An order between streams is the
+ * program's wish, so its state is the program's: `warploom_streams`.
+ *
+ * What hardware does not do: priorities are not inherited. An urgent launch that waits for a low
+ * one lets the low one run, but launches of a priority between the two may delay it without bound. */
+#ifndef WARPLOOM_STREAMS_H
+#define WARPLOOM_STREAMS_H
+
+#include "warploom.h"
+
+#if WARPLOOM_VERSION < 0x20000
+#error "warploom_host.h is of version 1 of the map, whose cores have no stream queues"
+#endif
+
+#define WARPLOOM_STREAMS (1u << WARPLOOM_STREAM_BITS)
+/* Launches without a record that was taken, at most: the core keeps a record's place for each. */
+#define WARPLOOM_OPEN WARPLOOM_RECORDS
+
+/* The launches of a stream up to one: count 0 is none of them. */
+typedef struct {
+    uint32_t stream, count, epoch;
+} warploom_event;
+
+/* A launch without a record that was taken. */
+typedef struct {
+    uint32_t ticket, stream, count;
+} warploom_open;
+
+/* The program sets `kept`, an array of `size` records, and calls warploom_streams_begin. Records
+ * that the driver takes while it waits for a launch are kept there until the program takes them. */
+typedef struct {
+    warploom_record *kept;
+    uint32_t size;
+    uint32_t used, opened, epoch;
+    uint32_t count[WARPLOOM_STREAMS]; /* launches that were accepted */
+    uint32_t pairs[WARPLOOM_STREAMS]; /* pairs of the next launch */
+    warploom_event pair[WARPLOOM_STREAMS][WARPLOOM_LAUNCH_WAITS ? WARPLOOM_LAUNCH_WAITS : 1];
+    warploom_open open[WARPLOOM_OPEN];
+} warploom_streams;
+
+/* Hold the streams of a mask, and stop what runs of them: a record of kind WARPLOOM_KIND_PREEMPT
+ * tells when all is back. Let them go on. Abort all their launches that were accepted so far. */
+int warploom_preempt(const warploom_core *core, uint32_t section, uint32_t streams);
+int warploom_resume(const warploom_core *core, uint32_t section, uint32_t streams);
+int warploom_abort_streams(const warploom_core *core, uint32_t section, uint32_t streams);
+
+/* End a launch that stays longer than so many cycles at a stretch; 0: none. Let a record that
+ * waits so many cycles raise `irq`, whatever the threshold is; 0: never. */
+int warploom_set_launch_timeout(const warploom_core *core, uint32_t cycles);
+int warploom_set_irq_timeout(const warploom_core *core, uint32_t cycles);
+/* Read the clock whose low half stands in records. */
+int warploom_clock(const warploom_core *core, uint64_t *clock);
+
+/* Begin: no launch is known, no stream waits. WARPLOOM_OTHER_MAP: the core has no stream queues. */
+int warploom_streams_begin(const warploom_core *core, warploom_streams *streams);
+/* As warploom_launch_kernel; the launch waits for its stream's pairs. A launch that is refused
+ * keeps them for the next one. */
+int warploom_streams_launch(const warploom_core *core, warploom_streams *streams, uint32_t section,
+                            const warploom_launch *launch, uint32_t *ticket);
+/* As the calls of warploom.h. Records that were kept come first. A soft reset ends every wait. */
+int warploom_streams_take_record(const warploom_core *core, warploom_streams *streams,
+                                 warploom_record *record);
+int warploom_streams_wait_record(const warploom_core *core, warploom_streams *streams,
+                                 warploom_record *record);
+int warploom_streams_soft_reset(const warploom_core *core, warploom_streams *streams);
+
+/* The launches that a stream has so far. Nothing is accessed. */
+warploom_event warploom_event_record(const warploom_streams *streams, uint32_t stream);
+/* Let the next launch of a stream wait for an event. Where it waits for as many as it can already,
+ * the driver itself waits for the oldest: WARPLOOM_FULL if `kept` is too small for that. */
+int warploom_stream_wait(const warploom_core *core, warploom_streams *streams, uint32_t stream,
+                         const warploom_event *event);
+
+#endif
