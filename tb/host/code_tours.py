@@ -89,6 +89,11 @@ class Provoker:
         while self.core.take_record():
             pass
 
+    def wait_for_any_block(self):
+        """Wait until an SM holds a block."""
+        while not any(self.sms.running):
+            self.core.register("ROOM")
+
     def wait_for_block(self, sm=0):
         """Wait until an SM holds a block; return its slot."""
         while not self.sms.running[sm]:
@@ -177,8 +182,7 @@ def _sms(to):
     to.record("BLOCK_FAULT")
     to.report("REPORT_NOT_RUNNING", 1, 2)
     to.start(cycles=LONG, blocks=1)
-    while not any(to.sms.running):
-        to.core.register("ROOM")
+    to.wait_for_any_block()
     sm = 0 if to.sms.running[0] else 1
     to.report("KILL_NOT_ASKED", sm, to.wait_for_block(sm), BlockStatus.KILLED)
     to.core.wait_record()
