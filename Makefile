@@ -10,10 +10,10 @@ BIN := .venv/bin
 
 # Options of `warploom sim`, handed on when set: KILL_EVERY=3 is --kill-every 3. A test holds the
 # lists to the fields of ReplayRequest.
-VALUES := SIM CONFIG POLICY RECLAIM TIME_SCALE CONTENTION KNEE ARRIVALS ALLOCATOR KILL_EVERY \
-    LAUNCHES SEED DEVICE GPU HOST WAVE_CYCLES JSON LAUNCHES_CSV TIMELINE REPORT
+VALUES := SIM CONFIG POLICY RECLAIM TIME_SCALE CONTENTION KNEE ARRIVALS EVENTS ALLOCATOR \
+    KILL_EVERY LAUNCHES SEED DEVICE GPU HOST WAVE_CYCLES JSON LAUNCHES_CSV TIMELINE REPORT
 FLAGS := STRICT WAVES
-OPTIONS := $(VALUES) $(FLAGS) SET TRACE CHECK SEEDS ARGS TINY_GPU
+OPTIONS := $(VALUES) $(FLAGS) SET PRIORITY TRACE CHECK SEEDS ARGS TINY_GPU
 # The simulators' own makefiles and cocotb read variables of the same names: ours stay here.
 unexport $(OPTIONS)
 
@@ -36,6 +36,7 @@ VERILOG_OPTIONS = $(foreach name,CONFIG POLICY RECLAIM,$(call option,$(name),$(f
     $(foreach field,$(SET),--set $(call quoted,$(field)))
 SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(flag)))) \
     $(foreach field,$(SET),--set $(call quoted,$(field))) \
+    $(foreach one,$(PRIORITY),--priority $(call quoted,$(one))) \
     $(foreach name,$(FLAGS),$(if $(filter-out 0,$($(name))),--$(flag)))
 
 .PHONY: help sim verilog wheel docs synth test-synth formal formal-negative mutate coverage bench run-kernels foreign lint types \
@@ -43,7 +44,7 @@ SIM_OPTIONS = $(foreach name,$(VALUES),$(if $($(name)),$(call option,$(name),$(f
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "Options: make sim [TRACE=FILE] [SET='sms=4 block_slots=16'] [ARGS=...], and any of these;"
+	@echo "Options: make sim [TRACE=FILE] [SET='sms=4 block_slots=16'] [PRIORITY='1=3 2=1'] [ARGS=...], and any of these;"
 	@echo "  make sim ARGS=--help has their values: KILL_EVERY=3 is --kill-every 3, WAVES=1 is --waves"
 	@echo "$(addsuffix =...,$(VALUES)) $(addsuffix =1,$(FLAGS))" | fold -s -w 94 | sed 's/^/  /'
 	@echo "  make synth [CHECK=1] [ARGS=...]; CHECK=1 fails if the committed figures are stale"

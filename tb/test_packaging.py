@@ -408,7 +408,9 @@ def test_make_takes_every_option_of_a_replay() -> None:
     taken = {
         one.variable: isinstance(one.kind, Flag)
         for name, one in options(ReplayRequest).items()
-        if not one.hidden and Surface.SIM not in one.refused and name != "settings"
+        if not one.hidden
+        and Surface.SIM not in one.refused
+        and name not in ("settings", "priorities")
     }
     flags = {name for name, is_flag in taken.items() if is_flag}
     listed = {name: set(names) for name, names in OPTIONS.items()}
@@ -438,14 +440,15 @@ def test_make_refuses_a_variable_that_nothing_reads(given: str, nearest: str) ->
 def test_make_hands_on_what_is_set_and_nothing_else() -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     given = {name: f"{name} of it" for name in OPTIONS["VALUES"]}
-    more = ["SET=sms=4 grid_bits=16,8,8", "WAVES=1", "STRICT=yes", "TRACE=it's one trace.json"]
-    more.append("ARGS=--help f.json b.json")
+    more = ["SET=sms=4 grid_bits=16,8,8", "PRIORITY=0=1 2=3", "WAVES=1", "STRICT=yes"]
+    more += ["TRACE=it's one trace.json", "ARGS=--help f.json b.json"]
     words = [f"{name}={value}" for name, value in given.items()]
     all_set = quiet("make", "-n", "sim", *words, *more, cwd=ROOT, env=clean, check=True).stdout
     expected = []
     for name, value in given.items():
         expected += [f"--{name.lower().replace('_', '-')}", value]
-    expected += ["--set", "sms=4", "--set", "grid_bits=16,8,8", "--strict", "--waves"]
+    expected += ["--set", "sms=4", "--set", "grid_bits=16,8,8"]
+    expected += ["--priority", "0=1", "--priority", "2=3", "--strict", "--waves"]
     expected += ["--help", "f.json", "b.json", "it's one trace.json"]
     assert shlex.split(all_set.split("warploom sim ")[1]) == expected
     none_set = quiet("make", "-n", "sim", "WAVES=0", cwd=ROOT, env=clean, check=True).stdout

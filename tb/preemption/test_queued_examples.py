@@ -185,3 +185,17 @@ def test_put_back_in_the_order_of_their_ends():
     # RESUME acts in 201. The launch of lower number is chosen first.
     assert [each.cycle for each in model.log.decisions[2:]] == [208, 213]
     assert [each.ticket for each in model.log.handed[2:]] == [1, 2]
+
+
+def test_a_launch_that_is_out_counts_as_on_the_way_for_one_cycle():
+    """Two are on the way, of which one is displaced: the choice comes a cycle after that."""
+    script = QueuedScript().launch(10, 0, blocks=2, length=250, shared=TINY.shared_units)
+    # It has a place, and no SM has room for it.
+    script.launch(20, 1, length=30, code=1, shared=TINY.shared_units)
+    # Ahead in the line, until another stream is ready, one cycle after its acceptance.
+    script.launch(30, 0, code=2).launch(95, 3, code=3)
+    model = run(script, even=True)
+    displaced = model.log.put_back[0]
+    assert (displaced.cycle, displaced.ticket, displaced.fate) == (102, 3, Fate.SKIPPED)
+    # Chosen in 102, not in 101; in the line in 104, decided four cycles later.
+    assert [each.cycle for each in model.log.decisions[:4]] == [22, 36, 44, 108]

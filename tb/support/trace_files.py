@@ -54,6 +54,20 @@ def call(correlation: int, ts: float, cat: str = "cuda_runtime") -> dict[str, An
     return {"ph": "X", "cat": cat, "name": name, "ts": ts, "args": {"correlation": correlation}}
 
 
+def record(correlation: int, ts: float, name: str = "cudaEventRecordWithFlags") -> dict[str, Any]:
+    return call(correlation, ts) | {"name": name}
+
+
+def wait(
+    correlation: int, ts: float, stream: int, name: str = "cudaStreamWaitEvent", **said: int
+) -> list[dict[str, Any]]:
+    """Return a wait's call, and what the profiler says of it."""
+    unknown = {"wait_on_stream": -1, "wait_on_cuda_event_record_corr_id": -1}
+    arguments = unknown | {"stream": stream, "correlation": correlation, "device": 0} | said
+    sync = {"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "ts": ts, "args": arguments}
+    return [call(correlation, ts) | {"name": name}, sync]
+
+
 def document() -> dict[str, Any]:
     return {
         "deviceProperties": [copy.deepcopy(DEVICE)],
@@ -95,3 +109,26 @@ def random_document(rng: random.Random, launches: int) -> dict[str, Any]:
         launch["dur"] = rng.uniform(0.1, 3.0)
         events += [call(n, float(n)), launch]
     return {"deviceProperties": [copy.deepcopy(DEVICE)], "traceEvents": events}
+
+
+def waiting_document(rng: random.Random, launches: int, streams: int) -> dict[str, Any]:
+    """Draw a trace of small grids on some streams, whose launches wait for those of others.
+
+    Each stream has a launch. The next launch of a stream waits for up to four others.
+    """
+    content = random_document(rng, launches)
+    events = []
+    pairs = zip(content["traceEvents"][::2], content["traceEvents"][1::2], strict=True)
+    for n, (called, ran) in enumerate(pairs):
+        stream = 7 + (n if n < streams else rng.randrange(streams))
+        ran["args"]["stream"] = stream
+        # One after the other: all that were called before a launch had ended when it began.
+        ran["ts"] = 1000.0 + 5 * n
+        others = [7 + other for other in range(min(n, streams)) if 7 + other != stream]
+        wanted = rng.sample(others, min(len(others), rng.choice((0, 0, 1, 2, 4))))
+        for k, other in enumerate(wanted):
+            recorded, waits = 10_000 + 10 * n + k, 20_000 + 10 * n + k
+            named = {"wait_on_cuda_event_record_corr_id": recorded, "wait_on_stream": other}
+            events += [record(recorded, n - 0.5), *wait(waits, n - 0.4, stream, **named)]
+        events += [called, ran]
+    return content | {"traceEvents": events}

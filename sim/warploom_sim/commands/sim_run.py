@@ -37,7 +37,7 @@ def run(request: ReplayRequest) -> int:
     jobs = [prepare(request.of(path)) for path in request.traces]
     simulators.require(request.simulator)
     for job in jobs:
-        for said in job.trace.notes():
+        for said in job.trace.notes(keeps=job.request.keeps_waits):
             Console(stderr=True).print(said, markup=False, highlight=False, soft_wrap=True)
     _remove_old_files(request)
     console = table_console()

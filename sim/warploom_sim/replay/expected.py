@@ -37,6 +37,8 @@ class Expected:
     least_blocks : tuple of int
         Of each launch that is not refused, in order: blocks that are offered at least. All, or if
         it is killed those up to the one after whose offer that is.
+    in_order : bool
+        Whether launches go to the dispatcher in order, each once.
     """
 
     launches: int
@@ -45,6 +47,7 @@ class Expected:
     warps: int
     warps_exact: bool
     least_blocks: tuple[int, ...] = ()
+    in_order: bool = True
 
     @property
     def accepted(self) -> int:
@@ -63,6 +66,8 @@ class Expected:
         """Return how many events of a kind there may be at most."""
         if kind in ("offers", "reports"):
             return self.blocks
+        if not self.in_order and kind in ("decisions", "done", "words"):
+            return inf
         if kind == "warps" and not self.warps_exact:
             return inf
         return self.events()[kind]
@@ -72,6 +77,8 @@ def count(
     launches: Sequence[LaunchDescriptor],
     config: Config,
     request: ReplayRequest = _WITHOUT_OPTIONS,
+    *,
+    in_order: bool = True,
 ) -> Expected:
     """Count what the launches demand of a configuration.
 
@@ -83,11 +90,18 @@ def count(
         The configuration.
     request : ReplayRequest
         Options of the replay: which launches are killed, and its seed after which of their blocks.
+    in_order : bool
+        Whether launches go to the dispatcher in order, each once.
     """
     codes = refusal_codes(launches, config)
     refused = Counter(ErrorCode(int(code)).name for code in codes[codes > 0])
     accepted = [launch for launch, code in zip(launches, codes, strict=True) if not code]
-    warps, exact = _warps_to_write(accepted, config)
+    if in_order:
+        warps, exact = _warps_to_write(accepted, config)
+    else:
+        # Each shape is written at least once in its place, in whatever order.
+        shapes = {(launch.index_address, launch.block) for launch in accepted}
+        warps, exact = sum(-(-prod(block) // config.warp_size) for _, block in shapes), False
     return Expected(
         launches=len(launches),
         refused=dict(sorted(refused.items(), key=lambda item: ErrorCode[item[0]])),
@@ -95,6 +109,7 @@ def count(
         least_blocks=tuple(_least_blocks(launch, request) for launch in accepted),
         warps=warps,
         warps_exact=exact,
+        in_order=in_order,
     )
 
 

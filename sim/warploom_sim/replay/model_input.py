@@ -1,16 +1,21 @@
 """What the golden event model gets of a request: launches, arrivals, and how blocks run."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from warploom_golden.replay import event_model
+from warploom_golden.replay import event_model, queued_events
+from warploom_golden.replay.event_front import judge
 from warploom_golden.replay.event_model import Piece
 from warploom_golden.replay.gains import Workload
+from warploom_golden.replay.queued_source import Waits
 from warploom_sim.replay.request import RECORDED, ReplayRequest
+from warploom_sim.traces.event_waits import EventWaits
+from warploom_sim.traces.kept_waits import KeptWaits, check_streams, keep_waits
 from warploom_sim.traces.recorded_config import recorded_config
 from warploom_sim.traces.trace_launches import arrival_cycles, make_launches
 from warploom_sim.traces.trace_reader import Trace
 from warploom_sim.variant import changed
-from warploom_spec import Config, LaunchDescriptor, preset
+from warploom_spec import Config, LaunchDescriptor, WarploomError, preset
 
 
 def config_of(request: ReplayRequest, trace: Trace) -> Config:
@@ -43,7 +48,45 @@ def launches_of(trace: Trace, config: Config, request: ReplayRequest) -> list[La
     WarploomError
         If a launch is refused.
     """
-    return make_launches(trace, config, request.time_scale, request.launches, request.allocator)
+    made = make_launches(trace, config, request.time_scale, request.launches, request.allocator)
+    if not request.priorities:
+        return made
+    given = priorities_of(request)
+    streams = {launch.stream for launch in made}
+    for stream, priority in given.items():
+        if stream not in streams:
+            raise WarploomError(
+                f"priority is {stream}={priority}, but {trace.path} has the streams 0 to"
+                f" {max(streams)} only"
+            )
+        if priority >> config.priority_bits:
+            highest = (1 << config.priority_bits) - 1
+            raise WarploomError(f"priority is {stream}={priority}; legal: N from 0 to {highest}")
+    return [replace(launch, priority=given.get(launch.stream, 0)) for launch in made]
+
+
+def priorities_of(request: ReplayRequest) -> dict[int, int]:
+    """Return the priorities that a request gives to streams, by their numbers in the replay."""
+    pairs = (one.split("=") for one in request.priorities)
+    return {int(stream): int(priority) for stream, priority in pairs}
+
+
+def waits_of(
+    trace: Trace, launches: Sequence[LaunchDescriptor], config: Config, request: ReplayRequest
+) -> KeptWaits | None:
+    """Return what launches wait for; None where LaunchPath, which knows no waits, runs them.
+
+    Raises
+    ------
+    WarploomError
+        If the trace has more streams than the configuration.
+    """
+    if request.host == "axi" or not (trace.waits.count or request.priorities):
+        return None
+    check_streams(trace.path, trace.launches[: len(launches)], config)
+    waits = trace.waits if request.keeps_waits else EventWaits()
+    refused = [number for number, one in enumerate(launches) if judge(one, config)[0]]
+    return keep_waits(waits, launches, config.launch_waits, refused)
 
 
 def arrivals_of(trace: Trace, request: ReplayRequest) -> list[int] | None:
@@ -67,7 +110,9 @@ def workload_of(trace: Trace, config: Config, request: ReplayRequest) -> Workloa
     WarploomError
         If a launch or an arrival is refused.
     """
-    launches, arrivals = launches_of(trace, config, request), arrivals_of(trace, request)
+    # What is relaxed runs in one line, without event waits.
+    launches = [replace(one, priority=0) for one in launches_of(trace, config, request)]
+    arrivals = arrivals_of(trace, request)
     return Workload(launches, config, request.seed, request.kill_every, arrivals)
 
 
@@ -78,9 +123,24 @@ def event_pieces(
     arrivals: Sequence[int] | None = None,
     transfers: Sequence[int] | None = None,
     *,
+    waits: KeptWaits | None = None,
     lean: bool = False,
 ) -> Iterator[Piece]:
-    """Yield what the golden event model makes of launches, in this process."""
+    """Yield what the golden event model makes of launches, in this process.
+
+    ``waits`` is what `waits_of` returned.
+    """
+    if waits is not None:
+        return queued_events.pieces(
+            launches,
+            config,
+            request.seed,
+            request.kill_every,
+            request.knee,
+            arrivals,
+            Waits(waits.pairs, waits.held),
+            lean=lean,
+        )
     return event_model.pieces(
         launches,
         config,

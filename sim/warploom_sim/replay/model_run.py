@@ -18,7 +18,7 @@ import numpy as np
 
 from warploom_golden.replay.event_model import Events, Piece
 from warploom_golden.replay.event_tables import Table
-from warploom_sim.replay.model_input import arrivals_of, event_pieces, launches_of
+from warploom_sim.replay.model_input import arrivals_of, event_pieces, launches_of, waits_of
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import told
 from warploom_sim.traces import trace_reader
@@ -65,7 +65,8 @@ class ModelJob:
         if self.transfers:
             transfers = np.fromfile(self.transfers, "<u8").tolist()
         arrivals = arrivals_of(trace, request)
-        return event_pieces(launches, self.config, request, arrivals, transfers)
+        waits = None if transfers else waits_of(trace, launches, self.config, request)
+        return event_pieces(launches, self.config, request, arrivals, transfers, waits=waits)
 
 
 def config_of(fields: Mapping[str, Any]) -> Config:

@@ -192,6 +192,25 @@ class Settings(Kind):
         return list(value)
 
 
+class Priorities(Settings):
+    """Priorities of streams; one each time that the option is given."""
+
+    metavar = "STREAM=N"
+    legal = "STREAM=N, such as 1=3, two numbers of up to three digits, each stream once"
+    listed = False
+    _LEGAL: Final = re.compile(r"\d{1,3}=\d{1,3}", re.ASCII)
+
+    def check(self, value: Any) -> tuple[str, ...]:
+        """Return the priorities, each a text, without leading zeros and in order of the streams."""
+        given = super().check(value)
+        if not all(self._LEGAL.fullmatch(one) for one in given):
+            raise ValueError
+        pairs = sorted(tuple(map(int, one.split("="))) for one in given)
+        if len({stream for stream, _ in pairs}) < len(pairs):
+            raise ValueError
+        return tuple(f"{stream}={priority}" for stream, priority in pairs)
+
+
 class Text(Kind):
     """Any text, which what reads it judges."""
 

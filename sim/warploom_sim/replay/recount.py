@@ -6,7 +6,7 @@ demanded totals alike.
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, cast
@@ -14,8 +14,8 @@ from typing import Any, BinaryIO, Final, NamedTuple, cast
 import ijson
 
 #: Categories, the names that older profilers gave them among them.
-_CALLS: Final = ("cuda_runtime", "cuda_driver", "Runtime")
-_KERNELS: Final = ("kernel", "Kernel")
+CALLS: Final = ("cuda_runtime", "cuda_driver", "Runtime")
+KERNELS: Final = ("kernel", "Kernel")
 #: HIP's calls whose grid counts threads, not blocks.
 _IN_THREADS: Final = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 #: More than an integer of 64 bits has, and fewer than Python refuses.
@@ -69,12 +69,20 @@ def read(path: Path, device: int | None = None) -> list[Kernel]:
     in which their calls began. The file is read event by event; where it has what ijson refuses (a
     NaN, an integer beyond 64 bits), as a whole.
     """
+    return _launched(events(path), device)
+
+
+def events(path: Path) -> Iterator[Any]:
+    """Yield the events of such a file."""
+    count = 0
     try:
         with _opened(path) as file:
-            return _launched(ijson.items(file, "traceEvents.item", use_float=True), device)
+            for event in ijson.items(file, "traceEvents.item", use_float=True):
+                count += 1
+                yield event
     except ijson.JSONError:
         with _opened(path) as file:
-            return _launched(json.load(file, parse_int=_integer)["traceEvents"], device)
+            yield from json.load(file, parse_int=_integer)["traceEvents"][count:]
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -96,12 +104,12 @@ def _launched(events: Iterable[Any], device: int | None) -> list[Kernel]:
         if event.get("ph") != "X":
             continue
         arguments = event.get("args")
-        if event.get("cat") in _CALLS and isinstance(arguments, dict):
+        if event.get("cat") in CALLS and isinstance(arguments, dict):
             call = arguments.get("correlation")
             began[call] = min(event["ts"], began.get(call, event["ts"]))
             if str(event.get("name")).startswith("hip"):
                 hip[call] = event["name"] in _IN_THREADS, arguments.get("shared memory", 0)
-        elif event.get("cat") in _KERNELS and device in (None, arguments["device"]):
+        elif event.get("cat") in KERNELS and device in (None, arguments["device"]):
             # AMD's profiler does not always say the grid; such a kernel is left out.
             if "grid" not in arguments:
                 continue

@@ -13,8 +13,11 @@ from warploom_sim.replay.analysis.limits import fits
 from warploom_sim.replay.recorded_times import Recording
 from warploom_sim.replay.replay_result import NEVER, REFUSED, Blocks, Integers, Launches, Shares
 from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, timing
+from warploom_spec.queue import FinalFate
 from warploom_spec.resources import block_amounts
 
+#: Cycles from a launch's end at the dispatcher, in which its place is free, to its final record.
+QUEUE_END: Final = 2
 #: Columns of offers that `block_columns` reads.
 OFFER_COLUMNS: Final = ("cycle", "ticket", "sm", "slot", "bx", "by", "bz")
 
@@ -40,6 +43,7 @@ def launch_columns(
     config: Config,
     arrivals: Sequence[int] | None = None,
     recording: Recording | None = None,
+    awaited: Sequence[tuple[int, ...]] | None = None,
 ) -> Launches:
     """Return a row for each launch.
 
@@ -59,10 +63,12 @@ def launch_columns(
         First cycle in which each launch might be sent; None: the one in which it was.
     recording : Recording or None
         When the launches ran on the recorded GPU; None: that is not known.
+    awaited : sequence of tuple of int or None
+        By launch: those that it waits for; None: none waits.
     """
     count = len(launches)
     grid = _whole([launch.grid for launch in launches], 3)
-    transfer, resident, end, code = (_filled(count) for _ in range(4))
+    transfer, resident, end, left, code = (_filled(count) for _ in range(5))
     fate, hits = _filled(count, REFUSED), np.zeros(count, bool)
     if events is not None:
         answers, ended = events.tables["answers"], events.tables["ended"]
@@ -70,12 +76,15 @@ def launch_columns(
         transfer = _signed(answers["cycle"]) - (timing(config).launch_check + 1)
         code = _signed(answers["code"])
         of_ended = _launch_of(ended["ticket"], events)
-        end[of_ended], fate[of_ended] = _signed(ended["cycle"]), _signed(ended["fate"])
+        end[of_ended], fate[of_ended] = _signed(ended["cycle"]), fates(ended)
+        left[of_ended] = places_left(ended)
         decisions, words = events.tables["decisions"], events.tables["words"]
         hits[_launch_of(decisions["ticket"], events)] = decisions["hit"].astype(bool)
         resident[_launch_of(words["ticket"], events)] = _signed(words["cycle"])
     takes = _whole([_block_needs(launch, config) for launch in launches], len(RESOURCES))
     objects: NDArray[np.object_] = np.array([*names[:count], None], object)[:-1]
+    waiting: NDArray[np.object_] = np.empty(count, object)
+    waiting[:] = awaited or [()] * count
     columns: dict[str, Any] = {**figures, **_times(recording, figures, fate, count)}
     return Launches(
         name=objects,
@@ -85,15 +94,33 @@ def launch_columns(
         resident=resident,
         **columns,
         end=end,
+        left=left,
         hit=hits,
         fate=fate,
         code=code,
+        awaits=waiting,
         grid=grid,
         block=_whole([launch.block for launch in launches], 3),
         takes=takes,
         places=np.minimum(grid.prod(axis=1), config.sms * fits(takes, config)),
         length=_whole([launch.arguments for launch in launches]),
     )
+
+
+def fates(ended: Table) -> Integers:
+    """Return the fates of final records, as `warploom_spec.Fate` has them."""
+    given = _signed(ended["fate"])
+    if "kind" not in ended:
+        return given
+    names = np.array([Fate[fate.name] for fate in FinalFate], np.int64)
+    # A faulty run may show a fate that does not exist.
+    return np.where(given < len(names), names[np.minimum(given, len(names) - 1)], given + len(Fate))
+
+
+def places_left(ended: Table) -> Integers:
+    """Return the first cycles in which the places of launches are free, by their final records."""
+    # LaunchPath's record transfers a cycle after that; KernelQueue makes its own in between.
+    return _signed(ended["cycle"]) - (QUEUE_END if "kind" in ended else 1)
 
 
 def _times(

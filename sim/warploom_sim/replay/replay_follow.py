@@ -107,11 +107,12 @@ class Recorded:
         Events by kind.
     """
 
-    def __init__(self, config: Config):
-        kinds = record_packets(config)
+    def __init__(self, config: Config, dut: str = "direct"):
+        kinds = record_packets(config, dut)
         self._kinds = (*KEPT, *_MORE)
         self._parts: dict[str, list[Table]] = {kind: [] for kind in self._kinds}
         self._offered = np.zeros(1, np.int64)
+        self._first_offers = np.full(1, NEVER, np.int64)
         self.counts = dict.fromkeys(kinds, 0)
 
     def add(self, kind: str, table: Table) -> None:
@@ -123,11 +124,20 @@ class Recorded:
             found = np.bincount(table["ticket"].astype(int), minlength=len(self._offered))
             found[: len(self._offered)] += self._offered
             self._offered = found
+            firsts = np.full(len(found), NEVER, np.int64)
+            firsts[: len(self._first_offers)] = self._first_offers
+            np.minimum.at(firsts, table["ticket"].astype(int), table["cycle"].astype(np.int64))
+            self._first_offers = firsts
 
     @property
     def offered(self) -> NDArray[np.int64]:
         """Blocks that were offered, by ticket."""
         return self._offered
+
+    @property
+    def first_offers(self) -> NDArray[np.int64]:
+        """The cycle of the first offer, by ticket; `NEVER` if there was none."""
+        return self._first_offers
 
     def events(self, stalls: Mapping[str, int]) -> Events:
         """Return what was kept."""
@@ -169,6 +179,7 @@ def follow(
     *,
     reads: IndexReads | None = None,
     flip: Flip | None = None,
+    dut: str = "direct",
 ) -> Followed:
     """Compare what both write while they run.
 
@@ -190,6 +201,8 @@ def follow(
         Gets the SMs' index reads; None: they are not looked at.
     flip : Flip or None
         A bit of an event to flip.
+    dut : str
+        One of ``replay_bench.DUTS``.
 
     Raises
     ------
@@ -200,7 +213,7 @@ def follow(
     WarploomError
         If the event of which a bit is to be flipped does not come.
     """
-    follower = _Follower(model, folder, model_folder, config, figures, reads, flip)
+    follower = _Follower(model, folder, model_folder, config, figures, reads, flip, dut)
     try:
         follower.run(simulation, report)
         return follower.finish(again)
@@ -220,10 +233,15 @@ class _Follower:
         figures: RunningFigures,
         reads: IndexReads | None,
         flip: Flip | None,
+        dut: str,
     ):
         self._model, self._folder, self._model_folder = model, folder, model_folder
         self._figures = figures
-        packets = record_packets(config)
+        packets = record_packets(config, dut)
+        # What is at no port, the model knows alone.
+        self._fields = {
+            kind: [field.name for field in packet.present] for kind, packet in packets.items()
+        }
         self._files = {kind: EventFile(folder / f"{kind}.bin", packets[kind]) for kind in packets}
         self._reads = reads
         self._read_file = EventFile(folder / "reads.bin", index_read_packet(config))
@@ -231,7 +249,7 @@ class _Follower:
             file.gives_back = True
         if flip:
             self._files[flip.kind].flip(flip.number, flip.bit)
-        self._comparing, self._recorded = Comparing(), Recorded(config)
+        self._comparing, self._recorded = Comparing(), Recorded(config, dut)
         self._stalls: dict[str, int] = {}
         self.pieces = ModelPieces(model, model_folder)
 
@@ -298,5 +316,11 @@ class _Follower:
             self._check_model()
             if piece := self.pieces.next():
                 self._figures.add(piece)
-                self._comparing.add_model(piece.events.tables)
+                tables = piece.events.tables
+                self._comparing.add_model(
+                    {
+                        kind: {name: tables[kind][name] for name in names}
+                        for kind, names in self._fields.items()
+                    }
+                )
                 self._stalls.update(piece.events.stalls)

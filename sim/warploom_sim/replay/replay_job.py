@@ -11,13 +11,20 @@ from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
 from warploom_sim.replay.bench import axi_bench
 from warploom_sim.replay.bench.records import record_packets
 from warploom_sim.replay.expected import Expected
-from warploom_sim.replay.model_input import arrivals_of, config_of, event_pieces, launches_of
+from warploom_sim.replay.model_input import (
+    arrivals_of,
+    config_of,
+    event_pieces,
+    launches_of,
+    waits_of,
+)
 from warploom_sim.replay.recorded_times import Recording
 from warploom_sim.replay.replay_events import ReplayEvents
 from warploom_sim.replay.replay_follow import Flip
 from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces import trace_reader
+from warploom_sim.traces.kept_waits import KeptWaits
 from warploom_sim.traces.trace_reader import Trace
 from warploom_spec import Config, LaunchDescriptor, WarploomError
 
@@ -36,11 +43,39 @@ class Job:
     request: ReplayRequest
     flip: Flip | None = None
     arrivals: list[int] | None = None
+    waits: KeptWaits | None = None
+
+    @property
+    def dut(self) -> str:
+        """The hardware that runs it: one of ``replay_bench.DUTS``."""
+        return self.request.host if self.waits is None else "queued"
 
     @cached_property
     def demanded(self) -> Expected:
         """What the launches demand of the configuration."""
-        return expected.count(self.launches, self.config, self.request)
+        streams = len({launch.stream for launch in self.launches})
+        in_order = self.waits is None or streams == 1
+        return expected.count(self.launches, self.config, self.request, in_order=in_order)
+
+    @property
+    def event_waits_kept(self) -> int:
+        """Waits of the trace that the replay keeps."""
+        return self.waits.kept if self.waits else 0
+
+    @property
+    def event_waits_ignored(self) -> int:
+        """Waits of the trace that the replay does not keep."""
+        return self.trace.waits.count - self.event_waits_kept
+
+    @property
+    def awaited(self) -> list[tuple[int, ...]]:
+        """By launch: the launches that it waits for, by pairs or held by its source."""
+        found: list[list[int]] = [[] for _ in self.launches]
+        if self.event_waits_kept:
+            for launch, other in self.trace.waits.pairs:
+                if launch < len(found):
+                    found[launch].append(other)
+        return [tuple(others) for others in found]
 
     @property
     def recording(self) -> Recording:
@@ -60,7 +95,7 @@ def read_trace(request: ReplayRequest) -> Trace:
         request.trace, device=request.device, strict=request.strict, gpu=request.recorded_gpu
     )
     if request.strict:
-        trace.refuse_ignored_waits()
+        trace.refuse_ignored_waits(keeps=request.keeps_waits)
     return trace
 
 
@@ -92,7 +127,8 @@ def prepare_launches(
     """
     launches = launches_of(trace, config, request)
     arrivals = arrivals_of(trace, request)
-    return Job(trace, launches, config, request, flip, arrivals)
+    waits = waits_of(trace, launches, config, request)
+    return Job(trace, launches, config, request, flip, arrivals, waits)
 
 
 def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
@@ -107,7 +143,7 @@ def flip_of(request: ReplayRequest, config: Config) -> Flip | None:
     of_host = tuple(axi_bench.FAULTS) if request.host == "axi" else ()
     if fault is None or fault in of_host:
         return None
-    kinds = record_packets(config)
+    kinds = record_packets(config, "queued")
     what, *rest = fault.split(".")
     if what == "event" and len(rest) == 3 and rest[0] in kinds:
         kind, *numbers = rest
@@ -123,7 +159,15 @@ def model_pieces(
     job: Job, transfers: Sequence[int] | None = None, *, lean: bool = False
 ) -> Iterator[Piece]:
     """Yield what the golden event model makes of a job, in this process."""
-    return event_pieces(job.launches, job.config, job.request, job.arrivals, transfers, lean=lean)
+    return event_pieces(
+        job.launches,
+        job.config,
+        job.request,
+        job.arrivals,
+        transfers,
+        waits=job.waits,
+        lean=lean,
+    )
 
 
 def figures_alone(job: Job, *, limits: bool) -> RunFigures:
@@ -146,7 +190,13 @@ def model_alone(job: Job) -> Replay:
 def _figures(job: Job, pieces: Iterable[Piece], *, limits: bool) -> RunFigures:
     names = [launch.name for launch in job.trace.launches]
     figures = RunningFigures(
-        job.launches, names, job.config, job.arrivals, job.recording, limits=limits
+        job.launches,
+        names,
+        job.config,
+        job.arrivals,
+        job.recording,
+        awaited=job.awaited,
+        limits=limits,
     )
     for piece in pieces:
         figures.add(piece)
@@ -162,5 +212,6 @@ def result_of(job: Job, found: RunFigures, pieces: Callable[[], Iterable[Piece]]
         config=job.config,
         settings=job.request,
         source=ReplayEvents(pieces),
-        event_waits_ignored=job.trace.waits.count,
+        event_waits_kept=job.event_waits_kept,
+        event_waits_ignored=job.event_waits_ignored,
     )

@@ -92,6 +92,8 @@ class Launches(_Columns):
         For how long its blocks held their slots, summed: in all, and after its last offer.
     end : array of int64
         Cycle in which its final record transfers.
+    left : array of int64
+        First cycle in which the place that it had is free.
     blocks : array of int64
         Blocks that were offered.
     hit : array of bool
@@ -100,6 +102,8 @@ class Launches(_Columns):
         A `warploom_spec.Fate`, or `REFUSED`.
     code : array of int64
         `warploom_spec.ErrorCode` of a refusal, else 0.
+    awaits : array of object
+        Rows of the launches of other streams whose ends it waits for: a tuple.
     grid, block : array of int64, shape (launches, 3)
         Blocks of the grid, threads of a block.
     takes : array of int64, shape (launches, 5)
@@ -125,10 +129,12 @@ class Launches(_Columns):
     held: Integers
     held_after: Integers
     end: Integers
+    left: Integers
     blocks: Integers
     hit: NDArray[np.bool_]
     fate: Integers
     code: Integers
+    awaits: NDArray[np.object_]
     grid: Integers = _parts("x", "y", "z")
     block: Integers = _parts("x", "y", "z")
     takes: Integers = _parts(*RESOURCES)
@@ -224,8 +230,9 @@ class Replay:
         Trace, time scale, seed and all other options.
     source : ReplayEvents
         Gives the events in pieces, as often as they are asked for.
-    event_waits_ignored : int
-        Waits of streams for events that the trace holds and the replay does not keep.
+    event_waits_kept, event_waits_ignored : int
+        Waits of streams for events that the replay keeps, and those that the trace holds and the
+        replay does not keep.
     """
 
     launches: Launches
@@ -234,6 +241,7 @@ class Replay:
     config: Config
     settings: ReplayRequest
     source: "ReplayEvents"
+    event_waits_kept: int = 0
     event_waits_ignored: int = 0
 
     @property
@@ -261,7 +269,7 @@ class Replay:
     @property
     def killed_nobody(self) -> str:
         """Why ``kill_every`` killed no launch, in a sentence; empty if one was, or none should."""
-        killed = int((self.launches.fate == Fate.KILLED).sum())
+        killed = int(np.isin(self.launches.fate, (Fate.KILLED, Fate.ABORTED)).sum())
         return nobody_killed(self.settings.kill_every, len(self.launches), killed)
 
     @property

@@ -12,7 +12,7 @@ from vcd.gtkw import GTKWSave
 
 from warploom_sim.replay.bench.records import STALLS, run_summary
 from warploom_sim.replay.request import ReplayRequest
-from warploom_spec import Config, Packet, WarploomError, layouts
+from warploom_spec import Config, Packet, WarploomError, layouts, queue_packets
 
 #: Cycles with ``rst`` before cycle 0.
 RESET_CYCLES: Final = 4
@@ -72,20 +72,28 @@ def times(cycles: tuple[int, int]) -> tuple[int, int]:
     return (STEPS * (RESET_CYCLES + first) - 1, STEPS * (RESET_CYCLES + last + 1) - 1)
 
 
-def view(config: Config) -> dict[str, list[Shown | Fields]]:
-    """Return what the view shows, by the names of its groups."""
+def view(config: Config, dut: str = "direct") -> dict[str, list[Shown | Fields]]:
+    """Return what the view shows, by the names of its groups.
+
+    ``dut`` is one of ``replay_bench.DUTS``.
+    """
+    queued = dut == "queued"
     places = range(PLACES)
+    launch: tuple[str, ...]
     launch = ("code", "gx", "gy", "gz", "dx", "dy", "dz", "warp_registers", "shared", "stream")
     words = ("ticket", "code", "gx", "gy", "gz", "warps")
+    descriptor, answer = layouts.launch_descriptor(config), layouts.launch_answer(config)
+    if queued:
+        descriptor, answer = queue_packets.queued_launch(config), queue_packets.queue_answer(config)
+        launch = (*launch, "priority")
     groups: dict[str, list[Shown | Fields]] = {
         "cycle": [Shown("cycle", 64), Shown("rst")],
         "launch": [
-            *(Shown(name) for name in ("launch__valid", "launch__ready", "room")),
-            Fields("launch__payload", layouts.launch_descriptor(config), launch),
+            *(Shown(name) for name in ("launch__valid", "launch__ready")),
+            Shown("room", 1 << config.priority_bits if queued else 1),
+            Fields("launch__payload", descriptor, launch),
         ],
-        "answer": [
-            Fields("answer", layouts.launch_answer(config), ("valid", "ticket", "code", "argument"))
-        ],
+        "answer": [Fields("answer", answer, ("valid", "ticket", "code", "argument"))],
         "resident launches": [
             Fields(f"words__{place}", layouts.launch_words(config), words) for place in places
         ],
@@ -103,14 +111,21 @@ def view(config: Config) -> dict[str, list[Shown | Fields]]:
             Shown(f"{report}__ready"),
             Fields(f"{report}__payload", layouts.block_report(config), ("slot", "status")),
         ]
+    groups |= _queue_groups(config) if queued else _path_groups(config)
     return groups | {
+        "lost SMs": [Shown("lost", config.sms)],
+        "stalls": [Shown(name, 32) for name in STALLS],
+    }
+
+
+def _path_groups(config: Config) -> dict[str, list[Shown | Fields]]:
+    """Return what LaunchPath has of stops and ends."""
+    return {
         "stop and kill": [
             *(Shown(name) for name in ("stop__valid", "stop__ready")),
             Fields("stop__payload", layouts.launch_stop(config), ("ticket", "drain")),
             Shown("kill", PLACES),
         ],
-        "lost SMs": [Shown("lost", config.sms)],
-        "stalls": [Shown(name, 32) for name in STALLS],
         "final records": [
             Shown("ended__valid"),
             Fields(
@@ -120,17 +135,38 @@ def view(config: Config) -> dict[str, list[Shown | Fields]]:
     }
 
 
-def wires(config: Config) -> Iterator[str]:
+def _queue_groups(config: Config) -> dict[str, list[Shown | Fields]]:
+    """Return what QueuedLaunchPath has of aborts, of launches that are put back, and of ends."""
+    put_back, record = queue_packets.put_back(config), queue_packets.final_record(config)
+    return {
+        "abort and kill": [
+            *(Shown(name) for name in ("abort__valid", "abort__ready")),
+            Fields("abort__payload", queue_packets.launch_abort(config), ("ticket",)),
+            Shown("kill", PLACES),
+        ],
+        "put back": [
+            Fields("put_back", put_back, ("valid", "ticket", "fate", "next_x", "next_y", "next_z"))
+        ],
+        "timelines": [
+            Fields("timeline", queue_packets.timeline_step(config), ("valid", "stream", "count"))
+        ],
+        "final records": [
+            Fields("record", record, ("valid", "ticket", "fate", "code", "stream", "word2"))
+        ],
+    }
+
+
+def wires(config: Config, dut: str = "direct") -> Iterator[str]:
     """Give the Verilog of the wires that only a waveform needs."""
     yield "`ifdef WAVES"
-    for group in view(config).values():
+    for group in view(config, dut).values():
         for part in group:
             if isinstance(part, Fields):
                 yield from part.wires()
     yield "`endif"
 
 
-def signals(config: Config) -> Mapping[str, list[Shown]]:
+def signals(config: Config, dut: str = "direct") -> Mapping[str, list[Shown]]:
     """Return the view's signals, by the names of its groups."""
     return {
         name: [
@@ -138,7 +174,7 @@ def signals(config: Config) -> Mapping[str, list[Shown]]:
             for part in group
             for shown in (part.shown() if isinstance(part, Fields) else [part])
         ]
-        for name, group in view(config).items()
+        for name, group in view(config, dut).items()
     }
 
 
@@ -158,16 +194,18 @@ def check_reached(folder: Path, cycles: tuple[int, int]) -> None:
         )
 
 
-def save_view(waveform: Path, config: Config, request: ReplayRequest) -> Path:
+def save_view(waveform: Path, config: Config, request: ReplayRequest, dut: str) -> Path:
     """Write the view of a replay's waveform beside it, and return its file."""
     path = waveform.with_suffix(".gtkw")
     start = times(request.wave_cycles)[0] if request.wave_cycles else 0
     assert request.simulator
-    write_view(path, waveform, config, request.simulator, start)
+    write_view(path, waveform, config, request.simulator, start, dut)
     return path
 
 
-def write_view(path: Path, waveform: Path, config: Config, simulator: str, start: int) -> None:
+def write_view(
+    path: Path, waveform: Path, config: Config, simulator: str, start: int, dut: str = "direct"
+) -> None:
     """Write a saved view for GTKWave.
 
     Parameters
@@ -182,6 +220,8 @@ def write_view(path: Path, waveform: Path, config: Config, simulator: str, start
         That wrote the waveform.
     start : int
         Time step that the view begins with.
+    dut : str
+        One of ``replay_bench.DUTS``.
     """
     with path.open("w") as file:
         save = GTKWSave(file)
@@ -191,7 +231,7 @@ def write_view(path: Path, waveform: Path, config: Config, simulator: str, start
         save.zoom_markers(-2.0)
         save.size(1600, 1000)
         save.signals_width(320)
-        for name, group in signals(config).items():
+        for name, group in signals(config, dut).items():
             closed = name.startswith("SM ") and int(name.split()[1]) >= OPEN_SMS
             with save.group(name, closed=closed):
                 for shown in group:

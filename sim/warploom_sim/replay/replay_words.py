@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from warploom_golden.replay.event_model import Events
 from warploom_sim.replay.event_comparison import Mismatch
+from warploom_sim.replay.replay_columns import fates
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import Surface, words
 from warploom_sim.traces.trace_file import shown
@@ -22,7 +23,7 @@ def refused_by_code(events: Events) -> dict[str, int]:
 
 def launches_by_fate(events: Events) -> dict[str, int]:
     """Return how many accepted launches had each fate, by its name, in order of the numbers."""
-    counts = Counter(int(fate) for fate in events.tables["ended"]["fate"])
+    counts = Counter(fates(events.tables["ended"]).tolist())
     return {_fate_name(fate): counts[fate] for fate in sorted(counts)}
 
 

@@ -12,6 +12,7 @@ from warploom_sim.replay.option_kinds import (
     CycleRange,
     Flag,
     NewFile,
+    Priorities,
     RecordedGpu,
     Scale,
     Settings,
@@ -31,6 +32,8 @@ CONTENTIONS: Final = ("none", "sharing")
 ALLOCATORS: Final = ("frequent", "shared", "own")
 #: When launches arrive: all at once, or at the recorded times of their calls.
 ARRIVALS: Final = ("none", "trace")
+#: Whether launches wait for the events that they waited for in the recording.
+EVENTS: Final = ("keep", "ignore")
 #: Beside the presets: the GPU that the trace was recorded on.
 RECORDED: Final = "recorded"
 #: Who sends the launches: a source at LaunchPath, or a host over AXI4-Lite at FrontEnd.
@@ -121,6 +124,20 @@ class ReplayRequest:
         Word(ARRIVALS),
         "Whether launches arrive at the recorded times of their calls, or one after the other.",
         ARRIVALS[0],
+    )
+    events: str = option(
+        "--events",
+        Word(EVENTS),
+        "Whether launches wait for the events that they waited for in the recording.",
+        EVENTS[0],
+    )
+    priorities: tuple[str, ...] = option(
+        "--priority",
+        Priorities(),
+        "Priority of a stream, streams numbered in order of appearance; the others' are 0. May be"
+        " given more than once.",
+        (),
+        key="priority",
     )
     allocator: str = option(
         "--allocator",
@@ -257,6 +274,14 @@ class ReplayRequest:
             raise WarploomError(f"host is axi with kill_every {self.kill_every}; legal: direct")
         if self.arrivals != "none":
             raise WarploomError(f"host is axi with arrivals {self.arrivals}; legal: direct")
+        if self.priorities:
+            given = " ".join(self.priorities)
+            raise WarploomError(f"host is axi with priority {given}; legal: direct")
+
+    @property
+    def keeps_waits(self) -> bool:
+        """Whether event waits are kept, as far as they are known."""
+        return self.events == "keep" and self.host != "axi"
 
     @property
     def trace(self) -> Path:

@@ -23,6 +23,7 @@ from warploom_sim.replay import (
     replay_figures,
     replay_words,
     sent_launches,
+    wait_check,
 )
 from warploom_sim.replay.analysis.running import RunFigures, RunningFigures
 from warploom_sim.replay.bench import replay_bench_build
@@ -30,10 +31,11 @@ from warploom_sim.replay.bench.replay_bench_build import Simulation
 from warploom_sim.replay.event_comparison import Comparison
 from warploom_sim.replay.index_reads import IndexReads
 from warploom_sim.replay.launch_figures import launch_figures
+from warploom_sim.replay.model_input import priorities_of
 from warploom_sim.replay.model_run import ModelJob
 from warploom_sim.replay.recorded_times import recorded_times
 from warploom_sim.replay.replay_checks import lost_errors, shortfalls, unread
-from warploom_sim.replay.replay_follow import Followed, follow
+from warploom_sim.replay.replay_follow import Followed, Recorded, follow
 from warploom_sim.replay.replay_job import Job, model_pieces, result_of
 from warploom_sim.replay.replay_result import Replay
 from warploom_sim.replay.replay_waves import check_reached, save_view
@@ -115,7 +117,14 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     request = replay.request
     names = [launch.name for launch in replay.trace.launches]
     make = axi_run.SettledFigures if request.host == "axi" else RunningFigures
-    figures = make(replay.launches, names, replay.config, replay.arrivals, replay.recording)
+    figures = make(
+        replay.launches,
+        names,
+        replay.config,
+        replay.arrivals,
+        replay.recording,
+        awaited=replay.awaited,
+    )
     reads = IndexReads(replay.launches, replay.config) if replay.config.makes_indices else None
     followed, sent = _run_both(replay, simulation, rtl_folder, model_folder, figures, reads)
     if request.wave_cycles:
@@ -131,19 +140,17 @@ def _run_in(folder: Path, replay: Job, simulation: Simulation) -> Outcome:
     if simulation.waves:
         waveform = rtl_folder / simulation.waves
         outcome.figures["waveform"] = str(waveform)
-        outcome.figures["view"] = str(save_view(waveform, replay.config, request))
+        outcome.figures["view"] = str(save_view(waveform, replay.config, request, replay.dut))
     return outcome
 
 
 def _build(replay: Job) -> Simulation:
     request = replay.request
     assert request.simulator
-    block = "FrontEnd" if request.host == "axi" else "LaunchPath"
+    block = {"direct": "LaunchPath", "queued": "QueuedLaunchPath", "axi": "FrontEnd"}[replay.dut]
     what = f"building {block} ({request.config}) for {request.simulator}, once"
     with working(what):
-        return replay_bench_build.build(
-            replay.config, request.simulator, request.waves, request.host
-        )
+        return replay_bench_build.build(replay.config, request.simulator, request.waves, replay.dut)
 
 
 def _run_both(
@@ -176,7 +183,13 @@ def _run_both(
             model = stack.enter_context(model_process(job, model_folder))
         running = stack.enter_context(
             simulation_process(
-                simulation, replay.launches, config, request, rtl_folder, replay.arrivals
+                simulation,
+                replay.launches,
+                config,
+                request,
+                rtl_folder,
+                replay.arrivals,
+                replay.waits,
             )
         )
         transfers: list[int] | None = None
@@ -195,6 +208,7 @@ def _run_both(
             lambda offered: progress.update(task, completed=offered),
             reads=reads,
             flip=replay.flip,
+            dut=replay.dut,
         )
     return followed, transfers
 
@@ -215,7 +229,24 @@ def _misread(replay: Job, rtl_folder: Path) -> list[str]:
         there[: request.launches],
         replay.config,
         replay.trace.devices,
-        request.host,
+        replay.dut,
+        priorities_of(request),
+    )
+
+
+def _early_starts(replay: Job, rtl: Events, recorded: Recorded) -> list[str]:
+    """Return in words which launches of the RTL did not wait, by the trace's file alone."""
+    path, device = replay.trace.path, replay.request.device
+    queues = [kernel.queue for kernel in recount.read(path, device)[: len(replay.launches)]]
+    tables = rtl.tables
+    if len(tables["answers"]["cycle"]) < len(queues):
+        return []  # a run that was given up
+    return wait_check.early_starts(
+        wait_check.awaited(path, device),
+        queues,
+        tables["answers"],
+        tables["ended"],
+        recorded.first_offers,
     )
 
 
@@ -246,6 +277,7 @@ def _judge(
     problems += shortfalls(compared, replay.demanded, rtl, recorded.offered)
     problems += lost_errors(rtl, end.error_counts, replay.config)
     problems += _misread(replay, rtl_folder)
+    problems += _early_starts(replay, rtl, recorded) if replay.event_waits_kept else []
     problems += reads.problems(replay.demanded.blocks) if reads else []
     problems += heard.problems if heard else []
     # A run that went wrong has no offers and reports that belong together.
@@ -286,7 +318,7 @@ def _figures(
     caution = replay_words.scale_caution(request.time_scale)
     fates = replay_words.launches_by_fate(rtl)
     launches = len(rtl.tables["answers"]["cycle"])
-    killed = fates.get("killed", 0)
+    killed = fates.get("killed", 0) + fates.get("aborted", 0)
     spared = expected.nobody_killed(request.kill_every, launches, killed)
     return {
         **({"caution": caution} if caution else {}),
@@ -295,7 +327,8 @@ def _figures(
         **{name: value for name, value in how.items() if value not in (None, [])},
         **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
         **({"without_grid": missing} if (missing := replay.trace.without_grid) else {}),
-        **({"event_waits_ignored": waits} if (waits := replay.trace.waits.count) else {}),
+        **({"event_waits_kept": kept} if (kept := replay.event_waits_kept) else {}),
+        **({"event_waits_ignored": ignored} if (ignored := replay.event_waits_ignored) else {}),
         "launches": launches,
         "refused": replay_words.refused_by_code(rtl),
         "fates": fates,

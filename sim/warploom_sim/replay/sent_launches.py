@@ -10,7 +10,7 @@ from typing import Final
 
 from warploom_sim.replay.recount import Kernel
 from warploom_sim.traces.devices import Device
-from warploom_spec import Config, layouts
+from warploom_spec import Config, layouts, queue_packets
 from warploom_spec.host_commands import launch_words
 from warploom_spec.resources import AMOUNT_FIELDS
 
@@ -22,7 +22,10 @@ _REGISTER_UNIT, _SHARED_UNIT = 256, 128
 
 
 def demanded(
-    kernels: Sequence[Kernel], config: Config, devices: Mapping[int, Device]
+    kernels: Sequence[Kernel],
+    config: Config,
+    devices: Mapping[int, Device],
+    priorities: Mapping[int, int] | None = None,
 ) -> Iterator[dict[str, int]]:
     """Give for each kernel of the file the fields that its launch must have.
 
@@ -34,6 +37,8 @@ def demanded(
         Gives the warp size and the number of streams.
     devices : mapping of int to Device
         The recorded GPUs.
+    priorities : mapping of int to int or None
+        As for `differences`.
     """
     streams: dict[tuple[int, int], int] = {}
     for kernel in kernels:
@@ -50,12 +55,12 @@ def demanded(
             "shared": -(-bytes_ // _SHARED_UNIT),
             "barriers": device.lone_barriers if lone else 1,
             "stream": stream,
-            "priority": 0,
+            "priority": (priorities or {}).get(stream, 0),
             "after_previous": 1,
         }
 
 
-def given(path: Path, config: Config, host: str) -> Iterator[Mapping[str, int]]:
+def given(path: Path, config: Config, dut: str) -> Iterator[Mapping[str, int]]:
     """Give the fields of each launch in the bench's file.
 
     Parameters
@@ -64,16 +69,18 @@ def given(path: Path, config: Config, host: str) -> Iterator[Mapping[str, int]]:
         The file: a line a launch, its launch descriptor or the words of its task register last.
     config : Config
         Decides the layout.
-    host : str
-        ``axi``: words of the task register; else launch descriptors.
+    dut : str
+        The hardware: one of ``replay_bench.DUTS``. With ``axi`` words of the task register.
     """
     with path.open() as lines:
         for line in lines:
             word = int(line.split()[-1], 16)
-            if host == "axi":
+            if dut == "axi":
                 layout = launch_words(config)
                 words = [word >> 32 * k & 0xFFFF_FFFF for k in range(layout.words)]
                 yield layout.unpack(words)
+            elif dut == "queued":
+                yield queue_packets.queued_launch(config).unpack(word)
             else:
                 yield layouts.launch_descriptor(config).unpack(word)
 
@@ -83,7 +90,8 @@ def differences(
     kernels: Sequence[Kernel],
     config: Config,
     devices: Mapping[int, Device],
-    host: str = "direct",
+    dut: str = "direct",
+    priorities: Mapping[int, int] | None = None,
 ) -> list[str]:
     """Return in words the first launch that the bench was given otherwise than the trace has it.
 
@@ -97,13 +105,15 @@ def differences(
         What the bench was generated from.
     devices : mapping of int to Device
         The recorded GPUs.
-    host : str
-        Who sends the launches: one of `warploom_sim.replay.request.HOSTS`.
+    dut : str
+        The hardware: one of ``replay_bench.DUTS``.
+    priorities : mapping of int to int or None
+        The priorities that streams were given, by their numbers in the replay.
     """
-    sent = list(given(path, config, host))
+    sent = list(given(path, config, dut))
     if len(sent) != len(kernels):
         return [f"the bench was given {len(sent):,} launches instead of {len(kernels):,}"]
-    pairs = zip(sent, demanded(kernels, config, devices), strict=True)
+    pairs = zip(sent, demanded(kernels, config, devices, priorities), strict=True)
     for number, (got, wanted) in enumerate(pairs):
         wrong = [
             f"{name} {got[name]:,} instead of {value:,}"

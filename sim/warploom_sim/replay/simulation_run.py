@@ -33,7 +33,8 @@ from warploom_sim.replay.model_run import ModelJob
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import plusargs
 from warploom_sim.replay.sent_launches import LAUNCH_FILE
-from warploom_spec import Config, LaunchDescriptor
+from warploom_sim.traces.kept_waits import KeptWaits
+from warploom_spec import Config, LaunchDescriptor, queue_packets
 
 Process = subprocess.Popen[bytes]
 #: What a process of a run said.
@@ -130,12 +131,18 @@ def simulation_process(
     request: ReplayRequest,
     folder: Path,
     arrivals: Sequence[int] | None = None,
+    waits: KeptWaits | None = None,
 ) -> Iterator[Process]:
-    """Run the simulation of a request; it writes its event files into its folder."""
+    """Run the simulation of a request; it writes its event files into its folder.
+
+    ``waits`` is what the launches wait for; None where LaunchPath runs them.
+    """
     assert request.simulator
     axi = request.host == "axi"
     if axi:
         lines = axi_bench.launch_lines(launches, config)
+    elif waits is not None:
+        lines = queued_lines(launches, config, waits, arrivals)
     else:
         pairs = zip(arrivals or [0] * len(launches), launches, strict=True)
         lines = (f"{arrival:x} {launch.pack(config):x}\n" for arrival, launch in pairs)
@@ -168,6 +175,27 @@ def simulation_process(
         )
 
 
+def queued_lines(
+    launches: Sequence[LaunchDescriptor],
+    config: Config,
+    waits: KeptWaits,
+    arrivals: Sequence[int] | None = None,
+) -> Iterator[str]:
+    """Give for each launch what the source of QueuedLaunchPath's bench reads, hexadecimal."""
+    packet = queue_packets.queued_launch(config)
+    for number, launch in enumerate(launches):
+        values = launch.values(config)
+        for k, (stream, count) in enumerate(waits.pairs[number]):
+            values |= {f"wait{k}_valid": 1, f"wait{k}_stream": stream}
+            values[f"wait{k}_count"] = count % (1 << queue_packets.WAIT_BITS)
+        fields = {field.name: values.get(field.name, 0) for field in packet.present}
+        held = waits.held[number]
+        words = [arrivals[number] if arrivals else 0, len(held)]
+        for other in held:
+            words += [launches[other].stream, waits.numbers[other]]
+        yield " ".join(f"{word:x}" for word in (*words, packet.pack(fields))) + "\n"
+
+
 def slowdown(config: Config, knee: int | None) -> int:
     """Return how many times longer a block takes at most than its base length says."""
     return 1 if knee is None else -(-config.warp_slots // knee)
@@ -183,8 +211,8 @@ def failure(what: str, returncode: int, folder: Path) -> str:
     return f"{how}: {last}" if last else how
 
 
-def read_recorded(folder: Path, config: Config) -> Recorded:
-    """Return all that the RTL's run recorded.
+def read_recorded(folder: Path, config: Config, dut: str = "direct") -> Recorded:
+    """Return all that the RTL's run recorded; ``dut`` is one of ``replay_bench.DUTS``.
 
     Raises
     ------
@@ -193,7 +221,7 @@ def read_recorded(folder: Path, config: Config) -> Recorded:
     """
     end = read_end(folder / "end.bin")
     tables = {}
-    for kind, packet in record_packets(config).items():
+    for kind, packet in record_packets(config, dut).items():
         file = EventFile(folder / f"{kind}.bin", packet)
         parts = [*iter(file.read, None), file.finish(counted=not end.stopped)]
         tables[kind] = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]}

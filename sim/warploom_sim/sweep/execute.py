@@ -71,7 +71,7 @@ def _model_alone(run: Run, content: bytes) -> "RunFigures":
     from warploom_sim.replay.replay_job import figures_alone, prepare_launches, read_trace
 
     request = run.request
-    key = run.content, request.device, request.gpu, request.strict
+    key = run.content, request.device, request.gpu, request.strict, request.keeps_waits
     if key not in _read:
         while len(_read) >= _MOST_READ:
             del _read[next(iter(_read))]

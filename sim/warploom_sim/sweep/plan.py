@@ -92,7 +92,7 @@ def plan(
         Recordings.
     given : mapping of str to sequence
         Of fields of `ReplayRequest` all values. Those of ``settings`` are each ``FIELD=V1,V2``; a
-        field that is a tuple has one value a setting.
+        field that is a tuple has one value a setting. ``priorities`` are those of all runs.
     recordings : Recordings or None
         Where the traces are kept that are read: the recorded GPU is a configuration.
 
@@ -125,6 +125,9 @@ def _combinations(given: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]
     }
     if "settings" in given:
         chosen["settings"] = _settings(given["settings"])
+    if "priorities" in given:
+        # One value: all of them.
+        chosen["priorities"] = [tuple(given["priorities"])]
     names = [name for role in _ORDER for name, one in known.items() if one.role is role]
     for values in itertools.product(*(chosen[name] for name in names)):
         yield dict(zip(names, values, strict=True))

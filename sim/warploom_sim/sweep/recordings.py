@@ -9,7 +9,7 @@ class Recordings:
     """Traces as they are asked for."""
 
     def __init__(self) -> None:
-        self._read: dict[object, Trace] = {}
+        self._read: dict[tuple[bool, object, object, object], Trace] = {}
 
     def of(self, request: ReplayRequest) -> Trace:
         """Return the trace of a request for one.
@@ -19,12 +19,14 @@ class Recordings:
         WarploomError
             If the trace is refused.
         """
-        key = request.trace, request.device, request.gpu
+        key = request.keeps_waits, request.trace, request.device, request.gpu
         if key not in self._read:
             self._read[key] = read_trace(request)
         return self._read[key]
 
     def notes(self) -> list[str]:
         """Return what is to be said of the traces, a line each, and each once."""
-        lines = [said for trace in self._read.values() for said in trace.notes()]
+        lines = [
+            said for (keeps, *_), trace in self._read.items() for said in trace.notes(keeps=keeps)
+        ]
         return list(dict.fromkeys(lines))

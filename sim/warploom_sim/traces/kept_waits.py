@@ -27,11 +27,14 @@ class KeptWaits:
         By launch: its pairs (stream, count), those of earlier launches first.
     held : tuple of tuple of int
         By launch: launches whose records its source awaits before it sends it.
+    numbers : tuple of int
+        By launch: how many of its stream are accepted up to it, itself included.
     """
 
     kept: int
     pairs: tuple[tuple[tuple[int, int], ...], ...]
     held: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...]
 
 
 def keep_waits(
@@ -65,7 +68,7 @@ def keep_waits(
         held.append(tuple(ordered[: max(fit, 0)]))
         newest = ordered[max(fit, 0) :]
         pairs.append(tuple((launches[other].stream, numbers[other]) for other in newest))
-    return KeptWaits(waits.count - waits.unknown, tuple(pairs), tuple(held))
+    return KeptWaits(waits.count - waits.unknown, tuple(pairs), tuple(held), tuple(numbers))
 
 
 def _numbers(launches: Sequence[LaunchDescriptor], refused: frozenset[int]) -> list[int]:

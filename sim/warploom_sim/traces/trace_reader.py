@@ -103,9 +103,17 @@ class Trace:
             f" recorded for them; the first is event {first.event} ({shown(first.name)})"
         )
 
-    def notes(self) -> list[str]:
-        """Return, a line each, all that a replay of this trace leaves out."""
-        return [*filter(None, [self.left_out_note()]), *self.gpu_notes(), *self.ignored_notes()]
+    def notes(self, *, keeps: bool = False) -> list[str]:
+        """Return, a line each, all that a replay of this trace leaves out.
+
+        ``keeps`` says whether it keeps event waits.
+        """
+        return [
+            *filter(None, [self.left_out_note()]),
+            *self.gpu_notes(),
+            *self.wait_notes(keeps),
+            *self.copy_notes(),
+        ]
 
     def gpu_notes(self) -> list[str]:
         """Return, a line each, what is not known of the recorded GPU and its kernels."""
@@ -129,16 +137,27 @@ class Trace:
             )
         return lines
 
-    def ignored_notes(self) -> list[str]:
-        """Return, a line each, what a replay leaves out beside kernels: event waits, copies."""
+    def wait_notes(self, keeps: bool) -> list[str]:
+        """Return, a line each, what a replay makes of the event waits."""
+        waits = self.waits
+        rules = ", ".join(f"{count:,} {rule}" for rule, count in waits.by_rule.items())
+        if keeps:
+            known, unknown = waits.count - waits.unknown, waits.unknown
+            lost = "their streams are unknown: launches may overlap that the program ordered"
+            lines = [f"{known:,} event waits kept ({rules})"] * bool(known)
+            lines += [f"{unknown:,} event waits ignored: {lost}"] * bool(unknown)
+            return [f"{self.path}: {line}" for line in lines]
+        if not waits.count:
+            return []
+        unknown_too = f", {waits.unknown:,} of an unknown stream" * bool(waits.unknown)
+        return [
+            f"{self.path}: {waits.count:,} event waits ignored ({rules}{unknown_too}):"
+            f" {len(waits.pairs):,} pairs of launches may overlap that the program ordered"
+        ]
+
+    def copy_notes(self) -> list[str]:
+        """Return in a line which copies a replay leaves out."""
         lines = []
-        if self.waits.count:
-            rules = ", ".join(f"{count:,} {rule}" for rule, count in self.waits.by_rule.items())
-            unknown = f", {self.waits.unknown:,} of an unknown stream" * bool(self.waits.unknown)
-            lines.append(
-                f"{self.path}: {self.waits.count:,} event waits ignored ({rules}{unknown}):"
-                f" {len(self.waits.pairs):,} pairs of launches may overlap that the program ordered"
-            )
         words = {name: name.replace("_", " ") for name in COPY_CATEGORIES.values()}
         counts = [
             f"{self.passed_over[name]:,} {word}"
@@ -149,18 +168,24 @@ class Trace:
             lines.append(f"{self.path}: {' and '.join(counts)} are not replayed")
         return lines
 
-    def refuse_ignored_waits(self) -> None:
-        """Refuse a trace with event waits, which a replay would ignore.
+    def refuse_ignored_waits(self, *, keeps: bool) -> None:
+        """Refuse a trace with event waits which a replay would ignore.
+
+        Parameters
+        ----------
+        keeps : bool
+            Whether the replay keeps those whose stream is known.
 
         Raises
         ------
         WarploomError
             Names the first call that makes a stream wait.
         """
-        if self.event_waits:
+        if self.event_waits and not (keeps and not self.waits.unknown):
+            ignored = f"{self.waits.unknown:,} of them" if keeps else "them"
             raise event_place(self.path, self.event_waits[0]).refuse(
                 f"makes a stream wait for an event, one of {len(self.event_waits):,} such calls;"
-                " replays ignore them; legal with --strict: none"
+                f" the replay ignores {ignored}; legal with --strict: none"
             )
 
     def summary(self) -> dict[str, Any]:

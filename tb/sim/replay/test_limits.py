@@ -287,6 +287,7 @@ def test_limits_have_the_numbers_of_the_walk() -> None:
         "places": limit_walk.PLACES,
         "path": limit_walk.PATH,
         "arrivals": limit_walk.ARRIVALS,
+        "waits": limit_walk.WAITS,
         "nothing_left": limit_walk.NOTHING_LEFT,
     }
     numbers |= {name: limit_walk.FIRST_RESOURCE + k for k, name in enumerate(RESOURCES)}

@@ -87,6 +87,8 @@ def test_all_that_decides_the_result_is_in_the_runs_name(tmp_path: Path, trace: 
         {"contention": "none"},
         {"knee": 8},
         {"arrivals": "trace"},
+        {"events": "ignore"},
+        {"priorities": "0=1"},
         {"allocator": "own"},
         {"kill_every": 1},
         {"launches": 1},

@@ -11,27 +11,13 @@ import networkx as nx
 import pytest
 from click.testing import CliRunner
 
-from tb.support.trace_files import DEVICE, call, kernel, write
+from tb.support.trace_files import DEVICE, call, kernel, record, wait, write
 from warploom_sim import cli
 from warploom_sim.traces import trace_reader
 from warploom_sim.traces.event_waits import RULES, Calls, EventWaits, event_waits
 from warploom_sim.traces.kernel_launch import KernelLaunch
 
 TRACES = Path(__file__).parents[3] / "traces"
-
-
-def record(correlation: int, ts: float, name: str = "cudaEventRecordWithFlags") -> dict[str, Any]:
-    return call(correlation, ts) | {"name": name}
-
-
-def wait(
-    correlation: int, ts: float, stream: int, name: str = "cudaStreamWaitEvent", **said: int
-) -> list[dict[str, Any]]:
-    """Return a wait's call, and what the profiler says of it."""
-    unknown = {"wait_on_stream": -1, "wait_on_cuda_event_record_corr_id": -1}
-    arguments = unknown | {"stream": stream, "correlation": correlation, "device": 0} | said
-    sync = {"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "ts": ts, "args": arguments}
-    return [call(correlation, ts) | {"name": name}, sync]
 
 
 def launched(correlation: int, called: float, ran: float, stream: int) -> list[dict[str, Any]]:
@@ -220,6 +206,7 @@ def test_what_is_ignored_is_said_and_strict_refuses(tmp_path: Path) -> None:
     document = {"deviceProperties": [DEVICE], "traceEvents": list(itertools.chain(*content))}
     trace, out = write(tmp_path, document), tmp_path / "f.json"
     command = ["sim", str(trace), "--sim", "icarus", "--config", "tiny", "--json", str(out)]
+    command += ["--events", "ignore"]
     done = CliRunner().invoke(cli.main, command)
     assert done.exit_code == 0
     assert json.loads(out.read_text())["event_waits_ignored"] == 1
@@ -227,7 +214,8 @@ def test_what_is_ignored_is_said_and_strict_refuses(tmp_path: Path) -> None:
     assert "1 memory copies are not replayed" in done.stderr
     assert trace_reader.load(trace).summary()["host_synchronisations"] == 1
     out.unlink()
-    for also in (command, ["compare", str(trace), "--results", str(tmp_path / "r")]):
+    compare = ["compare", str(trace), "--events", "ignore", "--results", str(tmp_path / "r")]
+    for also in (command, compare):
         refused = CliRunner().invoke(cli.main, [*also, "--strict"])
         assert refused.exit_code == 2 and refused.stderr.count("\n") == 1
         assert "event 2: makes a stream wait for an event, one of 1 such calls" in refused.stderr

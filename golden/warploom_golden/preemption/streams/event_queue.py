@@ -149,8 +149,9 @@ class EventQueue:
         s.acting = self._abort.acts_on()
         self._places.observe(end)
         s.view = View(s.streams, self._coming(), s.no_sm, self._window)
-        self._line.step(self._commands.aborted_streams)
+        # Before the line says what is out in this cycle: the choice asks what was (rule 29).
         self._choice.step()
+        self._line.step(self._commands.aborted_streams)
         self._places.step()
         if self._places.owed is not None:
             self._line.owe("end", self._places.owed)

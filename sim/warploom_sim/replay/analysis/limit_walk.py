@@ -21,7 +21,8 @@ PLACES: Final = RECLAIM + 2
 PATH_BEHIND: Final = 3
 PATH: Final = RECLAIM + PATH_BEHIND
 ARRIVALS: Final = RECLAIM + 4
-NOTHING_LEFT: Final = RECLAIM + 5
+WAITS: Final = RECLAIM + 5
+NOTHING_LEFT: Final = RECLAIM + 6
 #: Rows of the stretches that are found.
 START: Final = 0
 LIMIT: Final = 1

@@ -19,6 +19,7 @@ LIMITS: Final = (
     "places",
     "path",
     "arrivals",
+    "waits",
     "nothing_left",
 )
 #: What each is called where people read it.
@@ -30,6 +31,7 @@ LABELS: Final = {
     "places": "resident places",
     "path": "launch path",
     "arrivals": "arrivals",
+    "waits": "event waits",
     "nothing_left": "nothing left",
 }
 #: A cycle that no replay reaches.
@@ -130,7 +132,8 @@ class LimitFinder:
     ----------
     launches : Launches
         Of which these columns are read when a launch's blocks come, which must be known by then as
-        far as they had happened: ``stream``, ``arrival``, ``resident``, ``end``, ``takes``.
+        far as they had happened: ``stream``, ``arrival``, ``resident``, ``end``, ``left``,
+        ``takes``, ``awaits``.
     config : Config
         Of the hardware.
 
@@ -172,8 +175,9 @@ class LimitFinder:
             Stretches of cycles in which one limit holds for one launch, in order, without a gap.
             Their rows: first cycle; number of the limit in `LIMITS`; row of the launch that is
             next, whose block could not be placed, or was; and row of the launch that it waits
-            for. Under ``order`` this is the one before it in its stream, under ``places`` the one
-            whose place it gets, else itself; `NEVER` if there is none.
+            for. Under ``waits`` this is the one of another stream that ends last, under ``order``
+            the one before it in its stream, under ``places`` the one whose place it gets, else
+            itself; `NEVER` if there is none.
         """
         # Numba's import takes a while.
         from warploom_sim.replay.analysis import limit_walk
@@ -221,15 +225,15 @@ class LimitFinder:
     def _left(self, row: int) -> int:
         """Return the first cycle in which the place of a launch is free, as far as that is known.
 
-        One cycle after its end was loaded, in which its record is valid.
+        One cycle after its end was loaded.
         """
         if row == NEVER:
             return 0
-        return int(self._launches.end[row]) - 1 if self._launches.end[row] != NEVER else _LATER
+        return int(self._launches.left[row]) if self._launches.left[row] != NEVER else _LATER
 
     def _wait(self, row: int, since: int, decided: int) -> _Waits:
         """Return how long a launch waited for what that is the next one from a cycle on."""
-        from warploom_sim.replay.analysis.limit_walk import ARRIVALS, ORDER, PATH, PLACES
+        from warploom_sim.replay.analysis.limit_walk import ARRIVALS, ORDER, PATH, PLACES, WAITS
 
         launches, t = self._launches, self._timing
         stream = int(launches.stream[row])
@@ -242,9 +246,12 @@ class LimitFinder:
         known = resident + t.fit_table + 2 * int(self._most[row])
         known += int(self._most[beside]) if self._left(beside) > given else 0
         arrival = int(launches.arrival[row])
+        ends = {other: int(launches.end[other]) for other in launches.awaits[row]}
+        awaited = max(ends, key=lambda other: ends[other], default=NEVER)
         until = (
             # Nothing is sent before cycle 1: what arrives then is as good as there in cycle 0.
             (ARRIVALS, arrival if arrival > 1 else 0, row),
+            (WAITS, ends.get(awaited, 0), awaited),
             (ORDER, self._left(before), before),
             (PLACES, self._left(waited), waited),
             (PATH, head, row),

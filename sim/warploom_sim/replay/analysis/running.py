@@ -10,7 +10,7 @@ from warploom_golden.replay.event_model import Events, Piece, joined
 from warploom_sim.replay.analysis.block_walk import BlockWalk
 from warploom_sim.replay.analysis.limits import Waits
 from warploom_sim.replay.recorded_times import Recording
-from warploom_sim.replay.replay_columns import launch_columns, no_figures
+from warploom_sim.replay.replay_columns import launch_columns, no_figures, places_left
 from warploom_sim.replay.replay_figures import cycles
 from warploom_sim.replay.replay_result import Launches, occupancy
 from warploom_spec import STALL_CAUSES, Config, LaunchDescriptor, timing
@@ -34,6 +34,8 @@ class RunningFigures:
         First cycle in which each launch may be sent; None: any.
     recording : Recording or None
         When the launches ran on the recorded GPU; None: that is not known.
+    awaited : sequence of tuple of int or None
+        By launch: those that it waits for; None: none waits.
     limits : bool
         Whether to find what blocked the head, which takes as long as all else.
     """
@@ -46,9 +48,10 @@ class RunningFigures:
         arrivals: Sequence[int] | None,
         recording: Recording | None = None,
         *,
+        awaited: Sequence[tuple[int, ...]] | None = None,
         limits: bool = True,
     ):
-        self._given = launches, names, config, arrivals, recording
+        self._given = launches, names, config, arrivals, recording, awaited
         self._config = config
         self._events: list[Events] = []
         # A first look at the launches, in which what happens to them is filled in as it comes.
@@ -69,9 +72,10 @@ class RunningFigures:
         if self._given[3] is None:
             answered = events.tables["answers"]["cycle"].astype(np.int64)
             self._live.arrival[rows] = answered - (timing(self._config).launch_check + 1)
-        for kind, column in (("words", self._live.resident), ("ended", self._live.end)):
-            table = events.tables[kind]
-            column[self._walk.rows_of(table["ticket"])] = table["cycle"]
+        words, ended = events.tables["words"], events.tables["ended"]
+        self._live.resident[self._walk.rows_of(words["ticket"])] = words["cycle"]
+        rows = self._walk.rows_of(ended["ticket"])
+        self._live.end[rows], self._live.left[rows] = ended["cycle"], places_left(ended)
 
     def finish(self) -> "RunFigures":
         """Return the figures of the whole run."""

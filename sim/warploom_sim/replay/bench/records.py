@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from warploom_golden.replay.event_tables import Table
 from warploom_sim.failure import ProgramError
-from warploom_spec import STALL_CAUSES, Config, Field, Packet, layouts
+from warploom_spec import STALL_CAUSES, Config, Field, Packet, layouts, queue_packets
 
 WORD_BITS: Final = 64
 _CYCLE: Final = Field("cycle", 64, "cycle in which it stands at the port")
@@ -31,13 +31,17 @@ LACKS, UNASKED = 1, 2
 CLOSED: Final = 2**64 - 1
 
 
-def record_packets(config: Config) -> dict[str, Packet]:
-    """Return the layout of each event file's records, by the kind of event."""
+def record_packets(config: Config, dut: str = "direct") -> dict[str, Packet]:
+    """Return the layout of each event file's records, by the kind of event.
+
+    ``dut`` is one of ``replay_bench.DUTS``.
+    """
+    decision = layouts.index_decision(config).fields
     fields: Mapping[str, tuple[Field, ...]] = {
         # Without the pulse's own bit.
         "answers": layouts.launch_answer(config).fields[1:],
-        "decisions": (_TICKET, *layouts.index_decision(config).fields),
-        "done": layouts.index_decision(config).fields,
+        "decisions": (_TICKET, *decision),
+        "done": decision,
         "warps": layouts.packed_warp(config).fields,
         "words": (Field("place", 16, "resident place"), *layouts.launch_words(config).fields),
         "offers": (_SM, _TICKET, *layouts.block_offer(config).fields),
@@ -48,6 +52,15 @@ def record_packets(config: Config) -> dict[str, Packet]:
             *layouts.error_record(config).fields[1:],
         ),
     }
+    if dut == "queued":
+        fields = {
+            **fields,
+            "answers": queue_packets.queue_answer(config).fields[1:],
+            "decisions": decision,
+            "ended": queue_packets.final_record(config).fields[1:],
+            "put_back": queue_packets.put_back(config).fields[1:],
+            "timeline": queue_packets.timeline_step(config).fields[1:],
+        }
     return {kind: Packet(kind, (_CYCLE, *rest)) for kind, rest in fields.items()}
 
 

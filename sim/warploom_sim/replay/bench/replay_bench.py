@@ -28,10 +28,15 @@ from warploom_sim.replay.bench.records import (
     sent_packet,
 )
 from warploom_sim.replay.replay_waves import PLACES, RESET_CYCLES
-from warploom_spec import Config, Packet, layouts, timing
+from warploom_spec import Config, Packet, layouts, queue_packets, timing
 
-#: Module name of the Verilog in the middle: LaunchPath, or FrontEnd with a host in front.
-DUTS: Final = {"direct": "launch_path", "axi": "front_end"}
+#: Module name of the Verilog in the middle: LaunchPath, QueuedLaunchPath, or FrontEnd with a host
+#: in front.
+DUTS: Final = {
+    "direct": "launch_path",
+    "queued": "queued_launch_path",
+    "axi": "front_end",
+}
 #: (name, direction, width in bits) of a port.
 Port = tuple[str, str, int]
 #: Knee of a run without contention: above every number of warps.
@@ -39,35 +44,36 @@ NO_KNEE: Final = (1 << 31) - 1
 #: Ports that the bench drives; the other inputs are idle, and ready.
 DRIVEN: Final = {
     "direct": ("launch__", "report__", "stop__", "read__"),
+    "queued": ("launch__", "report__", "abort__", "read__"),
     "axi": ("axil__", "report__", "read__"),
 }
 
 
-def bench_text(ports: Sequence[Port], config: Config, host: str = "direct") -> str:
+def bench_text(ports: Sequence[Port], config: Config, dut: str = "direct") -> str:
     """Return the Verilog of module ``bench``.
 
     Parameters
     ----------
     ports : sequence of Port
-        LaunchPath's or `ObservedFrontEnd`'s, without clock and reset.
+        LaunchPath's, QueuedLaunchPath's or `ObservedFrontEnd`'s, without clock and reset.
     config : Config
         What it was generated from.
-    host : str
-        One of `warploom_sim.replay.request.HOSTS`.
+    dut : str
+        One of `DUTS`.
     """
-    axi = host == "axi"
+    axi = dut == "axi"
     parts = (
         _head(),
-        _wires(ports, host),
-        replay_waves.wires(config),
-        _files(config, host),
-        axi_host(config) if axi else _source(config),
-        () if axi else _killer(config),
-        *(_sm_core(sm, config) for sm in range(config.sms)),
-        index_readers(config, host) if config.makes_indices else (),
-        _dut(ports, host),
-        _stop_task(config, host),
-        _recorder(config, host),
+        _wires(ports, dut),
+        replay_waves.wires(config, dut),
+        _files(config, dut),
+        axi_host(config) if axi else _source(config, dut),
+        () if axi else _aborter(config) if dut == "queued" else _killer(config),
+        *(_sm_core(sm, config, dut) for sm in range(config.sms)),
+        index_readers(config, dut) if config.makes_indices else (),
+        _dut(ports, dut),
+        _stop_task(config, dut),
+        _recorder(config, dut),
         ("endmodule",),
     )
     return "".join(f"{line}\n" for part in parts for line in part)
@@ -81,9 +87,9 @@ def _head() -> Iterator[str]:
     yield "  reg [31:0] resets, seed, knee, index_reads;"
 
 
-def _wires(ports: Sequence[Port], host: str) -> Iterator[str]:
+def _wires(ports: Sequence[Port], dut: str) -> Iterator[str]:
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(DRIVEN[host]):
+        if direction == "out" or name.startswith(DRIVEN[dut]):
             yield f"  wire {_range(bits)}{name};"
 
 
@@ -92,22 +98,22 @@ def _range(bits: int) -> str:
     return "" if bits == 1 else f"[{bits - 1}:0] "
 
 
-def _packets(config: Config, host: str) -> dict[str, Packet]:
+def _packets(config: Config, dut: str) -> dict[str, Packet]:
     """Return the packet of each kind of event that is recorded."""
-    return record_packets(config) | ({"sent": sent_packet()} if host == "axi" else {})
+    return record_packets(config, dut) | ({"sent": sent_packet()} if dut == "axi" else {})
 
 
-def _written_elsewhere(config: Config, host: str) -> dict[str, Packet]:
+def _written_elsewhere(config: Config, dut: str) -> dict[str, Packet]:
     """Return the packets of what the SMs' readers and the host write themselves."""
     reads = {"reads": index_read_packet(config)} if config.makes_indices else {}
-    return reads | ({"heard": heard_packet()} if host == "axi" else {})
+    return reads | ({"heard": heard_packet()} if dut == "axi" else {})
 
 
-def _files(config: Config, host: str) -> Iterator[str]:
+def _files(config: Config, dut: str) -> Iterator[str]:
     """Open a file for each kind of event, in the current directory."""
     packets = {
-        **_packets(config, host),
-        **_written_elsewhere(config, host),
+        **_packets(config, dut),
+        **_written_elsewhere(config, dut),
         "end": end_packet(),
     }
     yield f"  integer {', '.join(f'file_{kind}' for kind in packets)};"
@@ -126,12 +132,25 @@ def _files(config: Config, host: str) -> Iterator[str]:
     yield "  end"
 
 
-def _source(config: Config) -> Iterator[str]:
+def _source(config: Config, dut: str) -> Iterator[str]:
+    packet = layouts.launch_descriptor(config)
+    ports = {name: name for name in ("clk", "rst", "cycle", "room", "launches")}
+    ports |= {"early": "launch_early", "valid": "launch__valid", "payload": "launch__payload"}
+    parameters: dict[str, object] = {}
+    if dut == "queued":
+        packet = queue_packets.queued_launch(config)
+        ports["record"] = "oldest[63:0]"
+        parameters = {
+            "ROOMS": 1 << config.priority_bits,
+            "PRIORITY": packet.offsets["priority"],
+            "PRIORITY_BITS": config.priority_bits,
+        }
+    parameters["BITS"] = packet.bits
+    kind = "queued_source" if dut == "queued" else "launch_source"
     yield "  wire [31:0] launches;"
     yield "  wire launch_early;"
-    yield f"  launch_source #(.BITS({layouts.launch_descriptor(config).bits}))"
-    yield "  source (.clk(clk), .rst(rst), .cycle(cycle), .room(room), .valid(launch__valid),"
-    yield "    .early(launch_early), .payload(launch__payload), .launches(launches));"
+    yield f"  {kind} #({connect(parameters)})"
+    yield f"  source ({connect(ports)});"
 
 
 def _killer(config: Config) -> Iterator[str]:
@@ -155,9 +174,40 @@ def _killer(config: Config) -> Iterator[str]:
     yield f"  launch_killer killer ({connect(ports)});"
 
 
-def _sm_core(sm: int, config: Config) -> Iterator[str]:
+def _aborter(config: Config) -> Iterator[str]:
+    """Abort launches by their number; what it sees are the offers and the launch words."""
+    words, offer = layouts.launch_words(config), layouts.block_offer(config)
+    widths = {field.name: field.bits for field in (*words.fields, *offer.fields)}
+    ports = {name: name for name in ("clk", "rst", "seed")}
+    ports |= {"valid": "abort__valid", "ready": "abort__ready", "ticket": "abort__payload"}
+    for place in range(PLACES):
+        of_place = [
+            f"(offer__{sm}__valid & (offer__{sm}__payload[0] == {place}))"
+            for sm in range(config.sms)
+        ]
+        yield f"  wire taken_{place} = {' | '.join(of_place)};"
+        stands = f"words__{place}"
+        sizes = {g: f"{stands}[{words.offsets[g]} +: {widths[g]}]" for g in ("gx", "gy", "gz")}
+        yield f"  wire [63:0] blocks_{place} = {' * '.join(sizes.values())};"
+        # One block is offered in a cycle at most.
+        for axis in ("bx", "by", "bz"):
+            parts = (
+                f"({{{widths[axis]}{{{taken}}}}}"
+                f" & offer__{sm}__payload[{offer.offsets[axis]} +: {widths[axis]}])"
+                for sm, taken in enumerate(of_place)
+            )
+            yield f"  wire [63:0] {axis}_{place} = {' | '.join(parts)};"
+        row = f"by_{place} + {sizes['gy']} * bz_{place}"
+        yield f"  wire [63:0] block_{place} = bx_{place} + {sizes['gx']} * ({row});"
+        ports |= {f"{name}_{place}": f"{name}_{place}" for name in ("taken", "block", "blocks")}
+        ports[f"ticket_{place}"] = f"{stands}[{words.offsets['ticket']} +: 32]"
+        ports[f"launch_{place}"] = f"{stands}[{words.offsets['code']} +: 32]"
+    yield f"  launch_aborter aborter ({connect(ports)});"
+
+
+def _sm_core(sm: int, config: Config, dut: str) -> Iterator[str]:
     words = layouts.launch_words(config)
-    records = record_packets(config)
+    records = record_packets(config, dut)
     grid_x, grid_y, grid_z = config.grid_bits
     parameters = {
         "SM": sm,
@@ -197,20 +247,20 @@ def _sm_core(sm: int, config: Config) -> Iterator[str]:
     yield f"  sm_{sm} ({connect(ports)});"
 
 
-def _dut(ports: Sequence[Port], host: str) -> Iterator[str]:
+def _dut(ports: Sequence[Port], dut: str) -> Iterator[str]:
     """Connect the hardware: what is not used is idle, every output stream is taken at once."""
     connections = {"clk": "clk", "rst": "rst"}
     for name, direction, bits in ports:
-        if direction == "out" or name.startswith(DRIVEN[host]):
+        if direction == "out" or name.startswith(DRIVEN[dut]):
             connections[name] = name
         elif name.endswith("__ready"):
             connections[name] = "1'b1"
         else:
-            connections[name] = f"{{{bits}{{1'b{int(name == 'enable')}}}}}"
-    yield f"  {DUTS[host]} dut ({connect(connections)});"
+            connections[name] = f"{{{bits}{{1'b{int(name in ('enable', 'pop'))}}}}}"
+    yield f"  {DUTS[dut]} dut ({connect(connections)});"
 
 
-def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
+def _events(config: Config, dut: str) -> dict[str, list[tuple[str, str]]]:
     """Return what makes an event of each kind, and what is written of it.
 
     An SM's stand-in writes its own events: of those there is nothing to write here.
@@ -219,11 +269,14 @@ def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
     error_bits, answer_bits = (
         packet(config).bits for packet in (layouts.error_record, layouts.launch_answer)
     )
-    errors = ("dispatch_error", "index_error", "error")
+    queued = dut == "queued"
+    errors = ("dispatch_error", "index_error", *(() if queued else ("error",)))
+    if queued:
+        answer_bits = queue_packets.queue_answer(config).bits
     return {
         "answers": [("answer[0]", f"answer[{answer_bits - 1}:1]")],
-        "ended": [("ended__valid", "ended__payload")],
-        "decisions": [("decided_valid", "decided, decided_ticket")],
+        "ended": [_pulse(config, "record")] if queued else [("ended__valid", "ended__payload")],
+        "decisions": [("decided_valid", "decided" if queued else "decided, decided_ticket")],
         "done": [("done_valid", "done")],
         "warps": [("written_valid", "written")],
         "words": [(f"(words__{k} != stood_{k})", f"words__{k}, 16'd{k}") for k in range(PLACES)],
@@ -233,13 +286,24 @@ def _events(config: Config, host: str) -> dict[str, list[tuple[str, str]]]:
         ],
         "offers": [(f"offer__{sm}__valid", "") for sm in range(config.sms)],
         "reports": [(f"report__{sm}__valid", "") for sm in range(config.sms)],
-        **({"sent": [("launch__valid", "count_sent")]} if host == "axi" else {}),
+        **({"sent": [("launch__valid", "count_sent")]} if dut == "axi" else {}),
+        **({kind: [_pulse(config, kind)] for kind in ("put_back", "timeline")} if queued else {}),
     }
 
 
-def _recorder(config: Config, host: str) -> Iterator[str]:
+def _pulse(config: Config, port: str) -> tuple[str, str]:
+    """Return when a pulse of QueuedLaunchPath is an event, and what is written of it."""
+    make = {
+        "record": queue_packets.final_record,
+        "put_back": queue_packets.put_back,
+        "timeline": queue_packets.timeline_step,
+    }
+    return f"{port}[0]", f"{port}[{make[port](config).bits - 1}:1]"
+
+
+def _recorder(config: Config, dut: str) -> Iterator[str]:
     """Write and count every event in the cycle in which it stands at its port; then stop."""
-    events, packets = _events(config, host), _packets(config, host)
+    events, packets = _events(config, dut), _packets(config, dut)
     stood = [f"stood_{k}" for k in range(PLACES)]
     yield f"  reg {_range(layouts.launch_words(config).bits)}{', '.join(stood)};"
     yield f"  initial begin {' '.join(f'{name} = 0;' for name in stood)} end"
@@ -255,7 +319,7 @@ def _recorder(config: Config, host: str) -> Iterator[str]:
         yield f"      count_{kind} = count_{kind} + {' + '.join(conditions)};"
     for place, name in enumerate(stood):
         yield f"    {name} <= words__{place};"
-    yield from _stop(config, host)
+    yield from _stop(config, dut)
     yield "  end"
 
 
@@ -279,17 +343,21 @@ def _close(packet: Packet) -> Iterator[str]:
     yield f"      $fclose(file_{packet.name});"
 
 
-def _stop_task(config: Config, host: str) -> Iterator[str]:
+def _stop_task(config: Config, dut: str) -> Iterator[str]:
     """Close all files and finish."""
-    packets = _packets(config, host)
+    packets = _packets(config, dut)
     padding = 32 - timing(config).error_counter_bits
-    errors = (f"{padding}'d0, {name}" for name in reversed(ERROR_COUNTS))
+    counters = {name: f"{padding}'d0, {name}" for name in reversed(ERROR_COUNTS)}
+    if dut == "queued":
+        # It has no counter of its own.
+        counters["error_count"] = "32'd0"
+    errors = counters.values()
     final = ", ".join((*errors, *reversed(STALLS)))
     yield f"  reg [63:0] {', '.join(f'count_{kind}' for kind in packets)};"
     yield f"  initial begin {' '.join(f'count_{kind} = 0;' for kind in packets)} end"
     yield "  task stop(input [31:0] reason);"
     yield "    begin"
-    for packet in (packets | _written_elsewhere(config, host)).values():
+    for packet in (packets | _written_elsewhere(config, dut)).values():
         yield from _close(packet)
     yield f"      {_fwrite(end_packet(), f'{final}, reason')}"
     yield f"      $fclose(file_{end_packet().name});"
@@ -297,28 +365,29 @@ def _stop_task(config: Config, host: str) -> Iterator[str]:
     yield "    end"
     yield "  endtask"
     yield "  reg [63:0] quiet, silence_limit, offers, offer_limit;"
-    yield "  reg [31:0] answers, accepted, records, rest, drain;"
+    yield "  reg [31:0] answers, accepted, finals, rest, drain;"
     yield "  initial begin"
-    yield "    quiet = 0; offers = 0; answers = 0; accepted = 0; records = 0; rest = 0;"
+    yield "    quiet = 0; offers = 0; answers = 0; accepted = 0; finals = 0; rest = 0;"
     yield '    if (!$value$plusargs("silence_limit=%d", silence_limit)) silence_limit = 0;'
     yield '    if (!$value$plusargs("offer_limit=%d", offer_limit)) offer_limit = 0;'
     yield '    if (!$value$plusargs("drain=%d", drain)) drain = 0;'
     yield "  end"
 
 
-def _stop(config: Config, host: str) -> Iterator[str]:
+def _stop(config: Config, dut: str) -> Iterator[str]:
     """Stop when all launches are answered and ended, or when that cannot come any more."""
     offered = " | ".join(f"offer__{sm}__valid" for sm in range(config.sms))
     reported = " | ".join(f"report__{sm}__valid" for sm in range(config.sms))
     yield "    quiet <= quiet + 1;"
     # While a launch is awaited nothing need happen.
-    yield f"    if (answer[0] | ended__valid | launch_early | {reported}) quiet <= 0;"
+    ended = "record[0]" if dut == "queued" else "ended__valid"
+    yield f"    if (answer[0] | {ended} | launch_early | {reported}) quiet <= 0;"
     yield f"    if ({offered}) begin quiet <= 0; offers <= offers + 1; end"
     yield "    if (answer[0]) answers <= answers + 1;"
     yield "    if (answer[0] && answer[32:1] != 0) accepted <= accepted + 1;"
-    yield "    if (ended__valid) records <= records + 1;"
-    settled = "host_done" if host == "axi" else "answers == launches"
-    yield f"    if ({settled} && records == accepted) begin"
+    yield f"    if ({ended}) finals <= finals + 1;"
+    settled = "host_done" if dut == "axi" else "answers == launches"
+    yield f"    if ({settled} && finals == accepted) begin"
     yield "      rest <= rest + 1;"
     yield f"      if (rest == drain) stop({FINISHED});"
     yield f"    end else if (quiet > silence_limit) stop({SILENT});"

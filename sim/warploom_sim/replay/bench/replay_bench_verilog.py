@@ -3,33 +3,39 @@
 import gc
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from amaranth.hdl import Shape
 
 from warploom.launch import LaunchPath
+from warploom.launch.queued_launch_path import QueuedLaunchPath
 from warploom_sim.replay.bench.observed_front_end import ObservedFrontEnd
 from warploom_sim.replay.bench.replay_bench import DUTS, bench_text
 from warploom_sim.replay.model_run import config_of
 from warploom_sim.verilog import shared_modules
 from warploom_sim.verilog.header import ports
 from warploom_sim.verilog.portable_verilog import run_at_start
-from warploom_spec import WarploomError
+from warploom_spec import Config, WarploomError
+
+_MAKE: Final[dict[str, Callable[[Config], Any]]] = {
+    "direct": LaunchPath,
+    "queued": QueuedLaunchPath,
+    "axi": ObservedFrontEnd,
+}
 
 
 def write(job: Mapping[str, Any], folder: Path) -> None:
-    """Write ``launch_path.v`` or ``front_end.v``, and ``bench.v``."""
-    config, host = config_of(job["config"]), job["host"]
-    make = ObservedFrontEnd if host == "axi" else LaunchPath
-    component = make(config)
+    """Write the hardware, such as ``launch_path.v``, and ``bench.v``."""
+    config, dut = config_of(job["config"]), job["dut"]
+    component = _MAKE[dut](config)
     named = [
         (name, direction, Shape.cast(shape).width) for name, direction, shape in ports(component)
     ]
-    text = shared_modules.convert(component, DUTS[host])
-    (folder / f"{DUTS[host]}.v").write_text(run_at_start(text))
-    (folder / "bench.v").write_text(bench_text(named, config, host))
+    text = shared_modules.convert(component, DUTS[dut])
+    (folder / f"{DUTS[dut]}.v").write_text(run_at_start(text))
+    (folder / "bench.v").write_text(bench_text(named, config, dut))
 
 
 def main() -> int:

@@ -30,6 +30,7 @@ STYLES: Final[dict[str, tuple[str, str]]] = {
     "places": ("#b9a7d6", "----"),
     "path": ("#8a8f98", ""),
     "arrivals": ("#c9ced6", "||||"),
+    "waits": ("#6d9f5b", "++++"),
     "nothing_left": ("#f1f3f6", ""),
 }
 

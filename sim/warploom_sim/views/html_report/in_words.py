@@ -17,6 +17,7 @@ _MEANS: Final = {
     "places": "both resident places are taken by launches whose last blocks run",
     "path": "the next launch is on its way: checked, its indices looked up, handed over",
     "arrivals": "no launch has arrived",
+    "waits": "the next launch waits for a launch of another stream",
     "nothing_left": "nothing is left to place: the last blocks run",
 }
 
