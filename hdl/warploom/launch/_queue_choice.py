@@ -40,9 +40,10 @@ class QueueChoice:
     below : Signal
         For each priority: a higher one is busy.
     displacing : Signal
-        An early launch of the highest busy priority is displaced; those of others have a flag.
+        For each priority: an early launch of it is displaced.
     stage_valid, stage : Signal
-        The stage. Registers but ``entry`` and ``met``, which are looked up.
+        The stage. Registers but ``entry`` and ``met``, which are looked up: ``entry`` is
+        ``started_entry`` or ``head``.
     moves : Signal
         The stage's launch enters the line at the end of this cycle.
     names, meets, aborts : Signal
@@ -59,7 +60,7 @@ class QueueChoice:
             Signal(name="ahead"),
         )
         self.below = Signal(shape.priorities)
-        self.displacing = Signal()
+        self.displacing = Signal(shape.priorities)
         self.stage_valid = Signal()
         self.stage_stream = Signal(shape.streams)
         self.stage_number = Signal(shape.config.stream_bits)
@@ -70,7 +71,8 @@ class QueueChoice:
         self.stage_gone, self.stage_named = Signal(name="stage_gone"), Signal(name="stage_named")
         self.stage_entry = Signal(shape.entry_bits)
         self.stage_early = Signal()
-        self.suspended_entry = Signal(shape.entry_bits, name="stage_suspended_entry")
+        self.started_entry = Signal(shape.entry_bits, name="stage_started_entry")
+        self.head = Signal(shape.entry_bits, name="stage_head")
         self.line_full = Signal()
         self.moves = Signal()
         self.names = Signal(shape.streams)
@@ -140,7 +142,7 @@ class QueueChoice:
             any_ready.eq(hit(top, by_priority["ready"])),
             self.ahead.eq(~self.again & ~any_ready),
             waits_late.eq(hit(top, late)),
-            self.displacing.eq(self.again | any_ready | waits_late),
+            self.displacing.eq(by_priority["resumable"] | by_priority["ready"] | late),
             its.eq(any_of(kinds)),
             group.eq(
                 its
@@ -152,18 +154,17 @@ class QueueChoice:
             ),
         ]
         later = group & behind
-        asked = Mux(later.any(), later, group)
-        m.d.comb += picked.eq(asked & ~Cat(0, any_up_to(asked)[:-1]))
+        # Both searches run side by side: whether one is behind the last is known late.
+        m.d.comb += picked.eq(Mux(later.any(), _first(later), _first(group)))
         return picked
 
     def _stage(self, m: Module, streams: QueueStreams, top: Value) -> None:
         """Keep the chosen launch; look its entry up."""
         any_chosen = self.chosen.any()
-        head = any_of(spread(self.stage_stream[s], head) for s, head in enumerate(streams.head))
         chosen_named = hit(self.chosen, self.names)
         m.d.comb += [
             self.moves.eq(self.stage_valid & ~self.line_full),
-            self.stage_entry.eq(Mux(self.stage_again, self.suspended_entry, head)),
+            self.stage_entry.eq(Mux(self.stage_again, self.started_entry, self.head)),
             self.stage_named.eq(hit(self.stage_stream, self.names)),
             self.stage_back.eq(self.stage_again | hit(self.stage_stream, streams.head_back)),
         ]
@@ -184,6 +185,11 @@ class QueueChoice:
                 self.stage_met.eq(self.stage_met | (self.stage_named & self.meets)),
                 self.stage_gone.eq(self.stage_gone | (self.stage_named & self.aborts)),
             ]
+
+
+def _first(bits: Value) -> Value:
+    """Return the lowest 1 alone."""
+    return bits & ~Cat(0, any_up_to(bits)[:-1])
 
 
 def _two(bits: list[Value]) -> Value:

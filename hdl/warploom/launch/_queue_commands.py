@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape, hit, spread
 from warploom.launch._queue_streams import QueueStreams
@@ -69,18 +69,16 @@ class RoomNumbers:
             was_taken.eq(self.taken),
             was_refused.eq(refused),
             was_freed.eq(freed),
-            reserved.eq(reserved + self.accepts + self.preempts - was_taken),
+            reserved.eq(_moved(reserved, self.accepts, self.preempts, was_taken)),
         ]
         m.d.comb += self.records_full.eq(reserved >= limit)
         with m.If(self.accepts):
             # 0 is no ticket: after the highest comes 1.
             sync += self.ticket.eq(self.ticket + 1 + self.ticket.all())
         ahead = Signal(range(limit + spare), name="records_ahead")
-        left = Signal.like(ahead, name="records_ahead_left")
         follows = Signal.like(ahead, name="records_ahead_next")
         m.d.comb += [
-            left.eq(ahead - was_refused.any() - was_taken),
-            follows.eq(left + self.sent + self.preempts),
+            follows.eq(_moved(ahead, self.sent, self.preempts, was_refused.any(), was_taken)),
             self.record_left.eq(ahead + self.sent < limit),
         ]
         sync += ahead.eq(follows)
@@ -89,13 +87,21 @@ class RoomNumbers:
             number = Signal(range(shape.depth + spare), name=f"launches_ahead_{p}")
             following = Signal.like(number, name=f"launches_ahead_next_{p}")
             sends = self.sent & self.sent_priority[p]
-            m.d.comb += following.eq(number + sends - was_refused[p] - was_freed[p])
+            m.d.comb += following.eq(_moved(number, sends, 0, was_refused[p], was_freed[p]))
             sync += [
                 number.eq(following),
                 self.room[p].eq((following < shape.depth) & (follows < limit)),
             ]
             numbers.append(number)
         m.d.comb += self.nothing.eq(~Cat(*numbers).any())
+
+
+def _moved(number: Signal, up: Any, also_up: Any, down: Any, also_down: Any = 0) -> Value:
+    """Return a number with single steps up and down, from one adder: ``up`` is its carry."""
+    up, also_up, down, also_down = (Value.cast(step)[0] for step in (up, also_up, down, also_down))
+    falls = (down & also_down) | ((down | also_down) & ~also_up)
+    step = Cat(up, also_up ^ down ^ also_down, falls.replicate(len(number) - 1))
+    return (Cat(C(1, 1), number) + step)[1 : len(number) + 1]
 
 
 class QueueCommands:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import data
 
-from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape
+from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape, spread
 from warploom_spec import ErrorCode, Fate
 from warploom_spec.errors import ERROR_CODE_BITS
 from warploom_spec.layouts import CYCLES_BITS, FATE_BITS
@@ -24,7 +24,11 @@ class QueueEnds:
     first_offer : Signal
         When its launch began, if it did.
     known : view
-        What was kept of its launch, or of another one whose record is made; 0 if nothing was.
+        What was kept of its launch, or of another one whose record is made.
+    is_known : Signal
+        Something was kept.
+    old_start : view
+        Where its launch went on; ``start_moves``: it goes on elsewhere.
     final, started, puts_back, finished, fails : Signal
         What happens in this cycle: a final record; of a launch that has started; it is put back;
         it has finished; its stream breaks.
@@ -49,7 +53,10 @@ class QueueEnds:
         self.launch: Any = Signal(shape.in_place(), name="end_launch")
         self.result: Any = Signal(self.record.shape(), name="end_result")
         self.first_offer = Signal(CLOCK_BITS, name="end_first_offer")
-        self.known: Any = Signal(shape.progress())
+        self.known: Any = Signal(shape.history())
+        self.is_known = Signal()
+        self.old_start: Any = Signal(data.StructLayout(shape.start()), name="old_start")
+        self.start_moves = Signal()
         self.final, self.started, self.puts_back = (
             Signal(name="final"),
             Signal(name="started"),
@@ -70,6 +77,10 @@ class QueueEnds:
             self.launch.eq(self.place),
             self.result.eq(self.record),
         ]
+        # A launch that was killed or skipped starts anew, if it has not started before.
+        fate = self.record.fate
+        with m.If((fate == Fate.KILLED) | (fate == Fate.SKIPPED)):
+            m.d.sync += [self.result[name].eq(0) for name in self._shape.start()]
         self._judge(m)
         self._keep(m)
 
@@ -105,18 +116,16 @@ class QueueEnds:
         drained = self.valid & launch.draining & reset & ~launch.idempotent & ~skipped
         begun = self.valid & launch.begun
         killed = self.puts_back & (result.fate == Fate.KILLED)
+        kills = spread(self.is_known, old.kills)
+        shows_old = self.is_known & ~begun
         values = {
-            "kills": Mux(killed, old.kills + ~old.kills.all(), old.kills),
-            "reset_as_drain": old.reset_as_drain | drained,
-            "offered": old.offered | begun,
-            "first_offer": Mux(begun, self.first_offer, old.first_offer),
-            "cycles": Mux(begun, result.cycles, old.cycles),
+            "kills": kills + (killed & ~kills.all()),
+            "reset_as_drain": (self.is_known & old.reset_as_drain) | drained,
+            "offered": (self.is_known & old.offered) | begun,
+            "first_offer": spread(begun, self.first_offer) | spread(shows_old, old.first_offer),
+            "cycles": spread(begun, result.cycles) | spread(shows_old, old.cycles),
         }
-        for name in self._shape.start():
-            # An again skipped launch keeps its block; the others have 0, or the record's.
-            values[name] = Mux(
-                skipped,
-                Mux(launch.again, old[name], 0),
-                Mux(result.fate == Fate.KILLED, 0, result[name]),
-            )
+        # An again skipped launch keeps its block.
+        m.d.comb += self.start_moves.eq(~(skipped & launch.again))
+        values.update({name: result[name] for name in self._shape.start()})
         m.d.comb += [kept[name].eq(value) for name, value in values.items()]

@@ -58,7 +58,8 @@ class FreeEntries:
         ends = decoded(m, "ends_is", self.ends_entry, shape.entries, self.ends)
         m.d.sync += [
             self.taken.eq((self.taken | enters) & ~freed),
-            self.ended.eq((self.ended | ends) & ~enters),
+            # An entry is not taken for a cycle at least before it is taken anew.
+            self.ended.eq((self.ended | ends) & self.taken),
         ]
         free = Signal(depth, name="free_of_priority")
         rows = [~self.taken[p * depth : (p + 1) * depth] for p in range(shape.priorities)]
@@ -96,15 +97,18 @@ class EntryMemories:
     request_entry, search_entry, record_entry, waits_entry : Signal
         Addresses.
     comes_back, back_entry, progress : Signal
-        Progress to keep.
-    front, front_progress, last_ticket, last_progress, request, search, record, record_progress
+        Progress to keep. ``start_moves``: where the launch goes on changes, or its kills.
+    front, front_progress, last_ticket, last_progress, request, search, record
         Words that were read; ``last``: of the launch that entered the line last.
+    record_start, record_history
+        Words at the address of ``record``: where the launch goes on, and the rest.
     """
 
     def __init__(self, shape: QueueShape) -> None:
         self._shape = shape
         bits = shape.entry_bits
         self.accept, self.comes_back = Signal(name="accept"), Signal(name="comes_back")
+        self.start_moves = Signal()
         self.line_empty, self.moves = Signal(name="line_empty"), Signal(name="moves")
         self.entry, self.back_entry = Signal(bits, name="entry"), Signal(bits, name="back_entry")
         self.stage_entry, self.front_entry = (
@@ -126,7 +130,8 @@ class EntryMemories:
         self.request: Any = None
         self.search: Any = None
         self.record: Any = None
-        self.record_progress: Any = None
+        self.record_start: Any = None
+        self.record_history: Any = None
 
     def build(self, m: Module) -> None:
         """Add the memories."""
@@ -146,11 +151,17 @@ class EntryMemories:
             config = layouts.index_config(shape.config)
             wanted = {f.name: self._index_field(body, f.name, f.bits) for f in config.present}
             self.request = self._accepted(m, "index_configs", wanted, self.request_entry)
-        start = shape.start()
-        self.front_progress = self._back(m, "front_starts", [*start, "kills"], front)
-        self.last_progress = self._back(m, "last_starts", [*start], self.stage_entry, self.moves)
-        everything = [*self.progress.shape().members]
-        self.record_progress = self._back(m, "progress", everything, self.record_entry)
+        start = [*shape.start()]
+        history = [name for name in self.progress.shape().members if name not in start]
+        moved = self.comes_back & self.start_moves
+        self.front_progress = self._back(m, "front_starts", [*start, "kills"], moved, front)
+        self.last_progress = self._back(
+            m, "last_starts", start, moved, self.stage_entry, self.moves
+        )
+        self.record_start = self._back(m, "record_starts", start, moved, self.record_entry)
+        self.record_history = self._back(
+            m, "histories", history, self.comes_back, self.record_entry
+        )
 
     def _index_field(self, body: dict[str, Any], name: str, bits: int) -> Value:
         """Return a field of the index configuration; no launch has an index of thread W."""
@@ -166,12 +177,14 @@ class EntryMemories:
         written(m, memory, self.entry, self.accept, values)
         return read_later(m, memory, address, enable)
 
-    def _back(self, m: Module, name: str, fields: list[str], address: Any, enable: Any = 1) -> Any:
+    def _back(
+        self, m: Module, name: str, fields: list[str], writes: Value, address: Any, enable: Any = 1
+    ) -> Any:
         """Add a memory that is written when a launch is put back."""
         values = {key: self.progress[key] for key in fields}
         layout = data.StructLayout({key: len(Value.cast(v)) for key, v in values.items()})
         memory = new_memory(m, name, layout, self._shape.entries, block=self._shape.entries > 16)
-        written(m, memory, self.back_entry, self.comes_back, values)
+        written(m, memory, self.back_entry, writes, values)
         return read_later(m, memory, address, enable)
 
 
@@ -184,6 +197,8 @@ class NextEntries:
         A launch enters the list of stream ``number`` at the end of this cycle.
     not_empty : Signal
         The list has a launch.
+    tail : Signal
+        Its last launch before.
     """
 
     def __init__(self, shape: QueueShape) -> None:
@@ -191,6 +206,7 @@ class NextEntries:
         self.accept, self.not_empty = Signal(name="accept"), Signal(name="not_empty")
         self.entry = Signal(shape.entry_bits)
         self.number = Signal(shape.config.stream_bits)
+        self.tail = Signal(shape.entry_bits)
         self._next: Any = None
 
     def build(self, m: Module) -> None:
@@ -204,7 +220,8 @@ class NextEntries:
             write.addr.eq(self.number),
             write.data.eq(self.entry),
             write.en.eq(self.accept),
-            link.addr.eq(looked_up(m, tails, self.number)),
+            self.tail.eq(looked_up(m, tails, self.number)),
+            link.addr.eq(self.tail),
             link.data.eq(self.entry),
             link.en.eq(self.accept & self.not_empty),
         ]

@@ -18,7 +18,7 @@ def hand_over(m: Module, q: QueueParts) -> None:
     ports, line, choice, memories = q.ports, q.line, q.choice, q.memories
     m.d.comb += [
         choice.line_full.eq(line.valid[1]),
-        choice.suspended_entry.eq(q.suspended.of(m, choice.stage_number, choice.stage_slot)),
+        choice.started_entry.eq(q.started.of(m, choice.stage_number, choice.stage_slot)),
         memories.line_empty.eq(~line.valid[0]),
         memories.front_entry.eq(line.launch[0].entry),
         memories.stage_entry.eq(choice.stage_entry),
@@ -112,11 +112,13 @@ def end(m: Module, q: QueueParts) -> None:
         memories.comes_back.eq(ends.puts_back),
         memories.back_entry.eq(ends.launch.entry),
         memories.progress.eq(ends.kept),
+        memories.start_moves.eq(ends.start_moves),
+        ends.known.eq(memories.record_history),
+        ends.old_start.eq(memories.record_start),
+        ends.is_known.eq(
+            Mux(ends.valid, ends.launch.back, Mux(jobs.over, jobs.over_back, q.records.abort_back))
+        ),
     ]
-    with m.If(
-        Mux(ends.valid, ends.launch.back, Mux(jobs.over, jobs.over_back, q.records.abort_back))
-    ):
-        m.d.comb += ends.known.eq(memories.record_progress)
     put_back(m, q, ports)
 
 
@@ -126,10 +128,7 @@ def put_back(m: Module, q: QueueParts, ports: Any) -> None:
     known = line.takes_back[0] & line.known
     ticket = Mux(known, memories.front.ticket, memories.last_ticket.ticket)
     start = {
-        name: spread(
-            line.taken.again,
-            Mux(known, memories.front_progress[name], memories.last_progress[name]),
-        )
+        name: Mux(known, memories.front_progress[name], memories.last_progress[name])
         for name in q.shape.start()
     }
     put_back_pulse(
@@ -137,7 +136,7 @@ def put_back(m: Module, q: QueueParts, ports: Any) -> None:
         ports.put_back,
         q.ends,
         memories.record.ticket,
-        line.takes_back.any(),
+        line,
         ticket,
         start,
     )
@@ -223,9 +222,7 @@ def finish(m: Module, q: QueueParts) -> None:
         spread(ends.valid, ends.launch.stream),
         spread(abort.acts, abort.stream),
     ]
-    off = [
-        streams["any_suspended"],
-        q.places.displacing(),
+    goes_on = [
         spread(choice.stage_valid & choice.stage_again, choice.stage_stream),
         *(
             spread(line.valid[k] & launch.again, launch.stream)
@@ -236,7 +233,10 @@ def finish(m: Module, q: QueueParts) -> None:
     m.d.sync += streams.closed.eq(ports.soft_reset_active)
     m.d.comb += [
         events.coming.eq(any_of(coming)),
-        line.displaced_streams.eq(any_of(off)),
+        events.goes_on.eq(any_of(goes_on)),
+        line.displaced_streams.eq(
+            streams["any_suspended"] | q.places.displacing() | events.goes_on
+        ),
         events.chosen.eq(choice.chosen),
         events.again.eq(choice.again),
         events.slot.eq(choice.slot),

@@ -283,5 +283,7 @@ def is_displaced(
     launch: Any, streams: QueueStreams, choice: QueueChoice, displaced: Signal
 ) -> Value:
     """Return whether an early launch must make way for others of its priority."""
-    found: Value = is_early(launch, streams) & (choice.displacing | hit(launch.stream, displaced))
+    # Where its priority is not the highest busy one, it has a flag, which comes first.
+    others = hit(launch.priority, choice.displacing)
+    found: Value = is_early(launch, streams) & (others | hit(launch.stream, displaced))
     return found

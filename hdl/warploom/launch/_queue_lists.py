@@ -1,7 +1,5 @@
 """How launches enter KernelQueue's lists, leave them, and end."""
 
-from typing import Any
-
 from amaranth.hdl import Cat, Module, Mux, Signal
 
 from warploom.launch._queue_parts import QueueParts
@@ -69,7 +67,6 @@ def enter(m: Module, q: QueueParts) -> None:
         q.next.entry.eq(entry),
         q.next.number.eq(acceptance.number),
         q.next.not_empty.eq(hit(acceptance.stream, q.streams["has"])),
-        q.streams.entry.eq(entry),
         q.streams.enters_priority.eq(acceptance.priority),
         events.enters.eq(spread(accepts, acceptance.stream)),
         events.enters_ready.eq(~any_of(valid_pairs)),
@@ -128,14 +125,48 @@ def lists(m: Module, q: QueueParts) -> None:
         q.bases.number.eq(its["number"]),
         q.bases.slot.eq(places.begin_slot),
         q.bases.base.eq(its["base"]),
+        q.started.begins.eq(begins),
+        q.started.number.eq(its["number"]),
+        q.started.slot.eq(places.begin_slot),
+        q.started.entry.eq(its["entry"]),
     ]
-    leavers = [(streams.begins, its["entry"]), (spread(jobs.passes, jobs.picked), jobs.head)]
-    for k, (leaves, entry) in enumerate(leavers):
+    leavers = [
+        (streams.begins, begins, its["stream"], its["number"], its["entry"]),
+        (
+            spread(jobs.passes, jobs.picked),
+            *(jobs.passes, jobs.picked, jobs.number, jobs.head),
+        ),
+    ]
+    for k, (leaves, leaves_any, stream, number, entry) in enumerate(leavers):
+        following = Signal(q.shape.entry_bits, name=f"next_entry_{k}")
         m.d.comb += [
+            following.eq(q.next.after(m, entry)),
             streams.leaves[k].eq(leaves),
-            streams.next_entry[k].eq(q.next.after(m, entry)),
-            streams.next_ended[k].eq(free.ended_next(streams.next_entry[k])),
+            streams.next_ended[k].eq(free.ended_next(following)),
+            # Where a list's only launch leaves, an accepted one is its head.
+            q.heads.writes[k + 1].eq(leaves_any & ~hit(stream, streams["first"])),
+            q.heads.number[k + 1].eq(number),
+            q.heads.entry[k + 1].eq(following),
+            streams.meets_boundary[k].eq(
+                q.boundaries.meets(
+                    *(m, number, entry),
+                    *(hit(stream, streams.at_tail), hit(stream, streams["single"])),
+                )
+            ),
         ]
+    stream = q.acceptance.stream
+    m.d.comb += [
+        q.heads.writes[0].eq(streams["first"].any()),
+        q.heads.number[0].eq(q.acceptance.number),
+        q.heads.entry[0].eq(free.entry),
+        q.boundaries.keeps.eq(
+            q.acceptance.accepts & hit(stream, streams.at_tail | streams.events.aborts)
+        ),
+        q.boundaries.number.eq(q.acceptance.number),
+        q.boundaries.entry.eq(q.next.tail),
+        jobs.head.eq(q.heads.of(m, jobs.number)),
+        q.choice.head.eq(q.heads.of(m, q.choice.stage_number)),
+    ]
 
 
 def load(m: Module, q: QueueParts) -> None:
@@ -143,7 +174,7 @@ def load(m: Module, q: QueueParts) -> None:
     streams, jobs, timelines = q.streams, q.jobs, q.timelines
     m.d.comb += [
         jobs.busy.eq(q.ports.ended.valid),
-        jobs.suspended_entry.eq(q.suspended.of(m, jobs.number, jobs.slot)),
+        jobs.suspended_entry.eq(q.started.of(m, jobs.number, jobs.slot)),
         timelines.loading.eq(jobs.loading[1]),
         timelines.leaves.eq(streams["leaves_any"]),
         streams.waits_over.eq(timelines.over),
@@ -156,8 +187,7 @@ def load(m: Module, q: QueueParts) -> None:
 def started(m: Module, q: QueueParts) -> None:
     """Keep where started launches are."""
     line, ends, events = q.line, q.ends, q.streams.events
-    front, taken = line.launch[0], line.taken
-    ended: Any = ends.place
+    taken = line.taken
     back = line.takes_back.any()
     from_end = ends.puts_back & ends.started
     again = back & taken.again
@@ -166,21 +196,16 @@ def started(m: Module, q: QueueParts) -> None:
     its = Mux(ends.valid, ends.launch.stream, taken.stream)
     streams = q.shape.streams
     m.d.comb += [
-        events.hands.eq(spread(line.hands & front.again, front.stream)),
-        events.hands_slot.eq(front.slot.replicate(streams)),
-        events.placed_end.eq(spread(ends.arrives & (ended.again | ended.begun), ended.stream)),
-        events.placed_end_slot.eq(ended.slot.replicate(streams)),
         events.suspends.eq(spread(suspends, its)),
         events.suspends_slot.eq(slot.replicate(streams)),
         events.head_kept.eq(spread(ends.puts_back & ~ends.started, ends.launch.stream)),
         events.head_back.eq(
             spread(ends.valid & ~ends.started, ends.launch.stream)
-            | spread(back & ~taken.again, taken.stream)
+            | any_of(
+                spread(line.takes_back[k] & ~launch.again, launch.stream)
+                for k, launch in enumerate(line.launch)
+            )
         ),
-        q.suspended.suspends.eq(suspends),
-        q.suspended.slot.eq(slot),
-        q.suspended.number.eq(Mux(ends.valid, ends.launch.number, taken.number)),
-        q.suspended.entry.eq(Mux(ends.valid, ends.launch.entry, taken.entry)),
     ]
 
 
@@ -210,7 +235,6 @@ def settle(m: Module, q: QueueParts) -> None:
         bases.read_number.eq(number),
         bases.read_slot.eq(read_slot),
         counts.end_number.eq(number),
-        counts.end_stream.eq(its),
         timelines.stream.eq(its),
         timelines.number.eq(number),
         timelines.count.eq(Mux(any_remains, bases.found, (counts.end_count - length)[:COUNT_BITS])),
@@ -235,7 +259,7 @@ def abort_suspended(m: Module, q: QueueParts, ends: Signal, slot: Signal) -> Non
     here = []
     for k in range(2):
         of_slot = hit(abort.stream, streams.started[k] & streams.suspended[k])
-        here.append(of_slot & (q.suspended.of(m, abort.number, k) == entry))
+        here.append(of_slot & (q.started.of(m, abort.number, k) == entry))
     placed = any_of(
         q.places.valid[p] & (launch.entry == entry) for p, launch in enumerate(q.places.launch)
     )
@@ -259,8 +283,7 @@ def abort_suspended(m: Module, q: QueueParts, ends: Signal, slot: Signal) -> Non
         q.records.abort_number.eq(abort.number),
     ]
     unstarted = q.ends.final & ~q.ends.started
-    head = any_of(spread(abort.stream[s], its) for s, its in enumerate(streams.head))
-    is_head = head == entry
+    is_head = q.heads.of(m, abort.number) == entry
     m.d.comb += [
         q.records.abort_back.eq(
             here[0] | here[1] | (is_head & hit(abort.stream, streams.head_back))

@@ -9,6 +9,7 @@ from warploom.launch._queue_choice import QueueChoice
 from warploom.launch._queue_commands import QueueAbort, QueueCommands, RoomNumbers
 from warploom.launch._queue_ends import QueueEnds
 from warploom.launch._queue_entries import EntryMemories, FreeEntries, NextEntries
+from warploom.launch._queue_heads import Boundaries, ListHeads
 from warploom.launch._queue_line import QueueFlight, QueueLine
 from warploom.launch._queue_places import QueuePlaces
 from warploom.launch._queue_records import QueueRecords
@@ -17,7 +18,7 @@ from warploom.launch._queue_streams import QueueJobs, QueueStreams
 from warploom.launch._queue_timelines import (
     AcceptedCounts,
     StartedBases,
-    SuspendedEntries,
+    StartedEntries,
     Timelines,
 )
 
@@ -38,7 +39,8 @@ class QueueParts:
     def __init__(self, ports: Any, shape: QueueShape, first_ticket: int) -> None:
         self.ports, self.shape = ports, shape
         self.free, self.memories = FreeEntries(shape), EntryMemories(shape)
-        self.next, self.suspended = NextEntries(shape), SuspendedEntries(shape)
+        self.next, self.started = NextEntries(shape), StartedEntries(shape)
+        self.heads, self.boundaries = ListHeads(shape), Boundaries(shape)
         self.streams, self.jobs = QueueStreams(shape), QueueJobs(shape)
         self.accepted, self.timelines = AcceptedCounts(shape), Timelines(shape)
         self.bases = StartedBases(shape)
@@ -63,7 +65,9 @@ class QueueParts:
         self.free.build(part("free_entries"))
         self.memories.build(part("entry_memories"))
         self.next.build(part("next_entries"))
-        self.suspended.build(part("suspended_entries"))
+        self.started.build(part("started_entries"))
+        self.heads.build(part("heads"))
+        self.boundaries.build(part("boundaries"))
         streams.build(part("streams"))
         self.jobs.build(part("jobs"), streams)
         self.accepted.build(part("accepted_counts"))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_choice import OnTheWay, QueueChoice
 from warploom.launch._queue_line import has_flag, is_displaced, is_early
@@ -76,9 +76,8 @@ class QueuePlaces:
             self.takes.eq(Cat(self.hands & free[0], self.hands & ~free[0])),
         ]
         m.d.sync += self.valid.eq(self.takes | ~free)
-        # The limit is kept below 0: what the counter plus it carries says that time is over.
-        limit, limited = Signal(_STARTED, name="limit_below_0"), Signal(name="limited")
-        m.d.sync += [limit.eq(-self.launch_timeout), limited.eq(self.launch_timeout.any())]
+        limit, limited = Signal(_STARTED, name="limit"), Signal(name="limited")
+        m.d.sync += [limit.eq(self.launch_timeout), limited.eq(self.launch_timeout.any())]
         self._first_offers(m)
         for p in range(PLACES):
             over = self._residence(m, p, limit, limited)
@@ -119,17 +118,19 @@ class QueuePlaces:
         return any_of(found)
 
     def _residence(self, m: Module, p: int, limit: Signal, limited: Signal) -> Signal:
-        """Count the cycles of a residence; return whether its time is over."""
+        """Count the cycles of a residence, with this one; return whether its time is over."""
         cycles = Signal(_STARTED, name=f"residence_{p}")
+        following = Signal(_STARTED + 1, name=f"residence_next_{p}")
         runs, over = Signal(name=f"runs_{p}"), Signal(name=f"time_over_{p}")
         m.d.comb += [
             runs.eq(self.started[p] & ~self.yields[p]),
-            over.eq(runs & limited & (Cat(C(1, 1), cycles) + Cat(C(1, 1), limit))[-1]),
+            over.eq(runs & limited & (cycles >= limit)),
+            following.eq(cycles + 1),
         ]
         with m.If(self.takes[p]):
-            m.d.sync += cycles.eq(0)
-        with m.Elif(runs & ~cycles.all()):
-            m.d.sync += cycles.eq(cycles + 1)
+            m.d.sync += cycles.eq(1)
+        with m.Elif(runs & ~following[-1]):
+            m.d.sync += cycles.eq(following)
         return over
 
     def _first_offers(self, m: Module) -> None:
@@ -179,6 +180,7 @@ class QueuePlaces:
         ended, skipped = Signal(name=f"stop_to_end_{p}"), Signal(name=f"stop_gone_{p}")
         kills, drains, skips = (Signal(name=f"sends_{n}_{p}") for n in ("kill", "drain", "skip"))
         skips_late = _later(m, p, skips, self.takes[p])
+        skipping = Signal(name=f"skipping_{p}")
         m.d.comb += [
             ended.eq(active & ~launch.killing & (ends | over)),
             by_mode.eq(deals & ~ended),
@@ -191,7 +193,9 @@ class QueuePlaces:
             ),
             changed.killing.eq(launch.killing | kills),
             changed.draining.eq(launch.draining | drains),
-            changed.skipping.eq((launch.skipping & ~(skips_late & started)) | skips),
+            skipping.eq((launch.skipping & ~(skips_late & started)) | skips),
+            changed.skipping.eq(skipping),
+            changed.stopped.eq(launch.killing | launch.draining | kills | drains | skipping),
             changed.timed_out.eq(launch.timed_out | (ended & ~ends)),
             changed.dealt.eq(launch.dealt | (by_mode & (kill | drain | (started & waits(launch))))),
         ]
@@ -209,7 +213,7 @@ class QueuePlaces:
             "begun": launch.begun | begins,
             "slot": Mux(begins & ~launch.again, self.begin_slot, launch.slot),
         }
-        stopping = ("killing", "draining", "skipping", "timed_out", "dealt")
+        stopping = ("killing", "draining", "skipping", "stopped", "timed_out", "dealt")
         for name in self._shape.in_place().members:
             # No field in part only: a simulator would not see the rest at time 0.
             if name not in stopping:
@@ -222,7 +226,7 @@ class QueuePlaces:
 
 def was_stopped(launch: Any) -> Value:
     """Return whether a stop was sent to a launch, and has not failed."""
-    found: Value = launch.skipping | launch.draining | launch.killing
+    found: Value = launch.stopped
     return found
 
 

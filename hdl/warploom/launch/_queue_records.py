@@ -55,7 +55,6 @@ class QueueRecords:
             "stream": self.abort_number,
         }
         cases = (
-            (commands.makes, self._of_preempt(commands)),
             (jobs.over & jobs.over_record, self._of_job(jobs)),
             (ends.final, self._of_end(ends)),
         )
@@ -65,6 +64,9 @@ class QueueRecords:
                 if name in fields:
                     value = Mux(holds, fields[name], value)
             m.d.sync += record[name].eq(value)
+        # A reset of the registers, which takes no gates.
+        with m.If(commands.makes):
+            m.d.sync += [record[name].eq(value) for name, value in self._of_preempt(commands)]
 
     def _of_end(self, ends: QueueEnds) -> dict[str, Any]:
         return {
@@ -82,22 +84,23 @@ class QueueRecords:
             "code": Mux(jobs.over_broken, ErrorCode.STREAM_BROKEN, no_sm),
         }
 
-    def _of_preempt(self, commands: QueueCommands) -> dict[str, Any]:
+    def _of_preempt(self, commands: QueueCommands) -> list[tuple[str, Any]]:
         finished, killed, drained, skipped = commands.counts
-        return {
-            **dict.fromkeys(("ticket", "stream", "kills", "reset_as_drain", "offered"), 0),
-            "kind": RecordKind.PREEMPT,
-            "fate": FinalFate.FINISHED,
-            "word2": finished,
-            "word3": Cat(killed, C(0, 16 - len(killed)), drained),
-            "word4": skipped,
-            "accepted": commands.since,
-            "first_offer": 0,
-        }
+        return [
+            *((name, 0) for name in ("ticket", "stream", "kills", "reset_as_drain", "offered")),
+            ("code", 0),
+            ("first_offer", 0),
+            ("kind", RecordKind.PREEMPT),
+            ("fate", FinalFate.FINISHED),
+            ("word2", finished),
+            ("word3", Cat(killed, C(0, 16 - len(killed)), drained)),
+            ("word4", skipped),
+            ("accepted", commands.since),
+        ]
 
 
 def put_back_pulse(
-    m: Module, port: Any, ends: QueueEnds, ticket: Any, taken: Any, taken_ticket: Any, start: Any
+    m: Module, port: Any, ends: QueueEnds, ticket: Any, line: Any, taken_ticket: Any, start: Any
 ) -> None:
     """Say which launch leaves place or line unfinished; an end and a taking back never meet.
 
@@ -111,14 +114,18 @@ def put_back_pulse(
         The end register.
     ticket : Value
         Its launch's ticket.
-    taken : Value
-        A launch is taken back from the line.
+    line : QueueLine
+        Takes a launch back, or not.
     taken_ticket, start : Value, mapping
-        Its ticket, and its next block.
+        Ticket and next block of the launch that is taken back.
     """
     m.d.sync += [
-        port.valid.eq(ends.puts_back | taken),
+        port.valid.eq(ends.puts_back | line.takes_back.any()),
         port.ticket.eq(Mux(ends.valid, ticket, taken_ticket)),
         port.fate.eq(Mux(ends.valid, ends.result.fate, Fate.SKIPPED)),
-        *(port[name].eq(Mux(ends.valid, ends.kept[name], value)) for name, value in start.items()),
     ]
+    for name, value in start.items():
+        from_end = Mux(ends.start_moves, ends.result[name], ends.old_start[name])
+        m.d.sync += port[name].eq(Mux(ends.valid, from_end, value))
+    with m.If(~ends.valid & ~line.taken.again):
+        m.d.sync += [port[name].eq(0) for name in start]

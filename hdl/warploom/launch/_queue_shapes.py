@@ -98,9 +98,12 @@ class QueueShape:
 
     def progress(self) -> data.StructLayout:
         """Return the layout of what is kept of a launch that came back."""
+        return data.StructLayout({**self.start(), **self.history().members})
+
+    def history(self) -> data.StructLayout:
+        """Return the layout of what is kept of a launch beside where it goes on."""
         return data.StructLayout(
             {
-                **self.start(),
                 "kills": KILLS_BITS,
                 "reset_as_drain": 1,
                 "offered": 1,
@@ -138,9 +141,13 @@ class QueueShape:
         )
 
     def in_place(self) -> data.StructLayout:
-        """Return the layout of a launch in a place; ``may_kill``: it was not killed too often."""
+        """Return the layout of a launch in a place.
+
+        ``may_kill``: it was not killed too often; ``stopped``: one of the three stops was sent, and
+        has not failed.
+        """
         names = ("idempotent", "may_kill", "begun", "aborted", "timed_out", "dealt")
-        stops = ("skipping", "draining", "killing")
+        stops = ("skipping", "draining", "killing", "stopped")
         return data.StructLayout(
             {
                 **self.handed(),

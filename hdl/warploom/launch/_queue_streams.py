@@ -14,16 +14,16 @@ class StreamEvents:
 
     Attributes
     ----------
-    enters, entry, enters_ready, enters_after, enters_priority
-        A launch is accepted: its entry; no pair of it is valid; its ``after_previous``; its
-        priority, one bit each.
-    leaves, next_entry, next_ended
-        Of a begin and of the job: the head leaves; what comes behind; it has ended.
+    enters, enters_ready, enters_after, enters_priority
+        A launch is accepted: no pair of it is valid; its ``after_previous``; its priority, one bit
+        each.
+    leaves, next_ended, meets_boundary
+        Of a begin and of the job: the head leaves; what comes behind has ended; the head is the
+        stream's boundary, if there is one.
     begins
         A head has begun: of one stream in a cycle.
     chosen, again, slot : chosen stream; it has started; which of its started launches.
-    hands, hands_slot : a started launch gets a place.
-    placed_end, placed_end_slot : a started launch is at ``ended``.
+    goes_on : a started launch is in stage or line.
     head_back : the head is no longer handed on. head_kept: something of it is kept.
     suspends, suspends_slot : a started launch is suspended.
     removes : for each slot: its launch is no longer started.
@@ -40,7 +40,7 @@ class StreamEvents:
     def __post_init__(self) -> None:
         one_bit = ("enters_ready", "enters_after", "loaded_after", "again", "slot")
         vectors = (
-            *("enters", "chosen", "hands", "hands_slot", "placed_end", "placed_end_slot"),
+            *("enters", "chosen", "goes_on"),
             *(
                 "head_back",
                 "head_kept",
@@ -75,19 +75,19 @@ class QueueStreams:
         self._shape = shape
         streams = range(shape.streams)
         self.events = StreamEvents(shape.streams)
-        self.entry = Signal(shape.entry_bits, name="entering")
         self.enters_priority = Signal(shape.priorities)
         self.leaves = [Signal(shape.streams, name=f"leaves_{k}") for k in range(2)]
-        self.next_entry = [Signal(shape.entry_bits, name=f"next_entry_{k}") for k in range(2)]
         self.next_ended = [Signal(name=f"next_ended_{k}") for k in range(2)]
+        self.meets_boundary = [Signal(name=f"meets_boundary_{k}") for k in range(2)]
         self.begins = Signal(shape.streams, name="begins")
         self.removes = [Signal(shape.streams, name=f"removes_{k}") for k in range(2)]
         # Registers.
         self.length = [Signal(shape.length_bits, name=f"length_{s}") for s in streams]
-        self.tail = [Signal(shape.entry_bits, name=f"tail_{s}") for s in streams]
-        self.boundary = [Signal(shape.entry_bits, name=f"boundary_{s}") for s in streams]
+        # The length is not 0; it is 1.
+        self.has, self.single = Signal(shape.streams, name="has"), Signal(shape.streams, name="one")
+        # A boundary stands; it is the list's last launch.
         self.bounded = Signal(shape.streams, name="bounded")
-        self.head = [Signal(shape.entry_bits, name=f"head_{s}") for s in streams]
+        self.at_tail = Signal(shape.streams, name="boundary_at_tail")
         self.priority = [
             Signal(shape.streams, name=f"priority_is_{p}", init=-1 if p == 0 else 0)
             for p in range(shape.priorities)
@@ -98,9 +98,9 @@ class QueueStreams:
             Signal(shape.streams, name=name) for name in names
         )
         self.head_ended, self.after, self.older = rest
-        self.started, self.suspended, self.in_place, self.marked = (
+        self.started, self.suspended, self.marked = (
             [Signal(shape.streams, name=f"{name}_{k}") for k in range(2)]
-            for name in ("started", "suspended", "in_place", "marked")
+            for name in ("started", "suspended", "marked")
         )
         # From other parts: nothing is waited for; the queue is closed, no SM is left.
         self.waits_over = Signal(shape.streams)
@@ -108,7 +108,7 @@ class QueueStreams:
         self.no_sm = Signal()
         # What follows.
         follows = (
-            *("has", "single", "purged", "ready", "ahead", "resumable", "unfinished"),
+            *("has", "single", "first", "purged", "ready", "ahead", "resumable", "unfinished"),
             *("any_started", "any_suspended", "resume_slot", "end_suspended", "end_slot"),
             *("first_free", "leaves_any"),
         )
@@ -132,8 +132,8 @@ class QueueStreams:
         susp = [self.started[k] & self.suspended[k] for k in range(2)]
         must = [susp[k] & (self.marked[k] | stop) for k in range(2)]
         m.d.comb += [
-            of["has"].eq(Cat(length.any() for length in self.length)),
-            of["single"].eq(Cat(length == 1 for length in self.length)),
+            of["has"].eq(self.has),
+            of["single"].eq(self.single),
             # Without a list the head is one that left.
             of["purged"].eq(stop | self.bounded | (self.head_ended & of["has"])),
             of["any_started"].eq(self.started[0] | self.started[1]),
@@ -154,7 +154,8 @@ class QueueStreams:
         coming = self.events.coming
         free = ~self.held & ~of["purged"] & ~coming
         eligible = Signal(self._shape.streams)
-        in_place = (~started[0] | self.in_place[0]) & (~started[1] | self.in_place[1])
+        # Something of a stream is coming while the end register holds a launch of it.
+        in_place = ~of["any_suspended"] & ~self.events.goes_on
         marked = any_of(started[k] & self.suspended[k] & self.marked[k] for k in range(2))
         one = started[0] ^ started[1]
         m.d.comb += [
@@ -165,45 +166,45 @@ class QueueStreams:
         ]
 
     def _lists(self, m: Module) -> None:
-        """Count the lists' lengths, and keep their tails and boundaries."""
-        events = self.events
+        """Count the lists' lengths; keep whether they have boundaries."""
+        events, of = self.events, self.follows
+        passes = any_of(spread(self.meets_boundary[k], self.leaves[k]) for k in range(2))
+        alone = of["single"] & of["leaves_any"]
         for s in range(self._shape.streams):
-            length, boundary = self.length[s], self.boundary[s]
-            leaves = self.follows["leaves_any"][s]
+            length = self.length[s]
+            leaves = of["leaves_any"][s]
             enters = events.enters[s]
             step = Cat(enters & ~leaves, (leaves & ~enters).replicate(len(length)))
             # One adder for both ways: its lowest bit carries a 1.
             m.d.sync += length.eq((Cat(C(1, 1), length) + step)[1:])
-            passes = Signal(name=f"passes_boundary_{s}")
-            m.d.comb += passes.eq(leaves & (self.head[s] == boundary))
-            with m.If(events.enters[s]):
-                m.d.sync += self.tail[s].eq(self.entry)
-            with m.If(events.aborts[s]):
-                # Where the only launch leaves, none is left to be met.
-                alone = self.follows["single"][s] & leaves
-                m.d.sync += [
-                    boundary.eq(self.tail[s]),
-                    self.bounded[s].eq(self.follows["has"][s] & ~alone),
-                ]
-            with m.Elif(passes):
-                m.d.sync += self.bounded[s].eq(0)
+        two = Cat(length == 2 for length in self.length)
+        enters, leaves = events.enters, of["leaves_any"]
+        m.d.sync += [
+            self.has.eq(enters | (self.has & ~alone)),
+            self.single.eq(
+                (enters & ~leaves & ~self.has)
+                | (leaves & ~enters & two)
+                | (self.single & ~(enters ^ leaves))
+            ),
+            # Where the only launch leaves, none is left to be met.
+            self.bounded.eq(
+                (events.aborts & of["has"] & ~alone) | (~events.aborts & self.bounded & ~passes)
+            ),
+            self.at_tail.eq((self.at_tail | events.aborts) & ~events.enters),
+        ]
         settled = ~self.follows["unfinished"] & events.enters
-        for p, priority in enumerate(self.priority):
-            m.d.sync += priority.eq(
-                (priority & ~settled) | spread(self.enters_priority[p], settled)
-            )
+        for s in range(self._shape.streams):
+            with m.If(settled[s]):
+                m.d.sync += [
+                    its[s].eq(self.enters_priority[p]) for p, its in enumerate(self.priority)
+                ]
 
     def _heads(self, m: Module) -> None:
-        """Move heads, and note what is known of them."""
+        """Note what is known of heads."""
         of, events = self.follows, self.events
         leaves = of["leaves_any"]
-        first = events.enters & (~of["has"] | (of["single"] & leaves))
-        ready = events.enters_ready
-        for s, head in enumerate(self.head):
-            moves = [(self.leaves[k][s] & ~first[s], self.next_entry[k]) for k in range(2)]
-            sources = [*moves, (first[s], self.entry)]
-            with m.If(leaves[s] | first[s]):
-                m.d.sync += head.eq(any_of(spread(comes, entry) for comes, entry in sources))
+        first, ready = of["first"], events.enters_ready
+        m.d.comb += first.eq(events.enters & (~of["has"] | (of["single"] & leaves)))
         ended = any_of(spread(self.next_ended[k], self.leaves[k]) for k in range(2))
         m.d.sync += [
             self.head_back.eq(~first & ~leaves & (self.head_back | events.head_kept)),
@@ -229,17 +230,11 @@ class QueueStreams:
         m.d.sync += self.older.eq((stays[0] & stays[1] & self.older) | (~stays[0] & stays[1]))
         for k in range(2):
             here = free if k == 0 else ~free
-            mine = [events.hands_slot, events.placed_end_slot, events.suspends_slot]
-            hands, ends, suspends = (
-                of & (slot if k else ~slot)
-                for of, slot in zip(
-                    (events.hands, events.placed_end, events.suspends), mine, strict=True
-                )
-            )
+            slot = events.suspends_slot
+            suspends = events.suspends & (slot if k else ~slot)
             chosen = spread(events.again & (events.slot if k else ~events.slot), events.chosen)
             m.d.sync += [
                 self.started[k].eq(stays[k] | (begins & here)),
-                self.in_place[k].eq((self.in_place[k] | hands | (begins & here)) & ~ends),
                 self.suspended[k].eq((self.suspended[k] & ~chosen & stays[k]) | suspends),
                 self.marked[k].eq((self.marked[k] | events.aborts) & stays[k]),
             ]
@@ -332,7 +327,6 @@ class QueueJobs:
             self.ends.eq(suspended & ~self.busy),
             self.passes.eq(~suspended & waits & purged & ~self.busy),
             self.loads.eq(~suspended & waits & ~purged & ~hit(picked, streams.loaded)),
-            self.head.eq(any_of(spread(picked[s], head) for s, head in enumerate(streams.head))),
             self.entry.eq(Mux(suspended, self.suspended_entry, self.head)),
         ]
         m.d.sync += [

@@ -27,8 +27,8 @@ class AcceptedCounts:
         Valid, stream and count of each pair of the launch that is at ``checked`` in the next cycle.
     next_number : Signal
         Its stream.
-    end_number, end_stream : Signal
-        A stream whose count is read as ``end_count``.
+    end_number : Signal
+        A stream of which a launch ends; its count is read as ``end_count``.
     count : Signal
         The count before the launch at ``checked``; ``following``: with it.
     ahead : Signal
@@ -48,7 +48,6 @@ class AcceptedCounts:
             for k in range(shape.waits)
         ]
         self.end_number = Signal(bits)
-        self.end_stream = Signal(shape.streams)
         self.end_count = Signal(COUNT_BITS)
         self.count = Signal(COUNT_BITS, name="accepted_count")
         self.following = Signal(COUNT_BITS)
@@ -69,9 +68,8 @@ class AcceptedCounts:
             write.addr.eq(self.number),
             write.data.eq(self.following),
             write.en.eq(self.enters),
-            self.end_count.eq(
-                spread(hit(self.end_stream, counted), looked_up(m, counts, self.end_number))
-            ),
+            # A launch of the stream has been accepted: the count is known.
+            self.end_count.eq(looked_up(m, counts, self.end_number)),
         ]
         m.d.sync += counted.eq(counted | spread(self.enters, self.stream))
         entered = Signal(name="accepted_before")
@@ -252,18 +250,18 @@ class StartedBases:
         ]
 
 
-class SuspendedEntries:
-    """Entries of suspended launches, by slot and stream, in distributed memory.
+class StartedEntries:
+    """Entries of started launches, by slot and stream, in distributed memory.
 
     Attributes
     ----------
-    suspends, number, slot, entry : Signal
-        A launch is suspended.
+    begins, number, slot, entry : Signal
+        A launch has begun.
     """
 
     def __init__(self, shape: QueueShape) -> None:
         self._shape = shape
-        self.suspends = Signal()
+        self.begins = Signal()
         self.number = Signal(shape.config.stream_bits)
         self.slot = Signal()
         self.entry = Signal(shape.entry_bits)
@@ -272,15 +270,15 @@ class SuspendedEntries:
     def build(self, m: Module) -> None:
         """Add the memory."""
         shape = self._shape
-        self._memory = new_memory(m, "suspended_entries", shape.entry_bits, 2 * shape.streams)
+        self._memory = new_memory(m, "started_entries", shape.entry_bits, 2 * shape.streams)
         write = self._memory.write_port()
         m.d.comb += [
             write.addr.eq(Cat(self.number, self.slot)),
             write.data.eq(self.entry),
-            write.en.eq(self.suspends),
+            write.en.eq(self.begins),
         ]
 
     def of(self, m: Module, number: Any, slot: Any) -> Value:
-        """Return the entry of a suspended launch."""
+        """Return a started launch's entry."""
         found: Value = looked_up(m, self._memory, Cat(number, slot))
         return found
