@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_line import QueueFlight
 from warploom.launch._queue_parts import QueueParts
@@ -213,27 +213,32 @@ def finish(m: Module, q: QueueParts) -> None:
     ports, streams, line, ends = q.ports, q.streams, q.line, q.ends
     events, choice, abort = streams.events, q.choice, q.abort
     count = q.shape.streams
-    coming = [
+    # From what is so in the next cycle: the choice begins with these two.
+    coming, goes_on = (Signal(count, name=name) for name in ("comes_back", "goes_on"))
+    will_come = [
         q.places.coming(),
         *(
-            spread(line.valid[k] & launch.out, launch.stream)
+            spread(line.stays[k] & line.out[k], launch.stream)
             for k, launch in enumerate(line.launch)
         ),
-        spread(ends.valid, ends.launch.stream),
-        spread(abort.acts, abort.stream),
     ]
-    goes_on = [
+    will_go_on = [
+        spread(choice.again, choice.chosen),
+        # It stays in the stage, or moves to the line.
         spread(choice.stage_valid & choice.stage_again, choice.stage_stream),
         *(
-            spread(line.valid[k] & launch.again, launch.stream)
+            spread(line.stays[k] & launch.again, launch.stream)
             for k, launch in enumerate(line.launch)
         ),
     ]
+    m.d.sync += [coming.eq(any_of(will_come)), goes_on.eq(any_of(will_go_on))]
     flight_idle = 1 if q.flight is None else q.flight.idle
     m.d.sync += streams.closed.eq(ports.soft_reset_active)
     m.d.comb += [
-        events.coming.eq(any_of(coming)),
-        events.goes_on.eq(any_of(goes_on)),
+        events.coming.eq(
+            coming | spread(ends.valid, ends.launch.stream) | spread(abort.acts, abort.stream)
+        ),
+        events.goes_on.eq(goes_on),
         line.displaced_streams.eq(
             streams["any_suspended"] | q.places.displacing() | events.goes_on
         ),

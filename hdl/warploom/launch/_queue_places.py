@@ -6,7 +6,15 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_choice import OnTheWay, QueueChoice
 from warploom.launch._queue_line import has_flag, is_displaced, is_early
-from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape, any_of, hit, looked_up, new_memory
+from warploom.launch._queue_shapes import (
+    CLOCK_BITS,
+    QueueShape,
+    any_of,
+    hit,
+    looked_up,
+    new_memory,
+    spread,
+)
 from warploom.launch._queue_streams import QueueStreams
 from warploom_spec import Stop
 from warploom_spec.layouts import PLACES, STOP_BITS
@@ -102,9 +110,9 @@ class QueuePlaces:
         ]
 
     def coming(self) -> Value:
-        """Return the streams of launches that a stop was sent to, one bit each."""
+        """Return the streams of launches that are stopped in the next cycle, one bit each."""
         return any_of(
-            launch.stream & (self.valid[p] & was_stopped(launch)).replicate(self._shape.streams)
+            spread(self.valid[p] & ~self.ends[p] & self.changed[p].stopped, launch.stream)
             for p, launch in enumerate(self.launch)
         )
 
