@@ -109,7 +109,8 @@ class QueueChoice:
         self._stage(m, streams, top)
 
     def _busy(self, p: int, streams: QueueStreams) -> Value:
-        uses = streams["ready"] | streams.handed | streams["any_started"]
+        # Ready ones that are not handed and have no started launch: their heads are eligible.
+        uses = streams["eligible"] | streams.handed | streams["any_started"]
         return (streams.priority[p] & ~streams.held & uses).any()
 
     def _may(self, m: Module, ways: list[OnTheWay], top: Signal) -> Value:
@@ -161,14 +162,26 @@ class QueueChoice:
     def _stage(self, m: Module, streams: QueueStreams, top: Value) -> None:
         """Keep the chosen launch; look its entry up."""
         any_chosen = self.chosen.any()
-        chosen_named = hit(self.chosen, self.names)
+        # What a command names while a launch is chosen is looked up in the cycle behind.
+        enters = self.moves | ~self.stage_valid
+        names = Signal(self._shape.streams, name="names_before")
+        meets, aborts = Signal(name="meets_before"), Signal(name="aborts_before")
+        met, gone = Signal(name="stage_was_met"), Signal(name="stage_was_gone")
+        named = hit(self.stage_stream, names)
+        m.d.sync += [
+            names.eq(self.names),
+            meets.eq(self.meets & enters),
+            aborts.eq(self.aborts & enters),
+        ]
         m.d.comb += [
             self.moves.eq(self.stage_valid & ~self.line_full),
             self.stage_entry.eq(Mux(self.stage_again, self.started_entry, self.head)),
+            self.stage_met.eq(met | (named & meets)),
+            self.stage_gone.eq(gone | (named & aborts)),
             self.stage_named.eq(hit(self.stage_stream, self.names)),
             self.stage_back.eq(self.stage_again | hit(self.stage_stream, streams.head_back)),
         ]
-        with m.If(self.moves | ~self.stage_valid):
+        with m.If(enters):
             m.d.sync += [
                 self.stage_valid.eq(any_chosen),
                 self.stage_stream.eq(self.chosen),
@@ -177,13 +190,13 @@ class QueueChoice:
                 self.stage_again.eq(self.again),
                 self.stage_ahead.eq(self.ahead),
                 self.stage_slot.eq(self.slot),
-                self.stage_met.eq(chosen_named & self.meets),
-                self.stage_gone.eq(chosen_named & self.aborts),
+                met.eq(0),
+                gone.eq(0),
             ]
         with m.Else():
             m.d.sync += [
-                self.stage_met.eq(self.stage_met | (self.stage_named & self.meets)),
-                self.stage_gone.eq(self.stage_gone | (self.stage_named & self.aborts)),
+                met.eq(self.stage_met | (self.stage_named & self.meets)),
+                gone.eq(self.stage_gone | (self.stage_named & self.aborts)),
             ]
 
 

@@ -254,20 +254,19 @@ def settle(m: Module, q: QueueParts) -> None:
 
 def abort_suspended(m: Module, q: QueueParts, ends: Signal, slot: Signal) -> None:
     """Say whether the ABORT's launch is suspended, and let the ABORT act."""
-    abort, streams, jobs, line = q.abort, q.streams, q.jobs, q.line
+    abort, streams, jobs = q.abort, q.streams, q.jobs
     entry = abort.entry
-    here = []
+    here, going = [], []
     for k in range(2):
-        of_slot = hit(abort.stream, streams.started[k] & streams.suspended[k])
-        here.append(of_slot & (q.started.of(m, abort.number, k) == entry))
+        is_it = q.started.of(m, abort.number, k) == entry
+        here.append(is_it & hit(abort.stream, streams.started[k] & streams.suspended[k]))
+        going.append(is_it & hit(abort.stream, streams.started[k] & ~streams.suspended[k]))
+    is_head = q.heads.of(m, abort.number) == entry
     placed = any_of(
         q.places.valid[p] & (launch.entry == entry) for p, launch in enumerate(q.places.launch)
     )
-    on_way = [
-        q.ends.valid & (q.ends.launch.entry == entry),
-        q.choice.stage_valid & (q.choice.stage_entry == entry),
-        *(line.valid[k] & (line.launch[k].entry == entry) for k in range(2)),
-    ]
+    # In stage or line, if it has no place.
+    on_way = [*going, is_head & hit(abort.stream, streams.handed)]
     unknown = ~abort.taken | abort.ended
     waits_here = jobs.looked | (jobs.looks & hit(jobs.picked, abort.stream))
     busy = any_of(on_way) | waits_here | q.ends.valid | q.ends.was_valid
@@ -283,7 +282,6 @@ def abort_suspended(m: Module, q: QueueParts, ends: Signal, slot: Signal) -> Non
         q.records.abort_number.eq(abort.number),
     ]
     unstarted = q.ends.final & ~q.ends.started
-    is_head = q.heads.of(m, abort.number) == entry
     m.d.comb += [
         q.records.abort_back.eq(
             here[0] | here[1] | (is_head & hit(abort.stream, streams.head_back))

@@ -110,7 +110,7 @@ class QueueStreams:
         follows = (
             *("has", "single", "first", "purged", "ready", "ahead", "resumable", "unfinished"),
             *("any_started", "any_suspended", "resume_slot", "end_suspended", "end_slot"),
-            *("first_free", "leaves_any"),
+            *("first_free", "leaves_any", "eligible"),
         )
         self.follows = {name: Signal(shape.streams, name=f"{name}_streams") for name in follows}
 
@@ -153,7 +153,7 @@ class QueueStreams:
         of, started = self.follows, self.started
         coming = self.events.coming
         free = ~self.held & ~of["purged"] & ~coming
-        eligible = Signal(self._shape.streams)
+        eligible = of["eligible"]
         # Something of a stream is coming while the end register holds a launch of it.
         in_place = ~of["any_suspended"] & ~self.events.goes_on
         marked = any_of(started[k] & self.suspended[k] & self.marked[k] for k in range(2))
