@@ -13,6 +13,7 @@ from warploom_golden.preemption.streams import (
     SentLaunch,
     event_streams,
 )
+from warploom_spec import timing
 from warploom_spec.queue import FinalFate, Mode
 from warploom_spec.queue_packets import WAIT_AHEAD
 
@@ -134,3 +135,18 @@ def test_a_comparison_of_sixteen_bits_would_wait_for_ever(monkeypatch):
 
     monkeypatch.setattr(event_streams, "is_reached", short)
     assert waits_behind_a_stuck_head() == [1, 2]
+
+
+def test_a_launch_that_is_out_for_the_first_cycle_is_still_on_the_way():
+    """The second launch has a place and no room; the third, ahead, is displaced by the fourth.
+
+    Both are on the way in the cycle after the fourth one's acceptance: it is chosen a cycle later.
+    """
+    accepted = 60 + timing(TINY).launch_check
+    script = QueuedScript().launch(1, 0, blocks=8, length=400)
+    script.launch(2, 1, code=1, length=20, barriers=4).launch(3, 0, code=2, length=20)
+    model = run(script.launch(60, 2, code=3, length=20))
+    displaced = next(each for each in model.log.put_back if each.ticket == 3)
+    assert displaced.cycle == accepted + 2
+    later = [each.cycle for each in model.log.decisions if each.cycle > accepted]
+    assert later[0] == accepted + 8

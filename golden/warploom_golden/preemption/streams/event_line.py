@@ -82,8 +82,15 @@ class Line:
         transfers = self._hand_over(aborted_streams)
         self._take_back(out, transfers, decided, requests, line_free=sent)
         self._front_before = s.line[0] if s.line else None
-        for each in s.line:
-            each.was_out = out[each.launch]
+        changed = [each for each in s.line if each.was_out != out[each.launch]]
+
+        def note_out() -> None:
+            for each in changed:
+                each.was_out = not each.was_out
+
+        if changed:
+            # The choice in this cycle still asks for the cycle before.
+            s.later(note_out)
 
     # --- out -------------------------------------------------------------------------------------
     def _is_out(self, waiting: InLine) -> bool:

@@ -20,10 +20,10 @@ from warploom_spec import Config, LaunchDescriptor, queue_packets
 
 #: Cycles without any event, above the longest block, after which a run is given up.
 _SILENCE_LIMIT: Final = 10_000
-#: Columns that are kept of kinds that have an event for each block.
-_KEPT: Final = {
-    "offers": ("cycle", "sm", "slot", "ticket", "place"),
-    "reports": ("cycle", "sm", "slot"),
+#: Columns that are kept of kinds that have an event for each block, with types that hold them.
+_KEPT: Final[dict[str, dict[str, type[np.unsignedinteger]]]] = {
+    "offers": {"cycle": np.uint64, "sm": np.uint16, "slot": np.uint8, "ticket": np.uint32},
+    "reports": {"cycle": np.uint64, "sm": np.uint16, "slot": np.uint8},
 }
 #: Kinds of which nothing is kept.
 _FORGOTTEN: Final = ("words", "warps", "done")
@@ -98,10 +98,12 @@ class BenchEvents:
         return self._kept({kind: file.finish() for kind, file in self._files.items()})
 
     def _kept(self, tables: dict[str, Table]) -> dict[str, Table]:
+        """Keep what `tables` gives away later."""
         for kind, table in tables.items():
             if kind not in _FORGOTTEN:
-                names = _KEPT.get(kind, tuple(table))
-                self._parts[kind].append({name: table[name] for name in names})
+                types = _KEPT.get(kind, dict.fromkeys(table, np.uint64))
+                small = {name: table[name].astype(type_) for name, type_ in types.items()}
+                self._parts[kind].append(small)
         return tables
 
     def tables(self) -> dict[str, Table]:
