@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from warploom_sim.commands.parameters import Command, OutputFile
-from warploom_sim.replay.option_kinds import Flag, Kind, NewFile, Settings
+from warploom_sim.replay.option_kinds import Flag, Kind, NewFile, Priorities, Settings
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.replay.request_fields import Option, Role, Surface, options, refuse_given
 from warploom_spec import WarploomError
@@ -127,7 +127,7 @@ def _option(
     }
     if isinstance(one.kind, Flag):
         return click.option(one.flag, name, is_flag=True, **settings)
-    if isinstance(one.kind, Settings):
+    if isinstance(one.kind, Settings | Priorities):
         settings |= {"multiple": True, "metavar": "FIELD=V1,V2" if several else one.kind.metavar}
         return click.option(one.flag, name, type=str, **settings)
     if isinstance(one.kind, NewFile):

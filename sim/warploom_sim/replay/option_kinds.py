@@ -192,7 +192,7 @@ class Settings(Kind):
         return list(value)
 
 
-class Priorities(Settings):
+class Priorities(Kind):
     """Priorities of streams; one each time that the option is given."""
 
     metavar = "STREAM=N"
@@ -200,15 +200,25 @@ class Priorities(Settings):
     listed = False
     _LEGAL: Final = re.compile(r"\d{1,3}=\d{1,3}", re.ASCII)
 
+    def parse(self, text: str) -> str:
+        """Return one priority; the request judges them together."""
+        return text
+
     def check(self, value: Any) -> tuple[str, ...]:
         """Return the priorities, each a text, without leading zeros and in order of the streams."""
-        given = super().check(value)
-        if not all(self._LEGAL.fullmatch(one) for one in given):
+        given = value.split() if isinstance(value, str) else tuple(value)
+        if not all(isinstance(one, str) for one in given) or not all(
+            self._LEGAL.fullmatch(one) for one in given
+        ):
             raise ValueError
         pairs = sorted(tuple(map(int, one.split("="))) for one in given)
         if len({stream for stream, _ in pairs}) < len(pairs):
             raise ValueError
         return tuple(f"{stream}={priority}" for stream, priority in pairs)
+
+    def plain(self, value: tuple[str, ...]) -> str:
+        """Return the priorities in one text."""
+        return " ".join(value)
 
 
 class Text(Kind):

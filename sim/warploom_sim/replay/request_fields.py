@@ -15,7 +15,7 @@ from warploom_sim.replay.option_kinds import Kind, NewFile
 from warploom_spec import WarploomError
 
 #: Defaults of which nothing is said.
-_UNSAID: Final = ("none", "keep", ())
+_UNSAID: Final = ("none", "keep")
 #: Key of a field's metadata.
 _KEY: Final = "option"
 
@@ -243,7 +243,7 @@ def conditions(request: Any) -> list[str]:
 
 def is_off(one: Option, value: Any) -> bool:
     """Return whether an option is off, as it is by default: nothing is said of it then."""
-    return bool(value == one.default and value in _UNSAID)
+    return value == "" or bool(value == one.default and value in _UNSAID)
 
 
 def new_files(request: Any) -> dict[str, Path]:

@@ -324,7 +324,7 @@ def _figures(
         **({"caution": caution} if caution else {}),
         **({"killed_nobody": spared} if spared else {}),
         "trace": replay.trace.path.name,
-        **{name: value for name, value in how.items() if value not in (None, [])},
+        **{name: value for name, value in how.items() if value not in (None, [], "")},
         **({"left_out": replay.trace.left_out} if replay.trace.left_out else {}),
         **({"without_grid": missing} if (missing := replay.trace.without_grid) else {}),
         **({"event_waits_kept": kept} if (kept := replay.event_waits_kept) else {}),

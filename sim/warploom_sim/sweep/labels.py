@@ -36,7 +36,7 @@ def _values(rows: Sequence[dict[str, Any]], name: str) -> set[str]:
 def value(row: dict[str, Any], name: str) -> str:
     """Return a part of a run's identity, or one of its fields, as text."""
     if name in row:
-        return "" if row[name] in (None, []) else str(row[name])
+        return "" if row[name] is None else str(row[name])
     return str(row["set"].get(name, "preset's"))
 
 

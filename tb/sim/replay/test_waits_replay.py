@@ -43,7 +43,7 @@ def test_nine_streams_wait_for_each_other(tmp_path: Path, waiting: Path) -> None
     more = ("--priority", "0=3", "--priority", "4=1", "--kill-every", 3)
     result, urgent = sim(tmp_path, waiting, *ICARUS, *more)
     assert_equal(result, urgent)
-    assert urgent["priority"] == ["0=3", "4=1"]
+    assert urgent["priority"] == "0=3 4=1"
     assert set(urgent["fates"]) == {"finished", "aborted"}
     result, free = sim(tmp_path, waiting, *ICARUS, "--events", "ignore")
     assert_equal(result, free)

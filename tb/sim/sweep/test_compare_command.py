@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
-from tb.support.trace_files import document, random_document, write
+from tb.support.trace_files import document, random_document, waiting_document, write
 from warploom_sim import cli, replay, screen
 from warploom_sim.failure import MismatchError, ProgramError
 from warploom_sim.sweep import cluster, comparison
@@ -164,6 +164,28 @@ def test_contention_with_each_knee(tmp_path: Path, trace: Path, here: list[str])
     assert rows[3]["cycles"] == rows[0]["cycles"] != rows[1]["cycles"]
     assert "65535" in result.stdout
     assert len(here) == 4
+
+
+def test_events_and_priorities(tmp_path: Path, here: list[str]) -> None:
+    trace = write(tmp_path, waiting_document(random.Random(3), 30, 5))
+    figures, results = tmp_path / "f.json", tmp_path / "runs"
+    options = (trace, *ONE, "--results", results, "--json", figures)
+    more = ("--events", "keep,ignore", "--priority", "1=3", "--priority", "0=2")
+    result = compare(*options, *more)
+    assert result.exit_code == 0, result.output
+    assert "event waits kept" in result.stderr and "event waits ignored" in result.stderr
+    rows = rows_of(figures)
+    assert [(row["events"], row["priority"]) for row in rows] == [
+        ("keep", "0=2 1=3"),
+        ("ignore", "0=2 1=3"),
+    ]
+    for row in rows:
+        run = replay(trace, "tiny", events=row["events"], priorities=("0=2", "1=3"))
+        assert (row["cycles"], row["stalls"]) == (run.cycles, run.stalls)
+    assert rows[0]["cycles"] != rows[1]["cycles"]
+    kept = pyarrow.parquet.read_table(results).to_pylist()
+    assert {row["priority"] for row in kept} == {"0=2 1=3"}
+    assert len(here) == 2
 
 
 def test_arrivals_and_kills(tmp_path: Path, trace: Path, here: list[str]) -> None:
