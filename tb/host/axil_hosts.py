@@ -4,7 +4,12 @@ from collections import deque
 
 from tb.host.commands import READ, WRITE
 from tb.host.core_behaviour import Cores
+from warploom_sim.cosim.lockstep import Pace
+from warploom_sim.cosim.lockstep.stimulus import RATES
 from warploom_spec import host_packets, preset
+
+#: Chances of a cycle that hosts send or take something, where they hurry.
+HURRIED = (0.9, 1.0)
 
 # The bus is the same in every configuration.
 ADDRESS, DATA = host_packets.bus_address(preset("tiny")), host_packets.bus_data(preset("tiny"))
@@ -19,18 +24,25 @@ class AxilHosts:
         The run's.
     commands : Commands
         Says what is written and read next.
+
+    With the run's option ``hurry`` the hosts seldom pause.
     """
 
     def __init__(self, context, commands):
         self._rng = context.rng
         self._commands = commands
         self._ahead = {"addr": deque(), "data": deque()}
+        rates = HURRIED if context.options.get("hurry") else RATES
+
+        def pace(name):
+            return Pace(context.case.rng(f"pace/{name}"), rates)
+
         self._ends = [
-            context.driver("axil__aw", self._parts("addr")),
-            context.driver("axil__w", self._parts("data")),
-            context.driver("axil__ar", self._reads()),
-            context.sink("axil__b"),
-            context.sink("axil__r"),
+            context.driver("axil__aw", self._parts("addr"), pace("aw")),
+            context.driver("axil__w", self._parts("data"), pace("w")),
+            context.driver("axil__ar", self._reads(), pace("ar")),
+            context.sink("axil__b", pace("b")),
+            context.sink("axil__r", pace("r")),
         ]
 
     def next(self, outputs):

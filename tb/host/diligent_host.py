@@ -5,11 +5,9 @@ from collections import deque
 from tb.host.commands import READ, WRITE, a_write
 from tb.host.front_end_stimulus import CoreHost, Surroundings
 from warploom_golden.oracles import AxilBus
-from warploom_spec.host_registers import register_addresses
 
 #: What this host alone reads or writes, and nobody by chance.
 RECORDS = ("RECORD0", "RECORD1", "RECORD_POP", "CONTROL")
-#: Fewest and most writes from one settling to the next.
 SETTLES = (50, 300)
 
 
@@ -20,8 +18,11 @@ class DiligentHost(CoreHost):
     records until none is left.
     """
 
+    #: Fewest and most writes from one settling to the next.
+    settles = SETTLES
+
     def __init__(self, config, rng):
-        self._registers = register_addresses(config)
+        self._registers = {word.name: word.offset for word in self.registers(config)}
         self._bus = AxilBus(config)
         super().__init__(config, rng)
 
@@ -34,14 +35,18 @@ class DiligentHost(CoreHost):
         self._ticket = 0
         #: What is waited for while it settles; empty while it does not.
         self._settling = ""
-        self._left = self._rng.randint(*SETTLES)
+        self._left = self._rng.randint(*self.settles)
 
     def hear(self, inputs, outputs):
         """See the accesses that are answered in a cycle."""
         for access in self._bus.see(inputs, outputs):
-            for name in (*RECORDS, "STATE"):
-                if access.address == self._registers[name]:
-                    getattr(self, f"_hear_{name.lower()}")(access)
+            self.heard(access)
+
+    def heard(self, access):
+        """See an access that is answered."""
+        for name in (*RECORDS, "STATE"):
+            if access.address == self._registers[name]:
+                getattr(self, f"_hear_{name.lower()}")(access)
 
     def _hear_record0(self, access):
         self._ticket = access.data if access.okay else 0
@@ -74,7 +79,7 @@ class DiligentHost(CoreHost):
         self._left -= 1
         if self._left < 0 and not self._program and not self._settling:
             self._settling = "begins"
-            self._left = self._rng.randint(*SETTLES)
+            self._left = self._rng.randint(*self.settles)
         if self._settling == "begins":
             self._settling = "control"
             return self._whole("CONTROL")

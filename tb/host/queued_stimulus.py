@@ -17,7 +17,7 @@ VALUES = {
 #: How often, of 100 writes of registers, one that acts is written.
 WRITTEN_OFTEN = {**ACTS, "LAUNCH_TIMEOUT": 10, "IRQ_TIMEOUT": 4, "IRQ_THRESHOLD": 4}
 #: Words of a launch that a host writes anew for the next one.
-WRITTEN_ANEW = ("T0", "T5", "T6", "T10", f"T{FIRST_WAIT_WORD}", f"T{FIRST_WAIT_WORD + 1}")
+WRITTEN_ANEW = ("T0", "T1", "T5", "T6", "T10", f"T{FIRST_WAIT_WORD}", f"T{FIRST_WAIT_WORD + 1}")
 #: Registers that are read more often than others.
 READ_OFTEN = ("STATE", "RECORD0", "RECORD1", "RECORD3", "ROOM", "CLOCK_LOW", "IRQ_STATUS")
 
@@ -42,16 +42,20 @@ class QueuedCoreHost(CoreHost):
         """Forget what is under way."""
         super().restart()
         self._bus.reset()
-        self._whole = set()
+        self._launched = set()
         self._accepted = [0] * len(self._accepted)
 
     def hear(self, inputs, outputs):
         """See the accesses that are answered in a cycle."""
         for access in self._bus.see(inputs, outputs):
-            section, offset = divmod(access.address - SECTION_BASE, SECTION_BYTES)
-            known = not access.is_write and access.okay and 0 <= section < self._config.sections
-            if known and offset == OFFSETS["RESULT1"] and access.data >> 16:
-                self._accepted[self._stream_of[section]] = access.data >> 16
+            self.heard(access)
+
+    def heard(self, access):
+        """Take in the number of a launch that was accepted."""
+        section, offset = divmod(access.address - SECTION_BASE, SECTION_BYTES)
+        known = not access.is_write and access.okay and 0 <= section < self._config.sections
+        if known and offset == OFFSETS["RESULT1"] and access.data >> 16:
+            self._accepted[self._stream_of[section]] = access.data >> 16
 
     def _values(self, word):
         values = super()._values(word)
@@ -71,9 +75,9 @@ class QueuedCoreHost(CoreHost):
     def _launch(self):
         """Return a launch's words; mostly only some where the section had one before."""
         words = super()._launch()
-        if self._section in self._whole and self._rng.random() < 0.75:
+        if self._section in self._launched and self._rng.random() < 0.75:
             return {name: word for name, word in words.items() if name in WRITTEN_ANEW}
-        self._whole.add(self._section)
+        self._launched.add(self._section)
         return words
 
     def _mask_command(self):

@@ -33,6 +33,8 @@ class Launch:
     need : tuple of int or None
         What a block takes, as in ``warploom_spec.RESOURCES``; None until the launch's command is
         known.
+    command : mapping or None
+        The fields of that command that are known.
     offered : int
         Number of blocks offered; they are offered in the order of their ids.
     states : dict of State to int
@@ -44,6 +46,7 @@ class Launch:
     ticket: int
     words: Mapping[str, int]
     need: tuple[int, ...] | None = None
+    command: Mapping[str, int] | None = None
     offered: int = 0
     states: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
     killed: bool = False
@@ -314,10 +317,12 @@ class HostLedger:
             launch = self._launches[ticket] = Launch(ticket, words)
             self._match(launch)
         self._demand(words == launch.words, f"{who}: other launch words than before")
-        self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
         block = fields["bx"], fields["by"], fields["bz"]
+        self._begin_again(launch, fields["place"], block)
+        self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
         self._demand(block == launch.next_block, f"{who}: {block}, want {launch.next_block}")
-        number, want = fields["block_number"], launch.next_number(self.first_number)
+        number = fields["block_number"]
+        want = self._wanted_number(launch, number)
         self._demand(number == want, f"{who}: block_number {number}, want {want}")
         before = self._slots[n].get(slot)
         self._demand(before is None or before.ended, f"{who}: the slot is held")
@@ -327,6 +332,14 @@ class HostLedger:
         held = self._slots[n][slot] = HeldBlock(launch, fields["place"])
         self._check_room(n)
         return held
+
+    def _wanted_number(self, launch: Launch, number: int) -> int:
+        """Return the number that a launch's next block must have, where ``number`` is offered."""
+        del number
+        return launch.next_number(self.first_number)
+
+    def _begin_again(self, launch: Launch, place: int, block: tuple[int, int, int]) -> None:
+        """Let a launch that was put back begin anew: none is, here."""
 
     def _match(self, launch: Launch) -> None:
         """Find the command of a launch: the one whose known fields equal the launch words."""
@@ -339,6 +352,7 @@ class HostLedger:
                 # A field that is not known counts as 0.
                 known = dict.fromkeys(AMOUNT_FIELDS, 0) | command
                 launch.need = block_amounts(known, launch.words["warps"])
+                launch.command = command
                 for n in range(self._config.sms):
                     self._check_room(n)
                 return
