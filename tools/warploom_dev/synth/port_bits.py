@@ -183,6 +183,42 @@ def _launch_path(config: Config) -> Ports:
     }
 
 
+def _queued_launch_path(config: Config) -> Ports:
+    packets = queue_packets
+    pulses = _signals(
+        config,
+        answer=packets.queue_answer,
+        command=packets.queue_command,
+        command_answer=packets.queue_code,
+        abort_answer=packets.queue_code,
+        clear_stream=packets.queue_stream,
+        record=packets.final_record,
+        put_back=packets.put_back,
+        timeline=packets.timeline_step,
+    )
+    indices = {
+        **_memory_read(config),
+        **_written(config),
+        **_error(config, "index_"),
+        **_signals(config, decided=layouts.index_decision, done=layouts.index_decision),
+        **dict.fromkeys(("decided_valid", "done_valid"), 1),
+    }
+    return {
+        **_streams(config, launch=packets.queued_launch, abort=packets.launch_abort),
+        **pulses,
+        **_sms(config),
+        **_error(config, "dispatch_"),
+        **(indices if config.makes_indices else {}),
+        **dict.fromkeys(("pop", "soft_reset_active", "restart", "idle"), 1),
+        "tables": config.max_tables,
+        "room": 1 << config.priority_bits,
+        "launch_timeout": 32,
+        "clock": 64,
+        "oldest": packets.final_record_words(config).layout().size,
+        "records": config.records.bit_length(),
+    }
+
+
 def _front_end(config: Config) -> Ports:
     axil = _streams(
         config,
@@ -264,6 +300,7 @@ PORTS: Final[dict[str, Callable[[Config], Ports]]] = {
     "BlockDispatcher": _block_dispatcher,
     "KernelQueue": _kernel_queue,
     "LaunchPath": _launch_path,
+    "QueuedLaunchPath": _queued_launch_path,
     "FrontEnd": _front_end,
     "ResourceRanges": _resource_ranges,
     "BlockToWarps": _block_to_warps,

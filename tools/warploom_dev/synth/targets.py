@@ -25,7 +25,6 @@ USUAL_DEVICE: Final = "85k"
 #: Measured for their area alone.
 OTHERS: Final = (
     "LaunchCheck",
-    "KernelQueue",
     "ConfigFilter",
     "IndexIterator",
     "IndexPacker",
@@ -152,6 +151,8 @@ def all_targets() -> tuple[Target, ...]:
         _dispatcher(1, config="tiny"),
         Target(block=INDEX, config="large", seeds=1),
         _largest_dispatcher(),
+        Target(block="KernelQueue", seeds=1),
+        _whole("QueuedLaunchPath", 0),
         *(Target(block=name) for name in OTHERS),
         *(Target(block=name, seeds=3) for name in SM_SIDE),
         Target(block=BASELINE, seeds=1),
