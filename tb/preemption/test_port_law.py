@@ -51,6 +51,19 @@ def test_the_law_holds_and_its_terms_are_reached(runs, seed):
     assert wanted <= {name for name, count in reached.items() if count}
 
 
+def test_a_launch_that_is_handed_over_in_the_flag_s_first_cycle_leaves_its_place_a_cycle_later():
+    """Its stop stands in A + 3. The urgent launch of ticket 60 takes its place, in A + 17."""
+    workload, sets = small_workload("reset"), setting(COUNT, 136259609, 0)
+    events = model_events(workload, sets)
+    accepted = int(events["answers"]["cycle"][59]) - 1
+    handed = events["handed"]
+    assert accepted + 1 in handed["cycle"][handed["ticket"] == 59]
+    offers = events["offers"]
+    assert offers["cycle"][offers["ticket"] == 60][0] == accepted + StreamLaw(TINY).idle_place + 1
+    _, verdict = judge(events, workload, sets)
+    assert verdict.violations == []
+
+
 class Sooner(StreamLaw):
     """A law with one number that is lower by one."""
 

@@ -289,7 +289,7 @@ class EventDispatcher:
         state.unready = False
         state.pause = state.decided + AHEAD
 
-    def stop(self, cycle: int, number: int, how: Stop, take_back: bool = False) -> None:
+    def stop(self, cycle: int, number: int, how: Stop) -> None:
         """Send a stop in a cycle to the launch in a place; it acts ``timing.stop`` cycles later.
 
         Parameters
@@ -300,12 +300,8 @@ class EventDispatcher:
             The place.
         how : Stop
             What becomes of a launch that has started by then.
-        take_back : bool
-            Whether a launch that has not started leaves its place at once instead.
         """
         place, acts = self._state.places[number], cycle + self._timing.stop
-        if take_back:
-            place.skip_at = min(int(place.skip_at), acts)
         match how:
             case Stop.NONE:
                 pass
@@ -372,7 +368,7 @@ def judge(place: Place, loaded: int) -> tuple[Fate, ErrorCode]:
 def clear(place: Place) -> None:
     """Forget what became of the launch before."""
     place.walking = place.sm_lost = False
-    place.skip_at = place.stop_at = place.kill_at = place.no_sm_at = NEVER
+    place.stop_at = place.kill_at = place.no_sm_at = NEVER
     place.skip_from = place.exhausted = NEVER
     place.skipped = place.yields = place.may_yield = place.made_way = False
     place.started = place.load = NEVER
@@ -413,7 +409,7 @@ def initial_state(
     state.alarm = state.dead_at = state.load_at = NEVER
     state.recount_at = NEVER
     state.candidate = state.candidate_at = state.outranked = NONE
-    state.flushed, state.alive = NONE, machine.sms
+    state.alive = machine.sms
     state.last_cycle = state.earlier_cycle = -NEVER
     return fields
 

@@ -62,14 +62,12 @@ from warploom_golden.replay.event_sms import (
 from warploom_golden.replay.event_state import Integers, Rows, State
 from warploom_golden.replay.event_stops import (
     give_up,
-    is_taken_back,
     load,
     lose,
     next_alarm,
     note_if_gone,
     request_kill,
     stop_from,
-    take_back,
 )
 
 #: The files that are compiled together with this one.
@@ -95,8 +93,6 @@ def give(s: State, cycle: int) -> bool:
         return False
     s.tries += 1
     s.held = False
-    if cycle <= s.flushed:
-        return True
     stopped_now = False
     for k in range(s.residents):
         number = s.ages[k]
@@ -128,8 +124,6 @@ def give_ranked(s: State, cycle: int, given: int) -> bool:
     ``given`` may be given in this cycle if no place is walked.
     """
     s.held = False
-    if cycle <= s.flushed:
-        return True
     if given != NONE:
         walk(s, given, cycle)
         return True
@@ -173,27 +167,18 @@ def walk(s: State, number: int, cycle: int) -> None:
 
 
 @inlined
-def act(s: State, cycle: int) -> int:
-    """Let stops act that are seen from this cycle on; return the place of a launch taken back."""
-    taken_back = NONE
+def act(s: State, cycle: int) -> None:
+    """Let stops act that are seen from this cycle on."""
     s.all_held = False
-    k = 0
-    while k < s.residents:
+    for k in range(s.residents):
         number: int = s.ages[k]
         place = s.places[number]
-        if taken_back == NONE and is_taken_back(place, cycle):
-            # The next one stands in its turn now.
-            take_back(s, number, cycle)
-            taken_back = number
-            continue
         if place.skip_from == cycle and place.started >= cycle:
             place.skipped = True
             stop_from(s, number, cycle + s.rules.stop - 1, False)
         if place.kill_at == cycle:
             begin_kill(s, number, cycle)
         note_if_gone(s, number, cycle)
-        k += 1
-    return taken_back
 
 
 # --- decisions -----------------------------------------------------------------------------------
@@ -341,7 +326,8 @@ def run_cycle(
     or `NONE`; and whether a launch started or an SM was lost.
     """
     rings = s.alarm <= cycle
-    ended = act(s, cycle) if rings else NONE
+    if rings:
+        act(s, cycle)
     given = begin_ranks(s, cycle) if s.rules.preempts else NONE
     if s.recount_at <= cycle:
         s.recount_at = NEVER
@@ -370,8 +356,7 @@ def run_cycle(
     if taker != NONE:
         count_taken(s, cycle)
     busy |= give_up(s, cycle)
-    if ended == NONE:
-        ended = load(s, cycle)
+    ended = load(s, cycle)
     if rings:
         remove_lost_blocks(s, cycle)
         s.alarm = next_alarm(s, cycle)

@@ -120,9 +120,9 @@ class Place:
         Blocks that are out.
     started, last_report : int
         Cycles of its first decision and of its last report.
-    skip_at, stop_at, kill_at : int
-        First cycle in which it is taken back unless it has started, in which it is stopped, and in
-        which its stop is a kill; `NEVER` if that is not known to come.
+    stop_at, kill_at : int
+        First cycle in which it is stopped, and in which its stop is a kill; `NEVER` if that is not
+        known to come.
     load : int
         First cycle in which its end may be loaded.
     killed, faults : int
@@ -164,7 +164,6 @@ class Place:
     out: int
     started: int
     last_report: int
-    skip_at: int
     stop_at: int
     kill_at: int
     load: int
@@ -282,8 +281,6 @@ class State:
         Stream order alone holds a launch back.
     alarm : int
         Next cycle in which a stop acts, a head is forgotten, or a kill's time is over.
-    flushed : int
-        Last cycle in which the head of a launch that was taken back still stands.
     stop_free : int
         First cycle in which LaunchPath takes the next stop.
     need : Amounts
@@ -359,7 +356,6 @@ class State:
     known: int
     held: bool
     alarm: int
-    flushed: int
     stop_free: int
     need: Amounts
     has_room: Annotated[Integers, MOST_SMS]

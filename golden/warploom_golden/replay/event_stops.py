@@ -34,30 +34,12 @@ def request_kill(s: State, number: int, offered: int) -> None:
 
 
 @inlined
-def is_taken_back(place: Place, cycle: int) -> bool:
-    """Tell whether a launch that has not started is taken back in a cycle."""
-    waits = place.started == NEVER and place.no_sm_at == NEVER
-    return place.occupied and place.skip_at <= cycle and waits
-
-
-@inlined
-def take_back(s: State, number: int, cycle: int) -> None:
-    """Free the place of a launch that has not started; its head stands as long as a stopped one."""
-    if s.head == number:
-        s.head = NONE
-        s.flushed = cycle + 2
-    leave_place(s, number)
-
-
-@inlined
 def next_alarm(s: State, cycle: int) -> int:
     """Return the first cycle after this one in which a stop acts or a time is over."""
     alarm = NEVER
     for k in range(s.residents):
         place = s.places[s.ages[k]]
-        if is_taken_back(place, cycle):
-            alarm = cycle + 1
-        for at in (place.skip_at, place.stop_at, place.kill_at, time_out(s, place)):
+        for at in (place.stop_at, place.kill_at, time_out(s, place)):
             if at > cycle:
                 alarm = min(alarm, at)
         if s.rules.preempts:

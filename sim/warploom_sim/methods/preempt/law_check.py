@@ -170,8 +170,6 @@ class LawCheck:
 
     def _missed(self, offered: int) -> bool:
         """Tell whether the last index decision before an offer was a miss: the launch's own."""
-        if not self._config.makes_indices:
-            return False
         decisions = self._tables["decisions"]
         last = int(np.searchsorted(decisions["cycle"], offered)) - 1
         return not decisions["hit"][last]
@@ -218,7 +216,9 @@ class LawCheck:
             blocks = int(np.prod(self._launches[each.ticket - 1].grid))
             idle = len(standing) > 1 and each not in staying and last < accepted + law.kill
             if idle and len(own) < blocks:
-                terms["idle_place"] = accepted + law.idle_place
+                # Handed over in the flag's first cycle: its stop stands a cycle later.
+                late = each.handed == accepted + 1
+                terms["idle_place"] = accepted + law.idle_place + late
         if len(standing) > 1:
             terms["next_launch"] = min(gone.values()) + law.next_launch
         if not staying:

@@ -83,8 +83,8 @@ def port_run(tables: Mapping[str, Table], blocks: Blocks, config: Config) -> Run
     seen, nth = np.unique(blocks.ticket, return_index=True)
     starts = dict(zip(seen.tolist(), blocks.offer[nth].tolist(), strict=True))
     made = list(zip(ended["ticket"].tolist(), ended["made"].tolist(), strict=True))
-    lookups = _signed(tables["decisions"]) if config.makes_indices else {}
-    decisions = [lookups[name].tolist() for name in ("cycle", "hit") if lookups]
+    lookups = _signed(tables["decisions"])
+    decisions = [lookups[name].tolist() for name in ("cycle", "hit")]
     ordered = sorted(urgent)
     return Run(
         latencies=tuple(starts[ticket] - accepted[ticket] for ticket in ordered),

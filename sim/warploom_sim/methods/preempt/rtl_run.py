@@ -241,10 +241,9 @@ def _follow(
 
 
 def _expected(tables: Mapping[str, Table], events: BenchEvents) -> dict[str, Table]:
-    """Return the model's tables of the kinds that this hardware has, without what no port says."""
+    """Return the model's tables, without what no port says."""
     found = {kind: dict(tables[kind]) for kind in _compared(events)}
-    if "decisions" in found:
-        del found["decisions"]["ticket"]
+    del found["decisions"]["ticket"]
     return found
 
 

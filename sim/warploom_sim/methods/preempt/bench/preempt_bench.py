@@ -56,11 +56,10 @@ def event_packets(config: Config) -> dict[str, Packet]:
         "put_back": queue_packets.put_back(config).fields[1:],
         "timeline": queue_packets.timeline_step(config).fields[1:],
         "ended": queue_packets.final_record(config).fields[1:],
+        # No port says whose decision it is.
+        "decisions": layouts.index_decision(config).fields,
     }
-    kinds = ["words", "offers", "reports", "errors"]
-    if config.makes_indices:
-        fields["decisions"] = layouts.index_decision(config).fields
-        kinds += ["done", "warps"]
+    kinds = ("done", "warps", "words", "offers", "reports", "errors")
     made = {kind: Packet(kind, (_CYCLE, *rest)) for kind, rest in fields.items()}
     return made | {kind: replay[kind] for kind in kinds}
 
@@ -198,7 +197,7 @@ def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
     handed = ", ".join(f"handed__{name}" for name in (*reversed(STARTS), "ticket"))
     places = range(PLACES)
     error = layouts.error_record(config)
-    errors = ("dispatch_error", "index_error")[: 1 + config.makes_indices]
+    errors = ("dispatch_error", "index_error")
     return {
         "sent": [("launch__valid", "sends_urgent")],
         "pops": [("pop", f"oldest[{TICKET_BITS - 1}:0]")],
