@@ -15,6 +15,7 @@ from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from warploom.launch import _queue_entries, _queue_lists
 from warploom.launch._queue_choice import QueueChoice
+from warploom.launch._queue_heads import Boundaries, ListHeads
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.planted import Change
 from warploom_dev.rewrite import Rewrite
@@ -109,10 +110,24 @@ def test_equals_its_model_and_hard_cases_happen(seed):
     run_until(NAMES, lambda n: [case(SMALL, seed + n, 30_000)], "verilator")
 
 
+#: A wrong rule each of the RTL: a simulator's process makes a model of its own.
+FAULTS = {
+    "the choice does not rotate": Change(
+        QueueChoice, "_pick", "later = group & behind", "later = group"
+    ),
+    "the writer of a head is forgotten": Change(
+        ListHeads, "build", "tag if w < other else ~tag", "tag"
+    ),
+    "a boundary at the tail is not known": Change(
+        Boundaries, "meets", "Mux(at_tail, single, kept == entry)", "kept == entry"
+    ),
+}
+
+
 @pytest.mark.deep
-def test_lockstep_finds_a_wrong_rule(monkeypatch, seed):
-    # Of the RTL: a simulator's process makes a model of its own. The choice does not rotate.
-    plant(monkeypatch, [Change(QueueChoice, "_pick", "later = group & behind", "later = group")])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_lockstep_finds_a_wrong_rule(monkeypatch, fault, seed):
+    plant(monkeypatch, [FAULTS[fault]])
     with pytest.raises(LockstepError):
         run([case("tiny,stream_bits=3,priority_bits=1", seed, 8000)], "verilator")
 

@@ -1,13 +1,16 @@
 """KernelQueue's rules and cycles, as its page's examples have them, on RTL and model alike."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from tb.launch.queue_script import DEFAULT, LOW, URGENT, Script, Seen, low_in_place
 from tb.support.planted import plant
 from warploom.launch._queue_commands import QueueAbort
+from warploom.launch._queue_heads import Boundaries
 from warploom.launch._queue_places import QueuePlaces
+from warploom.launch._queue_streams import QueueStreams
 from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.planted import Change
 from warploom_dev.rewrite import Rewrite
@@ -244,10 +247,11 @@ def test_room_falls_with_the_last_entry_that_is_sent_for(kind):
 
 
 @pytest.mark.rule("kernel_queue", 15, 24, 26, 60)
-def test_abort_streams_ends_the_list_up_to_its_tail(kind):
-    """Rule 60: two launches wait behind a third one of a held stream; a later one goes on."""
+@pytest.mark.parametrize("later", range(30, 36))
+def test_abort_streams_ends_the_list_up_to_its_tail(kind, later):
+    """Rule 60: two launches wait in a held stream; a third one, accepted in ``later``, goes on."""
     script = Script().preempt(10, 2).launch(20, 2).launch(21, 2)
-    script.command(30, QueueOpcode.ABORT_STREAMS, 2).launch(30, 2).resume(60, 2)
+    script.command(30, QueueOpcode.ABORT_STREAMS, 2).launch(later, 2).resume(60, 2)
     saw = seen(script, kind, 80)
     # Bounded from 31 on, picked in 31, looked at in 32, ended in 33; the next one two later.
     aborted = FinalFate.ABORTED, ErrorCode.OK
@@ -305,6 +309,14 @@ PLANTED = {
     "the ABORT begins with the second entry": (
         Rewrite(QueueAbort, "build", "self.entry.eq(0)", "self.entry.eq(1)"),
         test_an_abort_of_an_unknown_ticket_takes_as_long,
+    ),
+    "a boundary is not kept behind an acceptance": (
+        Change(Boundaries, "build", "write.en.eq(self.keeps)", "write.en.eq(0)"),
+        partial(test_abort_streams_ends_the_list_up_to_its_tail, later=33),
+    ),
+    "a boundary at the tail is forgotten": (
+        Change(QueueStreams, "_lists", "(self.at_tail | events.aborts)", "events.aborts"),
+        partial(test_abort_streams_ends_the_list_up_to_its_tail, later=33),
     ),
 }
 

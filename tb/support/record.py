@@ -1,5 +1,6 @@
 """Drive a component on Amaranth's simulator, or its model, and look at the recording."""
 
+import functools
 import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ import pytest
 from amaranth.lib import wiring
 from amaranth.sim import Simulator, SimulatorContext
 
-from warploom_sim.cosim.lockstep import Model, Ports, Stimulus
+from warploom_sim.cosim.lockstep import Model, Ports, Stimulus, cocotb_runner
 from warploom_sim.cosim.lockstep.validity import Validity
 
 #: The inputs of a cycle, but those of the streams that are sent.
@@ -140,6 +141,9 @@ SIMULATIONS: dict[Any, Simulation] = {}
 def forget_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `made` keep none from before, and none for later, of a source that is changed."""
     monkeypatch.setattr(sys.modules[__name__], "SIMULATIONS", {})
+    # A lockstep's simulation is kept by its parameters, which do not tell the source.
+    build = cocotb_runner._simulation.__wrapped__
+    monkeypatch.setattr(cocotb_runner, "_simulation", functools.cache(build))
 
 
 def made(kind: Callable[..., Any], *arguments: Any, **options: Any) -> Model | Simulation:
