@@ -70,12 +70,7 @@ class Job:
     @property
     def awaited(self) -> list[tuple[int, ...]]:
         """By launch: the launches that it waits for, by pairs or held by its source."""
-        found: list[list[int]] = [[] for _ in self.launches]
-        if self.event_waits_kept:
-            for launch, other in self.trace.waits.pairs:
-                if launch < len(found):
-                    found[launch].append(other)
-        return [tuple(others) for others in found]
+        return list(self.waits.awaited) if self.waits else [()] * len(self.launches)
 
     @property
     def recording(self) -> Recording:

@@ -197,7 +197,8 @@ class ReplayRequest:
     strict: bool = option(
         "--strict",
         Flag(),
-        "Refuse a trace with kernels of which something is not recorded, or that waits for events.",
+        "Refuse a trace with kernels of which something is not recorded, or with event waits that"
+        " are not kept.",
         False,
         role=Role.CHECK,
     )

@@ -29,12 +29,15 @@ class KeptWaits:
         By launch: launches whose records its source awaits before it sends it.
     numbers : tuple of int
         By launch: how many of its stream are accepted up to it, itself included.
+    awaited : tuple of tuple of int
+        By launch: those of other streams that it waits for, the latest of each stream.
     """
 
     kept: int
     pairs: tuple[tuple[tuple[int, int], ...], ...]
     held: tuple[tuple[int, ...], ...]
     numbers: tuple[int, ...]
+    awaited: tuple[tuple[int, ...], ...]
 
 
 def keep_waits(
@@ -56,19 +59,53 @@ def keep_waits(
     refused : sequence of int
         Launches that are refused for their content: they have no number in their stream.
     """
-    numbers = _numbers(launches, frozenset(refused))
-    awaited: list[list[int]] = [[] for _ in launches]
-    for launch, other in waits.pairs:
-        if launch < len(launches) and numbers[other]:
-            awaited[launch].append(other)
+    gone = frozenset(refused)
+    numbers = _numbers(launches, gone)
     pairs, held = [], []
+    awaited = _awaited(waits, launches, gone)
     for others in awaited:
-        fit = len(others) - launch_waits
-        ordered = sorted(others)
-        held.append(tuple(ordered[: max(fit, 0)]))
-        newest = ordered[max(fit, 0) :]
-        pairs.append(tuple((launches[other].stream, numbers[other]) for other in newest))
-    return KeptWaits(waits.count - waits.unknown, tuple(pairs), tuple(held), tuple(numbers))
+        kept = [other for other in others if numbers[other]]
+        fit = max(len(kept) - launch_waits, 0)
+        held.append(tuple(kept[:fit]))
+        pairs.append(tuple((launches[other].stream, numbers[other]) for other in kept[fit:]))
+    return KeptWaits(
+        waits.count - waits.unknown,
+        tuple(pairs),
+        tuple(held),
+        tuple(numbers),
+        tuple(map(tuple, awaited)),
+    )
+
+
+def _awaited(
+    waits: EventWaits, launches: Sequence[LaunchDescriptor], refused: frozenset[int]
+) -> list[list[int]]:
+    """Return the launches that each one waits for, the earliest first, one of each stream.
+
+    What a refused launch waits for, those wait for that wait for it, and the next one of its
+    stream.
+    """
+    own: list[list[int]] = [[] for _ in launches]
+    for waiting, other in waits.pairs:
+        if waiting < len(launches):
+            own[waiting].append(other)
+    found: list[dict[int, int]] = []
+    before: dict[int, int] = {}
+    for number, launch in enumerate(launches):
+        asked = list(own[number])
+        passed_on = [other for other in asked if other in refused]
+        if before.get(launch.stream) in refused:
+            passed_on.append(before[launch.stream])
+        for other in passed_on:
+            asked += found[other].values()
+        latest: dict[int, int] = {}
+        for other in asked:
+            stream = launches[other].stream
+            if stream != launch.stream:
+                latest[stream] = max(other, latest.get(stream, other))
+        found.append(latest)
+        before[launch.stream] = number
+    return [sorted(latest.values()) for latest in found]
 
 
 def _numbers(launches: Sequence[LaunchDescriptor], refused: frozenset[int]) -> list[int]:

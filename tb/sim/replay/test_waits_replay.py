@@ -4,6 +4,7 @@ import random
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tb.sim.replay.test_replay import assert_described, assert_equal, sim
@@ -11,10 +12,12 @@ from tb.support.seeded_faults import plant_in_replays
 from tb.support.trace_files import call, document, kernel, record, wait, waiting_document, write
 from warploom.launch._queue_timelines import Timelines
 from warploom_dev.planted import Change
+from warploom_golden.replay.event_constants import NEVER
+from warploom_golden.replay.event_model import joined
 from warploom_sim import replay
-from warploom_sim.replay import rtl_replay, wait_check
+from warploom_sim.replay import recount, rtl_replay, wait_check
 from warploom_sim.replay.analysis.block_walk import find_waits
-from warploom_sim.replay.replay_job import prepare
+from warploom_sim.replay.replay_job import model_pieces, prepare
 from warploom_sim.replay.request import ReplayRequest
 from warploom_sim.traces import trace_reader
 
@@ -117,6 +120,25 @@ def test_more_streams_than_there_are_are_refused(tmp_path: Path) -> None:
     result, _ = sim(tmp_path, trace, *ICARUS)
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert "17 streams; legal: up to 16 (choose --set stream_bits=5)" in result.stderr
+
+
+def test_the_model_keeps_all_waits_of_traces_with_refused_launches(
+    tmp_path: Path, seed: int
+) -> None:
+    """Those of refused launches, which the file's own reader passes on in no way, among them."""
+    refused = 0
+    for number in range(4):
+        trace = write(tmp_path, waiting_document(random.Random(f"{seed}-{number}"), 60, 3 + number))
+        job = prepare(ReplayRequest(traces=(trace,), config="tiny"))
+        tables = joined([piece.events for piece in model_pieces(job)]).tables
+        tickets, cycles = (tables["offers"][name].astype(np.int64) for name in ("ticket", "cycle"))
+        first = np.full(int(tickets.max()) + 1, NEVER, np.int64)
+        np.minimum.at(first, tickets, cycles)
+        queues = [kernel.queue for kernel in recount.read(trace)]
+        given = wait_check.awaited(trace), queues, tables["answers"], tables["ended"], first
+        assert wait_check.early_starts(*given) == [], number
+        refused += sum(job.demanded.refused.values())
+    assert refused > 0
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,17 @@ def test_refused_launches_have_no_number() -> None:
     assert kept.pairs[3] == () and kept.held[3] == ()
 
 
+def test_what_a_refused_launch_waits_for_is_passed_on() -> None:
+    every = waits((1, 0), (3, 2), (4, 1))
+    # Launch 1 is refused: 2, the next one of its stream, and 4 wait for launch 0 instead.
+    kept = keep_waits(every, launches(0, 1, 1, 2, 3), WAITS, refused=[1])
+    assert kept.pairs == ((), ((0, 1),), ((0, 1),), ((1, 1),), ((0, 1),))
+    assert kept.awaited == ((), (0,), (0,), (2,), (0, 1))
+    # Nobody waits for its own stream, nor twice for another one.
+    kept = keep_waits(waits((1, 0), (3, 1), (3, 2)), launches(0, 1, 0, 0), WAITS, refused=[1])
+    assert kept.pairs == ((), ((0, 1),), (), ())
+
+
 def test_the_first_launches_alone_wait_for_each_other() -> None:
     assert keep_waits(waits((2, 0)), launches(0, 1), WAITS).pairs == ((), ())
 
