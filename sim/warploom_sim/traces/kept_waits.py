@@ -64,10 +64,9 @@ def keep_waits(
     pairs, held = [], []
     awaited = _awaited(waits, launches, gone)
     for others in awaited:
-        kept = [other for other in others if numbers[other]]
-        fit = max(len(kept) - launch_waits, 0)
-        held.append(tuple(kept[:fit]))
-        pairs.append(tuple((launches[other].stream, numbers[other]) for other in kept[fit:]))
+        fit = max(len(others) - launch_waits, 0)
+        held.append(tuple(others[:fit]))
+        pairs.append(tuple((launches[other].stream, numbers[other]) for other in others[fit:]))
     return KeptWaits(
         waits.count - waits.unknown,
         tuple(pairs),
@@ -91,6 +90,9 @@ def _awaited(
             own[waiting].append(other)
     found: list[dict[int, int]] = []
     before: dict[int, int] = {}
+    # Of each launch itself, or in its place the last one of its stream that was not refused.
+    stands: list[int | None] = []
+    accepted: dict[int, int] = {}
     for number, launch in enumerate(launches):
         asked = list(own[number])
         passed_on = [other for other in asked if other in refused]
@@ -99,12 +101,15 @@ def _awaited(
         for other in passed_on:
             asked += found[other].values()
         latest: dict[int, int] = {}
-        for other in asked:
-            stream = launches[other].stream
-            if stream != launch.stream:
-                latest[stream] = max(other, latest.get(stream, other))
+        for stood in (stands[other] for other in asked):
+            if stood is not None and launches[stood].stream != launch.stream:
+                stream = launches[stood].stream
+                latest[stream] = max(stood, latest.get(stream, stood))
         found.append(latest)
         before[launch.stream] = number
+        if number not in refused:
+            accepted[launch.stream] = number
+        stands.append(accepted.get(launch.stream))
     return [sorted(latest.values()) for latest in found]
 
 

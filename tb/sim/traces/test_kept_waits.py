@@ -57,7 +57,10 @@ def test_what_a_refused_launch_waits_for_is_passed_on() -> None:
     # Launch 1 is refused: 2, the next one of its stream, and 4 wait for launch 0 instead.
     kept = keep_waits(every, launches(0, 1, 1, 2, 3), WAITS, refused=[1])
     assert kept.pairs == ((), ((0, 1),), ((0, 1),), ((1, 1),), ((0, 1),))
-    assert kept.awaited == ((), (0,), (0,), (2,), (0, 1))
+    assert kept.awaited == ((), (0,), (0,), (2,), (0,))
+    # What stands for a refused launch is held for, too.
+    kept = keep_waits(waits((2, 1)), launches(0, 0, 1), 0, refused=[1])
+    assert kept.held == ((), (), (0,))
     # Nobody waits for its own stream, nor twice for another one.
     kept = keep_waits(waits((1, 0), (3, 1), (3, 2)), launches(0, 1, 0, 0), WAITS, refused=[1])
     assert kept.pairs == ((), ((0, 1),), (), ())
