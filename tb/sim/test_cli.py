@@ -26,7 +26,7 @@ from warploom_spec import WarploomError
 ROOT = Path(__file__).parents[2]
 #: Commands that compare or prove something, and can find it wrong, or whose kernel can fail: exit
 #: code 1.
-FAILING = ("compare", "run", "sim", "steal")
+FAILING = ("compare", "preempt", "run", "sim", "steal")
 TRACE = str(ROOT / "traces" / "stencil3d_shapes.json.gz")
 
 
@@ -211,7 +211,7 @@ def test_all_options_reach_the_replay(monkeypatch: pytest.MonkeyPatch, tmp_path:
     given = "--allocator own "
     given += "--sim icarus --config tiny --launches 3 --policy first_fit --reclaim in_order"
     more = "--arrivals trace --contention sharing --knee 3 --waves --wave-cycles 3:9 "
-    more += "--gpu A100 "
+    more += "--gpu A100 --events ignore --priority 1=3 "
     more += f"--device 0 --seed 7 --time-scale 1/64 --json {tmp_path / 'f.json'} --forced-fault a"
     more += f" --gpu A100 --strict --kill-every 9 --set sms=4 --launches-csv {tmp_path / 'l.csv'}"
     more += f" --timeline {tmp_path / 't.pftrace'} --report {tmp_path / 'r.html'}"

@@ -336,6 +336,7 @@ def test_the_model_is_told_trace_configuration_and_seed_alone(tmp_path: Path, tr
     assert told["config"].keys() == vars(config).keys()
     # Neither what runs the RTL, nor what is written, nor a planted fault.
     work = {"time_scale", "contention", "knee", "arrivals", "allocator", "kill_every"}
+    work |= {"events", "priorities"}
     assert told["request"].keys() == work | {"launches", "seed", "device", "gpu"}
     rtl = replace(options, rtl=True, waves=True, forced_fault="event.offers.3.0")
     assert replace(job, request=rtl).to_json() == job.to_json()

@@ -249,7 +249,7 @@ def test_a_compiler_that_fails_says_how_it_ended(tmp_path: Path, command: str, s
 
 def test_a_disk_that_is_full_of_generated_verilog_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "launch_path.v").symlink_to("/dev/full")
-    job = {"config": dataclasses.asdict(preset("tiny")), "host": "direct"}
+    job = {"config": dataclasses.asdict(preset("tiny")), "dut": "direct"}
     with pytest.raises(ProgramError) as caught:
         replay_bench_build._generate(job, tmp_path)
     assert str(caught.value) == (

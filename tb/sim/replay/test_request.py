@@ -182,6 +182,8 @@ ILLEGAL: dict[str, tuple[Any, ...]] = {
     "arrivals": ("late", None),
     "allocator": ("x", None),
     "kill_every": (0, "3", True),
+    "events": ("drop", None, True),
+    "priorities": (("1",), ("1=3", "1=2"), (1,)),
     "launches": (0, -1, "3", 2.0),
     "seed": (-1, 2**32, None, True),
     "device": (-1, "0"),
@@ -242,6 +244,8 @@ def full(trace: Path) -> ReplayRequest:
         arrivals="trace",
         allocator="own",
         kill_every=2,
+        events="ignore",
+        priorities=("1=3",),
         launches=5,
         seed=7,
         device=0,
@@ -289,6 +293,7 @@ def test_json_and_the_report_have_the_options(trace: Path) -> None:
     )
     said = "time scale 1/8, contention sharing, knee 3, arrivals trace, kill every 2, first 5"
     all_set = conditions(full(trace))
+    assert {"events ignore", "priority 1=3"} <= set(all_set)
     assert {*said.split(", "), "seed 7", "device 0", "gpu A100"} <= set(all_set)
     assert len(all_set) == sum(one.role is Role.WORK for one in options(ReplayRequest).values())
     by_default = conditions(ReplayRequest(traces=()))

@@ -55,12 +55,24 @@ def test_nine_streams_wait_for_each_other(tmp_path: Path, waiting: Path) -> None
     assert free["cycles"] != figures["cycles"]
 
 
+def two_launches(folder: Path) -> Path:
+    """Write a trace of two launches, the second of which waits for the first, on another stream."""
+    events = [call(1, 10.0), kernel(1, stream=7), record(3, 11.0), *wait(4, 12.0, 8)]
+    events[-1]["args"] |= {"wait_on_cuda_event_record_corr_id": 3}
+    events += [call(2, 20.0), kernel(2, ts=2000.0, stream=8)]
+    return write(folder, document() | {"traceEvents": events})
+
+
 def test_starts_are_held_against_the_traces_file(
-    waiting: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the RTL began too early is said, also where RTL and model agree on it."""
     request = ReplayRequest(
-        traces=(waiting,), config="tiny", simulator="icarus", rtl=True, events="ignore"
+        traces=(two_launches(tmp_path),),
+        config="tiny",
+        simulator="icarus",
+        rtl=True,
+        events="ignore",
     )
     job = prepare(request)
     # Neither side waits, and nobody but the check knows of the waits.
@@ -73,11 +85,7 @@ def test_starts_are_held_against_the_traces_file(
 
 
 def test_waiting_is_a_cause_that_blocks_the_head(tmp_path: Path) -> None:
-    events = [call(1, 10.0), kernel(1, stream=7), record(3, 11.0), *wait(4, 12.0, 8)]
-    named = {"wait_on_cuda_event_record_corr_id": 3}
-    events[-1]["args"] |= named
-    events += [call(2, 20.0), kernel(2, ts=2000.0, stream=8)]
-    trace = write(tmp_path, document() | {"traceEvents": events})
+    trace = two_launches(tmp_path)
     run = replay(trace, "tiny", time_scale=1)
     waits = find_waits(run).by_limit()["waits"]
     first, second = run.launches.end.tolist()
