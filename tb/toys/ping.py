@@ -57,7 +57,7 @@ int warploom_submit_ping(const warploom_core *core, uint32_t section);
 int warploom_submit_ping(const warploom_core *core, uint32_t section)
 {
     uint32_t word = PUT(WARPLOOM_OPCODE_PING, WARPLOOM_ABORT_OPCODE);
-    return submit(core, section, &word, 1);
+    return warploom_submit_words(core, section, &word, 1);
 }
 
 int warploom_poll(""",
