@@ -71,8 +71,7 @@ def test_the_page_s_constants(block):
 
 @pytest.mark.rule("block_dispatcher", 49, 50, 51, 52, 55, 56, 57)
 def test_yield_and_back(block):
-    enable = lambda c: 1 if c <= 6 else 3  # noqa: E731
-    recording = submit(block, low(), urgent(6), enable=enable)
+    recording = submit(block, low(), urgent(6), enable=lambda c: 1 if c <= 6 else 3)
     assert begun(recording, 0) == [6, 9, 19, 22]
     assert begun(recording, 1) == [12, 15, 30, 33]
     assert [o["place"] for o in offers(recording, 1)] == [1, 1, 0, 0]
@@ -215,8 +214,7 @@ def test_no_low_block_is_decided_from_two_cycles_after_the_urgent_launch_on(bloc
 @pytest.mark.parametrize("cycle", range(1, 14))
 def test_an_urgent_launch_s_first_offer_comes_as_on_an_idle_machine(block, cycle):
     # SM 1 comes into use with the urgent launch.
-    enable = lambda c: 3 if c > cycle else 1  # noqa: E731
-    recording = submit(block, low(), urgent(cycle, gx=1), enable=enable)
+    recording = submit(block, low(), urgent(cycle, gx=1), enable=lambda c: 3 if c > cycle else 1)
     taken = sorted(
         c
         for sm in range(2)

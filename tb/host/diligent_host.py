@@ -3,7 +3,7 @@
 from collections import deque
 
 from tb.host.commands import READ, WRITE, a_write
-from tb.host.front_end_stimulus import CoreHost, Surroundings
+from tb.host.front_end_stimulus import CoreHost, HearingSurroundings
 from warploom_golden.oracles import AxilBus
 
 #: What this host alone reads or writes, and nobody by chance.
@@ -113,18 +113,7 @@ class DiligentHost(CoreHost):
         return READ.pack({"valid": 1, "address": self._registers[name] // 4})
 
 
-class DiligentSurroundings(Surroundings):
+class DiligentSurroundings(HearingSurroundings):
     """The same with such a host."""
 
     host = DiligentHost
-
-    def __init__(self, context):
-        super().__init__(context)
-        self._inputs = None
-
-    def next(self, outputs):
-        """Return all inputs of the next cycle."""
-        if outputs is not None:
-            self._host.hear(self._inputs, outputs)
-        self._inputs = super().next(outputs)
-        return self._inputs

@@ -175,3 +175,18 @@ class ResettingSurroundings(Surroundings):
     """A host that soft-resets the core after each command."""
 
     host = ResettingHost
+
+
+class HearingSurroundings(Surroundings):
+    """The same with a host that hears the answers of its accesses."""
+
+    def __init__(self, context):
+        super().__init__(context)
+        self._inputs = None
+
+    def next(self, outputs):
+        """Return all inputs of the next cycle."""
+        if outputs is not None:
+            self._host.hear(self._inputs, outputs)
+        self._inputs = super().next(outputs)
+        return self._inputs

@@ -1,7 +1,7 @@
 """What surrounds the core of version 2: hosts that preempt, resume, and let launches wait."""
 
 from tb.host.commands import READ, a_read
-from tb.host.front_end_stimulus import ACTS, CoreHost, Surroundings
+from tb.host.front_end_stimulus import ACTS, CoreHost, HearingSurroundings
 from warploom_golden.oracles import AxilBus
 from warploom_spec.host_map import OFFSETS, SECTION_BASE, SECTION_BYTES
 from warploom_spec.queue_host import QueueHostOpcode, queued_launch_words, queued_registers
@@ -122,18 +122,7 @@ class QueuedCoreHost(CoreHost):
         return super().read()
 
 
-class QueuedSurroundings(Surroundings):
+class QueuedSurroundings(HearingSurroundings):
     """Such hosts, SMs and cores around a core of version 2."""
 
     host = QueuedCoreHost
-
-    def __init__(self, context):
-        super().__init__(context)
-        self._inputs = None
-
-    def next(self, outputs):
-        """Return all inputs of the next cycle."""
-        if outputs is not None:
-            self._host.hear(self._inputs, outputs)
-        self._inputs = super().next(outputs)
-        return self._inputs
