@@ -24,7 +24,7 @@ MADE = {name: outcomes.make(name) for name in outcomes.benches()}
 LARGE = (
     *("launch_path", "launch_path_room", "launch_path_stops", "block_dispatcher", "launch_check"),
     *("config_filter", "mailbox", "execution_unit", "block_dispatcher_end", "index_iterator"),
-    *("block_to_warps", "resource_ranges"),
+    *("block_to_warps", "resource_ranges", "kernel_queue", "kernel_queue_records"),
 )
 
 

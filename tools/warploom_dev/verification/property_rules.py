@@ -147,6 +147,13 @@ PROPERTY_RULES: Final[dict[str, dict[str, tuple[int, ...]]]] = {
         "launch_check.grid": (3,),
         "launch_check.o_held": (1,),
     },
+    "kernel_queue": {
+        "kernel_queue.waits": (11, 17),
+        "kernel_queue.order": (8, 18, 19, 38),
+        "kernel_queue.two_started": (9,),
+        "kernel_queue.never_drained": (44,),
+        "kernel_queue_records.place": (1, 6, 56),
+    },
     "launch_path": {
         "launch_path.one_answer": (1, 4),
         "launch_path.tickets": (3,),
