@@ -103,6 +103,16 @@ def test_each_run_has_a_row_with_mean_change_and_verdict(written: Written) -> No
     assert written.page.tables["plain settings_of"][1] == ["sms", "2", "3"]
 
 
+def blocked_by(name: str) -> Callable[[Anatomy], int]:
+    """Return the cycles that a cause blocked the head."""
+    return lambda run: run.by_limit[name]
+
+
+def headed_by(name: str) -> Callable[[Anatomy], int]:
+    """Return the cycles in which a kernel was at the head."""
+    return lambda run: run.kernels[name].head
+
+
 def test_causes_are_the_models_and_add_up_to_the_difference(written: Written) -> None:
     a, b = written.parts
     _, *rows, last = written.page.tables["causes"]
@@ -110,8 +120,7 @@ def test_causes_are_the_models_and_add_up_to_the_difference(written: Written) ->
     every = [run for runs in written.by_seed for run in runs]
     seen = [name for name in LIMITS if any(run.by_limit[name] for run in every)]
     for name in seen:
-        # Mypy cannot infer a lambda with a default.
-        over = written.over_seeds(lambda run, name=name: run.by_limit[name])  # type: ignore[misc]
+        over = written.over_seeds(blocked_by(name))
         assert [row[4] for row in rows if row[0] == LABELS[name]] == [over]
     assert last[4] == written.over_seeds(lambda run: run.cycles)
     assert shown == {
@@ -131,8 +140,7 @@ def test_kernels_are_the_models_and_add_up_to_the_difference(written: Written) -
     for row in rows:
         (name,) = (name for name in a.kernels if short_name(name) == row[0])
         one, other = a.kernels[name], b.kernels[name]
-        # As above.
-        assert row[5] == written.over_seeds(lambda run, name=name: run.kernels[name].head)  # type: ignore[misc]
+        assert row[5] == written.over_seeds(headed_by(name))
         assert cells([*row[1:5], *row[6:]]) == [
             other.launches,
             one.head,

@@ -117,6 +117,22 @@ def _block_dispatcher(config: Config) -> Ports:
     return streams | stop | _sms(config) | _error(config)
 
 
+def _queue_pulses(config: Config) -> Ports:
+    """Return the pulses that KernelQueue and QueuedLaunchPath both have."""
+    packets = queue_packets
+    return _signals(
+        config,
+        answer=packets.queue_answer,
+        command=packets.queue_command,
+        command_answer=packets.queue_code,
+        abort_answer=packets.queue_code,
+        clear_stream=packets.queue_stream,
+        record=packets.final_record,
+        put_back=packets.put_back,
+        timeline=packets.timeline_step,
+    )
+
+
 def _kernel_queue(config: Config) -> Ports:
     packets = queue_packets
     streams = _streams(
@@ -131,20 +147,13 @@ def _kernel_queue(config: Config) -> Ports:
         config,
         sent=packets.queue_sent,
         checked=packets.queue_launch,
-        answer=packets.queue_answer,
-        command=packets.queue_command,
-        command_answer=packets.queue_code,
-        abort_answer=packets.queue_code,
-        clear_stream=packets.queue_stream,
         stop=layouts.dispatch_stop,
-        record=packets.final_record,
-        put_back=packets.put_back,
-        timeline=packets.timeline_step,
     )
     bits = ("no_sm", "cancel", "launch_yields", "record_taken", "soft_reset_active", "restart")
     return {
         **streams,
         **pulses,
+        **_queue_pulses(config),
         **dict.fromkeys((*bits, "idle"), 1),
         "room": 1 << config.priority_bits,
         "launch_timeout": 32,
@@ -185,17 +194,6 @@ def _launch_path(config: Config) -> Ports:
 
 def _queued_launch_path(config: Config) -> Ports:
     packets = queue_packets
-    pulses = _signals(
-        config,
-        answer=packets.queue_answer,
-        command=packets.queue_command,
-        command_answer=packets.queue_code,
-        abort_answer=packets.queue_code,
-        clear_stream=packets.queue_stream,
-        record=packets.final_record,
-        put_back=packets.put_back,
-        timeline=packets.timeline_step,
-    )
     indices = {
         **_memory_read(config),
         **_written(config),
@@ -205,7 +203,7 @@ def _queued_launch_path(config: Config) -> Ports:
     }
     return {
         **_streams(config, launch=packets.queued_launch, abort=packets.launch_abort),
-        **pulses,
+        **_queue_pulses(config),
         **_sms(config),
         **_error(config, "dispatch_"),
         **(indices if config.makes_indices else {}),

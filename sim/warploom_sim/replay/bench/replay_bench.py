@@ -5,7 +5,6 @@ each kind of event a line that writes it to a file with its cycle number, and on
 file ends with a closing record, which holds the count. It stops by itself.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -13,6 +12,7 @@ from warploom_sim.replay import replay_waves
 from warploom_sim.replay.bench.axi_bench import axi_host
 from warploom_sim.replay.bench.connect import connect
 from warploom_sim.replay.bench.index_read_bench import index_readers
+from warploom_sim.replay.bench.instances import Port, hardware, sm_core
 from warploom_sim.replay.bench.records import (
     CLOSED,
     ERROR_COUNTS,
@@ -37,8 +37,6 @@ DUTS: Final = {
     "queued": "queued_launch_path",
     "axi": "front_end",
 }
-#: (name, direction, width in bits) of a port.
-Port = tuple[str, str, int]
 #: Knee of a run without contention: above every number of warps.
 NO_KNEE: Final = (1 << 31) - 1
 #: Ports that the bench drives; the other inputs are idle, and ready.
@@ -69,9 +67,9 @@ def bench_text(ports: Sequence[Port], config: Config, dut: str = "direct") -> st
         _files(config, dut),
         axi_host(config) if axi else _source(config, dut),
         () if axi else _aborter(config) if dut == "queued" else _killer(config),
-        *(_sm_core(sm, config, dut) for sm in range(config.sms)),
+        *(sm_core(sm, config, record_packets(config, dut)) for sm in range(config.sms)),
         index_readers(config, dut) if config.makes_indices else (),
-        _dut(ports, dut),
+        hardware(ports, DUTS[dut], DRIVEN[dut]),
         _stop_task(config, dut),
         _recorder(config, dut),
         ("endmodule",),
@@ -203,61 +201,6 @@ def _aborter(config: Config) -> Iterator[str]:
         ports[f"ticket_{place}"] = f"{stands}[{words.offsets['ticket']} +: 32]"
         ports[f"launch_{place}"] = f"{stands}[{words.offsets['code']} +: 32]"
     yield f"  launch_aborter aborter ({connect(ports)});"
-
-
-def _sm_core(sm: int, config: Config, dut: str) -> Iterator[str]:
-    words = layouts.launch_words(config)
-    records = record_packets(config, dut)
-    grid_x, grid_y, grid_z = config.grid_bits
-    parameters = {
-        "SM": sm,
-        "SLOTS": config.block_slots,
-        "SLOT_BITS": config.slot_bits,
-        "WARPS": config.warp_slots,
-        "WARPS_BITS": config.warps_bits,
-        "GRID_X": grid_x,
-        "GRID_Y": grid_y,
-        "GRID_Z": grid_z,
-        "OFFER_BITS": layouts.block_offer(config).bits,
-        "OFFER_RECORD_BITS": 64 * record_words(records["offers"]),
-        "REPORT_BITS": layouts.block_report(config).bits,
-        "REPORT_RECORD_BITS": 64 * record_words(records["reports"]),
-    }
-    ports = {
-        **{name: name for name in ("clk", "rst", "cycle", "seed", "knee")},
-        "offers": "file_offers",
-        "reports": "file_reports",
-        "offer_valid": f"offer__{sm}__valid",
-        "offer": f"offer__{sm}__payload",
-        "kill": "kill",
-        "report_valid": f"report__{sm}__valid",
-        "report": f"report__{sm}__payload",
-    }
-    # Fields of the launch words, and the bits that count of each.
-    fields = {
-        "ticket": ("ticket", 32),
-        "launch": ("code", 32),
-        "base": ("arguments", 32),
-        "recorded": ("address_space", 16),
-        "warps": ("warps", config.warps_bits),
-    }
-    for place, (port, (field, bits)) in itertools.product(range(PLACES), fields.items()):
-        ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: {bits}]"
-    yield f"  sm_core #({connect(parameters)})"
-    yield f"  sm_{sm} ({connect(ports)});"
-
-
-def _dut(ports: Sequence[Port], dut: str) -> Iterator[str]:
-    """Connect the hardware: what is not used is idle, every output stream is taken at once."""
-    connections = {"clk": "clk", "rst": "rst"}
-    for name, direction, bits in ports:
-        if direction == "out" or name.startswith(DRIVEN[dut]):
-            connections[name] = name
-        elif name.endswith("__ready"):
-            connections[name] = "1'b1"
-        else:
-            connections[name] = f"{{{bits}{{1'b{int(name in ('enable', 'pop'))}}}}}"
-    yield f"  {DUTS[dut]} dut ({connect(connections)});"
 
 
 def _events(config: Config, dut: str) -> dict[str, list[tuple[str, str]]]:

@@ -4,13 +4,13 @@ Each kind of event has a file, in which it stands with its cycle. A file ends wi
 that counts them. The bench stops by itself.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from warploom_sim.methods.preempt.bench.observed_path import STARTS
 from warploom_sim.methods.preempt.workload import LOW_PRIORITY, URGENT_PRIORITY
 from warploom_sim.replay.bench.connect import connect
+from warploom_sim.replay.bench.instances import Port, hardware, sm_core
 from warploom_sim.replay.bench.records import (
     CLOSED,
     FINISHED,
@@ -24,8 +24,6 @@ from warploom_spec.layouts import PLACES, STOP_BITS, TICKET_BITS
 
 #: Name of the Verilog module in the middle.
 DUT: Final = "observed_path"
-#: (name, direction, width in bits) of a port.
-Port = tuple[str, str, int]
 #: Ports that the bench drives; the other inputs are idle, and ready.
 _DRIVEN: Final = ("launch__", "report__", "pop")
 #: Knee of a run without contention: above every number of warps.
@@ -83,8 +81,8 @@ def bench_text(ports: Sequence[Port], config: Config) -> str:
     parts = (
         _head(ports, config),
         _host(config),
-        *(_sm_core(sm, config) for sm in range(config.sms)),
-        _dut(ports),
+        *(sm_core(sm, config, event_packets(config)) for sm in range(config.sms)),
+        hardware(ports, DUT, _DRIVEN),
         _recorder(config),
         ("endmodule",),
     )
@@ -130,59 +128,6 @@ def _host(config: Config) -> Iterator[str]:
     yield "  wire sends_urgent, host_done;"
     bits = queue_packets.queued_launch(config).bits
     yield f"  preempt_host #(.BITS({bits})) host ({connect(ports)});"
-
-
-def _sm_core(sm: int, config: Config) -> Iterator[str]:
-    words = layouts.launch_words(config)
-    records = event_packets(config)
-    grid_x, grid_y, grid_z = config.grid_bits
-    parameters = {
-        "SM": sm,
-        "SLOTS": config.block_slots,
-        "SLOT_BITS": config.slot_bits,
-        "WARPS": config.warp_slots,
-        "WARPS_BITS": config.warps_bits,
-        "GRID_X": grid_x,
-        "GRID_Y": grid_y,
-        "GRID_Z": grid_z,
-        "OFFER_BITS": layouts.block_offer(config).bits,
-        "OFFER_RECORD_BITS": 64 * record_words(records["offers"]),
-        "REPORT_BITS": layouts.block_report(config).bits,
-        "REPORT_RECORD_BITS": 64 * record_words(records["reports"]),
-    }
-    ports = {name: name for name in ("clk", "rst", "cycle", "seed", "knee", "kill")}
-    ports |= {
-        "offers": "file_offers",
-        "reports": "file_reports",
-        "offer_valid": f"offer__{sm}__valid",
-        "offer": f"offer__{sm}__payload",
-        "report_valid": f"report__{sm}__valid",
-        "report": f"report__{sm}__payload",
-    }
-    fields = {
-        "ticket": ("ticket", TICKET_BITS),
-        "launch": ("code", 32),
-        "base": ("arguments", 32),
-        "recorded": ("address_space", 16),
-        "warps": ("warps", config.warps_bits),
-    }
-    for place, (port, (field, bits)) in itertools.product(range(PLACES), fields.items()):
-        ports[f"{port}_{place}"] = f"words__{place}[{words.offsets[field]} +: {bits}]"
-    yield f"  sm_core #({connect(parameters)})"
-    yield f"  sm_{sm} ({connect(ports)});"
-
-
-def _dut(ports: Sequence[Port]) -> Iterator[str]:
-    """Connect the hardware: what is not used is idle, every output stream is taken at once."""
-    connections = {"clk": "clk", "rst": "rst"}
-    for name, direction, bits in ports:
-        if direction == "out" or name.startswith(_DRIVEN):
-            connections[name] = name
-        elif name.endswith("__ready"):
-            connections[name] = "1'b1"
-        else:
-            connections[name] = f"{{{bits}{{1'b{int(name == 'enable')}}}}}"
-    yield f"  {DUT} dut ({connect(connections)});"
 
 
 def _events(config: Config) -> dict[str, list[tuple[str, str]]]:
