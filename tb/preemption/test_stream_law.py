@@ -124,8 +124,10 @@ def places(model, accepted):
 @pytest.mark.parametrize("mode", [Mode.RESET, Mode.DRAIN])
 def test_the_law_holds_and_each_of_its_terms_is_reached(mode, seed):
     rng = random.Random(f"{seed} {mode}")
-    reached = set()
-    for _ in range(120):
+    reached, wanted, arrivals = set(), {0, 1, 2}, 0
+    # A place whose end the urgent launch waits for is rare: the arrivals go on until one came.
+    while arrivals < 120 or (arrivals < 1000 and not reached >= wanted):
+        arrivals += 1
         script, grids = QueuedScript(), {}
         for number in range(rng.randint(1, 3)):
             grids[number + 1] = rng.randint(1, 10)
@@ -149,7 +151,7 @@ def test_the_law_holds_and_each_of_its_terms_is_reached(mode, seed):
         kills = [each.cycle for each in model.log.stops if each.stop != StopCode.SKIP]
         assert all(cycle >= comes + CHECK + LAW.queue_stop for cycle in kills)
     # The last one is rare: a launch of short blocks, stopped while it waits for room.
-    assert reached >= {0, 1, 2}
+    assert reached >= wanted
 
 
 def test_a_place_s_kill_level_falls_before_its_next_launch_s_first_offer():
