@@ -82,8 +82,9 @@ def all_cases(config, seed, cycles):
 def test_without_preempts_there_are_no_such_ports():
     config = config_of("tiny")
     plain, more = (Ports.of(BlockDispatcher(config, preempts=p)) for p in (False, True))
-    assert more.inputs.keys() - plain.inputs.keys() == {"launch_priority", "launch_yields"}
-    assert more.outputs.keys() - plain.outputs.keys() == {"started", "yields"}
+    beside = {"launch_priority", "launch_yields", "launch_number"}
+    assert more.inputs.keys() - plain.inputs.keys() == beside
+    assert more.outputs.keys() - plain.outputs.keys() == {"ended_number", "started", "yields"}
     idle = dict.fromkeys(plain.inputs, 0)
     assert Model(config).outputs(idle).keys() == plain.outputs.keys()
 
@@ -145,6 +146,10 @@ WRONG = {
     "a skip comes too late": Rewrite(Model, "_may_decide", "not self._head.skipped", "True"),
     "a skip is a kill": Rewrite(
         Model, "_take_stops", "self._preempts and asked == STOP_SKIP", "False"
+    ),
+    "numbers begin at 0": Rewrite(Model, "_accept", 'inputs["launch_number"]', "0"),
+    "a record has the number of the first block": Rewrite(
+        Model, "_load", "ending.next_number", "0"
     ),
 }
 

@@ -4,6 +4,7 @@ import pytest
 
 from tb.support.dispatch_rules import (
     FAULT,
+    KILLED,
     OK,
     TINY,
     WHOLE,
@@ -21,7 +22,7 @@ from tb.support.dispatch_rules import (
 )
 from warploom.dispatch import BlockDispatcher
 from warploom_golden.dispatch import BlockDispatcher as Model
-from warploom_spec import Config, ErrorCode, Fate, Stop, timing
+from warploom_spec import Config, ErrorCode, Fate, Stop, layouts, timing
 from warploom_spec.queue_packets import STOP_SKIP
 
 
@@ -162,6 +163,104 @@ def test_a_drain_while_it_yields(block):
     assert (cycle, end["fate"], end["cycles"]) == (46, Fate.DRAINED, 40 - 6)
     assert (end["next_x"], end["next_y"], end["next_z"]) == (2, 0, 0)
     assert spans(recording, "started")[0] == [(6, 46)]
+
+
+# Numbers
+
+
+def begins_inside(block, number, **levels):
+    """Run a launch from block (1, 1, 0) of 3 x 3 blocks on, two fit on the one SM in use.
+
+    The number of (1, 1, 0) is given; blocks are offered in 6 and 9.
+    """
+    first = low(gx=3, gy=3, start_x=1, start_y=1, barriers=2)
+    return submit(block, first, numbers=(number,), enable=1, **levels)
+
+
+@pytest.mark.rule("block_dispatcher", 16, 49)
+def test_a_launch_that_begins_inside_its_grid_has_the_numbers_that_it_is_given(block):
+    recording = begins_inside(block, 4, **reporting(0, (20, 0), (21, 1)))
+    found = [(o["bx"], o["by"], o["block_number"]) for o in offers(recording)]
+    assert found == [(1, 1, 4), (2, 1, 5), (0, 2, 6), (1, 2, 7)]
+
+
+@pytest.mark.rule("block_dispatcher", 16, 49)
+def test_each_launch_has_the_number_that_came_with_it(block):
+    """The second one is handed over while the first one still has blocks, and comes in between."""
+    recording = submit(
+        block, low(), urgent(6), numbers=(100, 7000), enable=lambda c: 1 if c <= 6 else 3
+    )
+    assert numbers(recording, 0, 0) == [100, 101, 102, 103]
+    assert numbers(recording, 1, 0) == [104, 105]
+    assert numbers(recording, 1, 1) == [7000, 7001]
+
+
+@pytest.mark.rule("block_dispatcher", 49, 56)
+def test_an_interrupted_walk_goes_on_with_its_numbers(block):
+    """The numbers wrap in the first launch, while it yields."""
+    recording = submit(
+        block, low(), urgent(6), numbers=(0xFFFF_FFFC, 0), enable=lambda c: 1 if c <= 6 else 3
+    )
+    first = [0xFFFF_FFFC, 0xFFFF_FFFD, 0xFFFF_FFFE, 0xFFFF_FFFF]
+    assert numbers(recording, 0, 0) == first
+    assert numbers(recording, 1, 0) == [0, 1]
+
+
+def said(recording):
+    """Return cycle, fate and number of each record, in each cycle in which it stands."""
+    beside = recording.port("ended_number")
+    packet = layouts.dispatch_end(TINY)
+    words = recording.port("ended__payload")
+    return [
+        (c, packet.unpack(words[c])["fate"], beside[c]) for c in recording.cycles("ended__valid")
+    ]
+
+
+@pytest.mark.rule("block_dispatcher", 38, 49)
+@pytest.mark.parametrize(("number", "following"), [(4, 6), (0xFFFF_FFFE, 0), (0xFFFF_FFFF, 1)])
+def test_a_drained_launch_says_the_number_of_its_next_block(block, number, following):
+    """Two blocks of it were decided; its record stands until it is taken in 42."""
+    drain = at(15, stop(0, Stop.DRAIN))
+    reports = reporting(0, (20, 0), (30, 1))
+    recording = begins_inside(block, number, stop=drain, ended__ready=at(42), **reports)
+    assert said(recording) == [(c, Fate.DRAINED, following) for c in range(36, 43)]
+    ((_, end),) = ends(recording)
+    assert (end["next_x"], end["next_y"], end["next_z"]) == (0, 2, 0)
+
+
+@pytest.mark.rule("block_dispatcher", 49)
+@pytest.mark.parametrize(
+    ("how", "status", "fate"),
+    [
+        (Stop.KILL, KILLED, Fate.KILLED),
+        (Stop.NONE, FAULT, Fate.FAILED),
+        (Stop.NONE, OK, Fate.FINISHED),
+    ],
+)
+def test_any_other_record_has_the_number_0(block, how, status, fate):
+    first = low(gx=9 if fate is Fate.KILLED else 1, **WHOLE)
+    reports = reporting(0, (20, 0, status))
+    recording = submit(block, first, numbers=(77,), enable=1, stop=at(12, stop(0, how)), **reports)
+    assert said(recording) == [(26, fate, 0)]
+
+
+@pytest.mark.rule("block_dispatcher", 49)
+def test_a_skipped_launch_has_the_number_0(block):
+    recording = submit(block, low(), numbers=(77,), stop=at(2, skip()))
+    assert said(recording) == [(10, Fate.SKIPPED, 0)]
+
+
+@pytest.mark.rule("block_dispatcher", 49)
+def test_two_drained_launches_say_their_own_numbers(block):
+    """Drained in 14: decisions in 4, 7 and in 10, 13, 16. The older one's record is first."""
+    reports = reporting(0, (30, 0), (40, 1)) | reporting(1, (30, 0), (31, 1), (40, 2))
+    drain = at(14, stop(0, Stop.DRAIN, other=Stop.DRAIN))
+    enable = {"enable": lambda c: 1 if c <= 6 else 3}
+    recording = submit(
+        block, low(), urgent(6, gx=9), numbers=(500, 900), stop=drain, **enable, **reports
+    )
+    assert begun(recording, 0) == [6, 9] and begun(recording, 1) == [12, 15, 18]
+    assert said(recording) == [(46, Fate.DRAINED, 502), (47, Fate.DRAINED, 903)]
 
 
 @pytest.mark.rule("block_dispatcher", 51, 56, 57)

@@ -89,7 +89,6 @@ class QueuedHostLedger(HostLedger):
         self._place_of = [None, None]
         self._killed_before = 0
         self._words_read = {}
-        self._numbers = {}
         self._began_anew = Counter()
         self._made = None
         #: Records of this epoch by ticket.
@@ -128,13 +127,6 @@ class QueuedHostLedger(HostLedger):
         super()._match(launch)
         if any(other != alike[0] for other in alike):
             launch.command = None
-
-    def _wanted_number(self, launch, number):
-        """Blocks are counted from 0 in each residence: a drained launch begins another one."""
-        before = self._numbers.get(launch.ticket)
-        want = 0 if before is None or not number else before + 1
-        self._numbers[launch.ticket] = want
-        return want
 
     def _see_kill(self, kill):
         super()._see_kill(kill)

@@ -144,6 +144,7 @@ class Dispatcher:
             "yields": 0 if hurry else yields,
             "ended__valid": int(self._ended is not None),
             "ended__payload": ended,
+            "ended_number": rng.getrandbits(32),
         }
 
     def _flags(self, now: int, hurry: bool) -> int:

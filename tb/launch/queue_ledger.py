@@ -26,6 +26,9 @@ class Entry:
     waits: list[tuple[int, int]]
     record: int | None = None
     start: tuple[int, int, int] = START
+    # Of the block `start`, and what stood beside the last record.
+    number_of_start: int = 0
+    said: int = 0
     kills: int = 0
     begun: bool = False
     suspended: bool = False
@@ -190,6 +193,11 @@ class QueueLedger:
             assert block == (entry.start if entry.begun else START), "a skip moves no block"
         entry.suspended = entry.begun
         entry.start = block if entry.begun else START
+        # A skip of a launch that began before leaves its number as it was.
+        if back["fate"] == Fate.DRAINED and entry.begun:
+            entry.number_of_start = entry.said
+        elif back["fate"] == Fate.KILLED or not entry.begun:
+            entry.number_of_start = 0
 
     # Order
 
@@ -228,12 +236,15 @@ class QueueLedger:
             end = self._end.unpack(inputs["ended__payload"])
             ended = self.places[end["place"]]
             assert ended is not None and ended.entry.ticket == end["ticket"]
+            ended.entry.said = inputs["ended_number"]
             self.places[end["place"]] = None
         if outputs["launch__valid"] and inputs["launch__ready"]:
             launch = self._launch.unpack(outputs["launch__payload"])
             self._hand_over(launch)
             mode = self.entries[launch["ticket"]].fields["mode"]
             assert outputs["launch_yields"] == (mode == MODE_YIELD), "launch_yields"
+            number, want = outputs["launch_number"], self.entries[launch["ticket"]].number_of_start
+            assert number == want, f"{launch['ticket']} has number {number}; its start has {want}"
 
     def _hand_over(self, launch: dict[str, int]) -> None:
         entry = self.entries[launch["ticket"]]

@@ -97,11 +97,12 @@ class Script(CommandScript):
         self._levels[name].append((place, first, last))
         return self
 
-    def end(self, cycle, place, ticket, fate, stream=0, **fields):
-        """Let a place's record be at ``ended``."""
+    def end(self, cycle, place, ticket, fate, stream=0, number=0, **fields):
+        """Let a place's record be at ``ended``, and a number beside it."""
         values = dict.fromkeys(self._end.offsets, 0)
         values |= {"place": place, "ticket": ticket, "fate": fate, "stream": stream, **fields}
-        return self.at(cycle, ended__valid=1, ended__payload=self._end.pack(values))
+        word = self._end.pack(values)
+        return self.at(cycle, ended__valid=1, ended__payload=word, ended_number=number)
 
     def run(self, kind, cycles):
         """Return a recording of the block or its model."""
@@ -126,7 +127,7 @@ class Script(CommandScript):
 INPUTS = (
     *("sent", "checked", "command", "abort__valid", "abort__payload", "clear_stream"),
     *("launch_timeout", "no_sm", "decision__valid", "decision__payload", "ended__valid"),
-    *("ended__payload", "record_taken", "soft_reset_active", "restart"),
+    *("ended__payload", "ended_number", "record_taken", "soft_reset_active", "restart"),
 )
 
 
@@ -184,6 +185,15 @@ class Seen(Pulses):
     def valid(self, stream):
         """Return the cycles in which a stream's ``valid`` is 1."""
         return self.recording.cycles(f"{stream}__valid")
+
+    def numbers(self):
+        """Return where each launch that transfers begins, and the number of that block."""
+        packet, beside = self._packets["launch"], self.recording.port("launch_number")
+        found = {}
+        for cycle, word in self.recording.transfers("launch"):
+            launch = packet.unpack(word)
+            found[cycle] = (*(launch[f"start_{axis}"] for axis in "xyz"), beside[cycle])
+        return found
 
     def launched(self):
         """Return the tickets that transfer at ``launch``, by cycle."""

@@ -6,7 +6,7 @@ Exactly one record for each ticket, each block in effect once, waits and the ord
 from tb.launch.queue_books import COUNTS, next_ticket, step_timeline, waits_of
 from tb.launch.queued_path_blocks import Blocks, Run
 from tb.launch.queued_path_entry import Entry
-from warploom_spec import Config, Fate, queue_packets
+from warploom_spec import Config, Fate, layouts, queue_packets
 from warploom_spec.errors import ErrorCode
 from warploom_spec.host_errors import HostError
 from warploom_spec.queue import FinalFate, Mode, QueueCode, RecordKind
@@ -268,6 +268,8 @@ class QueuedPathLedger:
         block = entry.linear((fields["bx"], fields["by"], fields["bz"]))
         want = entry.done + run.offered - 1
         assert block == want, f"{where}: {block}; its next one is {want}"
+        number = fields["block_number"]
+        assert number == block % (1 << layouts.BLOCK_NUMBER_BITS), f"{where}: {block} is {number}"
         self._see_turns(entry, run)
         since = self.held.get(entry.stream)
         if since is not None and self.cycle > since + STILL_OFFERED:

@@ -111,9 +111,11 @@ def _usual(config: Config, levels: dict[str, Any]) -> Callable[[int], dict[str, 
 
 
 class _Submitter(Sender):
-    """Sends each launch from a cycle on, with its priority and whether it yields beside it."""
+    """Sends each launch from a cycle on; beside it priority, whether it yields, and its number."""
 
-    def __init__(self, launches: list[tuple[int, int]], beside: list[tuple[int, int]], levels: Any):
+    def __init__(
+        self, launches: list[tuple[int, int]], beside: list[tuple[int, int, int]], levels: Any
+    ):
         super().__init__({"launch": [word for _, word in launches]}, levels)
         self._from, self._beside = [cycle for cycle, _ in launches], beside
 
@@ -124,8 +126,9 @@ class _Submitter(Sender):
         sends = bool(values["launch__valid"]) and self.cycle > self._from[n]
         values["launch__valid"] = int(sends)
         # In a cycle without a launch they mean nothing.
-        values["launch_priority"], values["launch_yields"] = self._beside[n] if sends else (3, 1)
-        return values
+        beside = self._beside[n] if sends else (3, 1, 0xBAD)
+        names = "launch_priority", "launch_yields", "launch_number"
+        return values | dict(zip(names, beside, strict=True))
 
 
 def submit(
@@ -133,13 +136,20 @@ def submit(
     *launches: tuple[int, int, int, int],
     cycles: int = 60,
     config: Config = TINY,
+    numbers: tuple[int, ...] = (),
     **levels: Any,
 ) -> Recording:
-    """Run a block with ``preempts``; each launch: cycle, packed launch, priority, may yield."""
-    boot = timing(config).boot
+    """Run a block with ``preempts``; each launch: cycle, packed launch, priority, may yield.
+
+    ``numbers`` are those of the launches' first blocks; 0 where none is given.
+    """
+    boot, first = timing(config).boot, (*numbers, *[0] * len(launches))
     stimulus = _Submitter(
         [(cycle + boot, word) for cycle, word, _, _ in launches],
-        [(priority, may_yield) for _, _, priority, may_yield in launches],
+        [
+            (priority, may_yield, number)
+            for (_, _, priority, may_yield), number in zip(launches, first, strict=False)
+        ],
         _usual(config, levels),
     )
     return driven(block, stimulus, cycles, config)

@@ -6,8 +6,10 @@ from tb.support.dispatch_stimulus import DispatcherHost, Ports
 from tb.support.sm_behaviour import SmBehaviour
 from warploom_sim.cosim.lockstep import Context
 from warploom_spec import Stop
+from warploom_spec.layouts import BLOCK_NUMBER_BITS
 from warploom_spec.queue_packets import STOP_SKIP
 
+NUMBERS = 1 << BLOCK_NUMBER_BITS
 #: Cycles after a transfer in which skips of either place are sent now and then.
 YOUNG = 14
 
@@ -15,16 +17,17 @@ YOUNG = 14
 class PreemptsHost(DispatcherHost):
     """The surroundings of BlockDispatcher with `preempts`.
 
-    Most launches of a stream have one priority; most of the low ones may yield. Skips come at any
-    time, and more often around the first decision of a launch.
+    Most launches of a stream have one priority; most of the low ones may yield. Their numbers begin
+    anywhere, and often wrap soon. Skips come at any time, and more often around the first decision
+    of a launch.
 
     Options: those of `DispatcherHost`.
     """
 
     def __init__(self, context: Context):
         self._context_rng = context.case.rng("priorities")
-        # By ticket: priority, and whether the launch may yield.
-        self._beside: dict[int, tuple[int, int]] = {}
+        # By ticket: priority, whether the launch may yield, and the number of its first block.
+        self._beside: dict[int, tuple[int, int, int]] = {}
         self._age = YOUNG
         self._skips = 0.0
         super().__init__(context)
@@ -38,18 +41,23 @@ class PreemptsHost(DispatcherHost):
             priority = fields["stream"] * 5 % (highest + 1)
             if rng.random() < 0.3:
                 priority = rng.randint(0, highest)
-            self._beside[fields["ticket"]] = priority, int(rng.random() < 0.7)
+            number = rng.choice(
+                (0, NUMBERS - rng.randint(1, 4), rng.getrandbits(BLOCK_NUMBER_BITS))
+            )
+            self._beside[fields["ticket"]] = priority, int(rng.random() < 0.7), number
             yield launch
 
     def next(self, outputs: Ports | None) -> dict[str, int]:
         """Return the next cycle's inputs."""
         values = super().next(outputs)
         rng = self._context_rng
-        priority, yields = rng.getrandbits(self.config.priority_bits), rng.getrandbits(1)
+        names = "launch_priority", "launch_yields", "launch_number"
+        beside = tuple(
+            rng.getrandbits(bits) for bits in (self.config.priority_bits, 1, BLOCK_NUMBER_BITS)
+        )
         if values["launch__valid"]:
-            ticket = self._packet.unpack(values["launch__payload"])["ticket"]
-            priority, yields = self._beside[ticket]
-        return values | {"launch_priority": priority, "launch_yields": yields}
+            beside = self._beside[self._packet.unpack(values["launch__payload"])["ticket"]]
+        return values | dict(zip(names, beside, strict=True))
 
     def settle(self) -> None:
         """Follow `launch` and `ended`."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from warploom_golden.oracles import Ledger
 from warploom_golden.oracles.ledger_entry import Entry
-from warploom_spec import Config, Stop, layouts
+from warploom_spec import Config, Fate, Stop, layouts
 from warploom_spec.queue_packets import STOP_SKIP
 
 Ports = Mapping[str, int]
@@ -28,6 +28,8 @@ PREEMPTS_CASES = (
     "a skip in the cycle of the first decision",
     "a skip in the cycle after the first decision",
     "a skip of a launch that runs",
+    "block numbers wrap",
+    "a record says the number of its next block",
 )
 
 
@@ -42,6 +44,8 @@ class PreemptsLedger(Ledger):
       has blocks left, which goes on later.
     - A skip in t takes the launch back if none of its blocks was decided in t or before: none is
       decided any more, and its record is skipped. Otherwise it has no effect at all.
+    - Blocks are numbered from ``launch_number`` on. ``ended_number`` is the number of a drained
+      launch's next block as long as the record stands, and 0 beside any other record.
     - ``started`` is 1 from the first offer of a place's launch up to its record, and ``yields`` is
       1 in no cycle in which a block of the place is decided.
 
@@ -75,6 +79,8 @@ class PreemptsLedger(Ledger):
         """Take in one cycle without reset."""
         holders = list(self._places.holders)
         self._levels = [*self._levels[1:], outputs["yields"]]
+        self._now = cycle
+        self._see_number(outputs)
         super().see(cycle, inputs, outputs)
         for place, entry in enumerate(holders):
             started = entry is not None and entry.offered > 0
@@ -84,6 +90,17 @@ class PreemptsLedger(Ledger):
                 self._demand(entry is not None, f"place {place} is free, but yields")
         for skipped, entry in [skip for skip in self._skips if skip[0] == cycle - OFFER]:
             self._judge_skip(skipped, entry)
+
+    def _see_number(self, outputs: Ports) -> None:
+        """Check the number beside the record that stands at ``ended``."""
+        end = self._dispatch_end.unpack(outputs["ended__payload"])
+        entry = self._open.get(end["ticket"])
+        if not outputs["ended__valid"] or entry is None:
+            return
+        drained = end["fate"] == Fate.DRAINED
+        number, want = outputs["ended_number"], entry.next_number() if drained else 0
+        self._demand(number == want, f"record of ticket {entry.ticket}: {number}, want {want}")
+        self._cases["a record says the number of its next block"] += drained
 
     def _see_dispatcher(self, inputs: Ports, outputs: Ports) -> None:
         """Take in launches, stops and ends; a skip is none of the stops that `Ledger` knows."""
@@ -103,6 +120,8 @@ class PreemptsLedger(Ledger):
             may_yield = bool(inputs["launch_yields"])
             self._beside[ticket] = inputs["launch_priority"], may_yield, self._now
         super()._see_dispatcher({**inputs, "stop": self._stop_layout.pack(others)}, outputs)
+        if taken:
+            self._open[ticket].first_number = inputs["launch_number"]
 
     def _judge_skip(self, sent: int, entry: Entry) -> None:
         """Take a launch back whose first block was not decided in the cycle of the skip."""
@@ -132,6 +151,7 @@ class PreemptsLedger(Ledger):
     def _check_others(self, who: str, entry: Entry) -> None:
         """Check who may go on beside whom; an earlier launch that yields is not closed."""
         decided = self._now - OFFER
+        self._cases["block numbers wrap"] += entry.next_number() < entry.first_number
         place = entry.place or 0
         self._demand(not self._levels[0] >> place & 1, f"{who}: decided although it yields")
         residents = [holder for holder in self._places.holders if holder is not None]

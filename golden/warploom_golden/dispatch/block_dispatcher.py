@@ -38,7 +38,7 @@ class BlockDispatcher:
     preempts : bool, optional
         Whether launches yield and are skipped (49 to 60).
     first_number : int, optional
-        Number of each launch's first block, for tests of the wrap.
+        Number of each launch's first block, for tests of the wrap; without effect with `preempts`.
     """
 
     def __init__(self, config: Config, *, preempts: bool = False, first_number: int = 0):
@@ -74,6 +74,7 @@ class BlockDispatcher:
         self._words: list[int | None] = [None] * PLACES  # until a place is occupied (3)
         self._started = self._yields = 0  # masks of places (50, 52)
         self._ended: int | None = None
+        self._ended_number = 0
         self._freed: list[int] = []  # SMs whose slots become free at the end of this cycle
         self._counters = dict.fromkeys(STALL_CAUSES, 0)
         self._stalls: deque[set[str]] = deque(set() for _ in range(self._timing.stall - 1))
@@ -112,10 +113,9 @@ class BlockDispatcher:
         }
         if self._preempts:
             values |= {"started": self._started, "yields": self._yields}
-        for place, words in enumerate(self._words):
-            values[f"words__{place}"] = words
-        for cause, count in self._counters.items():
-            values[f"stall_{cause}"] = count
+            values["ended_number"] = None if self._ended is None else self._ended_number
+        values |= {f"words__{place}": words for place, words in enumerate(self._words)}
+        values |= {f"stall_{cause}": count for cause, count in self._counters.items()}
         if self._config.has_order_table:
             values["order_table__ready"] = 1
         for n, sm in enumerate(self._sms):
@@ -177,14 +177,9 @@ class BlockDispatcher:
     def _accept(self, inputs: Mapping[str, int], number: int) -> None:
         """Let a launch occupy a place (3, 49)."""
         launch = self._launch.unpack(inputs["launch__payload"])
-        walk = Walk(
-            (launch["gx"], launch["gy"], launch["gz"]),
-            (launch["start_x"], launch["start_y"], launch["start_z"]),
-            self._first_number,
-        )
-        need = Need.of(launch, self._config)
-        may_kill = self._config.sm_kill
-        place = Place(number, launch, need, self._cycle, walk, may_kill)
+        first = inputs["launch_number"] if self._preempts else self._first_number
+        walk, need = Walk.of(launch, first), Need.of(launch, self._config)
+        place = Place(number, launch, need, self._cycle, walk, self._config.sm_kill)
         if self._preempts:
             place.priority = inputs["launch_priority"]
             place.may_yield = bool(inputs["launch_yields"])
@@ -392,11 +387,12 @@ class BlockDispatcher:
         return None
 
     def _load(self, inputs: Mapping[str, int], ending: Place | None) -> None:
-        """Move the record's register, and free the place (36 to 39)."""
+        """Move the record's register, and free the place (36 to 39, 49)."""
         if inputs["ended__ready"]:
             self._ended = None
         if ending is not None:
             self._ended = self._end.pack(ending.record())
+            self._ended_number = ending.next_number
             self._places.remove(ending)
 
     # Counters and errors

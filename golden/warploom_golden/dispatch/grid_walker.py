@@ -21,12 +21,18 @@ class Walk:
     block : tuple of int
         The block that is next.
     number : int
-        Blocks of this walk before it, modulo 2^32.
+        Its number, modulo 2^32.
     """
 
     grid: Place3
     block: Place3
     number: int = 0
+
+    @classmethod
+    def of(cls, fields: Mapping[str, int], number: int) -> "Walk":
+        """Return the walk of a launch's grid from its start on, whose number is known."""
+        grid = fields["gx"], fields["gy"], fields["gz"]
+        return cls(grid, (fields["start_x"], fields["start_y"], fields["start_z"]), number)
 
     @property
     def last(self) -> bool:
@@ -94,8 +100,4 @@ class GridWalker:
             self._walk = None
         if inputs["i__valid"] and ready:
             fields = self._input.unpack(inputs["i__payload"])
-            self._walk = Walk(
-                (fields["gx"], fields["gy"], fields["gz"]),
-                (fields["start_x"], fields["start_y"], fields["start_z"]),
-                self._first_number,
-            )
+            self._walk = Walk.of(fields, self._first_number)

@@ -150,12 +150,20 @@ class Place:
             return Fate.SKIPPED, ErrorCode.OK
         return stopped_fate(self.stop), ErrorCode.OK
 
+    @property
+    def goes_on_at(self) -> Walk | None:
+        """Return the walk at its next block if the launch was drained (38)."""
+        return self.walk if self.verdict[0] is Fate.DRAINED else None
+
+    @property
+    def next_number(self) -> int:
+        """Return the number of the record's next block (49)."""
+        return 0 if self.goes_on_at is None else self.goes_on_at.number
+
     def record(self) -> dict[str, int]:
         """Return the fields of ``layouts.dispatch_end``."""
         fate, code = self.verdict
-        following: Place3 = (0, 0, 0)
-        if fate is Fate.DRAINED and self.walk is not None:
-            following = self.walk.block
+        following: Place3 = (0, 0, 0) if self.goes_on_at is None else self.goes_on_at.block
         cycles = 0
         if self.first_offer is not None and self.last_report is not None:
             cycles = self.last_report - self.first_offer

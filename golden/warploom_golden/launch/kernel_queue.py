@@ -56,6 +56,7 @@ class KernelQueue:
             "launch__valid": int(launch is not None),
             "launch__payload": None if launch is None else packets.launch(launch),
             "launch_yields": int(launch is not None and launch.fields["mode"] == MODE_YIELD),
+            "launch_number": None if launch is None else launch.start_number,
             "stop": state.stop,
             "ended__ready": 1,
             "record": state.record,

@@ -39,7 +39,7 @@ class Launch:
         Where it is. A launch that waits or ended in the list is in the list.
     started, marked, ended_in_list : bool
         Rules 9, 12 and 49.
-    next_block, kills, reset_as_drain, cycles, first_offer, offered
+    next_block, next_number, kills, reset_as_drain, cycles, first_offer, offered
         What is kept with its entry (48, 52).
     again, chosen_ahead, met : bool
         From its choice on (31, 56).
@@ -66,6 +66,7 @@ class Launch:
     marked: bool = False
     ended_in_list: bool = False
     next_block: Block = FIRST_BLOCK
+    next_number: int = 0
     kills: int = 0
     reset_as_drain: bool = False
     cycles: int = 0
@@ -108,6 +109,11 @@ class Launch:
     def start(self) -> Block:
         """Return where it goes on: its progress, if it has started (35, 38)."""
         return self.next_block if self.started else FIRST_BLOCK
+
+    @property
+    def start_number(self) -> int:
+        """Return the number of the block ``start`` (38)."""
+        return self.next_number if self.started else 0
 
     def be_chosen(self, ahead: bool) -> None:
         """Enter the stage (31)."""
@@ -223,10 +229,13 @@ class Ended:
         Whose end it is.
     end : mapping
         Fields of ``layouts.dispatch_end``.
+    number : int
+        ``ended_number`` beside them.
     """
 
     launch: Launch
     end: Mapping[str, int]
+    number: int
 
 
 @dataclass(eq=False, slots=True)

@@ -208,7 +208,7 @@ class Moves:
 
     def _put_back(self, ended: Ended) -> None:
         launch, fate = ended.launch, Fate(ended.end["fate"])
-        launch.kills, launch.next_block = progress(ended)
+        launch.kills, launch.next_block, launch.next_number = progress(ended)
         launch.go_back()
         self._state.put_back = self._packets.put_back(launch.ticket, fate, launch.next_block)
         self._count(launch, fate)
@@ -354,7 +354,7 @@ class Moves:
             launch = state.places[end["place"]]
             assert launch is not None, f"place {end['place']} has no launch"
             launch.where = Where.END
-            state.ended = Ended(launch, end)
+            state.ended = Ended(launch, end, self._inputs["ended_number"])
             state.places[end["place"]] = None
 
     def _hand_over(self) -> None:

@@ -53,14 +53,14 @@ def keep_residence(ended: Ended) -> None:
         launch.reset_as_drain = True
 
 
-def progress(ended: Ended) -> tuple[int, Block]:
-    """Return kills and next block of a launch that is put back (48 e to g)."""
+def progress(ended: Ended) -> tuple[int, Block, int]:
+    """Return kills, next block and its number of a launch that is put back (48 e to g)."""
     launch, end = ended.launch, ended.end
     if end["fate"] == Fate.KILLED:
-        return min(launch.kills + 1, KILLS_MOST), FIRST_BLOCK
+        return min(launch.kills + 1, KILLS_MOST), FIRST_BLOCK, 0
     if end["fate"] == Fate.DRAINED:
-        return launch.kills, (end["next_x"], end["next_y"], end["next_z"])
-    return launch.kills, launch.start
+        return launch.kills, (end["next_x"], end["next_y"], end["next_z"]), ended.number
+    return launch.kills, launch.start, launch.start_number
 
 
 class Packets:

@@ -28,6 +28,10 @@ QUEUE_OUTPUTS = (
     *("room", "answer", "command_answer", "abort__ready", "abort_answer"),
     *("put_back", "timeline", "record", "idle"),
 )
+#: Outputs of the dispatcher that only KernelQueue reads.
+DISPATCHER_INNER = (
+    *("launch__ready", "ended__valid", "ended__payload", "ended_number", "started", "yields"),
+)
 #: Outputs of the index generator that are the whole's, as they are.
 INDEX_OUTPUTS = ("written", "written_valid", "read__ready", "data__payload", "data__valid")
 
@@ -93,11 +97,8 @@ class QueuedLaunchPath:
         queue = self._queue.outputs({})
         dispatched = self._dispatcher.outputs(self._to_dispatcher(inputs, queue))
         records = self._record_queue.outputs({})
-        values = {
-            name: value
-            for name, value in dispatched.items()
-            if name not in ("launch__ready", "ended__valid", "ended__payload", "started", "yields")
-        }
+        inner = DISPATCHER_INNER
+        values = {name: value for name, value in dispatched.items() if name not in inner}
         values["dispatch_error"] = values.pop("error")
         values["dispatch_error_count"] = values.pop("error_count")
         values |= {name: queue[name] for name in QUEUE_OUTPUTS}
@@ -139,6 +140,7 @@ class QueuedLaunchPath:
             "yields": dispatched["yields"] or 0,
             "ended__valid": dispatched["ended__valid"] or 0,
             "ended__payload": dispatched["ended__payload"] or 0,
+            "ended_number": dispatched["ended_number"] or 0,
         }
         if self._generator is not None:
             to_generator = self._to_generator(inputs, queue)
@@ -211,6 +213,7 @@ class QueuedLaunchPath:
             "launch__payload": word,
             "launch_priority": self._dispatched.unpack(word)["priority"],
             "launch_yields": queue["launch_yields"] or 0,
+            "launch_number": queue["launch_number"] or 0,
             "stop": queue["stop"] or 0,
             "ended__ready": 1,
         }

@@ -63,11 +63,11 @@ class Launch:
         bz, by = divmod(rows, self.words["gy"])
         return bx, by, bz
 
-    def next_number(self, first: int) -> int:
-        """Return its number, ``first`` for the grid's first block, modulo 2^32."""
-        bx, by, bz = self.next_block
-        passed = bx + self.words["gx"] * (by + self.words["gy"] * bz)
-        return (first + passed) % (1 << BLOCK_NUMBER_BITS)
+    def number_of(self, block: tuple[int, int, int], first: int) -> int:
+        """Return a block's number, ``first`` for the grid's first block, modulo 2^32."""
+        bx, by, bz = block
+        linear = bx + self.words["gx"] * (by + self.words["gy"] * bz)
+        return (first + linear) % (1 << BLOCK_NUMBER_BITS)
 
 
 @dataclass(eq=False)
@@ -89,7 +89,7 @@ class HostLedger:
     These rules are checked:
 
     - Every block belongs to a launch that a host rang, and has the launch's words.
-    - Each block is offered once, in the order of the block ids.
+    - Each block is offered once, in the order of the block ids, with its number in the grid.
     - No SM is over-committed.
     - A ticket has at most one record.
     - Every block of a finished launch was reported ``ok``; of an aborted launch, not every block.
@@ -321,8 +321,7 @@ class HostLedger:
         self._begin_again(launch, fields["place"], block)
         self._demand(launch.offered < launch.count, f"{who}: a block after the last one")
         self._demand(block == launch.next_block, f"{who}: {block}, want {launch.next_block}")
-        number = fields["block_number"]
-        want = self._wanted_number(launch, number)
+        number, want = fields["block_number"], launch.number_of(block, self.first_number)
         self._demand(number == want, f"{who}: block_number {number}, want {want}")
         before = self._slots[n].get(slot)
         self._demand(before is None or before.ended, f"{who}: the slot is held")
@@ -332,11 +331,6 @@ class HostLedger:
         held = self._slots[n][slot] = HeldBlock(launch, fields["place"])
         self._check_room(n)
         return held
-
-    def _wanted_number(self, launch: Launch, number: int) -> int:
-        """Return the number that a launch's next block must have, where ``number`` is offered."""
-        del number
-        return launch.next_number(self.first_number)
 
     def _begin_again(self, launch: Launch, place: int, block: tuple[int, int, int]) -> None:
         """Let a launch that was put back begin anew: none is, here."""

@@ -57,6 +57,8 @@ class Entry:
         The values that the launch words must have.
     index : tuple of five int
         The values that offers must have: index address, warps, widths of x, y, z in bits.
+    first_number : int
+        The number of the block ``start``.
     may_kill : bool
         Whether SMs can end the launch's blocks; if not, a kill is a drain.
     tally : Counter
@@ -86,6 +88,7 @@ class Entry:
     need: tuple[int, ...]
     words: Mapping[str, int]
     index: tuple[int, ...]
+    first_number: int = 0
     may_kill: bool = True
     tally: Counter[State] = field(default_factory=Counter)
     offered: int = 0
@@ -102,10 +105,10 @@ class Entry:
         (bx, by, bz), (gx, gy, _) = block, self.grid
         return bx + gx * (by + gy * bz)
 
-    def next_number(self, first: int) -> int:
-        """Return the next block's number, ``first`` for the block ``start``, modulo 2^32."""
+    def next_number(self) -> int:
+        """Return the next block's number, ``first_number`` for the block ``start``."""
         passed = self.id_of(self.next_block) - self.id_of(self.start)
-        return (first + passed) % (1 << BLOCK_NUMBER_BITS)
+        return (self.first_number + passed) % (1 << BLOCK_NUMBER_BITS)
 
     @property
     def count(self) -> int:

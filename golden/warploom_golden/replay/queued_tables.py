@@ -21,7 +21,7 @@ from warploom_golden.replay.event_tables import (
     warp_table,
     word_table,
 )
-from warploom_spec import Config, LaunchDescriptor, layouts, queue_packets
+from warploom_spec import Config, LaunchDescriptor, queue_packets
 
 Row = TypeVar("Row")
 _ANSWER = ("cycle", "ticket", "code", "argument", "count")
@@ -43,10 +43,10 @@ class QueuedTables:
     def __init__(self, model: QueuedModel, launches: Sequence[LaunchDescriptor], config: Config):
         self._model, self._launches, self._config = model, launches, config
         self._taken: dict[str, int] = {}
-        # Launch numbers by ticket; of each the hand-overs: cycles, places, and first blocks.
+        # Launch numbers by ticket; of each the hand-overs: cycles and places.
         self._numbers: dict[int, int] = {}
         self._answered = 0
-        self._residences: dict[int, tuple[list[int], list[int], list[int]]] = {}
+        self._residences: dict[int, tuple[list[int], list[int]]] = {}
         # The ticket in each place's launch words.
         self._standing: dict[int, int] = {}
 
@@ -111,10 +111,9 @@ class QueuedTables:
         found = []
         handed: Sequence[Handed] = self._new("handed", self._model.log.handed)
         for one in handed:
-            cycles, places, firsts = self._residences.setdefault(one.ticket, ([], [], []))
+            cycles, places = self._residences.setdefault(one.ticket, ([], []))
             cycles.append(one.cycle)
             places.append(one.place)
-            firsts.append(one.next_block)
             if self._standing.get(one.place) != one.ticket:
                 self._standing[one.place] = one.ticket
                 found.append((one.cycle + 1, one.place, one.ticket, self._numbers[one.ticket]))
@@ -123,21 +122,15 @@ class QueuedTables:
     def _offers(self, log: Integers) -> Table:
         """Return offers, in order of decision."""
         places: NDArray[np.int64] = np.zeros(log.shape[1], np.int64)
-        firsts = np.zeros_like(places)
         launched = {}
         for ticket in np.unique(log[3]).tolist():
             launched[ticket] = self._launch(ticket)
-            cycles, held, begins = self._residences[ticket]
+            cycles, held = self._residences[ticket]
             own = log[3] == ticket
             # The last hand-over before the offer.
             nth = np.searchsorted(np.array(cycles), log[0, own], side="left") - 1
             places[own] = np.array(held)[nth]
-            firsts[own] = np.array(begins)[nth]
-        table = offer_table(log, places, launched, self._config)
-        # A launch that goes on inside its grid is numbered from 0.
-        number = (log[4] - firsts).view(np.uint64)
-        table["block_number"] = number % (1 << layouts.BLOCK_NUMBER_BITS)
-        return table
+        return offer_table(log, places, launched, self._config)
 
     def _records(self, records: Sequence[FinalRecord]) -> Table:
         names = [field.name for field in queue_packets.final_record(self._config).fields[1:]]
