@@ -14,6 +14,7 @@ from tb.support.hard_cases import run_until
 from tb.support.planted import plant
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch.queue_cycle import Cycle
+from warploom_golden.launch.queued_launch_path import QueuedLaunchPath
 from warploom_golden.launch.record_queue import RecordQueue
 from warploom_golden.oracles import LedgerError
 from warploom_sim.cosim.lockstep.events import require
@@ -65,6 +66,10 @@ WRONG = {
     "the youngest record comes first": (
         Rewrite(RecordQueue, "tick", "self._memory.popleft()", "self._memory.pop()"),
         "made",
+    ),
+    "a drained launch is numbered from 0 again": (
+        Rewrite(QueuedLaunchPath, "_to_dispatcher", 'queue["launch_number"] or 0', "0"),
+        "block_number",
     ),
     "a head does not wait": (
         Rewrite(Cycle, "is_reached", "REACHED_BELOW", "COUNTS"),

@@ -104,6 +104,17 @@ class Seen(Pulses):
                 found[cycle] = (sm, fields["place"], fields["slot"])
         return found
 
+    def blocks(self, place=None):
+        """Return block and number of each offer that is taken, by cycle; of one place or both."""
+        found = {}
+        for sm in self._sms:
+            for cycle, word in self.recording.transfers(f"offer__{sm}"):
+                fields = self._offer.unpack(word)
+                if place in (None, fields["place"]):
+                    names = "bx", "by", "bz", "block_number"
+                    found[cycle] = tuple(fields[name] for name in names)
+        return dict(sorted(found.items()))
+
     def cycles(self, name):
         """Return the cycles in which an output is not 0."""
         return self.recording.cycles(name)

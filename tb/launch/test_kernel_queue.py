@@ -20,6 +20,7 @@ from warploom.launch.kernel_queue import KernelQueue
 from warploom_dev.planted import Change
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.launch import KernelQueue as Model
+from warploom_golden.launch import queue_moves
 from warploom_golden.launch.queue_cycle import Cycle
 from warploom_golden.launch.queue_moves import Moves
 from warploom_golden.launch.queue_packing import Packets
@@ -176,6 +177,14 @@ WRONG = {
     "a drained launch begins anew": (
         Rewrite(Packets, "launch", "launch.start", "(0, 0, 0)"),
         "goes on at",
+    ),
+    "a drained launch's number is forgotten": (
+        Rewrite(Model, "outputs", "launch.start_number", "0"),
+        "has number",
+    ),
+    "a skip forgets the number": (
+        Rewrite(queue_moves, "progress", "launch.start_number", "0"),
+        "has number",
     ),
     "a reference of the line is forgotten": (
         Rewrite(Moves, "_take_back", "launch.prepared", "False"),

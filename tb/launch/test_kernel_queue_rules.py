@@ -218,6 +218,96 @@ def test_a_resume_before_the_record_acts_behind_it(kind):
     assert [cycle for cycle in saw.valid("request") if cycle > 30] == [96]
 
 
+# Numbers
+
+
+def drained_and_resumed(number=7, mode=Mode.DRAIN, idempotent=0):
+    """Return a script: the launch of `low_in_place` is drained and goes on in 101.
+
+    PREEMPT in 30, ended in 90, RESUME in 91, which acts in 93: chosen in 94, handed over in 101.
+    """
+    script = low_in_place(mode, idempotent=idempotent, begins=29, ended=90).preempt(30, 0)
+    return script.resume(91, 0).end(90, 0, 1, Fate.DRAINED, number=number, next_x=7, next_y=2)
+
+
+@pytest.mark.rule("kernel_queue", 38, 48)
+@pytest.mark.parametrize("number", [1, 0x1234_5678, 0xFFFF_FFFF])
+def test_a_drained_launch_goes_on_with_the_number_of_its_next_block(kind, number):
+    """What stands at `ended_number` in other cycles counts nowhere."""
+    script = drained_and_resumed(number)
+    for cycle in {*range(120)} - {90}:
+        script.at(cycle, ended_number=0xDEAD_BEEF)
+    assert seen(script, kind, 110).numbers() == {28: (0, 0, 0, 0), 101: (7, 2, 0, number)}
+
+
+@pytest.mark.rule("kernel_queue", 38, 48)
+def test_a_launch_that_is_drained_twice_goes_on_with_the_second_number(kind):
+    script = drained_and_resumed(6).level("started", 0, 108, 140).preempt(115, 0)
+    script.end(140, 0, 1, Fate.DRAINED, number=13, next_x=1, next_y=3, next_z=2).resume(141, 0)
+    saw = seen(script, kind, 160)
+    expected = {28: (0, 0, 0, 0), 101: (7, 2, 0, 6), 151: (1, 3, 2, 13)}
+    assert saw.numbers() == expected
+
+
+@pytest.mark.rule("kernel_queue", 38, 48)
+def test_a_skip_of_a_launch_that_goes_on_keeps_its_number(kind):
+    """It has not begun again in 110; the record of the skip has no block and no number."""
+    script = drained_and_resumed(6).preempt(110, 0).end(120, 0, 1, Fate.SKIPPED, number=99)
+    saw = seen(script.resume(121, 0), kind, 140)
+    assert saw.pulses("put_back", "fate", "next_x", "next_y")[122] == (Fate.SKIPPED, 7, 2)
+    assert saw.numbers() == {28: (0, 0, 0, 0), 101: (7, 2, 0, 6), 131: (7, 2, 0, 6)}
+
+
+@pytest.mark.rule("kernel_queue", 35, 38)
+def test_a_launch_that_is_taken_back_from_the_line_keeps_its_number(kind):
+    """It is in the line from 96 on; the PREEMPT of 96 holds it from 97 on."""
+    script = drained_and_resumed(6).preempt(96, 0).resume(110, 0)
+    saw = seen(script, kind, 130)
+    assert saw.pulses("put_back", "fate", "next_x", "next_y")[98] == (Fate.SKIPPED, 7, 2)
+    assert saw.numbers() == {28: (0, 0, 0, 0), 119: (7, 2, 0, 6)}
+
+
+@pytest.mark.rule("kernel_queue", 38, 48)
+def test_a_kill_puts_the_number_to_0(kind):
+    """Drained, then killed: the launch begins anew, whatever stands beside the record."""
+    script = drained_and_resumed(6, Mode.AUTO, 1).level("started", 0, 108, 140).preempt(115, 0)
+    script.end(140, 0, 1, Fate.KILLED, number=13, next_x=5).resume(141, 0)
+    saw = seen(script, kind, 160)
+    assert saw.pulses("put_back", "fate", "next_x", "next_y")[142] == (Fate.KILLED, 0, 0)
+    assert saw.numbers() == {28: (0, 0, 0, 0), 101: (7, 2, 0, 6), 151: (0, 0, 0, 0)}
+
+
+@pytest.mark.rule("kernel_queue", 38, 48)
+def test_a_launch_that_was_drained_before_it_began_has_the_number_0(kind):
+    """Rule 48 (f) beside a launch that is not again and has not begun."""
+    script = Script().launch(20, 0, mode=Mode.DRAIN).preempt(30, 0).resume(91, 0)
+    saw = seen(script.end(90, 0, 1, Fate.DRAINED, number=5, next_x=7), kind, 110)
+    assert saw.numbers() == {28: (0, 0, 0, 0), 101: (0, 0, 0, 0)}
+
+
+@pytest.mark.rule("kernel_queue", 38, 48)
+def test_the_entry_of_a_launch_that_was_drained_gives_the_next_one_no_number(kind):
+    """Aborted while it is suspended; the next launch gets its entry, and the number 0."""
+    script = drained_and_resumed(6).abort(110, 1)
+    script.end(120, 0, 1, Fate.KILLED).launch(130, 0, priority=LOW)
+    saw = seen(script, kind, 150)
+    assert saw.pulses("record", "ticket", "fate")[122] == (1, FinalFate.ABORTED)
+    assert saw.numbers() == {28: (0, 0, 0, 0), 101: (7, 2, 0, 6), 138: (0, 0, 0, 0)}
+
+
+@pytest.mark.rule("kernel_queue", 38, 48)
+def test_two_suspended_launches_keep_a_number_each(kind):
+    """Example 7's launches, but both drained; the second one is at `ended` first."""
+    script = Script().launch(20, 0, mode=Mode.DRAIN)
+    script.launch(30, 0, mode=Mode.DRAIN, after_previous=0)
+    script.level("started", 0, 36, 72).level("started", 1, 50, 70).preempt(60, 0)
+    script.end(70, 1, 2, Fate.DRAINED, number=20, next_x=2)
+    script.end(71, 0, 1, Fate.DRAINED, number=10, next_x=1).resume(80, 0)
+    saw = seen(script, kind, 100)
+    found = {c: numbers for c, numbers in saw.numbers().items() if c > 60}
+    assert found == {89: (1, 0, 0, 10), 94: (2, 0, 0, 20)}
+
+
 @pytest.mark.rule("kernel_queue", 1, 3, 5)
 def test_the_first_reason_that_holds_refuses_a_launch(kind):
     """Rule 1: LaunchCheck's error, then a wait ahead, then another priority."""

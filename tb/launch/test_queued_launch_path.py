@@ -150,6 +150,10 @@ WRONG = {
         Rewrite(Packets, "launch", "launch.start", "(0, 0, 0)"),
         "its next one is",
     ),
+    "a drained launch is numbered from 0 again": (
+        Rewrite(Model, "_to_dispatcher", 'queue["launch_number"] or 0', "0"),
+        r"a block of \d+: (\d+) is (?!\1)",
+    ),
     "a purged launch has no record": (
         Rewrite(Moves, "_handle_passing", "passing.record is not None", "False"),
         "passes a launch without a record",

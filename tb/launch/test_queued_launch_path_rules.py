@@ -203,6 +203,62 @@ def test_who_goes_on_is_not_held_by_a_later_launch_of_its_stream(kind):
     assert offers == {29: (0, 0), 59: (1, 1), 118: (0, 0), 151: (0, 0)}
 
 
+# Numbers
+
+
+def wide(*grid):
+    """Return a launch of which one block at a time fits on an SM."""
+    return replace(LAUNCH, grid=grid, barriers=4)
+
+
+def drained(*grid):
+    """Return example 9's script for a low launch of a grid: it goes on in 161 and 162."""
+    script = Script().launch(10, 0, descriptor=wide(*grid), mode=Mode.DRAIN)
+    return script.launch(95, 1, priority=URGENT).report(120, 0).report(121, 1).report(140, 0, 1)
+
+
+@pytest.mark.rule("queued_launch_path", 1, 16, 17)
+def test_a_drained_launch_keeps_its_numbers(kind):
+    """Example 9; then the SMs report a block in every tenth cycle, in turn."""
+    script = drained(9, 1, 1).report(170, 1, 1).report(180, 0, 2).report(190, 1, 2)
+    script.report(200, 0, 3).report(210, 1, 3).report(220, 0, 0).report(230, 1, 0)
+    saw = script.run(kind, 245)
+    put_back = saw.pulses("put_back", "ticket", "fate", "next_x", "next_y", "next_z")
+    assert put_back == {129: (1, Fate.DRAINED, 2, 0, 0)}
+    urgent = {126: (0, 0, 0, 0)}
+    before = {29: (0, 0, 0, 0), 30: (1, 0, 0, 1)}
+    behind = {161: (2, 0, 0, 2), 162: (3, 0, 0, 3), 176: (4, 0, 0, 4), 186: (5, 0, 0, 5)}
+    behind |= {196: (6, 0, 0, 6), 206: (7, 0, 0, 7), 216: (8, 0, 0, 8)}
+    assert saw.blocks() == before | urgent | behind
+    assert saw.pulses("record", "ticket", "fate")[238] == (1, FinalFate.FINISHED)
+
+
+@pytest.mark.rule("queued_launch_path", 1, 16, 17)
+def test_a_launch_that_is_drained_twice_keeps_its_numbers(kind):
+    """3 x 2 x 2 blocks: 4 ran in two residences, and the third one goes on with (1, 1, 0)."""
+    script = drained(3, 2, 2).launch(165, 2, priority=URGENT)
+    script.report(190, 1, 1).report(191, 0, 2).report(210, 1, 2)
+    script.report(250, 1, 3).report(260, 0, 3)
+    saw = script.run(kind, 280)
+    put_back = saw.pulses("put_back", "ticket", "fate", "next_x", "next_y", "next_z")
+    assert put_back == {129: (1, Fate.DRAINED, 2, 0, 0), 199: (1, Fate.DRAINED, 1, 1, 0)}
+    blocks = saw.blocks()
+    low = [found for cycle, found in blocks.items() if cycle not in (126, 196)]
+    assert [blocks[cycle] for cycle in (126, 196)] == [(0, 0, 0, 0)] * 2
+    assert low[:4] == [(0, 0, 0, 0), (1, 0, 0, 1), (2, 0, 0, 2), (0, 1, 0, 3)]
+    assert low[4:] == [(1, 1, 0, 4), (2, 1, 0, 5), (0, 0, 1, 6), (1, 0, 1, 7)]
+
+
+@pytest.mark.rule("queued_launch_path", 16)
+def test_a_launch_that_is_killed_begins_with_number_0_again(kind):
+    """The launch of `drained`, but killed: two of its blocks ran in vain."""
+    script = Script().launch(10, 0, descriptor=wide(9, 1, 1), **KILLED)
+    script.launch(95, 1, priority=URGENT).killed(120, 0).killed(121, 1).report(140, 0, 1)
+    found = script.run(kind, 180).blocks()
+    again = {c: block for c, block in found.items() if c > 126}
+    assert list(again.values()) == [(0, 0, 0, 0), (1, 0, 0, 1)]
+
+
 # Skip and yield
 
 

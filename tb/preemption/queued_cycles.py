@@ -161,7 +161,9 @@ class QueuedCycles:
             count = warps(launch.block, self.config.warp_size)
             sm.take(offer["slot"], offer["place"], length, count, 0, status)
             taken[n] = offer["slot"]
-            self.rows["offers"].append((cycle, n, offer["slot"], words["ticket"], offer["bx"]))
+            number = offer["block_number"]
+            assert number == offer["bx"], f"block {offer['bx']} of a grid in x is {number}"
+            self.rows["offers"].append((cycle, n, offer["slot"], words["ticket"], number))
         return taken
 
     def _report(
