@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from warploom.lib.counters import WideCounters
 from warploom_spec import Config, ErrorCode, Fate, layouts
-from warploom_spec.layouts import CYCLES_BITS, FATE_BITS, TICKET_BITS
+from warploom_spec.layouts import BLOCK_NUMBER_BITS, CYCLES_BITS, FATE_BITS, TICKET_BITS
 
 
 class LaunchFlags(wiring.Signature):
@@ -32,10 +32,10 @@ class RecordWords(wiring.Signature):
     """Values that a launch's record copies.
 
     Members: ``ticket``, ``entries`` and ``stream`` of the launch; ``next``, the block that was the
-    head when the launch was stopped.
+    head when the launch was stopped. If they are numbered, ``number`` of this block, too.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, numbered: bool = False) -> None:
         block = data.StructLayout(dict(zip("xyz", config.grid_bits, strict=True)))
         super().__init__(
             {
@@ -43,6 +43,7 @@ class RecordWords(wiring.Signature):
                 **({"entries": Out(config.history_entries)} if config.makes_indices else {}),
                 "stream": Out(config.stream_bits),
                 "next": Out(block),
+                **({"number": Out(BLOCK_NUMBER_BITS)} if numbered else {}),
             }
         )
 
@@ -56,6 +57,8 @@ class LaunchEnd(wiring.Component):
     ----------
     config : Config
         The configuration.
+    numbered : bool, optional
+        Whether there is ``ended_number``, beside the record.
     """
 
     gone: Signal
@@ -66,10 +69,12 @@ class LaunchEnd(wiring.Component):
     flags: Any
     words: Any
     ended: stream.Interface
+    ended_number: Signal
     freed: Signal
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, numbered: bool = False) -> None:
         self._config = config
+        self._numbered = numbered
         super().__init__(
             {
                 # In the last cycle the launch had no block out and none left to place.
@@ -85,9 +90,11 @@ class LaunchEnd(wiring.Component):
                 # The flags that decide the record's fate.
                 "flags": In(LaunchFlags()),
                 # The values that the record copies.
-                "words": In(RecordWords(config)).array(2),
+                "words": In(RecordWords(config, numbered)).array(2),
                 # The record.
                 "ended": Out(stream.Signature(layouts.dispatch_end(config).layout())),
+                # The number of its next block.
+                **({"ended_number": Out(BLOCK_NUMBER_BITS)} if numbered else {}),
                 # The place is free at the end of the cycle.
                 "freed": Out(2),
             }
@@ -171,6 +178,9 @@ class LaunchEnd(wiring.Component):
         # Of a layout's signal the stubs do not know that it is a view.
         record: Any = Signal(self.ended.payload.shape(), name="record", reset_less=True)
         m.d.comb += self.ended.payload.eq(record)
+        number = Signal(BLOCK_NUMBER_BITS, reset_less=True)
+        if self._numbered:
+            m.d.comb += self.ended_number.eq(number)
         with m.If(load):
             m.d.sync += [
                 record.ticket.eq(Mux(pick, second.ticket, first.ticket)),
@@ -187,5 +197,9 @@ class LaunchEnd(wiring.Component):
             for axis in "xyz":
                 block = Mux(pick, second.next[axis], first.next[axis])
                 m.d.sync += record[f"next_{axis}"].eq(block)
+            if self._numbered:
+                m.d.sync += number.eq(Mux(pick, second.number, first.number))
         with m.If(load & Mux(pick, others[1], others[0])):
             m.d.sync += [record[f"next_{axis}"].eq(0) for axis in "xyz"]
+            if self._numbered:
+                m.d.sync += number.eq(0)

@@ -118,6 +118,8 @@ class ResidentPlaces(wiring.Component):
     ordered: Signal
     priority: Signal
     yielding: Signal
+    number: Signal
+    ended_number: Signal
     started: Signal
     yields: Signal
 
@@ -128,10 +130,13 @@ class ResidentPlaces(wiring.Component):
         # Without an index memory offers have none of these fields.
         self.copied = [(name, source) for name, source in _OFFERED if name in offer.members]
         self._offered = data.StructLayout({name: offer[name].width for name, _ in self.copied})
-        # The rank of the launch at `launch`; the dispatcher's outputs of these names.
+        # The rank of the launch at `launch`, and its first block's number; the dispatcher's outputs
+        # of these names.
         ranks = {
             "priority": In(config.priority_bits),
             "yielding": In(1),
+            "number": In(BLOCK_NUMBER_BITS),
+            "ended_number": Out(BLOCK_NUMBER_BITS),
             "started": Out(2),
             "yields": Out(2),
         }
@@ -170,7 +175,7 @@ class ResidentPlaces(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         del platform
         m = Module()
-        m.submodules.end = end = LaunchEnd(self._config)
+        m.submodules.end = end = LaunchEnd(self._config, numbered=self._preempts)
         occupied = Signal(2)
         accepted = Signal(2)
         free = Signal()
@@ -218,8 +223,9 @@ class ResidentPlaces(wiring.Component):
         halt_before = Signal()
         waits = Signal()
         if rule is not None:
-            self._inform(m, rule, occupied, stopped, exhausted, own, decided)
-            m.d.comb += self.started.eq(started)
+            rule.inform(m, occupied, stopped, exhausted, own, decided)
+            m.d.sync += self.yields.eq(rule.outranked & ~stopped & ~exhausted)
+            m.d.comb += [self.started.eq(started), self.ended_number.eq(end.ended_number)]
         walk_fire = self._choose(m, walked, accepted, occupied, stopped, end.words, rule)
         barred = (place & (stopped | self.fit.none)).any()
         m.d.sync += [
@@ -238,6 +244,7 @@ class ResidentPlaces(wiring.Component):
             skipped = (place & rule.skips).any() & ~walker.decided
             active, wanted = active & ~skipped, wanted & ~skipped
             flushed = flushed | (place & both(rule.interrupted))
+            rule.leave(m, walker, flushed, end.words)
         m.d.comb += [head.active.eq(active), head.wanted.eq(wanted)]
         self._keep(m, accepted, flushed, end)
         no_sm_left = occupied & ~exhausted & both(self.all_lost)
@@ -366,25 +373,6 @@ class ResidentPlaces(wiring.Component):
         else:
             rule.queue(m, self, accepted, candidate)
         return walk_fire
-
-    def _inform(
-        self,
-        m: Module,
-        rule: Yielding,
-        occupied: Value,
-        stopped: Value,
-        exhausted: Value,
-        own: Value,
-        decided: Value,
-    ) -> None:
-        """Tell the rule of yielding about the places."""
-        m.d.comb += [
-            rule.occupied.eq(occupied),
-            rule.goes.eq(~stopped & ~exhausted & ~(decided & both(rule.ends))),
-            rule.own.eq(own),
-            rule.decided.eq(decided),
-        ]
-        m.d.sync += self.yields.eq(rule.outranked & ~stopped & ~exhausted)
 
     def _queue(self, m: Module, accepted: Value, ready: Value) -> None:
         """Keep the fields that walk and offers take: of the newest launch, the next, the head's.

@@ -58,6 +58,23 @@ class Yielding:
         self.interrupted = Signal(name="interrupted")
         self.skips = Signal(PLACES, name="skips")
 
+    def inform(
+        self,
+        m: Module,
+        occupied: Value,
+        stopped: Value,
+        exhausted: Value,
+        own: Value,
+        decided: Value,
+    ) -> None:
+        """Learn about the places."""
+        m.d.comb += [
+            self.occupied.eq(occupied),
+            self.goes.eq(~stopped & ~exhausted & ~(decided & both(self.ends))),
+            self.own.eq(own),
+            self.decided.eq(decided),
+        ]
+
     def rank(self, m: Module, places: Any, accepted: Value, held: Value) -> None:
         """Say which place is outranked. ``held``: the place is held by order."""
         priority = [
@@ -92,13 +109,16 @@ class Yielding:
         """Keep what walk and offers take of each launch, and where an interrupted walk goes on."""
         launch, walker, walk = places.launch.payload, places.walker, places.walk
         grid = walker.grid.payload
-        row = data.StructLayout({"walk": grid.shape(), "offered": self._offered})
+        row = data.StructLayout(
+            {"walk": grid.shape(), "offered": self._offered, "number": BLOCK_NUMBER_BITS}
+        )
         # Of a layout's signal the stubs do not know that it is a view.
         rows: list[Any] = [Signal(row, name=f"row_{p}", reset_less=True) for p in range(PLACES)]
         for place, held in enumerate(rows):
             with m.If(accepted[place]):
                 m.d.sync += [held.walk[name].eq(launch[name]) for name in grid.shape().members]
                 m.d.sync += [held.offered[name].eq(launch[of]) for name, of in places.copied]
+                m.d.sync += held.number.eq(places.number)
         # One launch at most waits to go on: the other one is more urgent.
         block: Any = Signal(walker.next_block.shape(), name="kept_block", reset_less=True)
         number = Signal(BLOCK_NUMBER_BITS, name="kept_number", reset_less=True)
@@ -120,9 +140,10 @@ class Yielding:
         m.d.sync += [following.eq(Mux(first, rows[1], rows[0])), goes_on.eq(candidate_resumes)]
         with m.If(candidate_resumes):
             m.d.sync += [following.walk[f"start_{axis}"].eq(block[axis]) for axis in "xyz"]
+            m.d.sync += following.number.eq(number)
         m.d.comb += [
             grid.eq(following.walk),
-            walker.number.eq(number & goes_on.replicate(BLOCK_NUMBER_BITS)),
+            walker.number.eq(following.number),
             walker.counted.eq(counted & goes_on),
             walker.drop.eq(self.interrupted),
         ]
@@ -133,6 +154,16 @@ class Yielding:
         with m.If(walk.starts):
             m.d.sync += offered.eq(given)
         m.d.comb += places.head.offered.eq(offered)
+
+    def leave(self, m: Module, walker: Any, flushed: Value, words: Any) -> None:
+        """Register the number of the head of a launch whose walk is left, beside the head."""
+        number = Signal(BLOCK_NUMBER_BITS, name="left_number")
+        m.d.comb += number.eq(walker.block.block_number + walker.decided)
+        for place in range(PLACES):
+            left = Signal(BLOCK_NUMBER_BITS, name=f"left_number_{place}", reset_less=True)
+            m.d.comb += words[place].number.eq(left)
+            with m.If(flushed[place]):
+                m.d.sync += left.eq(number)
 
 
 def drains_and_kills(asked: list[Any]) -> tuple[Value, Value]:

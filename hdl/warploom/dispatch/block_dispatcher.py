@@ -17,7 +17,7 @@ from warploom.dispatch.sm.port import SmPort
 from warploom.lib.bits import lowest_number, number_of
 from warploom.lib.counters import WideCounters
 from warploom_spec import RESOURCES, STALL_CAUSES, Config, ErrorCode, layouts, timing
-from warploom_spec.layouts import PLACES
+from warploom_spec.layouts import BLOCK_NUMBER_BITS, PLACES
 
 
 class BlockDispatcher(wiring.Component):
@@ -36,8 +36,8 @@ class BlockDispatcher(wiring.Component):
         Whether a launch may be skipped, and yield to a more urgent one: the rules and ports of the
         page's section.
     first_number : int, optional
-        Number of each launch's first block, for tests of the numbers' wrap. Without
-        effect with ``preempts``.
+        Number of each launch's first block, for tests of the numbers' wrap. Without effect with
+        ``preempts``: there the port ``launch_number`` says it.
     """
 
     def __init__(
@@ -86,9 +86,13 @@ class BlockDispatcher(wiring.Component):
             ports["order_table"] = In(stream.Signature(layouts.order_swap(config).layout()))
         if preempts:
             ports |= {
-                # Of the launch at `launch`: its priority, and whether it yields to higher ones.
+                # Of the launch at `launch`: its priority, whether it yields to higher ones, and the
+                # number of its first block.
                 "launch_priority": In(config.priority_bits),
                 "launch_yields": In(1),
+                "launch_number": In(BLOCK_NUMBER_BITS),
+                # Number of the next block of the record at `ended`.
+                "ended_number": Out(BLOCK_NUMBER_BITS),
                 # Bit p: a block of place p's launch was decided, two cycles later.
                 "started": Out(PLACES),
                 # Bit p: place p may not place blocks in this cycle, because it yields.
@@ -176,6 +180,8 @@ class BlockDispatcher(wiring.Component):
                 places.walker.next_block.eq(walker.next_block),
                 places.priority.eq(self.launch_priority),
                 places.yielding.eq(self.launch_yields),
+                places.number.eq(self.launch_number),
+                self.ended_number.eq(places.ended_number),
                 self.started.eq(places.started),
                 self.yields.eq(places.yields),
             ]

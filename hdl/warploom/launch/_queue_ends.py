@@ -46,7 +46,7 @@ class QueueEnds:
         self.place: Any = Signal(shape.in_place(), name="end_place")
         members = {"fate": FATE_BITS, "code": ERROR_CODE_BITS, "cycles": CYCLES_BITS}
         self.record: Any = Signal(
-            data.StructLayout({**members, **shape.start()}), name="end_record_in"
+            data.StructLayout({**members, **shape.resumed()}), name="end_record_in"
         )
         self.valid = Signal(name="end_valid")
         self.was_valid = Signal(name="end_was_valid")
@@ -80,7 +80,7 @@ class QueueEnds:
         # A launch that was killed or skipped starts anew, if it has not started before.
         fate = self.record.fate
         with m.If((fate == Fate.KILLED) | (fate == Fate.SKIPPED)):
-            m.d.sync += [self.result[name].eq(0) for name in self._shape.start()]
+            m.d.sync += [self.result[name].eq(0) for name in self._shape.resumed()]
         self._judge(m)
         self._keep(m)
 
@@ -127,5 +127,5 @@ class QueueEnds:
         }
         # An again skipped launch keeps its block.
         m.d.comb += self.start_moves.eq(~(skipped & launch.again))
-        values.update({name: result[name] for name in self._shape.start()})
+        values.update({name: result[name] for name in self._shape.resumed()})
         m.d.comb += [kept[name].eq(value) for name, value in values.items()]

@@ -151,10 +151,11 @@ class EntryMemories:
             config = layouts.index_config(shape.config)
             wanted = {f.name: self._index_field(body, f.name, f.bits) for f in config.present}
             self.request = self._accepted(m, "index_configs", wanted, self.request_entry)
-        start = [*shape.start()]
-        history = [name for name in self.progress.shape().members if name not in start]
+        start, history = [*shape.start()], [*shape.history().members]
         moved = self.comes_back & self.start_moves
-        self.front_progress = self._back(m, "front_starts", [*start, "kills"], moved, front)
+        # The number is read for the dispatcher alone.
+        fronts = [*shape.resumed(), "kills"]
+        self.front_progress = self._back(m, "front_starts", fronts, moved, front)
         self.last_progress = self._back(
             m, "last_starts", start, moved, self.stage_entry, self.moves
         )

@@ -34,6 +34,7 @@ def hand_over(m: Module, q: QueueParts) -> None:
     m.d.comb += [
         launch.after_previous.eq(memories.front.after_previous & ~front.again),
         ports.launch_yields.eq(ports.launch.valid & (memories.front.mode == MODE_YIELD)),
+        ports.launch_number.eq(spread(front.again, memories.front_progress.next_number)),
     ]
     for axis in "xyz":
         start = memories.front_progress[f"next_{axis}"]
@@ -104,7 +105,9 @@ def end(m: Module, q: QueueParts) -> None:
     m.d.comb += [
         ends.arrives.eq(ended.valid),
         ends.place.eq(Mux(ended.payload.place, places.changed[1], places.changed[0])),
-        *(ends.record[name].eq(ended.payload[name]) for name in ends.record.shape().members),
+        *(ends.record[name].eq(ended.payload[name]) for name in ("fate", "code", "cycles")),
+        *(ends.record[name].eq(ended.payload[name]) for name in q.shape.start()),
+        ends.record.next_number.eq(ports.ended_number),
         memories.record_entry.eq(
             Mux(ended.valid, ends.place.entry, Mux(jobs.looks, jobs.entry, abort.entry))
         ),

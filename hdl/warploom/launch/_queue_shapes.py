@@ -11,7 +11,7 @@ from amaranth.lib import data
 from amaranth.lib.memory import Memory
 
 from warploom_spec import Config, queue_packets
-from warploom_spec.layouts import CYCLES_BITS, TICKET_BITS
+from warploom_spec.layouts import BLOCK_NUMBER_BITS, CYCLES_BITS, TICKET_BITS
 from warploom_spec.queue_packets import COUNT_BITS, KILLS_BITS
 
 #: Bits of a loaded head's counts.
@@ -91,14 +91,18 @@ class QueueShape:
         return data.StructLayout(fields)
 
     def start(self) -> dict[str, int]:
-        """Return the fields of a block's number: where a launch goes on."""
+        """Return the fields of a block's place in its grid: where a launch goes on."""
         return {
             f"next_{axis}": bits for axis, bits in zip("xyz", self.config.grid_bits, strict=True)
         }
 
+    def resumed(self) -> dict[str, int]:
+        """Return the fields of the block with which a launch goes on: place, and its number."""
+        return {**self.start(), "next_number": BLOCK_NUMBER_BITS}
+
     def progress(self) -> data.StructLayout:
         """Return the layout of what is kept of a launch that came back."""
-        return data.StructLayout({**self.start(), **self.history().members})
+        return data.StructLayout({**self.resumed(), **self.history().members})
 
     def history(self) -> data.StructLayout:
         """Return the layout of what is kept of a launch beside where it goes on."""

@@ -12,7 +12,7 @@ from warploom.launch._queue_commands import PERSISTENT
 from warploom.launch._queue_parts import QueueParts
 from warploom.launch._queue_shapes import QueueShape
 from warploom_spec import Config, layouts, queue_packets
-from warploom_spec.layouts import PLACES
+from warploom_spec.layouts import BLOCK_NUMBER_BITS, PLACES
 
 #: Adds what goes from part to part.
 _CONNECTIONS: Final = (
@@ -92,6 +92,8 @@ class KernelQueue(wiring.Component):
                 "launch": Out(stream.Signature(layouts.dispatch_launch(config).layout())),
                 # The launch at `launch` has mode `yield`.
                 "launch_yields": Out(1),
+                # The number of its first block.
+                "launch_number": Out(BLOCK_NUMBER_BITS),
                 # Stops for the launches in the dispatcher's places.
                 "stop": Out(layouts.dispatch_stop(config).layout()),
                 # Each place's launch has started; it may place no blocks, because it yields.
@@ -99,6 +101,8 @@ class KernelQueue(wiring.Component):
                 "yields": In(PLACES),
                 # The dispatcher's records, always taken.
                 "ended": In(stream.Signature(layouts.dispatch_end(config).layout())),
+                # The number of the record's next block.
+                "ended_number": In(BLOCK_NUMBER_BITS),
                 # Final records; the host has popped one.
                 "record": Out(packets.final_record(config).layout()),
                 "record_taken": In(1),

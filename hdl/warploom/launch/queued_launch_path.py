@@ -191,9 +191,11 @@ class QueuedLaunchPath(wiring.Component):
         m.d.comb += [
             dispatcher.launch_priority.eq(queue.launch.payload.priority),
             dispatcher.launch_yields.eq(queue.launch_yields),
+            dispatcher.launch_number.eq(queue.launch_number),
             dispatcher.stop.eq(queue.stop),
             queue.started.eq(dispatcher.started),
             queue.yields.eq(dispatcher.yields),
+            queue.ended_number.eq(dispatcher.ended_number),
         ]
         for n in range(self._config.sms):
             connect(m, dispatcher.offer[n], flipped(self.offer[n]))

@@ -163,6 +163,7 @@ def _kernel_queue(config: Config) -> Ports:
         "release": config.entry_bits + 2,
         "started": PLACES,
         "yields": PLACES,
+        **dict.fromkeys(("launch_number", "ended_number"), layouts.BLOCK_NUMBER_BITS),
     }
 
 
