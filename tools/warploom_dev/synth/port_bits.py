@@ -158,8 +158,6 @@ def _kernel_queue(config: Config) -> Ports:
         "room": 1 << config.priority_bits,
         "launch_timeout": 32,
         "clock": 32,
-        "launch_number": layouts.BLOCK_NUMBER_BITS,
-        "ended_number": layouts.BLOCK_NUMBER_BITS,
         "release": config.entry_bits + 2,
         "started": PLACES,
         "yields": PLACES,
