@@ -11,6 +11,8 @@ from tb.support.planted import plant
 from tb.support.preempts_host import PreemptsHost
 from tb.support.preempts_ledger import PREEMPTS_CASES
 from warploom.dispatch import BlockDispatcher
+from warploom.dispatch._yielding import Yielding
+from warploom_dev.planted import Change
 from warploom_dev.rewrite import Rewrite
 from warploom_golden.dispatch import BlockDispatcher as Model
 from warploom_golden.dispatch import block_dispatcher as model_module
@@ -196,6 +198,27 @@ WRONG_IN_TIME = {
 @pytest.mark.parametrize("name", WRONG_IN_TIME)
 def test_an_example_finds_a_wrong_rule(name, monkeypatch):
     change, example = WRONG_IN_TIME[name]
+    plant(monkeypatch, [change])
+    with pytest.raises(AssertionError):
+        example()
+
+
+#: A fault each of the RTL, and the example that finds it.
+FAULTS = {
+    "a drained launch's next number is 0": (
+        Change(Yielding, "leave", "left.eq(number)", "left.eq(0)"),
+        lambda: rules.test_a_drained_launch_says_the_number_of_its_next_block(rules.rtl, 4, 6),
+    ),
+    "the decision behind which a walk is left does not count": (
+        Change(Yielding, "leave", " + walker.decided", ""),
+        lambda: rules.test_a_launch_that_is_drained_while_it_yields_says_its_next_number(rules.rtl),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_an_example_finds_a_fault_of_the_rtl(name, monkeypatch):
+    change, example = FAULTS[name]
     plant(monkeypatch, [change])
     with pytest.raises(AssertionError):
         example()

@@ -228,6 +228,16 @@ def test_a_drained_launch_says_the_number_of_its_next_block(block, number, follo
     assert (end["next_x"], end["next_y"], end["next_z"]) == (0, 2, 0)
 
 
+@pytest.mark.rule("block_dispatcher", 38, 49, 56)
+def test_a_launch_that_is_drained_while_it_yields_says_its_next_number(block):
+    """Decided in 4 and 7, interrupted behind the decision in 7; the drain is of 20."""
+    reports, drain = reporting(0, (30, 0), (40, 1)), at(20, stop(0, Stop.DRAIN))
+    second = urgent(6, gx=9, **WHOLE)
+    recording = submit(block, low(), second, numbers=(50, 0), enable=1, stop=drain, **reports)
+    assert spans(recording, "yields") == {0: [(8, 22)]}
+    assert said(recording) == [(46, Fate.DRAINED, 52)]
+
+
 @pytest.mark.rule("block_dispatcher", 49)
 @pytest.mark.parametrize(
     ("how", "status", "fate"),

@@ -8,6 +8,7 @@ import pytest
 from tb.launch.queue_script import DEFAULT, LOW, URGENT, Script, Seen, low_in_place
 from tb.support.planted import plant
 from warploom.launch._queue_commands import QueueAbort
+from warploom.launch._queue_ends import QueueEnds
 from warploom.launch._queue_heads import Boundaries
 from warploom.launch._queue_places import QueuePlaces
 from warploom.launch._queue_streams import QueueStreams
@@ -395,6 +396,19 @@ PLANTED = {
     "no mode asks for a skip": (
         Change(QueuePlaces, "_stop", "skipped | (by_mode & skip)", "skipped"),
         test_a_skip_takes_an_unstarted_launch_back,
+    ),
+    "the number of a drained launch is forgotten": (
+        Change(
+            QueueEnds,
+            "_keep",
+            "result[name] for name in self._shape.resumed()",
+            "result[name] for name in self._shape.start()",
+        ),
+        partial(test_a_drained_launch_goes_on_with_the_number_of_its_next_block, number=1),
+    ),
+    "a kill keeps the number that stands beside it": (
+        Change(QueueEnds, "build", "self._shape.resumed()", "self._shape.start()"),
+        test_a_kill_puts_the_number_to_0,
     ),
     "the ABORT begins with the second entry": (
         Rewrite(QueueAbort, "build", "self.entry.eq(0)", "self.entry.eq(1)"),
