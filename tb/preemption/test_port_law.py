@@ -13,7 +13,6 @@ from warploom_sim.methods.preempt.rtl_measurement import judge
 from warploom_sim.methods.preempt.workload import MODES
 
 COUNT = 60
-TERMS = ("kill", "idle_launch", "in_flight", "report_to_offer", "next_launch", "idle_place")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def test_the_law_holds_and_its_terms_are_reached(runs, seed):
         assert verdict.checked >= COUNT - 6
         assert sum(verdict.outside.values()) == COUNT - verdict.checked
         reached += verdict.reached
-    # The last two are rare.
+    # The others are rare.
     wanted = {"kill", "report_to_offer", "next_launch", "room", "fit"}
     assert wanted <= {name for name, count in reached.items() if count}
 
@@ -64,6 +63,31 @@ def test_a_launch_that_is_handed_over_in_the_flag_s_first_cycle_leaves_its_place
     assert verdict.violations == []
 
 
+def test_a_launch_whose_indices_are_still_being_made_waits_for_them():
+    """The first low launch of 2 warps misses, and is killed; the urgent one has its indices."""
+    workload, sets = small_workload("reset"), setting(1, 683674209, 0)
+    events = model_events(workload, sets)
+    answers, decisions, warps = events["answers"], events["decisions"], events["warps"]
+    assert answers["cycle"][answers["ticket"] == 5] == 15 + 1
+    made = warps["cycle"][warps["last"] == 1]
+    assert made[0] == 24
+    # Without the wait it would be decided in cycle 24 at the latest.
+    own = np.flatnonzero(decisions["ticket"] == 5)
+    assert (decisions["cycle"][own], decisions["hit"][own]) == (27, 1)
+    offers = events["offers"]
+    assert offers["cycle"][offers["ticket"] == 5][0] == 34
+    _, verdict = judge(events, workload, sets)
+    assert (verdict.checked, verdict.violations) == (1, [])
+    assert verdict.reached["indices_made"] == 1
+    law = sooner("indices_made")
+    (said,) = judge(events, workload, sets, law)[1].violations
+    assert said.startswith("launch 4 was accepted in cycle 15 and offered 19 cycles later; the law")
+    # Indices that stand in the memory when the launch is accepted excuse nothing.
+    early = warps | {"cycle": np.where(warps["cycle"] <= 24, np.uint64(15), warps["cycle"])}
+    (said,) = judge(events | {"warps": early}, workload, sets)[1].violations
+    assert "offered 19 cycles later; the law allows 16" in said
+
+
 class Sooner(StreamLaw):
     """A law with one number that is lower by one."""
 
@@ -74,9 +98,14 @@ class Sooner(StreamLaw):
         return value - 1 if name == type(self).number else value
 
 
+def sooner(number):
+    """Return a law with this number lower by one."""
+    return type("Law", (Sooner,), {"number": number})(TINY)
+
+
 @pytest.mark.parametrize("number", ["kill", "report_to_offer", "next_launch"])
 def test_a_law_that_asks_for_one_cycle_less_is_broken(runs, seed, number):
-    law = type("Law", (Sooner,), {"number": number})(TINY)
+    law = sooner(number)
     broken = []
     for (mode, time), events in runs.items():
         broken += judge(events, small_workload(mode), setting(COUNT, seed, time), law)[1].violations

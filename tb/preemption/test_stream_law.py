@@ -23,6 +23,7 @@ def test_the_laws_numbers(name):
     law = StreamLaw(PRESETS[name])
     assert (law.kill, law.idle_launch, law.in_flight) == (4, 14, 16)
     assert (law.report_to_offer, law.next_launch, law.idle_place) == (6, 12, 16)
+    assert law.indices_made == 10
     assert StreamLaw(replace(PRESETS[name], index_memory_warps=0)).idle_launch == 9
 
 
@@ -35,6 +36,16 @@ def test_a_configuration_in_flight_costs_two_cycles_at_most():
         model = run(script)
         late.add(begins(model)[3] - (60 + comes + CHECK + LAW.idle_launch))
     assert late == {0, 1, 2}
+
+
+def test_indices_that_are_being_made_are_waited_for():
+    """The low launch misses in 12; its only warp is written in 24. The urgent one has its shape."""
+    for sent in range(8, 25):
+        script = QueuedScript().launch(1, 0, length=500)
+        model = run(script.launch(sent, 1, code=1, priority=3))
+        low, urgent = (each.accepted for each in model.log.lookups)
+        assert (low.hit, low.first_write, urgent.hit) == (False, 24, True)
+        assert begins(model)[2] == max(sent + 5 + 14, 24 + 10)
 
 
 def begins(model):

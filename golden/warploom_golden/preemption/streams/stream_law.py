@@ -70,3 +70,11 @@ class StreamLaw:
         """
         latencies = timing(self.config)
         return self.kill + 3 + latencies.end + latencies.first_offer
+
+    @property
+    def indices_made(self) -> int:
+        """Last warp of its indices written to the first offer, if an earlier launch has them made.
+
+        ConfigFilter accepts the configuration two cycles after the write.
+        """
+        return 4 + timing(self.config).first_offer

@@ -20,13 +20,14 @@ from warploom_spec import Config, LaunchDescriptor, queue_packets
 
 #: Cycles without any event, above the longest block, after which a run is given up.
 _SILENCE_LIMIT: Final = 10_000
-#: Columns that are kept of kinds that have an event for each block, with types that hold them.
+#: Columns that are kept of kinds that have many or wide events, with types that hold them.
 _KEPT: Final[dict[str, dict[str, type[np.unsignedinteger]]]] = {
     "offers": {"cycle": np.uint64, "sm": np.uint16, "slot": np.uint8, "ticket": np.uint32},
     "reports": {"cycle": np.uint64, "sm": np.uint16, "slot": np.uint8},
+    "warps": {"cycle": np.uint64, "last": np.uint8},
 }
 #: Kinds of which nothing is kept.
-_FORGOTTEN: Final = ("words", "warps", "done")
+_FORGOTTEN: Final = ("words", "done")
 
 
 def write_inputs(folder: Path, workload: Workload, setting: Setting) -> dict[str, int]:

@@ -18,6 +18,8 @@ from warploom_spec import RESOURCES, Config, Fate, LaunchDescriptor, capacities,
 from warploom_spec.queue import Mode
 from warploom_spec.queue_packets import MODE_YIELD
 
+#: The kinds of events that are looked at, beside the blocks'.
+_KINDS: Final = ("sent", "answers", "handed", "ended", "put_back", "kills", "decisions", "warps")
 #: Before every cycle.
 _LONG_AGO: Final = -(1 << 40)
 #: From the first cycle in which a place is free to the cycle in which the record, or the put-back,
@@ -110,7 +112,7 @@ class LawCheck:
         self._tables = {
             kind: {name: column.astype(np.int64) for name, column in table.items()}
             for kind, table in tables.items()
-            if kind in ("sent", "answers", "handed", "ended", "put_back", "kills", "decisions")
+            if kind in _KINDS
         }
         self._residences = self._find_residences()
         self._handed = np.array([each.handed for each in self._residences], np.int64)
@@ -153,11 +155,12 @@ class LawCheck:
         if self._config.reclaim == "in_order":
             verdict.outside["in_order"] += 1
             return
-        if self._missed(offered):
+        decided = self._decision(offered)
+        if not self._tables["decisions"]["hit"][decided]:
             verdict.outside["index_miss"] += 1
             return
         verdict.checked += 1
-        terms = self._terms(ticket, accepted, offered)
+        terms = self._terms(ticket, accepted, offered, self._made(decided))
         bound = max(terms.values())
         if offered > bound:
             said = ", ".join(f"{name} {at - accepted}" for name, at in terms.items() if at > 0)
@@ -168,11 +171,17 @@ class LawCheck:
         verdict.reached.update(name for name, at in terms.items() if at == offered == bound)
         self._check_kill(accepted, verdict)
 
-    def _missed(self, offered: int) -> bool:
-        """Tell whether the last index decision before an offer was a miss: the launch's own."""
-        decisions = self._tables["decisions"]
-        last = int(np.searchsorted(decisions["cycle"], offered)) - 1
-        return not decisions["hit"][last]
+    def _decision(self, offered: int) -> int:
+        """Return the number of the last index decision before an offer: the launch's own."""
+        return int(np.searchsorted(self._tables["decisions"]["cycle"], offered)) - 1
+
+    def _made(self, decided: int) -> int:
+        """Return the cycle in which the last warp of a hit's indices was written."""
+        decisions, warps = self._tables["decisions"], self._tables["warps"]
+        misses = np.flatnonzero(decisions["hit"][:decided] == 0)
+        # Indices are written in the order of their misses.
+        nth = np.flatnonzero(decisions["entry"][misses] == decisions["entry"][decided])[-1]
+        return int(warps["cycle"][warps["last"] == 1][nth])
 
     def _check_kill(self, accepted: int, verdict: Verdict) -> None:
         """Demand that the first kill level rises in time if a launch in a place was killed."""
@@ -198,8 +207,11 @@ class LawCheck:
         """Return the blocks of a stay that were offered up to a cycle."""
         return self._blocks.of(stay.ticket, stay.handed, min(stay.left, until))
 
-    def _terms(self, ticket: int, accepted: int, offered: int) -> dict[str, int]:
-        """Return the last cycles that each term allows for the first offer."""
+    def _terms(self, ticket: int, accepted: int, offered: int, made: int) -> dict[str, int]:
+        """Return the last cycles that each term allows for the first offer.
+
+        ``made`` is the cycle in which the last warp of the launch's indices was written.
+        """
         law = self._law
         standing = self._standing(accepted)
         # A block that is decided in the first cycle of the stop stands.
@@ -208,6 +220,8 @@ class LawCheck:
         terms = {"idle_launch": accepted + law.idle_launch}
         if self._takes_back(accepted):
             terms["in_flight"] = accepted + law.in_flight
+        if made > accepted:
+            terms["indices_made"] = made + law.indices_made
         gone = {}
         for each in standing:
             own = self._of(each, 1 << 60 if each in staying else stands)

@@ -195,4 +195,5 @@ def bounds(config: Config) -> dict[str, int]:
         "report_to_offer": law.report_to_offer,
         "next_launch": law.next_launch,
         "idle_place": law.idle_place,
+        "indices_made": law.indices_made,
     }
