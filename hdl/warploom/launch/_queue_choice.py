@@ -35,8 +35,8 @@ class QueueChoice:
     Attributes
     ----------
     chosen : Signal
-        The stream that is chosen in this cycle, one bit each. ``again``: its launch has started,
-        ``slot``: which of its started ones.
+        The stream that is chosen in this cycle, one bit each; ``any_chosen``: there is one.
+        ``again``: its launch has started.
     below : Signal
         For each priority: a higher one is busy.
     displacing : Signal
@@ -46,6 +46,8 @@ class QueueChoice:
         ``started_entry`` or ``head``.
     moves : Signal
         The stage's launch enters the line at the end of this cycle.
+    resumes : Signal
+        Streams whose RESUME acts.
     names, meets, aborts : Signal
         Streams that a command names; it is a PREEMPT, an ABORT_STREAMS. ``stage_named``: the
         stage's is one of them. A launch is ``met`` by the one, ``gone`` by the other.
@@ -54,11 +56,8 @@ class QueueChoice:
     def __init__(self, shape: QueueShape) -> None:
         self._shape = shape
         self.chosen = Signal(shape.streams, name="chosen")
-        self.again, self.slot, self.ahead = (
-            Signal(name="again"),
-            Signal(name="slot"),
-            Signal(name="ahead"),
-        )
+        self.again, self.ahead = Signal(name="again"), Signal(name="ahead")
+        self.any_chosen = Signal()
         self.below = Signal(shape.priorities)
         self.displacing = Signal(shape.priorities)
         self.stage_valid = Signal()
@@ -68,6 +67,7 @@ class QueueChoice:
         self.stage_again, self.stage_ahead = Signal(name="stage_again"), Signal(name="stage_ahead")
         self.stage_slot, self.stage_met = Signal(name="stage_slot"), Signal(name="stage_met")
         self.stage_back = Signal()
+        self.stage_held = Signal()
         self.stage_gone, self.stage_named = Signal(name="stage_gone"), Signal(name="stage_named")
         self.stage_entry = Signal(shape.entry_bits)
         self.stage_early = Signal()
@@ -75,7 +75,7 @@ class QueueChoice:
         self.head = Signal(shape.entry_bits, name="stage_head")
         self.line_full = Signal()
         self.moves = Signal()
-        self.names = Signal(shape.streams)
+        self.names, self.resumes = Signal(shape.streams), Signal(shape.streams)
         self.meets, self.aborts = Signal(name="meets"), Signal(name="aborts")
 
     def build(self, m: Module, streams: QueueStreams, others: list[OnTheWay]) -> None:
@@ -84,7 +84,7 @@ class QueueChoice:
         stage = OnTheWay(
             self.stage_stream,
             self.stage_priority,
-            self.stage_valid & ~hit(self.stage_stream, streams.held),
+            self.stage_valid & ~self.stage_held,
             self.stage_valid,
             self.stage_early,
         )
@@ -92,26 +92,29 @@ class QueueChoice:
             self.stage_ahead & hit(self.stage_stream, streams["any_started"])
         )
         # Streams behind the one that was chosen last.
+        last = Signal(shape.streams, name="last")
         behind = Signal(shape.streams, name="behind_last")
-        with m.If(self.chosen.any()):
-            m.d.sync += behind.eq(Cat(0, any_up_to(self.chosen)[:-1]))
+        m.d.comb += behind.eq(Cat(0, any_up_to(last)[:-1]))
+        with m.If(self.any_chosen):
+            m.d.sync += last.eq(self.chosen)
         ways = [stage, *others]
         busy = [self._busy(p, streams) for p in range(shape.priorities)]
         m.d.comb += self.below.eq(Cat(any_of(busy[p + 1 :]) for p in range(shape.priorities)))
         top = Signal(shape.priorities, name="top")
         m.d.comb += top.eq(Cat(busy) & ~self.below)
         goes = (~self.stage_valid | self.moves) & self._may(m, ways, top)
-        picked = self._pick(m, streams, ways, top, behind)
+        picked, is_any = self._pick(m, streams, ways, top, behind)
         m.d.comb += [
+            self.any_chosen.eq(goes & is_any),
             self.chosen.eq(spread(goes, picked)),
-            self.slot.eq(hit(picked, streams["resume_slot"])),
         ]
         self._stage(m, streams, top)
 
     def _busy(self, p: int, streams: QueueStreams) -> Value:
         # Ready ones that are not handed and have no started launch: their heads are eligible.
-        uses = streams["eligible"] | streams.handed | streams["any_started"]
-        return (streams.priority[p] & ~streams.held & uses).any()
+        heads = (streams.priority[p] & streams["busy"]).any() & ~streams.no_sm
+        stage = self.stage_valid & self.stage_priority[p] & ~self.stage_held
+        return streams.uses[p] | heads | stage
 
     def _may(self, m: Module, ways: list[OnTheWay], top: Signal) -> Value:
         """Return whether fewer than two launches of the highest priority are on the way."""
@@ -122,8 +125,8 @@ class QueueChoice:
 
     def _pick(
         self, m: Module, streams: QueueStreams, ways: list[OnTheWay], top: Signal, behind: Signal
-    ) -> Signal:
-        """Choose a stream of the highest busy priority."""
+    ) -> tuple[Signal, Value]:
+        """Choose a stream of the highest busy priority; say whether there is one."""
         shape = self._shape
         by_priority = {
             name: Cat((streams[name] & its).any() for its in streams.priority)
@@ -134,39 +137,45 @@ class QueueChoice:
             for p in range(shape.priorities)
         )
         any_ready, waits_late = Signal(name="any_ready"), Signal(name="waits_late")
-        its, group, picked = (
-            Signal(shape.streams, name=name) for name in ("in_top", "group", "picked")
-        )
-        kinds = [spread(top[p], of) for p, of in enumerate(streams.priority)]
+        its, picked = (Signal(shape.streams, name=name) for name in ("in_top", "picked"))
+        number = number_of(top)
+        differs = [
+            of ^ number[k].replicate(shape.streams) for k, of in enumerate(streams.priority_bits)
+        ]
+        groups = [Signal(shape.streams, name=f"group_{n}") for n in ("again", "ready", "ahead")]
         m.d.comb += [
-            self.again.eq(hit(top, by_priority["resumable"])),
-            any_ready.eq(hit(top, by_priority["ready"])),
+            *(
+                group.eq(its & streams[name])
+                for group, name in zip(groups, ("resumable", "ready", "ahead"), strict=True)
+            ),
+            self.again.eq(groups[0].any()),
+            any_ready.eq(groups[1].any()),
             self.ahead.eq(~self.again & ~any_ready),
             waits_late.eq(hit(top, late)),
             self.displacing.eq(by_priority["resumable"] | by_priority["ready"] | late),
-            its.eq(any_of(kinds)),
-            group.eq(
-                its
-                & (
-                    spread(self.again, streams["resumable"])
-                    | spread(~self.again & any_ready, streams["ready"])
-                    | spread(self.ahead & ~waits_late, streams["ahead"])
-                )
-            ),
+            its.eq(~any_of(differs)),
         ]
-        later = group & behind
-        # Both searches run side by side: whether one is behind the last is known late.
-        m.d.comb += picked.eq(Mux(later.any(), _first(later), _first(group)))
-        return picked
+        # All searches run side by side: which group counts, and whether one is behind the last, is
+        # known late.
+        found = []
+        for group in groups:
+            later = group & behind
+            found.append(Mux(later.any(), _first(later), _first(group)))
+        m.d.comb += picked.eq(
+            Mux(self.again, found[0], Mux(any_ready, found[1], spread(~waits_late, found[2])))
+        )
+        return picked, self.again | any_ready | (groups[2].any() & ~waits_late)
 
     def _stage(self, m: Module, streams: QueueStreams, top: Value) -> None:
         """Keep the chosen launch; look its entry up."""
-        any_chosen = self.chosen.any()
         # What a command names while a launch is chosen is looked up in the cycle behind.
         enters = self.moves | ~self.stage_valid
         names = Signal(self._shape.streams, name="names_before")
         meets, aborts = Signal(name="meets_before"), Signal(name="aborts_before")
         met, gone = Signal(name="stage_was_met"), Signal(name="stage_was_gone")
+        held = Signal(name="stage_was_held")
+        slots = Signal(self._shape.streams, name="slots_before")
+        resumed = hit(self.stage_stream, self.resumes)
         named = hit(self.stage_stream, names)
         m.d.sync += [
             names.eq(self.names),
@@ -177,25 +186,29 @@ class QueueChoice:
             self.moves.eq(self.stage_valid & ~self.line_full),
             self.stage_entry.eq(Mux(self.stage_again, self.started_entry, self.head)),
             self.stage_met.eq(met | (named & meets)),
+            self.stage_held.eq(held | (named & meets)),
+            self.stage_number.eq(number_of(self.stage_stream)),
+            self.stage_slot.eq(hit(self.stage_stream, slots)),
             self.stage_gone.eq(gone | (named & aborts)),
             self.stage_named.eq(hit(self.stage_stream, self.names)),
             self.stage_back.eq(self.stage_again | hit(self.stage_stream, streams.head_back)),
         ]
         with m.If(enters):
             m.d.sync += [
-                self.stage_valid.eq(any_chosen),
+                self.stage_valid.eq(self.any_chosen),
                 self.stage_stream.eq(self.chosen),
-                self.stage_number.eq(number_of(self.chosen)),
+                slots.eq(streams["resume_slot"]),
                 self.stage_priority.eq(top),
                 self.stage_again.eq(self.again),
                 self.stage_ahead.eq(self.ahead),
-                self.stage_slot.eq(self.slot),
                 met.eq(0),
+                held.eq(0),
                 gone.eq(0),
             ]
         with m.Else():
             m.d.sync += [
                 met.eq(self.stage_met | (self.stage_named & self.meets)),
+                held.eq((self.stage_held & ~resumed) | (self.stage_named & self.meets)),
                 gone.eq(self.stage_gone | (self.stage_named & self.aborts)),
             ]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from warploom.launch._queue_line import QueueFlight
+from warploom.launch._queue_line import QueueFlight, stays_held
 from warploom.launch._queue_parts import QueueParts
 from warploom.launch._queue_places import waits
 from warploom.launch._queue_records import put_back_pulse
@@ -74,10 +74,13 @@ def place(m: Module, q: QueueParts) -> None:
     memories, front, enters = q.memories, q.line.launch[0], q.places.enters
     body = memories.front
     for name in q.shape.handed():
-        if name != "met":
+        if name not in ("met", "held"):
             m.d.comb += enters[name].eq(front[name])
     m.d.comb += [
         enters.met.eq(front.met | (line.named[0] & q.choice.meets)),
+        enters.held.eq(
+            stays_held(front, q.choice) | (line.named[0] & q.choice.meets)
+        ),
         enters.prepared.eq(front.prepared | line.decides[0]),
         enters.history.eq(front.history),
         *(enters[name].eq(body[name]) for name in ("ticket", "base", "idempotent", "mode")),
@@ -170,6 +173,7 @@ def command(m: Module, q: QueueParts) -> None:
         commands.put_fate.eq(Mux(ends.valid, ends.result.fate, 3)),
         commands.finished.eq(ends.finished & ends.launch.met),
         choice.names.eq(ports.command.mask),
+        choice.resumes.eq(commands.acts),
         choice.meets.eq(commands.accepts),
         choice.aborts.eq(commands.aborts.any()),
         events.holds.eq(commands.preempts),
@@ -239,15 +243,16 @@ def finish(m: Module, q: QueueParts) -> None:
     m.d.sync += streams.closed.eq(ports.soft_reset_active)
     m.d.comb += [
         events.coming.eq(
-            coming | spread(ends.valid, ends.launch.stream) | spread(abort.acts, abort.stream)
+            coming | spread(ends.valid, ends.launch.stream) | events.aborting
         ),
+        events.aborting.eq(spread(abort.acts, abort.stream)),
+        streams.closes.eq(ports.soft_reset_active),
         events.goes_on.eq(goes_on),
         line.displaced_streams.eq(
             streams["any_suspended"] | q.places.displacing() | events.goes_on
         ),
         events.chosen.eq(choice.chosen),
         events.again.eq(choice.again),
-        events.slot.eq(choice.slot),
         streams.no_sm.eq(ports.no_sm),
         events.breaks.eq(spread(ends.breaks, ends.launch.stream)),
         events.mends.eq(

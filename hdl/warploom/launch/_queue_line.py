@@ -79,7 +79,7 @@ class QueueLine:
             OnTheWay(
                 launch.stream,
                 launch.priority,
-                self.valid[k] & ~launch.out & ~hit(launch.stream, streams.held),
+                self.valid[k] & ~launch.out & ~launch.held,
                 self.valid[k],
                 is_early(launch, streams),
             )
@@ -101,7 +101,7 @@ class QueueLine:
                 & (
                     launch.out
                     | launch.gone
-                    | has_flag(launch, streams, choice)
+                    | has_flag(launch, choice)
                     | ends
                     | aborted
                     | is_displaced(launch, streams, choice, self.displaced_streams)
@@ -119,6 +119,7 @@ class QueueLine:
                 "presented": launch.presented | self.presents[k],
                 "prepared": launch.prepared | self.decides[k],
                 "met": launch.met | (self.named[k] & choice.meets),
+                "held": stays_held(launch, choice) | (self.named[k] & choice.meets),
                 "gone": launch.gone | (self.named[k] & choice.aborts),
                 "history": Mux(self.decides[k], self.decided_entry, launch.history),
             }
@@ -132,6 +133,10 @@ class QueueLine:
                 for name in ("stream", "number", "priority", "entry", "again", "ahead", "slot")
             ),
             enters.met.eq(choice.stage_met | (choice.stage_named & choice.meets)),
+            enters.held.eq(
+                (choice.stage_held & ~hit(choice.stage_stream, choice.resumes))
+                | (choice.stage_named & choice.meets)
+            ),
             enters.gone.eq(choice.stage_gone | (choice.stage_named & choice.aborts)),
             enters.back.eq(choice.stage_back),
         ]
@@ -274,9 +279,16 @@ def is_early(launch: Any, streams: QueueStreams) -> Value:
     return found
 
 
-def has_flag(launch: Any, streams: QueueStreams, choice: QueueChoice) -> Value:
+def has_flag(launch: Any, choice: QueueChoice) -> Value:
     """Return whether a launch's stream must make way."""
-    return hit(launch.stream, streams.held) | hit(launch.priority, choice.below)
+    found: Value = launch.held | hit(launch.priority, choice.below)
+    return found
+
+
+def stays_held(launch: Any, choice: QueueChoice) -> Value:
+    """Return whether a launch's stream is held, and no RESUME of it acts."""
+    found: Value = launch.held & ~hit(launch.stream, choice.resumes)
+    return found
 
 
 def is_displaced(

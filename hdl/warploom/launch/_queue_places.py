@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_choice import OnTheWay, QueueChoice
-from warploom.launch._queue_line import has_flag, is_displaced, is_early
+from warploom.launch._queue_line import has_flag, is_displaced, is_early, stays_held
 from warploom.launch._queue_shapes import (
     CLOCK_BITS,
     QueueShape,
@@ -99,10 +99,7 @@ class QueuePlaces:
             OnTheWay(
                 launch.stream,
                 launch.priority,
-                self.valid[p]
-                & ~self.started[p]
-                & ~was_stopped(launch)
-                & ~hit(launch.stream, streams.held),
+                self.valid[p] & ~self.started[p] & ~was_stopped(launch) & ~launch.held,
                 0,
                 is_early(launch, streams),
             )
@@ -171,7 +168,7 @@ class QueuePlaces:
         launch, changed, started = self.launch[p], self.changed[p], self.started[p]
         active = self.valid[p] & ~self.ends[p]
         stopped = was_stopped(launch)
-        flag, held = Signal(name=f"flag_{p}"), hit(launch.stream, streams.held)
+        flag, held = Signal(name=f"flag_{p}"), launch.held
         ends = launch.aborted | streams.closed
         gone = (
             # A launch up to a boundary is aborted: it is killed first.
@@ -182,7 +179,7 @@ class QueuePlaces:
         kill, drain, skip = mode_stops(launch, started, held)
         by_mode = Signal(name=f"stop_by_mode_{p}")
         m.d.comb += [
-            flag.eq(has_flag(launch, streams, choice)),
+            flag.eq(has_flag(launch, choice)),
             deals.eq(active & ~stopped & flag & (~started | ~launch.dealt)),
         ]
         ended, skipped = Signal(name=f"stop_to_end_{p}"), Signal(name=f"stop_gone_{p}")
@@ -218,6 +215,7 @@ class QueuePlaces:
         changes = {
             "aborted": launch.aborted | aborted,
             "met": launch.met | (named & choice.meets),
+            "held": stays_held(launch, choice) | (named & choice.meets),
             "begun": launch.begun | begins,
             "slot": Mux(begins & ~launch.again, self.begin_slot, launch.slot),
         }

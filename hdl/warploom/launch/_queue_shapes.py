@@ -120,7 +120,7 @@ class QueueShape:
         """Return the fields of a launch in stage, line or place.
 
         ``stream`` and ``priority`` have one bit for each, ``number`` is the stream's number;
-        ``back``: it was put back before, so that something is kept of it.
+        ``back``: it was put back before, so that something is kept of it; ``held``: its stream is.
         """
         return {
             "stream": self.streams,
@@ -131,6 +131,7 @@ class QueueShape:
             "ahead": 1,
             "slot": 1,
             "met": 1,
+            "held": 1,
             "back": 1,
         }
 

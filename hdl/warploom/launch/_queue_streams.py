@@ -22,7 +22,7 @@ class StreamEvents:
         stream's boundary, if there is one.
     begins
         A head has begun: of one stream in a cycle.
-    chosen, again, slot : chosen stream; it has started; which of its started launches.
+    chosen, again : chosen stream; it has started.
     goes_on : a started launch is in stage or line.
     head_back : the head is no longer handed on. head_kept: something of it is kept.
     suspends, suspends_slot : a started launch is suspended.
@@ -30,6 +30,7 @@ class StreamEvents:
     head_ends : the head has ended in the list.
     loads, loaded_after : the head is loaded.
     breaks, mends, holds, resumes, aborts : commands and broken streams.
+    aborting : an ABORT acts on a launch of it.
     settles : the stream's last launch passes or ends in this cycle (a register).
     """
 
@@ -38,7 +39,7 @@ class StreamEvents:
     signals: dict[str, Signal] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        one_bit = ("enters_ready", "enters_after", "loaded_after", "again", "slot")
+        one_bit = ("enters_ready", "enters_after", "loaded_after", "again")
         vectors = (
             *("enters", "chosen", "goes_on"),
             *(
@@ -51,7 +52,7 @@ class StreamEvents:
                 "breaks",
                 "mends",
             ),
-            *("holds", "resumes", "asks_resume", "aborts", "settles", "coming"),
+            *("holds", "resumes", "asks_resume", "aborts", "settles", "coming", "aborting"),
         )
         for name in one_bit:
             self.signals[name] = Signal(name=name)
@@ -106,11 +107,31 @@ class QueueStreams:
         self.waits_over = Signal(shape.streams)
         self.closed = Signal()
         self.no_sm = Signal()
+        # `closed` in the next cycle.
+        self.closes = Signal()
+        # The priorities' numbers. For each priority: a stream without a hold is handed or has a
+        # started launch.
+        self.priority_bits = [
+            Signal(shape.streams, name=f"priority_bit_{k}")
+            for k in range(shape.config.priority_bits)
+        ]
+        self.uses = Signal(shape.priorities, name="priority_in_use")
+        # A head that is eligible but for its waits, what is coming, and `no_sm`; not if the choice
+        # of the cycle before took it.
+        self.may_go = Signal(shape.streams, name="head_may_go")
+        # Streams of the choice in the cycle before.
+        self.just_chosen = Signal(shape.streams, name="just_chosen")
+        # States in the next cycle, without the choice of this one.
+        nexts = ("has", "bounded", "head_ended", "loaded", "handed", "held", "broken", "started")
+        self.nexts = {name: Signal(shape.streams, name=f"{name}_next") for name in nexts}
+        self.priority_next = [
+            Signal(shape.streams, name=f"priority_next_{p}") for p in range(shape.priorities)
+        ]
         # What follows.
         follows = (
             *("has", "single", "first", "purged", "ready", "ahead", "resumable", "unfinished"),
             *("any_started", "any_suspended", "resume_slot", "end_suspended", "end_slot"),
-            *("first_free", "leaves_any", "eligible"),
+            *("first_free", "leaves_any", "eligible", "busy"),
         )
         self.follows = {name: Signal(shape.streams, name=f"{name}_streams") for name in follows}
 
@@ -125,6 +146,7 @@ class QueueStreams:
         self._heads(m)
         self._started(m)
         self._flags(m)
+        self._foresee(m)
 
     def _follow(self, m: Module) -> None:
         of = self.follows
@@ -150,8 +172,8 @@ class QueueStreams:
 
     def _ready(self, m: Module) -> None:
         """Say which streams may be chosen, and how."""
-        of, started = self.follows, self.started
-        coming = self.events.coming
+        of, started, events = self.follows, self.started, self.events
+        coming = events.coming
         free = ~self.held & ~of["purged"] & ~coming
         eligible = of["eligible"]
         # Something of a stream is coming while the end register holds a launch of it.
@@ -159,6 +181,8 @@ class QueueStreams:
         marked = any_of(started[k] & self.suspended[k] & self.marked[k] for k in range(2))
         one = started[0] ^ started[1]
         m.d.comb += [
+            # In use is a stream of which something is coming, unless an ABORT acts on its head.
+            of["busy"].eq(self.may_go & self.waits_over & ~events.aborting),
             eligible.eq(of["has"] & self.loaded & ~self.handed & self.waits_over & free),
             of["ready"].eq(eligible & (~of["any_started"] | (~self.after & one & in_place))),
             of["ahead"].eq(eligible & self.after & of["any_started"] & in_place),
@@ -179,25 +203,30 @@ class QueueStreams:
             m.d.sync += length.eq((Cat(C(1, 1), length) + step)[1:])
         two = Cat(length == 2 for length in self.length)
         enters, leaves = events.enters, of["leaves_any"]
+        m.d.comb += [
+            self.nexts["has"].eq(enters | (self.has & ~alone)),
+            # Where the only launch leaves, none is left to be met.
+            self.nexts["bounded"].eq(
+                (events.aborts & of["has"] & ~alone) | (~events.aborts & self.bounded & ~passes)
+            ),
+        ]
         m.d.sync += [
-            self.has.eq(enters | (self.has & ~alone)),
+            self.has.eq(self.nexts["has"]),
             self.single.eq(
                 (enters & ~leaves & ~self.has)
                 | (leaves & ~enters & two)
                 | (self.single & ~(enters ^ leaves))
             ),
-            # Where the only launch leaves, none is left to be met.
-            self.bounded.eq(
-                (events.aborts & of["has"] & ~alone) | (~events.aborts & self.bounded & ~passes)
-            ),
+            self.bounded.eq(self.nexts["bounded"]),
             self.at_tail.eq((self.at_tail | events.aborts) & ~events.enters),
         ]
         settled = ~self.follows["unfinished"] & events.enters
-        for s in range(self._shape.streams):
-            with m.If(settled[s]):
-                m.d.sync += [
-                    its[s].eq(self.enters_priority[p]) for p, its in enumerate(self.priority)
-                ]
+        for p, its in enumerate(self.priority):
+            takes = self.enters_priority[p].replicate(self._shape.streams)
+            m.d.comb += self.priority_next[p].eq((settled & takes) | (~settled & its))
+            m.d.sync += its.eq(self.priority_next[p])
+        for k, bits in enumerate(self.priority_bits):
+            m.d.sync += bits.eq(any_of(of for p, of in enumerate(self.priority_next) if p >> k & 1))
 
     def _heads(self, m: Module) -> None:
         """Note what is known of heads."""
@@ -206,20 +235,27 @@ class QueueStreams:
         first, ready = of["first"], events.enters_ready
         m.d.comb += first.eq(events.enters & (~of["has"] | (of["single"] & leaves)))
         ended = any_of(spread(self.next_ended[k], self.leaves[k]) for k in range(2))
-        m.d.sync += [
-            self.head_back.eq(~first & ~leaves & (self.head_back | events.head_kept)),
-            self.head_ended.eq(~first & (ended | (self.head_ended & ~leaves) | events.head_ends)),
-            self.loaded.eq(
+        nexts = self.nexts
+        m.d.comb += [
+            nexts["head_ended"].eq(
+                ~first & (ended | (self.head_ended & ~leaves) | events.head_ends)
+            ),
+            nexts["loaded"].eq(
                 spread(ready, first) | (~first & ~leaves & (self.loaded | events.loads))
             ),
+            nexts["handed"].eq(self.handed & ~leaves & ~events.head_back),
+        ]
+        m.d.sync += [
+            self.head_back.eq(~first & ~leaves & (self.head_back | events.head_kept)),
+            self.head_ended.eq(nexts["head_ended"]),
+            self.loaded.eq(nexts["loaded"]),
             self.after.eq(
                 spread(events.enters_after, first)
                 | (~first & spread(events.loaded_after, events.loads))
                 | (~first & ~events.loads & self.after)
             ),
-            self.handed.eq(
-                (self.handed | spread(~events.again, events.chosen)) & ~leaves & ~events.head_back
-            ),
+            # A chosen head neither leaves nor comes back in the same cycle.
+            self.handed.eq(nexts["handed"] | spread(~events.again, events.chosen)),
         ]
 
     def _started(self, m: Module) -> None:
@@ -228,11 +264,13 @@ class QueueStreams:
         begins = self.begins
         stays = [self.started[k] & ~self.removes[k] for k in range(2)]
         m.d.sync += self.older.eq((stays[0] & stays[1] & self.older) | (~stays[0] & stays[1]))
+        m.d.comb += self.nexts["started"].eq(stays[0] | stays[1] | begins)
         for k in range(2):
             here = free if k == 0 else ~free
             slot = events.suspends_slot
             suspends = events.suspends & (slot if k else ~slot)
-            chosen = spread(events.again & (events.slot if k else ~events.slot), events.chosen)
+            its = self.follows["resume_slot"]
+            chosen = spread(events.again, events.chosen) & (its if k else ~its)
             m.d.sync += [
                 self.started[k].eq(stays[k] | (begins & here)),
                 self.suspended[k].eq((self.suspended[k] & ~chosen & stays[k]) | suspends),
@@ -241,15 +279,35 @@ class QueueStreams:
 
     def _flags(self, m: Module) -> None:
         """Keep holds and broken streams."""
-        events = self.events
+        events, nexts = self.events, self.nexts
+        m.d.comb += [
+            nexts["broken"].eq((self.broken & ~events.mends) | events.breaks),
+            nexts["held"].eq((self.held & ~events.resumes) | events.holds),
+        ]
         m.d.sync += [
-            self.broken.eq((self.broken & ~events.mends) | events.breaks),
-            self.held.eq((self.held & ~events.resumes) | events.holds),
+            self.broken.eq(nexts["broken"]),
+            self.held.eq(nexts["held"]),
             self.resuming.eq(
                 (self.resuming | (events.asks_resume & self.held))
                 & ~events.resumes
                 & ~self.closed.replicate(self._shape.streams)
             ),
+        ]
+
+    def _foresee(self, m: Module) -> None:
+        """Write what the choice begins with from the next cycle's state.
+
+        A stream that is chosen in this cycle is missing: the stage tells of it.
+        """
+        nexts = self.nexts
+        purged = nexts["broken"] | nexts["bounded"] | nexts["head_ended"]
+        purged |= self.closes.replicate(self._shape.streams)
+        stands = nexts["has"] & nexts["loaded"] & ~nexts["handed"]
+        uses = ~nexts["held"] & (nexts["handed"] | nexts["started"])
+        m.d.sync += [
+            self.just_chosen.eq(self.events.chosen),
+            self.may_go.eq(stands & ~nexts["held"] & ~purged),
+            self.uses.eq(Cat((uses & its).any() for its in self.priority_next)),
         ]
 
 
