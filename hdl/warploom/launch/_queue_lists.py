@@ -137,15 +137,29 @@ def lists(m: Module, q: QueueParts) -> None:
             *(jobs.passes, jobs.picked, jobs.number, jobs.head),
         ),
     ]
+    firsts = Signal(q.shape.streams, name="firsts_before")
+    m.d.sync += firsts.eq(streams["first"])
+    followings: list[Signal] = []
     for k, (leaves, leaves_any, stream, number, entry) in enumerate(leavers):
+        # What comes behind is looked up, and written, in the cycle after: nobody reads it before
+        # but a job, which gets it at once.
         following = Signal(q.shape.entry_bits, name=f"next_entry_{k}")
-        m.d.comb += [
-            following.eq(q.next.after(m, entry)),
-            streams.leaves[k].eq(leaves),
-            streams.next_ended[k].eq(free.ended_next(following)),
-            # Where a list's only launch leaves, an accepted one is its head.
-            q.heads.writes[k + 1].eq(leaves_any & ~hit(stream, streams["first"])),
+        left, behind = Signal(q.shape.streams, name=f"left_{k}"), Signal(name=f"left_any_{k}")
+        left_entry = Signal(q.shape.entry_bits, name=f"left_entry_{k}")
+        followings.append(following)
+        m.d.sync += [
+            left.eq(leaves),
+            behind.eq(leaves_any),
+            left_entry.eq(entry),
             q.heads.number[k + 1].eq(number),
+        ]
+        m.d.comb += [
+            following.eq(q.next.after(m, left_entry)),
+            streams.leaves[k].eq(leaves),
+            # Where a list's only launch leaves, an accepted one is its head.
+            streams.left[k].eq(left & ~firsts),
+            streams.next_ended[k].eq(free.ended_next(following)),
+            q.heads.writes[k + 1].eq(behind & ~hit(left, firsts | streams["first"])),
             q.heads.entry[k + 1].eq(following),
             streams.meets_boundary[k].eq(
                 q.boundaries.meets(
@@ -164,7 +178,14 @@ def lists(m: Module, q: QueueParts) -> None:
         ),
         q.boundaries.number.eq(q.acceptance.number),
         q.boundaries.entry.eq(q.next.tail),
-        jobs.head.eq(q.heads.of(m, jobs.number)),
+        jobs.head.eq(
+            Mux(
+                hit(jobs.picked, streams.left[0]),
+                followings[0],
+                q.heads.of(m, jobs.number),
+            )
+        ),
+        streams.ends_slot.eq(q.ends.launch.slot),
         q.choice.head.eq(q.heads.of(m, q.choice.stage_number)),
     ]
 

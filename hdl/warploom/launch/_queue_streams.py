@@ -17,9 +17,11 @@ class StreamEvents:
     enters, enters_ready, enters_after, enters_priority
         A launch is accepted: no pair of it is valid; its ``after_previous``; its priority, one bit
         each.
-    leaves, next_ended, meets_boundary
-        Of a begin and of the job: the head leaves; what comes behind has ended; the head is the
-        stream's boundary, if there is one.
+    leaves, meets_boundary
+        Of a begin and of the job: the head leaves; the head is the stream's boundary, if there is
+        one.
+    left, next_ended
+        In the cycle behind: what came behind has ended.
     begins
         A head has begun: of one stream in a cycle.
     chosen, again : chosen stream; it has started.
@@ -78,6 +80,8 @@ class QueueStreams:
         self.events = StreamEvents(shape.streams)
         self.enters_priority = Signal(shape.priorities)
         self.leaves = [Signal(shape.streams, name=f"leaves_{k}") for k in range(2)]
+        # Streams whose head left in the cycle before, and another one came; it had ended.
+        self.left = [Signal(shape.streams, name=f"left_{k}") for k in range(2)]
         self.next_ended = [Signal(name=f"next_ended_{k}") for k in range(2)]
         self.meets_boundary = [Signal(name=f"meets_boundary_{k}") for k in range(2)]
         self.begins = Signal(shape.streams, name="begins")
@@ -107,6 +111,9 @@ class QueueStreams:
         self.waits_over = Signal(shape.streams)
         self.closed = Signal()
         self.no_sm = Signal()
+        # One of the two. The slot of the launch in the end register.
+        self.ending = Signal()
+        self.ends_slot = Signal()
         # `closed` in the next cycle.
         self.closes = Signal()
         # The priorities' numbers. For each priority: a stream without a hold is handed or has a
@@ -150,9 +157,10 @@ class QueueStreams:
 
     def _follow(self, m: Module) -> None:
         of = self.follows
-        stop = self.broken | (self.no_sm | self.closed).replicate(self._shape.streams)
-        susp = [self.started[k] & self.suspended[k] for k in range(2)]
+        stop = self.broken | self.ending.replicate(self._shape.streams)
+        susp = self.suspended
         must = [susp[k] & (self.marked[k] | stop) for k in range(2)]
+        m.d.comb += self.ending.eq(self.no_sm | self.closed)
         m.d.comb += [
             of["has"].eq(self.has),
             of["single"].eq(self.single),
@@ -166,8 +174,8 @@ class QueueStreams:
             of["end_slot"].eq(must[1] & (self.older | ~must[0])),
             of["unfinished"].eq(of["has"] | of["any_started"] | self.events.settles),
             of["leaves_any"].eq(any_of(self.leaves)),
-            # A launch that begins takes slot 1 if slot 0 stays taken.
-            of["first_free"].eq(~self.started[0] | self.removes[0]),
+            # Slot 0, unless it stays taken. If both are, the end register's launch leaves one.
+            of["first_free"].eq(~self.started[0] | spread(~self.ends_slot, self.started[1])),
         ]
 
     def _ready(self, m: Module) -> None:
@@ -178,7 +186,7 @@ class QueueStreams:
         eligible = of["eligible"]
         # Something of a stream is coming while the end register holds a launch of it.
         in_place = ~of["any_suspended"] & ~self.events.goes_on
-        marked = any_of(started[k] & self.suspended[k] & self.marked[k] for k in range(2))
+        marked = any_of(self.suspended[k] & self.marked[k] for k in range(2))
         one = started[0] ^ started[1]
         m.d.comb += [
             # In use is a stream of which something is coming, unless an ABORT acts on its head.
@@ -234,11 +242,11 @@ class QueueStreams:
         leaves = of["leaves_any"]
         first, ready = of["first"], events.enters_ready
         m.d.comb += first.eq(events.enters & (~of["has"] | (of["single"] & leaves)))
-        ended = any_of(spread(self.next_ended[k], self.leaves[k]) for k in range(2))
+        ended = any_of(spread(self.next_ended[k], self.left[k]) for k in range(2))
         nexts = self.nexts
         m.d.comb += [
             nexts["head_ended"].eq(
-                ~first & (ended | (self.head_ended & ~leaves) | events.head_ends)
+                ~first & (((ended | self.head_ended) & ~leaves) | events.head_ends)
             ),
             nexts["loaded"].eq(
                 spread(ready, first) | (~first & ~leaves & (self.loaded | events.loads))
@@ -337,6 +345,7 @@ class QueueJobs:
             Signal(name="ends"),
             Signal(name="loads"),
         )
+        self.head_ended = Signal(name="job_head_ended")
         self.loading = [Signal(streams, name=f"loading_{k}") for k in range(2)]
         # The cycle behind: a launch ends.
         self.over = Signal(name="job_over")
@@ -377,11 +386,27 @@ class QueueJobs:
             Signal(name="waits"),
             Signal(name="purged"),
         )
+        stop, older = Signal(name="looked_stop"), hit(picked, streams.older)
+        susp = [hit(picked, its) for its in streams.suspended]
+        must = [
+            hit(picked, its & marked) | (susp[k] & stop)
+            for k, (its, marked) in enumerate(
+                zip(streams.suspended, streams.marked, strict=True)
+            )
+        ]
+        # A head that came in the cycle before may have ended.
         m.d.comb += [
-            suspended.eq(hit(picked, of["end_suspended"])),
-            self.slot.eq(hit(picked, of["end_slot"])),
+            stop.eq(streams.ending | hit(picked, streams.broken)),
+            self.head_ended.eq(
+                hit(picked, streams.head_ended)
+                | any_of(
+                    hit(picked, streams.left[k]) & streams.next_ended[k] for k in range(2)
+                )
+            ),
+            suspended.eq(must[0] | must[1]),
+            self.slot.eq(must[1] & (older | ~must[0])),
             waits.eq(hit(picked, of["has"] & ~streams.handed)),
-            purged.eq(hit(picked, of["purged"])),
+            purged.eq(stop | hit(picked, streams.bounded) | self.head_ended),
             self.ends.eq(suspended & ~self.busy),
             self.passes.eq(~suspended & waits & purged & ~self.busy),
             self.loads.eq(~suspended & waits & ~purged & ~hit(picked, streams.loaded)),
@@ -402,7 +427,7 @@ class QueueJobs:
             self.over_stream.eq(spread(self.passes | self.ends, picked)),
             self.over_number.eq(self.number),
             self.over_entry.eq(self.entry),
-            self.over_record.eq(self.ends | ~hit(picked, streams.head_ended)),
+            self.over_record.eq(self.ends | ~self.head_ended),
             self.over_broken.eq(hit(picked, streams.broken)),
             self.over_no_sm.eq(streams.no_sm),
             self.over_suspended.eq(self.ends),
