@@ -5,7 +5,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from warploom.launch._queue_shapes import QueueShape, any_of, hit, spread
+from warploom.launch._queue_shapes import QueueShape, any_of, hit, one_of, spread
 from warploom.launch._queue_streams import QueueStreams
 from warploom.lib.bits import any_up_to, number_of
 
@@ -102,7 +102,8 @@ class QueueChoice:
         m.d.comb += self.below.eq(Cat(any_of(busy[p + 1 :]) for p in range(shape.priorities)))
         top = Signal(shape.priorities, name="top")
         m.d.comb += top.eq(Cat(busy) & ~self.below)
-        goes = (~self.stage_valid | self.moves) & self._may(m, ways, top)
+        free = (~self.stage_valid | self.moves) & ~streams.no_sm
+        goes = free & self._may(m, ways, top)
         picked, is_any = self._pick(m, streams, ways, top, behind)
         m.d.comb += [
             self.any_chosen.eq(goes & is_any),
@@ -126,45 +127,46 @@ class QueueChoice:
     def _pick(
         self, m: Module, streams: QueueStreams, ways: list[OnTheWay], top: Signal, behind: Signal
     ) -> tuple[Signal, Value]:
-        """Choose a stream of the highest busy priority; say whether there is one."""
+        """Choose a stream of the highest busy priority; say whether there is one.
+
+        Each priority chooses: which of them is the highest is known late.
+        """
         shape = self._shape
-        by_priority = {
-            name: Cat((streams[name] & its).any() for its in streams.priority)
-            for name in ("resumable", "ready")
-        }
-        late = Cat(
-            any_of(way.waits & ~way.early & way.priority[p] for way in ways[:3])
-            for p in range(shape.priorities)
-        )
-        any_ready, waits_late = Signal(name="any_ready"), Signal(name="waits_late")
-        its, picked = (Signal(shape.streams, name=name) for name in ("in_top", "picked"))
-        number = number_of(top)
-        differs = [
-            of ^ number[k].replicate(shape.streams) for k, of in enumerate(streams.priority_bits)
-        ]
-        groups = [Signal(shape.streams, name=f"group_{n}") for n in ("again", "ready", "ahead")]
+        by_priority: dict[str, list[Value]] = {"again": [], "ahead": [], "any": []}
+        found, displacing = [], []
+        for p, of in enumerate(streams.priority):
+            again, ready, ahead = (of & streams[name] for name in ("resumable", "ready", "ahead"))
+            any_again, any_ready = (Signal(name=f"any_{n}_{p}") for n in ("again", "ready"))
+            late = Signal(name=f"waits_late_{p}")
+            group = Signal(shape.streams, name=f"group_{p}")
+            m.d.comb += [
+                any_again.eq(again.any()),
+                any_ready.eq(ready.any()),
+                late.eq(any_of(way.waits & ~way.early & way.priority[p] for way in ways[:3])),
+                group.eq(
+                    Mux(any_again, again, Mux(any_ready, ready, spread(~late, ahead))),
+                ),
+            ]
+            found.append(self._next(m, p, group, behind))
+            by_priority["again"].append(any_again)
+            by_priority["ahead"].append(~any_again & ~any_ready)
+            by_priority["any"].append(any_again | any_ready | (~late & ahead.any()))
+            displacing.append(((any_again | any_ready) & ~streams.no_sm) | late)
+        picked = Signal(shape.streams, name="picked")
         m.d.comb += [
-            *(
-                group.eq(its & streams[name])
-                for group, name in zip(groups, ("resumable", "ready", "ahead"), strict=True)
-            ),
-            self.again.eq(groups[0].any()),
-            any_ready.eq(groups[1].any()),
-            self.ahead.eq(~self.again & ~any_ready),
-            waits_late.eq(hit(top, late)),
-            self.displacing.eq(by_priority["resumable"] | by_priority["ready"] | late),
-            its.eq(~any_of(differs)),
+            self.again.eq(hit(top, Cat(by_priority["again"]))),
+            self.ahead.eq(hit(top, Cat(by_priority["ahead"]))),
+            self.displacing.eq(Cat(displacing)),
+            picked.eq(one_of(zip(top, found, strict=True))),
         ]
-        # All searches run side by side: which group counts, and whether one is behind the last, is
-        # known late.
-        found = []
-        for group in groups:
-            later = group & behind
-            found.append(Mux(later.any(), _first(later), _first(group)))
-        m.d.comb += picked.eq(
-            Mux(self.again, found[0], Mux(any_ready, found[1], spread(~waits_late, found[2])))
-        )
-        return picked, self.again | any_ready | (groups[2].any() & ~waits_late)
+        return picked, hit(top, Cat(by_priority["any"]))
+
+    def _next(self, m: Module, p: int, group: Signal, behind: Signal) -> Value:
+        """Return the first of a group behind the last, cyclically."""
+        later = Signal(self._shape.streams, name=f"later_{p}")
+        m.d.comb += later.eq(group & behind)
+        # Both searches run side by side: whether one is behind the last is known late.
+        return Mux(later.any(), _first(later), _first(group))
 
     def _stage(self, m: Module, streams: QueueStreams, top: Value) -> None:
         """Keep the chosen launch; look its entry up."""

@@ -221,8 +221,9 @@ def finish(m: Module, q: QueueParts) -> None:
     events, choice, abort = streams.events, q.choice, q.abort
     count = q.shape.streams
     # From what is so in the next cycle: the choice begins with these two.
-    coming, goes_on = (Signal(count, name=name) for name in ("comes_back", "goes_on"))
+    goes_on = Signal(count, name="goes_on")
     will_come = [
+        # A place's launch is stopped, or goes to the end register.
         q.places.coming(),
         *(
             spread(line.stays[k] & line.out[k], launch.stream)
@@ -238,18 +239,16 @@ def finish(m: Module, q: QueueParts) -> None:
             for k, launch in enumerate(line.launch)
         ),
     ]
-    m.d.sync += [coming.eq(any_of(will_come)), goes_on.eq(any_of(will_go_on))]
+    m.d.sync += goes_on.eq(events.goes_on)
     flight_idle = 1 if q.flight is None else q.flight.idle
     m.d.sync += streams.closed.eq(ports.soft_reset_active)
     m.d.comb += [
-        events.coming.eq(
-            coming | spread(ends.valid, ends.launch.stream) | events.aborting
-        ),
+        events.comes.eq(any_of(will_come)),
+        events.goes_on.eq(any_of(will_go_on)),
         events.aborting.eq(spread(abort.acts, abort.stream)),
         streams.closes.eq(ports.soft_reset_active),
-        events.goes_on.eq(goes_on),
         line.displaced_streams.eq(
-            streams["any_suspended"] | q.places.displacing() | events.goes_on
+            streams["any_suspended"] | q.places.displacing() | goes_on
         ),
         events.chosen.eq(choice.chosen),
         events.again.eq(choice.again),

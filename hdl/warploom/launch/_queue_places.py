@@ -107,9 +107,9 @@ class QueuePlaces:
         ]
 
     def coming(self) -> Value:
-        """Return the streams of launches that are stopped in the next cycle, one bit each."""
+        """Return the streams of launches that are stopped, or have ended, in the next cycle."""
         return any_of(
-            spread(self.valid[p] & ~self.ends[p] & self.changed[p].stopped, launch.stream)
+            spread(self.ends[p] | (self.valid[p] & self.changed[p].stopped), launch.stream)
             for p, launch in enumerate(self.launch)
         )
 

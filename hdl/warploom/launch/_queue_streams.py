@@ -25,7 +25,8 @@ class StreamEvents:
     begins
         A head has begun: of one stream in a cycle.
     chosen, again : chosen stream; it has started.
-    goes_on : a started launch is in stage or line.
+    goes_on : a started launch is in stage or line in the next cycle.
+    comes : something of it is coming in the next cycle, but for an ABORT.
     head_back : the head is no longer handed on. head_kept: something of it is kept.
     suspends, suspends_slot : a started launch is suspended.
     removes : for each slot: its launch is no longer started.
@@ -54,7 +55,7 @@ class StreamEvents:
                 "breaks",
                 "mends",
             ),
-            *("holds", "resumes", "asks_resume", "aborts", "settles", "coming", "aborting"),
+            *("holds", "resumes", "asks_resume", "aborts", "settles", "comes", "aborting"),
         )
         for name in one_bit:
             self.signals[name] = Signal(name=name)
@@ -123,13 +124,23 @@ class QueueStreams:
             for k in range(shape.config.priority_bits)
         ]
         self.uses = Signal(shape.priorities, name="priority_in_use")
-        # A head that is eligible but for its waits, what is coming, and `no_sm`; not if the choice
-        # of the cycle before took it.
+        # Heads that are eligible, ready, ahead but for their waits, what is coming, and `no_sm`; as
+        # if nothing had been chosen in the cycle before. So are streams of which one, two launches
+        # are suspended.
         self.may_go = Signal(shape.streams, name="head_may_go")
+        self.may_ready = Signal(shape.streams, name="head_may_be_ready")
+        self.may_ahead = Signal(shape.streams, name="head_may_be_ahead")
+        self.may_resume = Signal(shape.streams, name="one_may_resume")
+        self.both_may_resume = Signal(shape.streams, name="both_may_resume")
+        # Something of them is coming because of a place, the line or the end register. Or their
+        # head was chosen in the cycle before, or a started launch has no place.
+        self.comes = Signal(shape.streams, name="comes_back")
+        self.hidden = Signal(shape.streams, name="head_hidden")
         # Streams of the choice in the cycle before.
         self.just_chosen = Signal(shape.streams, name="just_chosen")
         # States in the next cycle, without the choice of this one.
-        nexts = ("has", "bounded", "head_ended", "loaded", "handed", "held", "broken", "started")
+        nexts = ("has", "bounded", "head_ended", "loaded", "handed", "held", "broken", "after")
+        nexts += tuple(f"{name}_{k}" for name in ("started", "suspended", "marked") for k in (0, 1))
         self.nexts = {name: Signal(shape.streams, name=f"{name}_next") for name in nexts}
         self.priority_next = [
             Signal(shape.streams, name=f"priority_next_{p}") for p in range(shape.priorities)
@@ -138,7 +149,7 @@ class QueueStreams:
         follows = (
             *("has", "single", "first", "purged", "ready", "ahead", "resumable", "unfinished"),
             *("any_started", "any_suspended", "resume_slot", "end_suspended", "end_slot"),
-            *("first_free", "leaves_any", "eligible", "busy"),
+            *("first_free", "leaves_any", "busy"),
         )
         self.follows = {name: Signal(shape.streams, name=f"{name}_streams") for name in follows}
 
@@ -180,21 +191,16 @@ class QueueStreams:
 
     def _ready(self, m: Module) -> None:
         """Say which streams may be chosen, and how."""
-        of, started, events = self.follows, self.started, self.events
-        coming = events.coming
-        free = ~self.held & ~of["purged"] & ~coming
-        eligible = of["eligible"]
-        # Something of a stream is coming while the end register holds a launch of it.
-        in_place = ~of["any_suspended"] & ~self.events.goes_on
-        marked = any_of(self.suspended[k] & self.marked[k] for k in range(2))
-        one = started[0] ^ started[1]
+        of, events = self.follows, self.events
+        # But for `no_sm`.
+        resumes = (self.just_chosen & self.both_may_resume) | (~self.just_chosen & self.may_resume)
+        heads = self.waits_over & ~events.aborting
         m.d.comb += [
             # In use is a stream of which something is coming, unless an ABORT acts on its head.
-            of["busy"].eq(self.may_go & self.waits_over & ~events.aborting),
-            eligible.eq(of["has"] & self.loaded & ~self.handed & self.waits_over & free),
-            of["ready"].eq(eligible & (~of["any_started"] | (~self.after & one & in_place))),
-            of["ahead"].eq(eligible & self.after & of["any_started"] & in_place),
-            of["resumable"].eq(of["any_suspended"] & free & ~marked),
+            of["busy"].eq(self.may_go & heads),
+            of["ready"].eq(self.may_ready & heads & ~self.hidden),
+            of["ahead"].eq(self.may_ahead & heads & ~self.hidden),
+            of["resumable"].eq(resumes & ~self.comes & ~events.aborting),
         ]
 
     def _lists(self, m: Module) -> None:
@@ -253,15 +259,16 @@ class QueueStreams:
             ),
             nexts["handed"].eq(self.handed & ~leaves & ~events.head_back),
         ]
+        m.d.comb += nexts["after"].eq(
+            spread(events.enters_after, first)
+            | (~first & spread(events.loaded_after, events.loads))
+            | (~first & ~events.loads & self.after)
+        )
         m.d.sync += [
             self.head_back.eq(~first & ~leaves & (self.head_back | events.head_kept)),
             self.head_ended.eq(nexts["head_ended"]),
             self.loaded.eq(nexts["loaded"]),
-            self.after.eq(
-                spread(events.enters_after, first)
-                | (~first & spread(events.loaded_after, events.loads))
-                | (~first & ~events.loads & self.after)
-            ),
+            self.after.eq(nexts["after"]),
             # A chosen head neither leaves nor comes back in the same cycle.
             self.handed.eq(nexts["handed"] | spread(~events.again, events.chosen)),
         ]
@@ -272,17 +279,22 @@ class QueueStreams:
         begins = self.begins
         stays = [self.started[k] & ~self.removes[k] for k in range(2)]
         m.d.sync += self.older.eq((stays[0] & stays[1] & self.older) | (~stays[0] & stays[1]))
-        m.d.comb += self.nexts["started"].eq(stays[0] | stays[1] | begins)
         for k in range(2):
             here = free if k == 0 else ~free
             slot = events.suspends_slot
             suspends = events.suspends & (slot if k else ~slot)
             its = self.follows["resume_slot"]
             chosen = spread(events.again, events.chosen) & (its if k else ~its)
+            nexts = [self.nexts[f"{name}_{k}"] for name in ("started", "suspended", "marked")]
+            m.d.comb += [
+                nexts[0].eq(stays[k] | (begins & here)),
+                nexts[1].eq((self.suspended[k] & stays[k]) | suspends),
+                nexts[2].eq((self.marked[k] | events.aborts) & stays[k]),
+            ]
             m.d.sync += [
-                self.started[k].eq(stays[k] | (begins & here)),
-                self.suspended[k].eq((self.suspended[k] & ~chosen & stays[k]) | suspends),
-                self.marked[k].eq((self.marked[k] | events.aborts) & stays[k]),
+                self.started[k].eq(nexts[0]),
+                self.suspended[k].eq(nexts[1] & ~chosen),
+                self.marked[k].eq(nexts[2]),
             ]
 
     def _flags(self, m: Module) -> None:
@@ -307,14 +319,25 @@ class QueueStreams:
 
         A stream that is chosen in this cycle is missing: the stage tells of it.
         """
-        nexts = self.nexts
+        nexts, events = self.nexts, self.events
         purged = nexts["broken"] | nexts["bounded"] | nexts["head_ended"]
         purged |= self.closes.replicate(self._shape.streams)
-        stands = nexts["has"] & nexts["loaded"] & ~nexts["handed"]
-        uses = ~nexts["held"] & (nexts["handed"] | nexts["started"])
+        free = ~nexts["held"] & ~purged
+        stands = nexts["has"] & nexts["loaded"] & ~nexts["handed"] & free
+        started = nexts["started_0"], nexts["started_1"]
+        none, two = ~(started[0] | started[1]), started[0] & started[1]
+        susp = nexts["suspended_0"], nexts["suspended_1"]
+        marked = any_of(susp[k] & nexts[f"marked_{k}"] for k in range(2))
+        uses = ~nexts["held"] & (nexts["handed"] | ~none)
         m.d.sync += [
-            self.just_chosen.eq(self.events.chosen),
-            self.may_go.eq(stands & ~nexts["held"] & ~purged),
+            self.just_chosen.eq(events.chosen),
+            self.may_go.eq(stands),
+            self.may_ready.eq(stands & (none | (~nexts["after"] & ~two))),
+            self.may_ahead.eq(stands & nexts["after"] & ~none),
+            self.may_resume.eq((susp[0] | susp[1]) & ~marked & free),
+            self.both_may_resume.eq(susp[0] & susp[1] & ~marked & free),
+            self.comes.eq(events.comes),
+            self.hidden.eq(events.chosen | events.comes | events.goes_on | susp[0] | susp[1]),
             self.uses.eq(Cat((uses & its).any() for its in self.priority_next)),
         ]
 
