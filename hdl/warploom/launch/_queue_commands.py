@@ -226,13 +226,15 @@ class QueueAbort:
     place_entry, place_number : list
         Its entry and stream.
     found_number, found_ticket : Signal
-        What stands in the entry that is compared.
+        What stands in the entry that is compared; the number as soon as its launch entered.
     taken, ended : Signal
         The entry is taken; its launch has ended in the list.
     entered, entered_entry, entered_ticket : Signal
         The launch that was accepted in the cycle before.
     entry, stream, number : Signal
         What the ABORT acts on, ``stream`` one bit each.
+    next_number, next_stream : Signal
+        Those of the next cycle, unless its launch is in a place.
     acts, acted : Signal
         It acts; it acted in the cycle before.
     over : Signal
@@ -264,9 +266,10 @@ class QueueAbort:
             Signal(bits, name="entered_entry"),
             Signal(TICKET_BITS, name="entered_ticket"),
         )
-        self.entered_number = Signal(streams)
         self.entry, self.number = Signal(bits, name="abort_entry"), Signal(streams, name="number")
         self.stream = Signal(shape.streams, name="abort_stream")
+        self.next_number = Signal(streams, name="abort_next_number")
+        self.next_stream = Signal(shape.streams, name="abort_next_stream")
         self.acts, self.acted = Signal(name="abort_acts"), Signal(name="abort_acted")
         self.over = Signal()
         self.search_entry = Signal(bits)
@@ -289,7 +292,12 @@ class QueueAbort:
         m.d.comb += [
             self.ready.eq(idle),
             matches.eq(searches & self.taken & Mux(fresh, entering, same)),
-            found.eq(Mux(fresh, self.entered_number, self.found_number)),
+            found.eq(self.found_number),
+            # What acts in the next cycle, if an ABORT does but for a place's launch.
+            self.next_number.eq(Mux(searches, found, self.number)),
+            self.next_stream.eq(
+                Mux(searches, Cat(found == s for s in range(self._shape.streams)), self.stream)
+            ),
             unknown.eq(~self.taken | self.ended),
             self.search_entry.eq(Mux(searches, self.entry + 1, 0)),
         ]

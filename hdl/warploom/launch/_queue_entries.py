@@ -66,7 +66,7 @@ class FreeEntries:
         row_bits = (depth - 1).bit_length()
         m.d.comb += [
             free.eq(any_of(spread(self.priority[p], row) for p, row in enumerate(rows))),
-            self.full.eq(~free.any()),
+            self.full.eq(any_of(self.priority[p] & ~row.any() for p, row in enumerate(rows))),
             self.entry.eq(Cat(lowest_number(free)[:row_bits], number_of(self.priority))),
         ]
 
@@ -87,8 +87,8 @@ class EntryMemories:
 
     Attributes
     ----------
-    accept, entry, body, accepted_at : Signal
-        A launch enters at the end of this cycle.
+    arrives, entry, body, accepted_at : Signal
+        A launch enters at the end of this cycle, or is refused though there is a free entry.
     line_empty : Signal
         No launch is in the line.
     stage_entry, front_entry : Signal
@@ -96,6 +96,8 @@ class EntryMemories:
         enters the line.
     request_entry, search_entry, record_entry, waits_entry : Signal
         Addresses.
+    searched : Signal
+        An entry; ``search_number``: the stream of its launch, in the same cycle.
     comes_back, back_entry, progress : Signal
         Progress to keep. ``start_moves``: where the launch goes on changes, or its kills.
     front, front_progress, last_ticket, last_progress, request, search, record
@@ -107,7 +109,7 @@ class EntryMemories:
     def __init__(self, shape: QueueShape) -> None:
         self._shape = shape
         bits = shape.entry_bits
-        self.accept, self.comes_back = Signal(name="accept"), Signal(name="comes_back")
+        self.arrives, self.comes_back = Signal(name="arrives"), Signal(name="comes_back")
         self.start_moves = Signal()
         self.line_empty, self.moves = Signal(name="line_empty"), Signal(name="moves")
         self.entry, self.back_entry = Signal(bits, name="entry"), Signal(bits, name="back_entry")
@@ -119,6 +121,8 @@ class EntryMemories:
             Signal(bits, name="request_entry"),
             Signal(bits, name="search_entry"),
         )
+        self.searched = Signal(bits)
+        self.search_number = Signal(shape.config.stream_bits)
         self.record_entry = Signal(bits)
         self.body: Any = Signal(shape.body())
         self.accepted_at = Signal(32)
@@ -143,8 +147,15 @@ class EntryMemories:
         self.front = self._accepted(m, "bodies", body, front)
         ticket = {"ticket": body["ticket"]}
         self.last_ticket = self._accepted(m, "last_tickets", ticket, self.stage_entry, self.moves)
-        search = {**ticket, "number": body["stream"]}
-        self.search = self._accepted(m, "search_tickets", search, self.search_entry)
+        self.search = self._accepted(m, "search_tickets", ticket, self.search_entry)
+        numbers = new_memory(m, "search_numbers", len(self.body.stream), shape.entries)
+        write = numbers.write_port()
+        m.d.comb += [
+            write.addr.eq(self.entry),
+            write.en.eq(self.arrives),
+            write.data.eq(body["stream"]),
+            self.search_number.eq(looked_up(m, numbers, self.searched)),
+        ]
         record = {**ticket, "accepted": self.accepted_at}
         self.record = self._accepted(m, "record_tickets", record, self.record_entry)
         if shape.config.makes_indices:
@@ -175,7 +186,8 @@ class EntryMemories:
         """Add a memory that is written at the acceptance."""
         layout = data.StructLayout({key: len(Value.cast(v)) for key, v in values.items()})
         memory = new_memory(m, name, layout, self._shape.entries, block=self._shape.entries > 16)
-        written(m, memory, self.entry, self.accept, values)
+        # A launch that is refused leaves its words in a free entry.
+        written(m, memory, self.entry, self.arrives, values)
         return read_later(m, memory, address, enable)
 
     def _back(

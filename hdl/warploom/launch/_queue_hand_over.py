@@ -78,9 +78,7 @@ def place(m: Module, q: QueueParts) -> None:
             m.d.comb += enters[name].eq(front[name])
     m.d.comb += [
         enters.met.eq(front.met | (line.named[0] & q.choice.meets)),
-        enters.held.eq(
-            stays_held(front, q.choice) | (line.named[0] & q.choice.meets)
-        ),
+        enters.held.eq(stays_held(front, q.choice) | (line.named[0] & q.choice.meets)),
         enters.prepared.eq(front.prepared | line.decides[0]),
         enters.history.eq(front.history),
         *(enters[name].eq(body[name]) for name in ("ticket", "base", "idempotent", "mode")),
@@ -192,7 +190,6 @@ def abort_one(m: Module, q: QueueParts) -> None:
     m.d.sync += [
         abort.entered.eq(acceptance.accepts),
         abort.entered_entry.eq(free.entry),
-        abort.entered_number.eq(acceptance.number),
     ]
     m.d.comb += [
         abort.valid.eq(ports.abort.valid),
@@ -204,7 +201,8 @@ def abort_one(m: Module, q: QueueParts) -> None:
         abort.taken.eq(free.read(free.taken, abort.entry)),
         abort.ended.eq(free.read(free.ended, abort.entry)),
         abort.found_ticket.eq(memories.search.ticket),
-        abort.found_number.eq(memories.search.number),
+        memories.searched.eq(abort.entry),
+        abort.found_number.eq(memories.search_number),
         memories.search_entry.eq(abort.search_entry),
     ]
     for p, launch in enumerate(places.launch):
@@ -247,9 +245,7 @@ def finish(m: Module, q: QueueParts) -> None:
         events.goes_on.eq(any_of(will_go_on)),
         events.aborting.eq(spread(abort.acts, abort.stream)),
         streams.closes.eq(ports.soft_reset_active),
-        line.displaced_streams.eq(
-            streams["any_suspended"] | q.places.displacing() | goes_on
-        ),
+        line.displaced_streams.eq(streams["any_suspended"] | q.places.displacing() | goes_on),
         events.chosen.eq(choice.chosen),
         events.again.eq(choice.again),
         streams.no_sm.eq(ports.no_sm),

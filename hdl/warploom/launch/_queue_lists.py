@@ -1,6 +1,8 @@
 """How launches enter KernelQueue's lists, leave them, and end."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from typing import Any
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_parts import QueueParts
 from warploom.launch._queue_shapes import any_of, hit, new_memory, read_later, spread
@@ -58,7 +60,7 @@ def enter(m: Module, q: QueueParts) -> None:
     valid_pairs = [checked[f"wait{k}_valid"] for k in range(q.shape.waits)]
     m.d.comb += [
         q.free.accept.eq(accepts),
-        memories.accept.eq(accepts),
+        memories.arrives.eq(checked.valid & ~q.free.full),
         memories.entry.eq(entry),
         memories.accepted_at.eq(ports.clock),
         memories.body.ticket.eq(q.room.ticket),
@@ -147,6 +149,8 @@ def lists(m: Module, q: QueueParts) -> None:
         left, behind = Signal(q.shape.streams, name=f"left_{k}"), Signal(name=f"left_any_{k}")
         left_entry = Signal(q.shape.entry_bits, name=f"left_entry_{k}")
         followings.append(following)
+        # The job lets what came behind a begin pass at once: what comes behind that counts.
+        again = jobs.passes & hit(left, jobs.picked) if k == 0 else C(0, 1)
         m.d.sync += [
             left.eq(leaves),
             behind.eq(leaves_any),
@@ -159,7 +163,7 @@ def lists(m: Module, q: QueueParts) -> None:
             # Where a list's only launch leaves, an accepted one is its head.
             streams.left[k].eq(left & ~firsts),
             streams.next_ended[k].eq(free.ended_next(following)),
-            q.heads.writes[k + 1].eq(behind & ~hit(left, firsts | streams["first"])),
+            q.heads.writes[k + 1].eq(behind & hit(left, ~firsts & streams["has"]) & ~again),
             q.heads.entry[k + 1].eq(following),
             streams.meets_boundary[k].eq(
                 q.boundaries.meets(
@@ -170,7 +174,13 @@ def lists(m: Module, q: QueueParts) -> None:
         ]
     stream = q.acceptance.stream
     m.d.comb += [
-        q.heads.writes[0].eq(streams["first"].any()),
+        q.heads.writes[0].eq(
+            q.acceptance.accepts
+            & hit(
+                q.acceptance.stream,
+                ~streams["has"] | (streams["single"] & streams["leaves_any"]),
+            )
+        ),
         q.heads.number[0].eq(q.acceptance.number),
         q.heads.entry[0].eq(free.entry),
         q.boundaries.keeps.eq(
@@ -208,17 +218,19 @@ def load(m: Module, q: QueueParts) -> None:
 def started(m: Module, q: QueueParts) -> None:
     """Keep where started launches are."""
     line, ends, events = q.line, q.ends, q.streams.events
-    taken = line.taken
-    back = line.takes_back.any()
     from_end = ends.puts_back & ends.started
-    again = back & taken.again
-    suspends = from_end | again
-    slot = Mux(ends.valid, ends.launch.slot, taken.slot)
-    its = Mux(ends.valid, ends.launch.stream, taken.stream)
-    streams = q.shape.streams
+    leavers = [
+        (from_end, ends.launch),
+        *((line.takes_back[k] & launch.again, launch) for k, launch in enumerate(line.launch)),
+    ]
+    for k in range(2):
+        m.d.comb += events.suspends[k].eq(
+            any_of(
+                spread(leaves & (launch.slot if k else ~launch.slot), launch.stream)
+                for leaves, launch in leavers
+            )
+        )
     m.d.comb += [
-        events.suspends.eq(spread(suspends, its)),
-        events.suspends_slot.eq(slot.replicate(streams)),
         events.head_kept.eq(spread(ends.puts_back & ~ends.started, ends.launch.stream)),
         events.head_back.eq(
             spread(ends.valid & ~ends.started, ends.launch.stream)
@@ -232,15 +244,13 @@ def started(m: Module, q: QueueParts) -> None:
 
 def settle(m: Module, q: QueueParts) -> None:
     """End launches: free entries, step timelines. At most one ends in a cycle."""
-    streams, jobs, ends, abort = q.streams, q.jobs, q.ends, q.abort
+    streams, jobs, ends = q.streams, q.jobs, q.ends
     aborts_suspended = Signal(name="abort_ends_suspended")
     abort_slot = Signal(name="abort_slot")
     abort_suspended(m, q, aborts_suspended, abort_slot)
     final = ends.final & ends.started
-    its = Mux(ends.valid, ends.launch.stream, Mux(jobs.over, jobs.over_stream, abort.stream))
-    number = Mux(ends.valid, ends.launch.number, Mux(jobs.over, jobs.over_number, abort.number))
+    its, number, entry = look_up_end(m, q)
     slot = Mux(ends.valid, ends.launch.slot, abort_slot)
-    entry = Mux(ends.valid, ends.launch.entry, Mux(jobs.over, jobs.over_entry, abort.entry))
     older = hit(its, streams.older)
     remains = hit(its, streams.started[0]), hit(its, streams.started[1])
     other = Mux(slot, remains[0], remains[1])
@@ -254,11 +264,16 @@ def settle(m: Module, q: QueueParts) -> None:
         q.free.freed.eq(ended),
         q.free.freed_entry.eq(entry),
         bases.read_number.eq(number),
-        bases.read_slot.eq(read_slot),
         counts.end_number.eq(number),
         timelines.stream.eq(its),
         timelines.number.eq(number),
-        timelines.count.eq(Mux(any_remains, bases.found, (counts.end_count - length)[:COUNT_BITS])),
+        timelines.count.eq(
+            Mux(
+                any_remains,
+                Mux(read_slot, bases.found[1], bases.found[0]),
+                (counts.end_count - length)[:COUNT_BITS],
+            )
+        ),
         timelines.changes.eq(ended & (~any_remains | oldest)),
     ]
     for k in range(2):
@@ -273,16 +288,43 @@ def settle(m: Module, q: QueueParts) -> None:
     ]
 
 
+def look_up_end(m: Module, q: QueueParts) -> tuple[Signal, Signal, Signal]:
+    """Return stream, its number, and entry of the launch that may end in this cycle: registers.
+
+    It is at ``ended`` in the cycle before, or a job looked at its stream, or an ABORT acts on it.
+    """
+    jobs, abort, ended = q.jobs, q.abort, q.ports.ended
+    first, second = q.places.launch
+    its = Signal(q.shape.streams, name="ending_stream")
+    number = Signal(q.shape.config.stream_bits, name="ending_number")
+    entry = Signal(q.shape.entry_bits, name="ending_entry")
+
+    def of(name: str, of_job: Any, of_abort: Any) -> Value:
+        placed = Mux(ended.payload.place, second[name], first[name])
+        return Mux(ended.valid, placed, Mux(jobs.looks, of_job, of_abort))
+
+    m.d.sync += [
+        its.eq(of("stream", jobs.picked, abort.next_stream)),
+        number.eq(of("number", jobs.number, abort.next_number)),
+        entry.eq(of("entry", jobs.entry, abort.entry)),
+    ]
+    return its, number, entry
+
+
 def abort_suspended(m: Module, q: QueueParts, ends: Signal, slot: Signal) -> None:
     """Say whether the ABORT's launch is suspended, and let the ABORT act."""
     abort, streams, jobs = q.abort, q.streams, q.jobs
     entry = abort.entry
+    # Looked up in the cycle before. What has begun since is in a place; what has come to a list's
+    # head since was not put back, and is looked at as it comes.
     here, going = [], []
+    is_head = Signal(name="abort_of_head")
+    m.d.sync += is_head.eq(q.heads.of(m, abort.next_number) == entry)
     for k in range(2):
-        is_it = q.started.of(m, abort.number, k) == entry
+        is_it = Signal(name=f"abort_of_started_{k}")
+        m.d.sync += is_it.eq(q.started.of(m, abort.next_number, k) == entry)
         here.append(is_it & hit(abort.stream, streams.started[k] & streams.suspended[k]))
         going.append(is_it & hit(abort.stream, streams.started[k] & ~streams.suspended[k]))
-    is_head = q.heads.of(m, abort.number) == entry
     placed = any_of(
         q.places.valid[p] & (launch.entry == entry) for p, launch in enumerate(q.places.launch)
     )

@@ -28,7 +28,7 @@ class StreamEvents:
     goes_on : a started launch is in stage or line in the next cycle.
     comes : something of it is coming in the next cycle, but for an ABORT.
     head_back : the head is no longer handed on. head_kept: something of it is kept.
-    suspends, suspends_slot : a started launch is suspended.
+    suspends : for each slot: its launch is suspended.
     removes : for each slot: its launch is no longer started.
     head_ends : the head has ended in the list.
     loads, loaded_after : the head is loaded.
@@ -48,8 +48,6 @@ class StreamEvents:
             *(
                 "head_back",
                 "head_kept",
-                "suspends",
-                "suspends_slot",
                 "head_ends",
                 "loads",
                 "breaks",
@@ -57,6 +55,7 @@ class StreamEvents:
             ),
             *("holds", "resumes", "asks_resume", "aborts", "settles", "comes", "aborting"),
         )
+        self.suspends = [Signal(self.streams, name=f"suspends_{k}") for k in range(2)]
         for name in one_bit:
             self.signals[name] = Signal(name=name)
         for name in vectors:
@@ -125,30 +124,26 @@ class QueueStreams:
         ]
         self.uses = Signal(shape.priorities, name="priority_in_use")
         # Heads that are eligible, ready, ahead but for their waits, what is coming, and `no_sm`; as
-        # if nothing had been chosen in the cycle before. So are streams of which one, two launches
-        # are suspended.
+        # if nothing had been chosen in the cycle before. Streams that are neither held nor purged.
         self.may_go = Signal(shape.streams, name="head_may_go")
         self.may_ready = Signal(shape.streams, name="head_may_be_ready")
         self.may_ahead = Signal(shape.streams, name="head_may_be_ahead")
-        self.may_resume = Signal(shape.streams, name="one_may_resume")
-        self.both_may_resume = Signal(shape.streams, name="both_may_resume")
+        self.may_resume = Signal(shape.streams, name="may_resume")
         # Something of them is coming because of a place, the line or the end register. Or their
         # head was chosen in the cycle before, or a started launch has no place.
         self.comes = Signal(shape.streams, name="comes_back")
         self.hidden = Signal(shape.streams, name="head_hidden")
-        # Streams of the choice in the cycle before.
-        self.just_chosen = Signal(shape.streams, name="just_chosen")
         # States in the next cycle, without the choice of this one.
         nexts = ("has", "bounded", "head_ended", "loaded", "handed", "held", "broken", "after")
-        nexts += tuple(f"{name}_{k}" for name in ("started", "suspended", "marked") for k in (0, 1))
+        nexts += ("started_0", "started_1")
         self.nexts = {name: Signal(shape.streams, name=f"{name}_next") for name in nexts}
         self.priority_next = [
             Signal(shape.streams, name=f"priority_next_{p}") for p in range(shape.priorities)
         ]
         # What follows.
         follows = (
-            *("has", "single", "first", "purged", "ready", "ahead", "resumable", "unfinished"),
-            *("any_started", "any_suspended", "resume_slot", "end_suspended", "end_slot"),
+            *("has", "single", "first", "ready", "ahead", "resumable", "unfinished"),
+            *("any_started", "any_suspended", "resume_slot"),
             *("first_free", "leaves_any", "busy"),
         )
         self.follows = {name: Signal(shape.streams, name=f"{name}_streams") for name in follows}
@@ -168,21 +163,15 @@ class QueueStreams:
 
     def _follow(self, m: Module) -> None:
         of = self.follows
-        stop = self.broken | self.ending.replicate(self._shape.streams)
         susp = self.suspended
-        must = [susp[k] & (self.marked[k] | stop) for k in range(2)]
         m.d.comb += self.ending.eq(self.no_sm | self.closed)
         m.d.comb += [
             of["has"].eq(self.has),
             of["single"].eq(self.single),
-            # Without a list the head is one that left.
-            of["purged"].eq(stop | self.bounded | (self.head_ended & of["has"])),
             of["any_started"].eq(self.started[0] | self.started[1]),
             of["any_suspended"].eq(susp[0] | susp[1]),
             # Slot 1 if its launch is the older one or slot 0's is not suspended.
             of["resume_slot"].eq(susp[1] & (self.older | ~susp[0])),
-            of["end_suspended"].eq(must[0] | must[1]),
-            of["end_slot"].eq(must[1] & (self.older | ~must[0])),
             of["unfinished"].eq(of["has"] | of["any_started"] | self.events.settles),
             of["leaves_any"].eq(any_of(self.leaves)),
             # Slot 0, unless it stays taken. If both are, the end register's launch leaves one.
@@ -193,14 +182,18 @@ class QueueStreams:
         """Say which streams may be chosen, and how."""
         of, events = self.follows, self.events
         # But for `no_sm`.
-        resumes = (self.just_chosen & self.both_may_resume) | (~self.just_chosen & self.may_resume)
+        suspended = self.suspended[0] | self.suspended[1]
+        marked = any_of(self.suspended[k] & self.marked[k] for k in range(2))
         heads = self.waits_over & ~events.aborting
+        shown = heads & ~self.hidden & ~suspended
         m.d.comb += [
             # In use is a stream of which something is coming, unless an ABORT acts on its head.
             of["busy"].eq(self.may_go & heads),
-            of["ready"].eq(self.may_ready & heads & ~self.hidden),
-            of["ahead"].eq(self.may_ahead & heads & ~self.hidden),
-            of["resumable"].eq(resumes & ~self.comes & ~events.aborting),
+            of["ready"].eq(self.may_ready & shown),
+            of["ahead"].eq(self.may_ahead & shown),
+            of["resumable"].eq(
+                self.may_resume & suspended & ~marked & ~self.comes & ~events.aborting
+            ),
         ]
 
     def _lists(self, m: Module) -> None:
@@ -281,20 +274,15 @@ class QueueStreams:
         m.d.sync += self.older.eq((stays[0] & stays[1] & self.older) | (~stays[0] & stays[1]))
         for k in range(2):
             here = free if k == 0 else ~free
-            slot = events.suspends_slot
-            suspends = events.suspends & (slot if k else ~slot)
+            suspends = events.suspends[k]
             its = self.follows["resume_slot"]
             chosen = spread(events.again, events.chosen) & (its if k else ~its)
-            nexts = [self.nexts[f"{name}_{k}"] for name in ("started", "suspended", "marked")]
-            m.d.comb += [
-                nexts[0].eq(stays[k] | (begins & here)),
-                nexts[1].eq((self.suspended[k] & stays[k]) | suspends),
-                nexts[2].eq((self.marked[k] | events.aborts) & stays[k]),
-            ]
+            started = self.nexts[f"started_{k}"]
+            m.d.comb += started.eq(stays[k] | (begins & here))
             m.d.sync += [
-                self.started[k].eq(nexts[0]),
-                self.suspended[k].eq(nexts[1] & ~chosen),
-                self.marked[k].eq(nexts[2]),
+                self.started[k].eq(started),
+                self.suspended[k].eq((self.suspended[k] & ~chosen & stays[k]) | suspends),
+                self.marked[k].eq((self.marked[k] | events.aborts) & stays[k]),
             ]
 
     def _flags(self, m: Module) -> None:
@@ -326,18 +314,14 @@ class QueueStreams:
         stands = nexts["has"] & nexts["loaded"] & ~nexts["handed"] & free
         started = nexts["started_0"], nexts["started_1"]
         none, two = ~(started[0] | started[1]), started[0] & started[1]
-        susp = nexts["suspended_0"], nexts["suspended_1"]
-        marked = any_of(susp[k] & nexts[f"marked_{k}"] for k in range(2))
         uses = ~nexts["held"] & (nexts["handed"] | ~none)
         m.d.sync += [
-            self.just_chosen.eq(events.chosen),
             self.may_go.eq(stands),
             self.may_ready.eq(stands & (none | (~nexts["after"] & ~two))),
             self.may_ahead.eq(stands & nexts["after"] & ~none),
-            self.may_resume.eq((susp[0] | susp[1]) & ~marked & free),
-            self.both_may_resume.eq(susp[0] & susp[1] & ~marked & free),
+            self.may_resume.eq(free),
             self.comes.eq(events.comes),
-            self.hidden.eq(events.chosen | events.comes | events.goes_on | susp[0] | susp[1]),
+            self.hidden.eq(events.chosen | events.comes | events.goes_on),
             self.uses.eq(Cat((uses & its).any() for its in self.priority_next)),
         ]
 
@@ -391,9 +375,15 @@ class QueueJobs:
     def _pick(self, m: Module, streams: QueueStreams) -> None:
         under_way = Signal(self._shape.streams)
         m.d.comb += under_way.eq(self.picked | self.loading[0] | self.loading[1])
-        head = streams["has"] & ~streams.handed & (~streams.loaded | streams["purged"])
+        head = streams["has"] & ~streams.handed
+        susp, marked = streams.suspended, streams.marked
+        purged = streams.broken | streams.bounded | streams.head_ended
+        by_stream = head & (~streams.loaded | purged)
+        by_stream |= any_of(susp[k] & (marked[k] | streams.broken) for k in range(2))
+        # What holds for all streams comes last: it has to reach all of them.
+        by_all = (head | susp[0] | susp[1]) & streams.ending.replicate(self._shape.streams)
         wants = Signal(self._shape.streams)
-        m.d.comb += wants.eq((head | streams["end_suspended"]) & ~under_way)
+        m.d.comb += wants.eq((by_stream | by_all) & ~under_way)
         first = wants & ~Cat(0, any_up_to(wants)[:-1])
         m.d.sync += [
             self.picked.eq(first),
@@ -413,18 +403,14 @@ class QueueJobs:
         susp = [hit(picked, its) for its in streams.suspended]
         must = [
             hit(picked, its & marked) | (susp[k] & stop)
-            for k, (its, marked) in enumerate(
-                zip(streams.suspended, streams.marked, strict=True)
-            )
+            for k, (its, marked) in enumerate(zip(streams.suspended, streams.marked, strict=True))
         ]
         # A head that came in the cycle before may have ended.
         m.d.comb += [
             stop.eq(streams.ending | hit(picked, streams.broken)),
             self.head_ended.eq(
                 hit(picked, streams.head_ended)
-                | any_of(
-                    hit(picked, streams.left[k]) & streams.next_ended[k] for k in range(2)
-                )
+                | any_of(hit(picked, streams.left[k]) & streams.next_ended[k] for k in range(2))
             ),
             suspended.eq(must[0] | must[1]),
             self.slot.eq(must[1] & (older | ~must[0])),

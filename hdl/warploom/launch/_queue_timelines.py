@@ -225,8 +225,8 @@ class StartedBases:
     ----------
     begins, number, slot, base : Signal
         A launch of stream ``number`` begins, as its slot.
-    read_number, read_slot : Signal
-        A started launch; ``found``: its number less one.
+    read_number : Signal
+        A stream; ``found``: for each slot the number, less one, of its launch.
     """
 
     def __init__(self, shape: QueueShape) -> None:
@@ -235,19 +235,19 @@ class StartedBases:
         self.begins, self.slot = Signal(name="base_enable"), Signal(name="base_slot")
         self.number, self.base = Signal(bits, name="base_number"), Signal(COUNT_BITS, name="base")
         self.read_number = Signal(bits)
-        self.read_slot = Signal()
-        self.found = Signal(COUNT_BITS)
+        self.found = [Signal(COUNT_BITS, name=f"base_{k}") for k in range(2)]
 
     def build(self, m: Module) -> None:
         """Add the memory."""
-        memory = new_memory(m, "bases", COUNT_BITS, 2 * self._shape.streams)
-        write = memory.write_port()
-        m.d.comb += [
-            write.addr.eq(Cat(self.number, self.slot)),
-            write.data.eq(self.base),
-            write.en.eq(self.begins),
-            self.found.eq(looked_up(m, memory, Cat(self.read_number, self.read_slot))),
-        ]
+        for k, found in enumerate(self.found):
+            memory = new_memory(m, f"bases_{k}", COUNT_BITS, self._shape.streams)
+            write = memory.write_port()
+            m.d.comb += [
+                write.addr.eq(self.number),
+                write.data.eq(self.base),
+                write.en.eq(self.begins & (self.slot if k else ~self.slot)),
+                found.eq(looked_up(m, memory, self.read_number)),
+            ]
 
 
 class StartedEntries:
