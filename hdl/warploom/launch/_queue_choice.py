@@ -40,7 +40,7 @@ class QueueChoice:
     below : Signal
         For each priority: a higher one is busy.
     displacing : Signal
-        For each priority: an early launch of it is displaced.
+        For each priority: a launch of it in stage or line is not early.
     stage_valid, stage : Signal
         The stage. Registers but ``entry`` and ``met``, which are looked up: ``entry`` is
         ``started_entry`` or ``head``.
@@ -151,7 +151,7 @@ class QueueChoice:
             by_priority["again"].append(any_again)
             by_priority["ahead"].append(~any_again & ~any_ready)
             by_priority["any"].append(any_again | any_ready | (~late & ahead.any()))
-            displacing.append(((any_again | any_ready) & ~streams.no_sm) | late)
+            displacing.append(late)
         picked = Signal(shape.streams, name="picked")
         m.d.comb += [
             self.again.eq(hit(top, Cat(by_priority["again"]))),

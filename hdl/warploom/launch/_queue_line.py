@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from warploom.launch._queue_choice import OnTheWay, QueueChoice
 from warploom.launch._queue_shapes import QueueShape, any_of, hit, spread
 from warploom.launch._queue_streams import QueueStreams
+from warploom.lib.bits import number_of
 
 
 class QueueLine:
@@ -297,5 +298,11 @@ def is_displaced(
     """Return whether an early launch must make way for others of its priority."""
     # Where its priority is not the highest busy one, it has a flag, which comes first.
     others = hit(launch.priority, choice.displacing)
+    number = number_of(launch.priority)
+    differs = any_of(
+        of ^ number[k].replicate(len(of)) for k, of in enumerate(streams.priority_bits)
+    )
+    # Its own stream is neither ready nor, if it may stay, resumable.
+    others |= hit(~differs, streams["displaces"]) & ~streams.no_sm
     found: Value = is_early(launch, streams) & (others | hit(launch.stream, displaced))
     return found

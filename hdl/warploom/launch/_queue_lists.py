@@ -172,6 +172,10 @@ def lists(m: Module, q: QueueParts) -> None:
                 )
             ),
         ]
+    # A job may look at what comes behind a begin in the next cycle: whether it has ended.
+    behind_begin = q.next.after(m, its["entry"])
+    linked = q.acceptance.accepts & (q.next.tail == its["entry"])
+    m.d.sync += streams.next_had_ended.eq(free.ended_next(behind_begin) & ~linked)
     stream = q.acceptance.stream
     m.d.comb += [
         q.heads.writes[0].eq(

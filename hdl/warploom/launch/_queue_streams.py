@@ -83,6 +83,7 @@ class QueueStreams:
         # Streams whose head left in the cycle before, and another one came; it had ended.
         self.left = [Signal(shape.streams, name=f"left_{k}") for k in range(2)]
         self.next_ended = [Signal(name=f"next_ended_{k}") for k in range(2)]
+        self.next_had_ended = Signal()
         self.meets_boundary = [Signal(name=f"meets_boundary_{k}") for k in range(2)]
         self.begins = Signal(shape.streams, name="begins")
         self.removes = [Signal(shape.streams, name=f"removes_{k}") for k in range(2)]
@@ -144,7 +145,7 @@ class QueueStreams:
         follows = (
             *("has", "single", "first", "ready", "ahead", "resumable", "unfinished"),
             *("any_started", "any_suspended", "resume_slot"),
-            *("first_free", "leaves_any", "busy"),
+            *("first_free", "leaves_any", "busy", "displaces"),
         )
         self.follows = {name: Signal(shape.streams, name=f"{name}_streams") for name in follows}
 
@@ -189,6 +190,7 @@ class QueueStreams:
         m.d.comb += [
             # In use is a stream of which something is coming, unless an ABORT acts on its head.
             of["busy"].eq(self.may_go & heads),
+            of["displaces"].eq(of["ready"] | of["resumable"]),
             of["ready"].eq(self.may_ready & shown),
             of["ahead"].eq(self.may_ahead & shown),
             of["resumable"].eq(
@@ -405,12 +407,12 @@ class QueueJobs:
             hit(picked, its & marked) | (susp[k] & stop)
             for k, (its, marked) in enumerate(zip(streams.suspended, streams.marked, strict=True))
         ]
-        # A head that came in the cycle before may have ended.
+        # A head that came in the cycle before, behind one that began, may have ended.
         m.d.comb += [
             stop.eq(streams.ending | hit(picked, streams.broken)),
             self.head_ended.eq(
                 hit(picked, streams.head_ended)
-                | any_of(hit(picked, streams.left[k]) & streams.next_ended[k] for k in range(2))
+                | (hit(picked, streams.left[0]) & streams.next_had_ended)
             ),
             suspended.eq(must[0] | must[1]),
             self.slot.eq(must[1] & (older | ~must[0])),
