@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal
 
 from warploom.launch._queue_commands import PERSISTENT
-from warploom.launch._queue_shapes import QueueShape, hit
+from warploom.launch._queue_shapes import QueueShape, any_of, hit
 from warploom.launch._queue_streams import QueueStreams
 from warploom.lib.bits import lowest_number
 from warploom_spec import ErrorCode, timing
@@ -41,6 +41,9 @@ class QueueAcceptance:
         self.number = Signal(shape.config.stream_bits, name="checked_number", reset_less=True)
         self.stream = Signal(shape.streams, name="checked_stream", reset_less=True)
         self.priority = Signal(shape.priorities, name="checked_priority", reset_less=True)
+        self.priority_number = Signal(
+            shape.config.priority_bits, name="checked_priority_number", reset_less=True
+        )
         self.ahead = Signal(shape.waits)
         self.full = Signal(name="full")
         self.records_full = Signal()
@@ -55,12 +58,11 @@ class QueueAcceptance:
         self._announce(m)
         its = self.stream
         other = Signal(name="has_other_priority")
-        m.d.comb += other.eq(
-            hit(
-                self.priority,
-                Cat(hit(its, streams["unfinished"] & ~of) for of in streams.priority),
-            )
+        differs = any_of(
+            of ^ self.priority_number[k].replicate(self._shape.streams)
+            for k, of in enumerate(streams.priority_bits)
         )
+        m.d.comb += other.eq(hit(its, streams.unfinished & differs))
         reasons = [
             (streams.closed, HostError.RESET, 0),
             (self.checked.error != 0, self.checked.error, self.checked.argument),
@@ -98,6 +100,7 @@ class QueueAcceptance:
         m.d.comb += self.next_sent.eq(sent)
         m.d[PERSISTENT] += [
             self.number.eq(sent.stream),
+            self.priority_number.eq(sent.priority),
             self.stream.eq(Cat(sent.stream == s for s in range(self._shape.streams))),
             self.priority.eq(Cat(sent.priority == p for p in range(self._shape.priorities))),
         ]

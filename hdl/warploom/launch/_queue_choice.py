@@ -92,11 +92,7 @@ class QueueChoice:
             self.stage_ahead & hit(self.stage_stream, streams["any_started"])
         )
         # Streams behind the one that was chosen last.
-        last = Signal(shape.streams, name="last")
         behind = Signal(shape.streams, name="behind_last")
-        m.d.comb += behind.eq(Cat(0, any_up_to(last)[:-1]))
-        with m.If(self.any_chosen):
-            m.d.sync += last.eq(self.chosen)
         ways = [stage, *others]
         busy = [self._busy(p, streams) for p in range(shape.priorities)]
         m.d.comb += self.below.eq(Cat(any_of(busy[p + 1 :]) for p in range(shape.priorities)))
@@ -104,7 +100,9 @@ class QueueChoice:
         m.d.comb += top.eq(Cat(busy) & ~self.below)
         free = (~self.stage_valid | self.moves) & ~streams.no_sm
         goes = free & self._may(m, ways, top)
-        picked, is_any = self._pick(m, streams, ways, top, behind)
+        picked, is_any, follows = self._pick(m, streams, ways, top, behind)
+        with m.If(self.any_chosen):
+            m.d.sync += behind.eq(follows)
         m.d.comb += [
             self.any_chosen.eq(goes & is_any),
             self.chosen.eq(spread(goes, picked)),
@@ -126,14 +124,14 @@ class QueueChoice:
 
     def _pick(
         self, m: Module, streams: QueueStreams, ways: list[OnTheWay], top: Signal, behind: Signal
-    ) -> tuple[Signal, Value]:
-        """Choose a stream of the highest busy priority; say whether there is one.
+    ) -> tuple[Signal, Value, Value]:
+        """Choose a stream of the highest busy priority; say whether there is one, and what follows.
 
         Each priority chooses: which of them is the highest is known late.
         """
         shape = self._shape
         by_priority: dict[str, list[Value]] = {"again": [], "ahead": [], "any": []}
-        found, displacing = [], []
+        found, follows, displacing = [], [], []
         for p, of in enumerate(streams.priority):
             again, ready, ahead = (of & streams[name] for name in ("resumable", "ready", "ahead"))
             any_again, any_ready = (Signal(name=f"any_{n}_{p}") for n in ("again", "ready"))
@@ -147,7 +145,9 @@ class QueueChoice:
                     Mux(any_again, again, Mux(any_ready, ready, spread(~late, ahead))),
                 ),
             ]
-            found.append(self._next(m, p, group, behind))
+            first, after = self._next(m, p, group, behind)
+            found.append(first)
+            follows.append(after)
             by_priority["again"].append(any_again)
             by_priority["ahead"].append(~any_again & ~any_ready)
             by_priority["any"].append(any_again | any_ready | (~late & ahead.any()))
@@ -159,14 +159,20 @@ class QueueChoice:
             self.displacing.eq(Cat(displacing)),
             picked.eq(one_of(zip(top, found, strict=True))),
         ]
-        return picked, hit(top, Cat(by_priority["any"]))
+        any_picked = hit(top, Cat(by_priority["any"]))
+        return picked, any_picked, one_of(zip(top, follows, strict=True))
 
-    def _next(self, m: Module, p: int, group: Signal, behind: Signal) -> Value:
-        """Return the first of a group behind the last, cyclically."""
+    def _next(self, m: Module, p: int, group: Signal, behind: Signal) -> tuple[Value, Value]:
+        """Return the first of a group behind the last, cyclically, and the streams behind it."""
         later = Signal(self._shape.streams, name=f"later_{p}")
         m.d.comb += later.eq(group & behind)
         # Both searches run side by side: whether one is behind the last is known late.
-        return Mux(later.any(), _first(later), _first(group))
+        after = [_behind(later), _behind(group)]
+        any_later = later.any()
+        return (
+            Mux(any_later, later & ~after[0], group & ~after[1]),
+            Mux(any_later, after[0], after[1]),
+        )
 
     def _stage(self, m: Module, streams: QueueStreams, top: Value) -> None:
         """Keep the chosen launch; look its entry up."""
@@ -215,9 +221,9 @@ class QueueChoice:
             ]
 
 
-def _first(bits: Value) -> Value:
-    """Return the lowest 1 alone."""
-    return bits & ~Cat(0, any_up_to(bits)[:-1])
+def _behind(bits: Value) -> Value:
+    """Return the bits above the lowest 1."""
+    return Cat(0, any_up_to(bits)[:-1])
 
 
 def _two(bits: list[Value]) -> Value:

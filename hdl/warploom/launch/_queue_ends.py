@@ -85,20 +85,26 @@ class QueueEnds:
         self._keep(m)
 
     def _judge(self, m: Module) -> None:
-        launch, fate = self.launch, self.result.fate
-        killed = fate == Fate.KILLED
+        fate = self.result.fate
+        # What happens to it is known as the record arrives: registers.
+        arriving = self.record.fate
+        killed = arriving == Fate.KILLED
         if not self._shape.config.sm_kill:
-            killed = killed | (fate == Fate.DRAINED)
-        timeout = launch.timed_out & killed
-        finished, failed = fate == Fate.FINISHED, fate == Fate.FAILED
-        final = finished | failed | timeout | launch.aborted
-        m.d.comb += [
-            self.final.eq(self.valid & final),
-            self.puts_back.eq(self.valid & ~final),
-            self.started.eq(launch.again | launch.begun),
-            self.finished.eq(self.valid & finished),
-            self.breaks.eq(self.valid & failed & (self.result.code == ErrorCode.SM_LOST)),
+            killed = killed | (arriving == Fate.DRAINED)
+        timeout = Signal(name="end_timeout")
+        failed = arriving == Fate.FAILED
+        ends = failed | (arriving == Fate.FINISHED) | (self.place.timed_out & killed)
+        final = ends | self.place.aborted
+        lost = failed & (self.record.code == ErrorCode.SM_LOST)
+        m.d.sync += [
+            timeout.eq(self.place.timed_out & killed),
+            self.final.eq(self.arrives & final),
+            self.puts_back.eq(self.arrives & ~final),
+            self.started.eq(self.place.again | self.place.begun),
+            self.finished.eq(self.arrives & (arriving == Fate.FINISHED)),
+            self.breaks.eq(self.arrives & lost),
         ]
+        finished, failed = fate == Fate.FINISHED, fate == Fate.FAILED
         with m.If(finished):
             m.d.comb += self.final_fate.eq(FinalFate.FINISHED)
         with m.Elif(failed):

@@ -120,7 +120,9 @@ def lists(m: Module, q: QueueParts) -> None:
     }
     m.d.comb += [
         begins.eq(first[0] | first[1]),
-        streams.begins.eq(spread(begins, its["stream"])),
+        streams.begins.eq(
+            any_of(spread(first[p], launch.stream) for p, launch in enumerate(places.launch))
+        ),
         # The slot is 0 if it is free.
         places.begin_slot.eq(~hit(its["stream"], streams["first_free"])),
         q.bases.begins.eq(begins),
@@ -135,7 +137,7 @@ def lists(m: Module, q: QueueParts) -> None:
     leavers = [
         (streams.begins, begins, its["stream"], its["number"], its["entry"]),
         (
-            spread(jobs.passes, jobs.picked),
+            jobs.passing,
             *(jobs.passes, jobs.picked, jobs.number, jobs.head),
         ),
     ]
@@ -150,7 +152,7 @@ def lists(m: Module, q: QueueParts) -> None:
         left_entry = Signal(q.shape.entry_bits, name=f"left_entry_{k}")
         followings.append(following)
         # The job lets what came behind a begin pass at once: what comes behind that counts.
-        again = jobs.passes & hit(left, jobs.picked) if k == 0 else C(0, 1)
+        again = hit(left, jobs.passing) if k == 0 else C(0, 1)
         m.d.sync += [
             left.eq(leaves),
             behind.eq(leaves_any),
@@ -215,7 +217,7 @@ def load(m: Module, q: QueueParts) -> None:
         streams.waits_over.eq(timelines.over),
         streams.events.loads.eq(jobs.loading[1]),
         streams.events.loaded_after.eq(timelines.loaded_after),
-        streams.events.settles.eq(jobs.over_stream),
+        streams.events.settling.eq(jobs.passing | jobs.ending[0] | jobs.ending[1]),
     ]
 
 
@@ -282,8 +284,11 @@ def settle(m: Module, q: QueueParts) -> None:
     ]
     for k in range(2):
         mine = (slot if k else ~slot) & (final | aborts_suspended)
-        job = jobs.ends & (jobs.slot if k else ~jobs.slot)
-        m.d.comb += streams.removes[k].eq(spread(mine, its) | spread(job, jobs.picked))
+        m.d.comb += streams.removes[k].eq(spread(mine, its) | jobs.ending[k])
+    m.d.comb += [
+        jobs.removed.eq(spread(final, its)),
+        jobs.removed_slot.eq(ends.launch.slot),
+    ]
     step = q.ports.timeline
     m.d.sync += [
         step.valid.eq(timelines.changes),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 
 from warploom.launch._queue_shapes import QueueShape, any_of, hit, spread
 from warploom.lib.bits import any_up_to, number_of
@@ -34,7 +34,7 @@ class StreamEvents:
     loads, loaded_after : the head is loaded.
     breaks, mends, holds, resumes, aborts : commands and broken streams.
     aborting : an ABORT acts on a launch of it.
-    settles : the stream's last launch passes or ends in this cycle (a register).
+    settling : a job lets a launch of it pass, or end, in the next cycle.
     """
 
     streams: int
@@ -53,7 +53,7 @@ class StreamEvents:
                 "breaks",
                 "mends",
             ),
-            *("holds", "resumes", "asks_resume", "aborts", "settles", "comes", "aborting"),
+            *("holds", "resumes", "asks_resume", "aborts", "settling", "comes", "aborting"),
         )
         self.suspends = [Signal(self.streams, name=f"suspends_{k}") for k in range(2)]
         for name in one_bit:
@@ -134,8 +134,10 @@ class QueueStreams:
         # head was chosen in the cycle before, or a started launch has no place.
         self.comes = Signal(shape.streams, name="comes_back")
         self.hidden = Signal(shape.streams, name="head_hidden")
+        # It has an unfinished launch.
+        self.unfinished = Signal(shape.streams, name="unfinished")
         # States in the next cycle, without the choice of this one.
-        nexts = ("has", "bounded", "head_ended", "loaded", "handed", "held", "broken", "after")
+        nexts = ("has", "bounded", "head_ended", "loaded", "handed", "held", "broken")
         nexts += ("started_0", "started_1")
         self.nexts = {name: Signal(shape.streams, name=f"{name}_next") for name in nexts}
         self.priority_next = [
@@ -143,7 +145,7 @@ class QueueStreams:
         ]
         # What follows.
         follows = (
-            *("has", "single", "first", "ready", "ahead", "resumable", "unfinished"),
+            *("has", "single", "first", "ready", "ahead", "resumable"),
             *("any_started", "any_suspended", "resume_slot"),
             *("first_free", "leaves_any", "busy", "displaces"),
         )
@@ -173,7 +175,6 @@ class QueueStreams:
             of["any_suspended"].eq(susp[0] | susp[1]),
             # Slot 1 if its launch is the older one or slot 0's is not suspended.
             of["resume_slot"].eq(susp[1] & (self.older | ~susp[0])),
-            of["unfinished"].eq(of["has"] | of["any_started"] | self.events.settles),
             of["leaves_any"].eq(any_of(self.leaves)),
             # Slot 0, unless it stays taken. If both are, the end register's launch leaves one.
             of["first_free"].eq(~self.started[0] | spread(~self.ends_slot, self.started[1])),
@@ -229,7 +230,7 @@ class QueueStreams:
             self.bounded.eq(self.nexts["bounded"]),
             self.at_tail.eq((self.at_tail | events.aborts) & ~events.enters),
         ]
-        settled = ~self.follows["unfinished"] & events.enters
+        settled = ~self.unfinished & events.enters
         for p, its in enumerate(self.priority):
             takes = self.enters_priority[p].replicate(self._shape.streams)
             m.d.comb += self.priority_next[p].eq((settled & takes) | (~settled & its))
@@ -246,24 +247,20 @@ class QueueStreams:
         ended = any_of(spread(self.next_ended[k], self.left[k]) for k in range(2))
         nexts = self.nexts
         m.d.comb += [
-            nexts["head_ended"].eq(
-                ~first & (((ended | self.head_ended) & ~leaves) | events.head_ends)
-            ),
-            nexts["loaded"].eq(
-                spread(ready, first) | (~first & ~leaves & (self.loaded | events.loads))
-            ),
+            # But for a new head that enters.
+            nexts["head_ended"].eq(((ended | self.head_ended) & ~leaves) | events.head_ends),
+            nexts["loaded"].eq(~leaves & (self.loaded | events.loads)),
             nexts["handed"].eq(self.handed & ~leaves & ~events.head_back),
         ]
-        m.d.comb += nexts["after"].eq(
-            spread(events.enters_after, first)
-            | (~first & spread(events.loaded_after, events.loads))
-            | (~first & ~events.loads & self.after)
-        )
         m.d.sync += [
             self.head_back.eq(~first & ~leaves & (self.head_back | events.head_kept)),
-            self.head_ended.eq(nexts["head_ended"]),
-            self.loaded.eq(nexts["loaded"]),
-            self.after.eq(nexts["after"]),
+            self.head_ended.eq(~first & nexts["head_ended"]),
+            self.loaded.eq(spread(ready, first) | (~first & nexts["loaded"])),
+            self.after.eq(
+                spread(events.enters_after, first)
+                | (~first & spread(events.loaded_after, events.loads))
+                | (~first & ~events.loads & self.after)
+            ),
             # A chosen head neither leaves nor comes back in the same cycle.
             self.handed.eq(nexts["handed"] | spread(~events.again, events.chosen)),
         ]
@@ -310,21 +307,33 @@ class QueueStreams:
         A stream that is chosen in this cycle is missing: the stage tells of it.
         """
         nexts, events = self.nexts, self.events
-        purged = nexts["broken"] | nexts["bounded"] | nexts["head_ended"]
-        purged |= self.closes.replicate(self._shape.streams)
-        free = ~nexts["held"] & ~purged
-        stands = nexts["has"] & nexts["loaded"] & ~nexts["handed"] & free
+        of, streams = self.follows, self._shape.streams
+        open_ = ~nexts["held"] & ~nexts["broken"] & ~nexts["bounded"]
+        open_ &= ~self.closes.replicate(streams)
         started = nexts["started_0"], nexts["started_1"]
         none, two = ~(started[0] | started[1]), started[0] & started[1]
         uses = ~nexts["held"] & (nexts["handed"] | ~none)
+        # A launch that enters now is the head if there is no other one. This is known late.
+        alone = ~of["has"] | (of["single"] & of["leaves_any"])
+        old = ~alone & nexts["loaded"] & ~nexts["handed"] & ~nexts["head_ended"] & open_
+        after = spread(events.loaded_after, events.loads) | (~events.loads & self.after)
+        new = alone & open_
+        enters = events.enters & events.enters_ready.replicate(streams)
+        comes_after = events.enters_after.replicate(streams)
+
+        def head(of_old: Value, of_new: Value) -> Value:
+            return (old & of_old) | (new & of_new & enters)
+
         m.d.sync += [
-            self.may_go.eq(stands),
-            self.may_ready.eq(stands & (none | (~nexts["after"] & ~two))),
-            self.may_ahead.eq(stands & nexts["after"] & ~none),
-            self.may_resume.eq(free),
+            self.may_go.eq(head(C(-1, streams), C(-1, streams))),
+            self.may_ready.eq(head(none | (~after & ~two), none | (~comes_after & ~two))),
+            self.may_ahead.eq(head(after & ~none, comes_after & ~none)),
+            self.may_resume.eq(open_ & ~(nexts["head_ended"] & ~alone)),
             self.comes.eq(events.comes),
             self.hidden.eq(events.chosen | events.comes | events.goes_on),
-            self.uses.eq(Cat((uses & its).any() for its in self.priority_next)),
+            self.unfinished.eq(nexts["has"] | ~none | events.settling),
+            # Of a stream that has a new priority nothing is in use yet.
+            self.uses.eq(Cat((uses & its).any() for its in self.priority)),
         ]
 
 
@@ -335,6 +344,8 @@ class QueueJobs:
     ----------
     picked : Signal
         The stream that is looked at in this cycle, one bit each, ``number`` its number.
+    passing, ending
+        Streams whose head passes; for each slot, whose suspended launch ends.
     """
 
     def __init__(self, shape: QueueShape) -> None:
@@ -349,16 +360,16 @@ class QueueJobs:
         self.slot = Signal(name="job_slot")
         self.suspended_entry = Signal(bits, name="job_suspended_entry")
         self.busy = Signal(name="job_waits_for_ended")
-        self.passes, self.ends, self.loads = (
-            Signal(name="passes"),
-            Signal(name="ends"),
-            Signal(name="loads"),
-        )
+        self.passes, self.ends = Signal(name="passes"), Signal(name="ends")
+        self.passing = Signal(streams, name="job_passes")
+        self.ending = [Signal(streams, name=f"job_ends_{k}") for k in range(2)]
+        # Of the end register: it ends the started launch of a slot.
+        self.removed = Signal(streams, name="job_removed")
+        self.removed_slot = Signal()
         self.head_ended = Signal(name="job_head_ended")
         self.loading = [Signal(streams, name=f"loading_{k}") for k in range(2)]
         # The cycle behind: a launch ends.
         self.over = Signal(name="job_over")
-        self.over_stream = Signal(streams, name="job_over_stream")
         self.over_number = Signal(shape.config.stream_bits, name="job_over_number")
         self.over_entry = Signal(bits, name="job_over_entry")
         self.over_record = Signal(name="job_over_record")
@@ -395,47 +406,50 @@ class QueueJobs:
         ]
 
     def _look(self, m: Module, streams: QueueStreams) -> None:
+        """Decide by stream: what changes a stream does not go through the one that is looked at."""
+        count = self._shape.streams
         picked, of = self.picked, streams.follows
-        suspended, waits, purged = (
-            Signal(name="suspended"),
-            Signal(name="waits"),
-            Signal(name="purged"),
-        )
-        stop, older = Signal(name="looked_stop"), hit(picked, streams.older)
-        susp = [hit(picked, its) for its in streams.suspended]
+        stop = streams.broken | streams.ending.replicate(count)
         must = [
-            hit(picked, its & marked) | (susp[k] & stop)
-            for k, (its, marked) in enumerate(zip(streams.suspended, streams.marked, strict=True))
+            its & (marked | stop)
+            for its, marked in zip(streams.suspended, streams.marked, strict=True)
         ]
+        suspended = must[0] | must[1]
         # A head that came in the cycle before, behind one that began, may have ended.
+        ended = streams.head_ended | spread(streams.next_had_ended, streams.left[0])
+        purged = stop | streams.bounded | ended
+        head = picked & of["has"] & ~streams.handed & ~suspended
+        free = ~self.busy.replicate(count)
+        slot = must[1] & (streams.older | ~must[0])
         m.d.comb += [
-            stop.eq(streams.ending | hit(picked, streams.broken)),
-            self.head_ended.eq(
-                hit(picked, streams.head_ended)
-                | (hit(picked, streams.left[0]) & streams.next_had_ended)
+            self.passing.eq(head & purged & free),
+            *(
+                ending.eq(picked & suspended & (slot if k else ~slot) & free)
+                for k, ending in enumerate(self.ending)
             ),
-            suspended.eq(must[0] | must[1]),
-            self.slot.eq(must[1] & (older | ~must[0])),
-            waits.eq(hit(picked, of["has"] & ~streams.handed)),
-            purged.eq(stop | hit(picked, streams.bounded) | self.head_ended),
-            self.ends.eq(suspended & ~self.busy),
-            self.passes.eq(~suspended & waits & purged & ~self.busy),
-            self.loads.eq(~suspended & waits & ~purged & ~hit(picked, streams.loaded)),
-            self.entry.eq(Mux(suspended, self.suspended_entry, self.head)),
+            self.passes.eq(self.passing.any()),
+            self.ends.eq((self.ending[0] | self.ending[1]).any()),
+            self.slot.eq(hit(picked, slot)),
+            self.head_ended.eq(hit(picked, ended)),
+            self.entry.eq(Mux(hit(picked, suspended), self.suspended_entry, self.head)),
         ]
         m.d.sync += [
-            self.loading[0].eq(spread(self.loads, picked)),
+            self.loading[0].eq(head & ~purged & ~streams.loaded),
             self.loading[1].eq(self.loading[0]),
         ]
 
     def _end(self, m: Module, streams: QueueStreams) -> None:
         picked = self.picked
-        other_stays = Signal()
-        other = [streams.started[k] & ~streams.removes[k] for k in range(2)]
-        m.d.comb += other_stays.eq(Mux(self.slot, hit(picked, other[0]), hit(picked, other[1])))
+        # The other started launch, if the end register does not end it in this cycle.
+        gone = hit(picked, self.removed)
+        stays = [
+            hit(picked, streams.started[k])
+            & ~(gone & (self.removed_slot if k else ~self.removed_slot))
+            for k in range(2)
+        ]
+        other_stays = Mux(self.slot, stays[0], stays[1])
         m.d.sync += [
             self.over.eq(self.passes | self.ends),
-            self.over_stream.eq(spread(self.passes | self.ends, picked)),
             self.over_number.eq(self.number),
             self.over_entry.eq(self.entry),
             self.over_record.eq(self.ends | ~self.head_ended),
