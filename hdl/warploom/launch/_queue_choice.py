@@ -58,6 +58,7 @@ class QueueChoice:
         self.chosen = Signal(shape.streams, name="chosen")
         self.again, self.ahead = Signal(name="again"), Signal(name="ahead")
         self.any_chosen = Signal()
+        self.may = Signal(name="group_may_go")
         self.below = Signal(shape.priorities)
         self.displacing = Signal(shape.priorities)
         self.stage_valid = Signal()
@@ -99,7 +100,7 @@ class QueueChoice:
         top = Signal(shape.priorities, name="top")
         m.d.comb += top.eq(Cat(busy) & ~self.below)
         free = (~self.stage_valid | self.moves) & ~streams.no_sm
-        goes = free & self._may(m, ways, top)
+        goes = free & self._may(m, ways, top) & self.may
         picked, is_any, follows = self._pick(m, streams, ways, top, behind)
         with m.If(self.any_chosen):
             m.d.sync += behind.eq(follows)
@@ -130,7 +131,9 @@ class QueueChoice:
         Each priority chooses: which of them is the highest is known late.
         """
         shape = self._shape
-        by_priority: dict[str, list[Value]] = {"again": [], "ahead": [], "any": []}
+        by_priority: dict[str, list[Value]] = {
+            name: [] for name in ("again", "ahead", "may", "any")
+        }
         found, follows, displacing = [], [], []
         for p, of in enumerate(streams.priority):
             again, ready, ahead = (of & streams[name] for name in ("resumable", "ready", "ahead"))
@@ -142,7 +145,7 @@ class QueueChoice:
                 any_ready.eq(ready.any()),
                 late.eq(any_of(way.waits & ~way.early & way.priority[p] for way in ways[:3])),
                 group.eq(
-                    Mux(any_again, again, Mux(any_ready, ready, spread(~late, ahead))),
+                    Mux(any_again, again, Mux(any_ready, ready, ahead)),
                 ),
             ]
             first, after = self._next(m, p, group, behind)
@@ -150,7 +153,8 @@ class QueueChoice:
             follows.append(after)
             by_priority["again"].append(any_again)
             by_priority["ahead"].append(~any_again & ~any_ready)
-            by_priority["any"].append(any_again | any_ready | (~late & ahead.any()))
+            by_priority["may"].append(any_again | any_ready | ~late)
+            by_priority["any"].append(any_again | any_ready | ahead.any())
             displacing.append(late)
         picked = Signal(shape.streams, name="picked")
         m.d.comb += [
@@ -159,6 +163,7 @@ class QueueChoice:
             self.displacing.eq(Cat(displacing)),
             picked.eq(one_of(zip(top, found, strict=True))),
         ]
+        m.d.comb += self.may.eq(hit(top, Cat(by_priority["may"])))
         any_picked = hit(top, Cat(by_priority["any"]))
         return picked, any_picked, one_of(zip(top, follows, strict=True))
 
