@@ -235,6 +235,8 @@ class QueueAbort:
         What the ABORT acts on, ``stream`` one bit each.
     next_number, next_stream : Signal
         Those of the next cycle, unless its launch is in a place.
+    acting : Signal
+        The stream on a launch of which it acts, one bit each; 0 if it does not act.
     acts, acted : Signal
         It acts; it acted in the cycle before.
     over : Signal
@@ -270,6 +272,7 @@ class QueueAbort:
         self.stream = Signal(shape.streams, name="abort_stream")
         self.next_number = Signal(streams, name="abort_next_number")
         self.next_stream = Signal(shape.streams, name="abort_next_stream")
+        self.acting = Signal(shape.streams, name="abort_acting")
         self.acts, self.acted = Signal(name="abort_acts"), Signal(name="abort_acted")
         self.over = Signal()
         self.search_entry = Signal(bits)
@@ -295,9 +298,7 @@ class QueueAbort:
             found.eq(self.found_number),
             # What acts in the next cycle, if an ABORT does but for a place's launch.
             self.next_number.eq(Mux(searches, found, self.number)),
-            self.next_stream.eq(
-                Mux(searches, Cat(found == s for s in range(self._shape.streams)), self.stream)
-            ),
+            self.next_stream.eq(Mux(searches, self._decoded(found), self.stream)),
             unknown.eq(~self.taken | self.ended),
             self.search_entry.eq(Mux(searches, self.entry + 1, 0)),
         ]
@@ -312,12 +313,17 @@ class QueueAbort:
             self.acts.eq((looks & self.in_place.any()) | matches | (self.acts & ~self.over)),
             idle.eq((idle & ~self.valid) | nowhere | (self.acts & self.over)),
         ]
+        placed = Mux(self.in_place[1], *reversed(self.place_number))
+        m.d.sync += self.acting.eq(
+            spread(looks & self.in_place.any(), self._decoded(placed))
+            | spread(matches, self._decoded(found))
+            | spread(self.acts & ~self.over, self.stream)
+        )
         with m.If(idle):
             m.d.sync += [self.held_ticket.eq(self.ticket), self.entry.eq(0)]
         with m.Elif(looks & self.in_place.any()):
-            place = self.in_place[1]
-            self._found(m, Mux(place, *reversed(self.place_number)))
-            m.d.sync += self.entry.eq(Mux(place, *reversed(self.place_entry)))
+            self._found(m, placed)
+            m.d.sync += self.entry.eq(Mux(self.in_place[1], *reversed(self.place_entry)))
         with m.Elif(matches):
             self._found(m, found)
         with m.Elif(searches):
@@ -326,5 +332,8 @@ class QueueAbort:
     def _found(self, m: Module, number: Value) -> None:
         m.d.sync += [
             self.number.eq(number),
-            self.stream.eq(Cat(number == s for s in range(self._shape.streams))),
+            self.stream.eq(self._decoded(number)),
         ]
+
+    def _decoded(self, number: Value) -> Value:
+        return Cat(number == s for s in range(self._shape.streams))

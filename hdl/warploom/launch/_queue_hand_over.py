@@ -243,7 +243,7 @@ def finish(m: Module, q: QueueParts) -> None:
     m.d.comb += [
         events.comes.eq(any_of(will_come)),
         events.goes_on.eq(any_of(will_go_on)),
-        events.aborting.eq(spread(abort.acts, abort.stream)),
+        events.aborting.eq(abort.acting),
         streams.closes.eq(ports.soft_reset_active),
         line.displaced_streams.eq(streams["any_suspended"] | q.places.displacing() | goes_on),
         events.chosen.eq(choice.chosen),

@@ -328,10 +328,15 @@ def abort_suspended(m: Module, q: QueueParts, ends: Signal, slot: Signal) -> Non
     # head since was not put back, and is looked at as it comes.
     here, going = [], []
     is_head = Signal(name="abort_of_head")
-    m.d.sync += is_head.eq(q.heads.of(m, abort.next_number) == entry)
+    head: Value = q.heads.of(m, abort.next_number)
+    for left, following in zip(streams.left, q.heads.entry[1:], strict=True):
+        head = Mux(hit(abort.next_stream, left), following, head)
+    m.d.sync += is_head.eq(head == entry)
+    begins = q.started.begins & (q.started.number == abort.next_number)
     for k in range(2):
         is_it = Signal(name=f"abort_of_started_{k}")
-        m.d.sync += is_it.eq(q.started.of(m, abort.next_number, k) == entry)
+        taken = begins & (q.started.slot if k else ~q.started.slot)
+        m.d.sync += is_it.eq((q.started.of(m, abort.next_number, k) == entry) & ~taken)
         here.append(is_it & hit(abort.stream, streams.started[k] & streams.suspended[k]))
         going.append(is_it & hit(abort.stream, streams.started[k] & ~streams.suspended[k]))
     placed = any_of(
