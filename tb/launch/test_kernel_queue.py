@@ -114,7 +114,7 @@ def test_equals_its_model_and_hard_cases_happen(seed):
 #: A wrong rule each of the RTL: a simulator's process makes a model of its own.
 FAULTS = {
     "the choice does not rotate": Change(
-        QueueChoice, "_pick", "later = group & behind", "later = group"
+        QueueChoice, "_next", "later.eq(group & behind)", "later.eq(group)"
     ),
     "the writer of a head is forgotten": Change(
         ListHeads, "build", "tag if w < other else ~tag", "tag"

@@ -10,11 +10,12 @@ from warploom.launch._queue_commands import QueueAbort, QueueCommands, RoomNumbe
 from warploom.launch._queue_ends import QueueEnds
 from warploom.launch._queue_entries import EntryMemories, FreeEntries, NextEntries
 from warploom.launch._queue_heads import Boundaries, ListHeads
+from warploom.launch._queue_jobs import QueueJobs
 from warploom.launch._queue_line import QueueFlight, QueueLine
 from warploom.launch._queue_places import QueuePlaces
 from warploom.launch._queue_records import QueueRecords
 from warploom.launch._queue_shapes import QueueShape
-from warploom.launch._queue_streams import QueueJobs, QueueStreams
+from warploom.launch._queue_streams import QueueStreams
 from warploom.launch._queue_timelines import (
     AcceptedCounts,
     StartedBases,

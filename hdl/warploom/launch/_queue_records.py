@@ -6,8 +6,8 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal
 
 from warploom.launch._queue_commands import QueueCommands
 from warploom.launch._queue_ends import QueueEnds
+from warploom.launch._queue_jobs import QueueJobs
 from warploom.launch._queue_shapes import CLOCK_BITS, QueueShape
-from warploom.launch._queue_streams import QueueJobs
 from warploom_spec import ErrorCode, Fate
 from warploom_spec.queue import FinalFate, RecordKind
 
