@@ -127,7 +127,9 @@ def test_equals_its_model_and_hard_cases_happen(seed):
 @pytest.mark.deep
 def test_lockstep_finds_a_wrong_rule(monkeypatch, seed):
     """The RTL's streams do not rotate; the books would not tell."""
-    plant(monkeypatch, [Change(QueueChoice, "_pick", "later = group & behind", "later = group")])
+    plant(
+        monkeypatch, [Change(QueueChoice, "_next", "later.eq(group & behind)", "later.eq(group)")]
+    )
     with pytest.raises(LockstepError):
         run(
             [case(soon("tiny,stream_bits=3,priority_bits=1"), seed, 8000)],

@@ -76,7 +76,8 @@ class QueueChoice:
         self.head = Signal(shape.entry_bits, name="stage_head")
         self.line_full = Signal()
         self.moves = Signal()
-        self.names, self.resumes = Signal(shape.streams), Signal(shape.streams)
+        self.names = Signal(shape.streams)
+        self.resumes = Signal(shape.streams)
         self.meets, self.aborts = Signal(name="meets"), Signal(name="aborts")
 
     def build(self, m: Module, streams: QueueStreams, others: list[OnTheWay]) -> None:
